@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { lstat, open, rename, rm, stat } from 'node:fs/promises';
+import { lstat, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+
+/** In pieces where it is too large for the memory. */
+type Content = Buffer | string | AsyncIterable<Buffer>;
 
 const PERMISSION_BITS = 0o777;
 /**
@@ -19,7 +22,7 @@ const PRIVATE = 0o600;
  * @throws RangeError if the path is a device or a pipe of somebody else; errors of the file system, such as a missing
  * folder
  */
-export async function writeOutputFile(path: string, content: Buffer | string): Promise<void> {
+export async function writeOutputFile(path: string, content: Content): Promise<void> {
   const before = await statsOf(lstat, path);
   // `/dev/stdout` and similar paths are links to files that this process has already open.
   const target = before?.isSymbolicLink() ? await statsOf(stat, path) : before;
@@ -57,12 +60,12 @@ function isTrusted(stats: Stats): boolean {
   return isOurs(stats) || stats.uid === 0;
 }
 
-async function writeTo(path: string, flags: 'w' | 'wx', mode: number, content: Buffer | string): Promise<void> {
+async function writeTo(path: string, flags: 'w' | 'wx', mode: number, content: Content): Promise<void> {
   const handle = await open(path, flags, mode);
   try {
     // The umask may have removed bits that the file had before.
     if (flags === 'wx') await handle.chmod(mode);
-    await handle.writeFile(content);
+    await writeFile(handle, content);
   } finally {
     await handle.close();
   }

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
+import { Readable } from 'node:stream';
 import { isFilingDate, isoFromFilingDate } from '../domain/dates';
 import { writeOutputFile } from '../documents/output-file';
 import type { DocumentStore } from '../documents/stored-document';
@@ -36,26 +37,58 @@ export async function writeCertificates(path: string, certificates: readonly Cer
 }
 
 /**
- * Copies the stored PDFs into a folder, which is made, under names by which a person finds them:
+ * Copies the stored PDFs into a folder, which is made, or into one `.zip`, under names by which a person finds them:
  * `<document>-<eBRC number>.pdf`.
- * @returns the path of each PDF by its certificate's number; a certificate whose PDF is not stored yet has none
+ * @returns the path of each PDF (in a zip its name) by its certificate's number; one that is not stored yet has none
  */
 export async function writePdfs(
   store: DocumentStore,
-  folder: string,
+  target: string,
   certificates: readonly CertificateView[],
 ): Promise<Map<string, string>> {
-  await mkdir(folder, { recursive: true });
-  const paths = new Map<string, string>();
+  const copies: { eBRCNumber: string; stored: string; name: string }[] = [];
   for (const { eBRCNumber, sbCumInvoiceNumber, document } of certificates) {
     // A list for people has the whole path of a document.
-    const name = document === null ? null : basename(document);
-    if (name === null || !(await store.exists(name))) continue;
-    const path = join(folder, `${fileNamePart(sbCumInvoiceNumber ?? 'unknown')}-${fileNamePart(eBRCNumber)}.pdf`);
-    await writeOutputFile(path, await store.read(name));
+    const stored = document === null ? null : basename(document);
+    if (stored === null || !(await store.exists(stored))) continue;
+    const name = `${fileNamePart(sbCumInvoiceNumber ?? 'unknown')}-${fileNamePart(eBRCNumber)}.pdf`;
+    copies.push({ eBRCNumber, stored, name });
+  }
+  if (isZip(target)) {
+    await writeZip(store, target, copies);
+    return new Map(copies.map(({ eBRCNumber, name }) => [eBRCNumber, name]));
+  }
+  await mkdir(target, { recursive: true });
+  const paths = new Map<string, string>();
+  for (const { eBRCNumber, stored, name } of copies) {
+    const path = join(target, name);
+    await writeOutputFile(path, await store.read(stored));
     paths.set(eBRCNumber, path);
   }
   return paths;
+}
+
+export const isZip = (path: string): boolean => extname(path).toLowerCase() === '.zip';
+
+/** One PDF in memory at a time, however many there are. They are compressed already. */
+async function writeZip(
+  store: DocumentStore,
+  path: string,
+  copies: readonly { stored: string; name: string }[],
+): Promise<void> {
+  const { default: JsZip } = await import('jszip');
+  const zip = new JsZip();
+  for (const { stored, name } of copies) {
+    const content = async function* () {
+      yield await store.read(stored);
+    };
+    zip.file(name, Readable.from(content(), { objectMode: false }));
+  }
+  const pieces = zip.generateNodeStream({
+    streamFiles: true,
+    compression: 'STORE',
+  }) as unknown as AsyncIterable<Buffer>;
+  await writeOutputFile(path, pieces);
 }
 
 /** A number as part of a file's name on any system: `KVR/2026/117` gives `KVR_2026_117`. */

@@ -3,6 +3,7 @@
  * HTTP.
  */
 import { createHash } from 'node:crypto';
+import JsZip from 'jszip';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -335,6 +336,12 @@ it('shows and lists what the ledger holds', async () => {
   const copy = join(copies, `KVR_2026_117-${number}.pdf`);
   expect(copied.json()).toContainEqual(expect.objectContaining({ eBRCNumber: number, copy }));
   expect((await readFile(copy)).toString('latin1')).toMatch(/^%PDF/);
+  const zip = join(folder, 'copies.zip');
+  await run(['certificates', '--pdfs', zip, '--json']);
+  const packed = await JsZip.loadAsync(await readFile(zip));
+  expect(Object.keys(packed.files)).toHaveLength(7);
+  expect(await packed.file(`KVR_2026_117-${number}.pdf`)?.async('nodebuffer')).toEqual(await readFile(copy));
+  expect((await run(['certificates', '--pdfs', zip])).code).toBe(2);
   expect(await readFile(csv, 'utf8')).toMatch(new RegExp(`^eBRCNumber,date,[^]*\n${number},\\d{4}-`, 'u'));
   const people = await run(['show', 'E2E-1']);
   expect(people.stdout).toContain(filed.rows[0]?.eBRCNumber);

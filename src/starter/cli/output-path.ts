@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
 import { UsageError } from '../errors';
 
-export const forceOption = () => new Option('--force', 'replace the file of -o if it exists');
+export const forceOption = () => new Option('--force', 'replace a file that exists');
 
 interface OutputPathOptions {
   /** `--force`: an existing file is replaced. */

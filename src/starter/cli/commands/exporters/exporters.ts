@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import type { Mode } from '../../../../domain/names';
 import type { ExporterView } from '../../../exporters/views';
 import type { Cli, Bind } from '../../context';
 import { EXIT } from '../../../errors';
@@ -26,7 +27,8 @@ export function addExporterCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli) => {
         const exporters = await (await cli.reader()).exporters();
-        cli.terminal.result(exporters, () => exportersTable(exporters));
+        const { mode } = await cli.config('mode');
+        cli.terminal.result(exporters, () => exportersTable(exporters, mode));
       }),
     );
   program
@@ -73,8 +75,8 @@ async function setApproval(
   return (await requireApproval(deps, exporter, asked)).waits;
 }
 
-function exportersTable(exporters: readonly ExporterView[]): Page {
-  if (exporters.length === 0) return 'No exporters. `ebrc onboard` adds one.';
+function exportersTable(exporters: readonly ExporterView[], mode: Mode): Page {
+  if (exporters.length === 0) return `No exporters in ${mode} mode. \`ebrc onboard\` adds one.`;
   const listed = table(
     ['Name', 'E-mail', 'IEC', 'Readiness', 'Access opens at', optional('Shared login'), optional('Exporter')],
     exporters.map((each) => [

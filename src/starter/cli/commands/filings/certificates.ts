@@ -4,13 +4,14 @@ import type { Bind } from '../../context';
 import { dateText } from '../../filing-text';
 import { checkOutputPath, forceOption } from '../../output-path';
 import { optional, right, table, type Page } from '../../page';
+import type { Mode } from '../../../../domain/names';
 import type { CertificateView } from '../../../../ledger/certificates/certificates';
 
 const HELP = `
 Examples:
   $ ebrc certificates --exporter accounts@asha.example
   $ ebrc certificates --document INV-2026-117 --pdfs certificates/
-  $ ebrc certificates -o certificates.csv`;
+  $ ebrc certificates --pdfs july.zip -o july.csv`;
 
 interface CertificateOptions {
   exporter?: string;
@@ -27,19 +28,21 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
     .description('List the certificates and where their PDFs are, newest first.')
     .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
     .option('--document <number>', 'only those of documents whose number contains this')
-    .option('--pdfs <folder>', 'copy the PDFs there, named DOCUMENT-EBRCNUMBER.pdf')
+    .option('--pdfs <place>', 'copy the PDFs into this folder or .zip, named DOCUMENT-EBRCNUMBER.pdf')
     .option('-o, --output <FILE>', 'write the list to a file; ends in .csv or .xlsx')
     .addOption(forceOption())
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, _args, { exporter, document, pdfs, output, force }: CertificateOptions) => {
         if (output !== undefined) await checkOutputPath(output, { force, endings: ['.csv', '.xlsx'] });
+        const { isZip, writeCertificates, writePdfs } = await import('../../../export-certificates.js');
+        if (pdfs !== undefined && isZip(pdfs)) await checkOutputPath(pdfs, { force, endings: ['.zip'] });
         const all = await (await cli.reader()).certificates({ exporter, document });
-        const { writeCertificates, writePdfs } = await import('../../../export-certificates.js');
         if (output !== undefined) await writeCertificates(output, all);
+        const { mode } = await cli.config('mode');
         const copies = pdfs === undefined ? null : await writePdfs(await cli.documents(), pdfs, all);
         const shown = all.map((each) => (copies ? { ...each, copy: copies.get(each.eBRCNumber) ?? null } : each));
-        cli.terminal.result(shown, () => certificatesPage(all));
+        cli.terminal.result(shown, () => certificatesPage(all, mode));
         if (output !== undefined) cli.terminal.note(`${counted(all.length, 'certificate')} written to ${output}.`);
         if (copies) {
           const missing = all.length - copies.size;
@@ -50,8 +53,8 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
     );
 }
 
-function certificatesPage(certificates: readonly CertificateView[]): Page {
-  if (certificates.length === 0) return 'No certificates.';
+function certificatesPage(certificates: readonly CertificateView[], mode: Mode): Page {
+  if (certificates.length === 0) return `No certificates in ${mode} mode.`;
   return table(
     ['eBRC number', 'Date', 'Document', right('Realised'), optional('Filing'), optional('PDF')],
     certificates.map((each) => [

@@ -1,3 +1,4 @@
+import type { Mode } from '../../../../domain/names';
 import { Option, type Command } from 'commander';
 import { ROLES } from '../../../../domain/principal';
 import type { PrincipalView, PrincipalWithToken } from '../../../principals';
@@ -73,7 +74,8 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
       bind(async (cli) => {
         const { listPrincipals } = await import('../../../principals.js');
         const all = await listPrincipals(await depsOf(cli));
-        cli.terminal.result(all, () => listText(all));
+        const { mode } = await cli.config('mode');
+        cli.terminal.result(all, () => listText(all, mode));
       }),
     );
   principals
@@ -130,8 +132,8 @@ function shown({ principal, name, roles, system, exporters, expiresAt }: Princip
   ];
 }
 
-function listText(all: readonly (PrincipalView & { tokens: number })[]): Page {
-  if (all.length === 0) return 'No principals. `ebrc principals add` adds one.';
+function listText(all: readonly (PrincipalView & { tokens: number })[], mode: Mode): Page {
+  if (all.length === 0) return `No principals in ${mode} mode. \`ebrc principals add\` adds one.`;
   return table(
     ['Name', 'Kind', 'Roles', 'Exporters', 'Ends', right('Tokens'), optional('Principal')],
     all.map(({ name, system, roles, exporters, expiresAt, tokens, principal }) => [

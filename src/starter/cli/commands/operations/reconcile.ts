@@ -81,7 +81,9 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, _args, { exporter, kind, all }: FindingsOptions) => {
         const list = await (await cli.reader()).findings({ exporter, kind, all });
-        cli.terminal.result(list, () => apart(findingsParts(list)));
+        const { mode } = await cli.config('mode');
+        const none = `No open findings in ${mode} mode.`;
+        cli.terminal.result(list, () => (list.length === 0 ? none : apart(findingsParts(list))));
       }),
     );
   findings

@@ -1,3 +1,4 @@
+import type { Mode } from '../../../../domain/names';
 import { Argument, type Command } from 'commander';
 import type { ScheduleView } from '../../../schedules';
 import type { Cli, Bind } from '../../context';
@@ -27,7 +28,8 @@ export function addSchedulesCommand(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [action = 'list']) => {
         const schedules = await run(cli, action);
-        cli.terminal.result(schedules, () => schedulesTable(schedules));
+        const { mode } = await cli.config('mode');
+        cli.terminal.result(schedules, () => schedulesTable(schedules, mode));
       }),
     );
 }
@@ -44,8 +46,8 @@ async function run(cli: Cli, action: string): Promise<ScheduleView[]> {
   return listSchedules({ temporal, mode });
 }
 
-function schedulesTable(schedules: readonly ScheduleView[]): Page {
-  if (schedules.length === 0) return 'No schedules. `ebrc schedules apply` makes them.';
+function schedulesTable(schedules: readonly ScheduleView[], mode: Mode): Page {
+  if (schedules.length === 0) return `No schedules in ${mode} mode. \`ebrc schedules apply\` makes them.`;
   return table(
     ['Schedule', optional('Workflow'), 'State', 'Next run', 'Last run', 'Outcome'],
     schedules.map(({ id, workflowType, state, next, lastResult }) => [
