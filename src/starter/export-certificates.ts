@@ -84,11 +84,8 @@ async function writeZip(
     };
     zip.file(name, Readable.from(content(), { objectMode: false }));
   }
-  const pieces = zip.generateNodeStream({
-    streamFiles: true,
-    compression: 'STORE',
-  }) as unknown as AsyncIterable<Buffer>;
-  await writeOutputFile(path, pieces);
+  const pieces = zip.generateNodeStream({ streamFiles: true, compression: 'STORE' });
+  await writeOutputFile(path, new Readable().wrap(pieces));
 }
 
 /** A number as part of a file's name on any system: `KVR/2026/117` gives `KVR_2026_117`. */

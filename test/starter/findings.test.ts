@@ -127,6 +127,7 @@ describe('filings', () => {
     expect(waiting).toEqual({
       for: 'evidence whether it was filed',
       since: expect.any(String) as string,
+      queue: null,
       expectedBy: null,
       until: '2026-02-10T07:00:00.000Z',
     });

@@ -102,7 +102,13 @@ test('a filing of unknown outcome shows what agrees, what does not, and which ot
   const filing = {
     ...FILING,
     state: 'outcome_unknown',
-    waiting: { for: 'evidence whether it was filed', since: '2026-07-31T08:35:00Z', expectedBy: null, until: null },
+    waiting: {
+      for: 'evidence whether it was filed',
+      since: '2026-07-31T08:35:00Z',
+      queue: null,
+      expectedBy: null,
+      until: null,
+    },
     evidence: {
       gatheredAt: '2026-07-31T09:00:00Z',
       sentAt: '2026-07-31T08:30:00Z',

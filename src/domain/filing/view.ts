@@ -87,7 +87,9 @@ export interface Waiting {
   for: string;
   /** Since when it is in this state, ISO 8601. */
   since: string;
-  /** When the authority usually answers by, by the times that were seen lately. */
+  /** Its place among the filings that wait for calls of the service, from 1; null: it waits for something else. */
+  queue: { place: number; of: number } | null;
+  /** When it probably goes on: by the queue before it, or by the authority's answers that were seen lately. */
   expectedBy: string | null;
   /** When it goes on or asks somebody at the latest; null: it waits for a person, however long. */
   until: string | null;
@@ -104,8 +106,12 @@ const SUBJECTS: Partial<Record<FilingState, string>> = {
 };
 
 /** What a filing in this state waits for; null: it has ended. */
-export function waitsFor({ state, asked }: { state: string; asked: boolean }, counts: FilingCounts): string | null {
+export function waitsFor(
+  { state, asked, waitsFor: wait }: { state: string; asked: boolean; waitsFor?: string | null },
+  counts: FilingCounts,
+): string | null {
   if (isEnd(state as FilingState)) return null;
+  if (wait === 'activation') return 'the opening of API access for the exporter by the authority';
   if (state === 'outcome_unknown')
     return asked ? 'the answer of somebody who looks at the portal' : 'evidence whether it was filed';
   if (state === 'collecting') return `certificates and PDFs (${counts.archived} of ${counts.rows} are stored)`;

@@ -3,6 +3,7 @@ import type { FilingCounts } from '../../domain/contracts';
 import { waitsFor, type Waiting } from '../../domain/filing/view';
 import type { Queryable } from '../pool';
 import { readSeenAnswers } from '../submissions/answer-times';
+import { readQueue } from './queue';
 import type { FilingRecord } from '../filings/filings';
 
 interface Times {
@@ -10,6 +11,7 @@ interface Times {
   since: Date | null;
   askedSince: Date | null;
   evidenceUntil: Date | null;
+  activatesAt: Date | null;
 }
 
 /** What each of some filings waits for, by id; those that have ended are left out. */
@@ -27,19 +29,25 @@ export async function readWaiting(
   if (subjects.size === 0) return new Map();
   const times = await readTimes(db, [...subjects.keys()]);
   const [asked] = filings.filter(({ state }) => state === 'processing');
+  const [queued] = filings.filter(({ state }) => state === 'submitting' || state === 'collecting');
+  const queue = queued ? await readQueue(db, queued.mode) : null;
   const meanMs = asked ? estimateAnswerTimes(await readSeenAnswers(db, asked.mode)).meanMs : 0;
   return new Map(
     filings.flatMap((filing) => {
       const subject = subjects.get(filing.filingId);
       if (subject === undefined) return [];
-      const { since, askedSince, evidenceUntil } = times.get(filing.filingId) ?? {};
+      const { since, askedSince, evidenceUntil, activatesAt } = times.get(filing.filingId) ?? {};
+      const turn = queue?.get(filing.filingId) ?? null;
       const due = filing.dueAt === null ? null : new Date(filing.dueAt);
       const until = filing.state === 'outcome_unknown' && !filing.asked ? evidenceUntil : due;
       const answered = filing.state === 'processing' && askedSince ? new Date(askedSince.getTime() + meanMs) : null;
+      const opened = filing.waitsFor === 'activation' ? (activatesAt ?? null) : null;
+      const turned = turn && new Date(Date.now() + turn.waitMs);
       const waiting = {
         for: subject,
         since: (since ?? filing.madeAt).toISOString(),
-        expectedBy: answered?.toISOString() ?? null,
+        queue: turn && { place: turn.place, of: turn.of },
+        expectedBy: (opened ?? turned ?? answered)?.toISOString() ?? null,
         until: until?.toISOString() ?? null,
       };
       return [[filing.filingId, waiting] as const];
@@ -57,7 +65,8 @@ async function readTimes(db: Queryable, filingIds: readonly string[]): Promise<M
                  WHERE o.filing_id = f.filing_id AND o.state <> f.state), 0)) AS since,
             (SELECT min(q.since) FROM requests q WHERE q.filing_id = f.filing_id AND q.state = 'followed') AS "askedSince",
             (SELECT max(a.marked_at + a.settle_ms * interval '1 millisecond') FROM attempts a
-              WHERE a.filing_id = f.filing_id AND a.verdict IN ('marked', 'accepted')) AS "evidenceUntil"
+              WHERE a.filing_id = f.filing_id AND a.verdict IN ('marked', 'accepted')) AS "evidenceUntil",
+            (SELECT e.activates_at FROM exporters e WHERE e.exporter_id = f.exporter_id) AS "activatesAt"
        FROM filings f WHERE f.filing_id = ANY($1)`,
     [filingIds],
   );

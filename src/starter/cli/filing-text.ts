@@ -41,10 +41,11 @@ export function filingPage(filing: FilingView): Part[] {
 /** What is waited for, since when, and until when at the latest. */
 function waitingText(waiting: Waiting | null): string | null {
   if (!waiting) return null;
-  const { for: subject, since, expectedBy, until } = waiting;
+  const { for: subject, since, queue, expectedBy, until } = waiting;
   return [
     `${subject}, since ${localTime(since)}`,
-    expectedBy && `usually there by ${localTime(expectedBy)}`,
+    queue && placeText(queue),
+    expectedBy && `expected by ${localTime(expectedBy)}`,
     until && `at the latest ${localTime(until)}`,
   ]
     .filter(Boolean)
@@ -177,10 +178,13 @@ export function filingsPage(filings: readonly FilingSummary[], mode: Mode): Page
 }
 
 /** In a list: what for, and the next time that matters. */
-function shortly({ for: subject, since, expectedBy, until }: Waiting): string {
+function shortly({ for: subject, since, queue, expectedBy, until }: Waiting): string {
   const by = expectedBy ?? until;
-  return by ? `${subject}, by ${localTime(by)}` : `${subject}, since ${localTime(since)}`;
+  const when = by ? `by ${localTime(by)}` : `since ${localTime(since)}`;
+  return [subject, queue && placeText(queue), when].filter(Boolean).join(', ');
 }
+
+const placeText = ({ place, of }: { place: number; of: number }): string => `place ${place} of ${of}`;
 
 /** A line of progress. */
 export function progressText(
@@ -189,7 +193,8 @@ export function progressText(
 ): string {
   const parts: string[] = [state];
   if (requestId) parts.push(`request ${requestId}`);
-  if (counts.rows > 0) parts.push(`${counts.certified} of ${counts.rows} certified, ${counts.archived} PDFs`);
+  if (counts.rows > 0)
+    parts.push(`${counts.certified} of ${counts.rows} certified, ${counted(counts.archived, 'PDF')}`);
   if (counts.errored > 0) parts.push(`${counts.errored} errored`);
   const subject = waitingText(waiting) ?? waitsFor({ state, asked }, counts);
   if (subject && state !== 'refused') parts.push(`waits for ${subject}`);

@@ -93,14 +93,16 @@ export function waiting(cli: Cli, wait: boolean | undefined): WaitOptions {
   const progress = terminal.progress();
   let last: FilingResult | undefined;
   let waits: Waiting | null | undefined;
+  let readAt = 0;
   const onProgress = (result: FilingResult) => {
     const moved = last?.state !== result.state;
     last = result;
     if (moved) waits = undefined;
     const { filingId, state } = result;
-    if (filingId === null || isEnd(state as FilingState)) progress.say(progressText(result));
-    else if (waits !== undefined) progress.say(progressText(result, waits));
-    else if (moved) {
+    if (filingId === null || isEnd(state as FilingState)) return progress.say(progressText(result));
+    if (waits !== undefined) progress.say(progressText(result, waits));
+    if (moved || (waits?.queue && Date.now() - readAt > READ_AGAIN_MS)) {
+      readAt = Date.now();
       void waitingOf(cli, filingId).then((read) => {
         if (last?.state !== state) return;
         waits = read;
@@ -111,6 +113,9 @@ export function waiting(cli: Cli, wait: boolean | undefined): WaitOptions {
   if (wait) cli.onInterrupt(() => goesOn(last?.filingId ?? null));
   return { wait: wait ?? false, onProgress, onNotice: (notice) => terminal.note(notice) };
 }
+
+/** Places in a queue change while a command waits. */
+const READ_AGAIN_MS = 20_000;
 
 /** As the ledger knows it; null where it cannot be read now. */
 async function waitingOf(cli: Cli, filingId: string): Promise<Waiting | null> {

@@ -1,0 +1,39 @@
+/** A filing that waits for calls of one rate class. */
+export interface Queued {
+  filingId: string;
+  exporterId: string;
+  /** Calls that it still needs. */
+  calls: number;
+}
+
+/** `place` of `of` filings, from 1; `waitMs`: until its last call may be made, if nothing else takes the slots. */
+export interface QueuePlace {
+  place: number;
+  of: number;
+  waitMs: number;
+}
+
+/**
+ * The order in which filings of one rate class get their calls: exporters take turns, and the filings of one go one
+ * after the other. @param queued in the order in which they came @param limit calls in a window
+ */
+export function queuePlaces(queued: readonly Queued[], limit: number, windowMs: number): Map<string, QueuePlace> {
+  const totals = new Map<string, number>();
+  const own = queued.map(({ filingId, exporterId, calls }) => {
+    const last = (totals.get(exporterId) ?? 0) + calls;
+    totals.set(exporterId, last);
+    return { filingId, exporterId, last };
+  });
+  const ordered = own
+    .map(({ filingId, exporterId, last }) => {
+      const others = [...totals].filter(([other]) => other !== exporterId);
+      return { filingId, calls: others.reduce((sum, [, total]) => sum + Math.min(total, last), last) };
+    })
+    .sort((one, other) => one.calls - other.calls);
+  return new Map(
+    ordered.map(({ filingId, calls }, index) => {
+      const waitMs = Math.floor(Math.max(calls - 1, 0) / limit) * windowMs;
+      return [filingId, { place: index + 1, of: ordered.length, waitMs }];
+    }),
+  );
+}
