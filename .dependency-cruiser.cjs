@@ -97,7 +97,7 @@ module.exports = {
       from: {
         path: '^src/',
         pathNot:
-          '^src/(assistant/|worker/compose\\.ts$|activities/(create-activities|dependencies)\\.ts$|workflows/extract-document\\.ts$|starter/(cli/|client\\.ts$|json-schemas\\.ts$))',
+          '^src/(assistant/|worker/compose\\.ts$|activities/(create-activities|dependencies)\\.ts$|workflows/one-step\\.ts$|starter/(cli/|client\\.ts$|json-schemas\\.ts$))',
       },
       to: { path: '^src/assistant/' },
     },

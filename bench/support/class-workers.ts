@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createBudget, hashOfKey, type StoppableBudget } from '../../src/budget/budget';
-import { createGatedTuner } from '../../src/worker/slot-supplier';
+import { createGatedTuner } from '../../src/worker/create-workers';
 import { queueOfClass, type RateClass } from '../../src/domain/names';
 import { createBudgetStore } from '../../src/budget/store';
 import { createPool } from '../../src/ledger/pool';

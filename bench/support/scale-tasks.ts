@@ -27,7 +27,7 @@ import { contentOfSend } from '../../src/ledger/sends/send-record';
 import { readOpenRequests, readSeenAnswers } from '../../src/ledger/submissions/answer-times';
 import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { endedWithRequests, nextRequest, readRequests } from '../../src/ledger/submissions/requests';
-import { orphanedSecrets } from '../../src/ledger/vault/vault-sweep';
+import { orphanedSecrets } from '../../src/ledger/vault/vault';
 import { proposeMappings } from '../../src/assistant/proposals/propose';
 import { createEbrcReader } from '../../src/starter/reader';
 

@@ -1,6 +1,6 @@
 import { createAnnotateActivities } from './filings/annotate';
 import { createAttemptActivities } from './filings/attempts';
-import { createCertificateActivities } from './certificates/certificates';
+import { createCertificateActivities } from './certificates';
 import { createCredentialActivities } from './exporters/credentials';
 import type { ActivityDependencies } from './dependencies';
 import { createEndFilingActivities } from './filings/end-filing';
@@ -10,13 +10,29 @@ import { createFilingLedgerActivities } from './filings/filing-ledger';
 import { createIrmActivities } from './exporters/irms';
 import { createOpenFilingActivities } from './filings/open-filing';
 import { createPollActivities } from './filings/poll-status';
-import { createMaintenanceActivities } from './reconciliation/maintenance';
-import { createReconciliationActivities } from './reconciliation/reconciliation';
-import { createReportActivities } from './reports/daily-report';
+import { createReconciliationActivities } from './reconciliation';
+import { createReportActivities } from './daily-report';
 import { createSettingsActivities } from './filings/settings';
 import { createSettleActivities } from './filings/settle';
 import { createSnapshotActivities } from './filings/snapshot';
 import { createSubmitActivities } from './filings/submit';
+import { pruneReconciliation } from '../ledger/reconciliation/runs';
+
+const DAY_MS = 24 * 3_600_000;
+/** Closed findings and ended runs: a financial year and the audit after it. */
+const RECONCILIATION_DAYS = 730;
+
+function createMaintenanceActivities({ pool, clock }: ActivityDependencies) {
+  return {
+    /**
+     * Removes closed findings and ended runs of reconciliations after two years. Filings, certificates and consents are
+     * never removed; old audit rows are, by a job of each worker (`src/worker/cleaning.ts`).
+     */
+    pruneLedger(): Promise<Record<string, number>> {
+      return pruneReconciliation(pool, new Date(clock() - RECONCILIATION_DAYS * DAY_MS));
+    },
+  };
+}
 
 /** Every activity, from its dependencies. Which queue runs which is decided by the workflow that calls it. */
 export function createActivities(deps: ActivityDependencies) {

@@ -1,6 +1,13 @@
 import type { Readable } from 'node:stream';
 import type { PushMessage } from '../domain/filing/mapping';
-import type { CreateCustomerBody, CredentialsBody, Customer, UpdateCustomerBody } from './schemas/customers';
+import type {
+  CreateCustomerBody,
+  CredentialsBody,
+  Customer,
+  UpdateCustomerBody,
+  Irm,
+  ListIrmsQuery,
+} from './schemas/exporters';
 import type {
   BulkUploadAnswer,
   CertificateDetail,
@@ -9,7 +16,6 @@ import type {
   RequestStatus,
   StatusBody,
 } from './schemas/filings';
-import type { Irm, ListIrmsQuery } from './schemas/irms';
 
 /** Options of one call. */
 export interface CallContext {

@@ -1,8 +1,7 @@
 import { createCaller, type CallerOptions } from './http/call';
 import type { FilingApi } from './client-types';
-import { createCustomerApi } from './endpoints/customers';
+import { createCustomerApi, createIrmApi } from './endpoints/exporters';
 import { createFilingsApi } from './endpoints/filings';
-import { createIrmApi } from './endpoints/irms';
 import type { Budget } from '../budget/ports';
 
 /** `baseUrl` ends in `/api/v1`; `apiKey` decides the mode; the budget is required, because the service has limits. */

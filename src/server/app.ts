@@ -8,7 +8,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from 'pino';
 import type { Gate } from './access/gate';
 import type { Door } from './context';
-import { docsPage } from './http/docs-page';
+import { docsPage } from './http/openapi';
 import { problemOf } from './http/failures';
 import { parseJsonBody } from './http/json-body';
 import * as limits from './http/limits';
@@ -20,8 +20,8 @@ import { addEventRoutes } from './routes/events';
 import { addExporterRoutes } from './routes/exporters';
 import { addFilingActionRoutes } from './routes/filing-actions';
 import { addFilingRoutes } from './routes/filings';
-import { addHealthRoutes } from './routes/health';
 import { addReconciliationRoutes } from './routes/reconciliation';
+import { postgresqlProbe, readinessOf, temporalProbe } from '../telemetry/readiness';
 
 export interface AppOptions {
   door: Door;
@@ -162,3 +162,20 @@ const DESCRIPTION = {
     security: [{ token: [] }],
   },
 };
+
+/** Health, readiness and metrics, as the worker serves them. Without a token: they tell nothing of an exporter. */
+function addHealthRoutes(app: FastifyInstance, { deps: { pool, temporal }, metrics, isStopping }: Door): void {
+  app.get('/healthz', { schema: { hide: true } }, () => ({ ok: true }));
+
+  const look = readinessOf([postgresqlProbe(pool), temporalProbe(temporal)]);
+  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+    const stop = { name: 'stopping', ok: !isStopping(), message: isStopping() ? 'the door is stopping' : 'no' };
+    const checks = [...(await look()), stop];
+    const ok = checks.every((each) => each.ok);
+    return reply.code(ok ? 200 : 503).send({ ok, checks });
+  });
+
+  app.get('/metrics', { schema: { hide: true } }, (_request, reply) =>
+    reply.header('content-type', 'text/plain; version=0.0.4; charset=utf-8').send(metrics.text()),
+  );
+}

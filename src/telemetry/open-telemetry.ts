@@ -1,12 +1,25 @@
 /**
  * Traces by OpenTelemetry. Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set, so that other programs start without it.
  */
-import { context, propagation, SpanKind, SpanStatusCode, trace, type Span as OtelSpan } from '@opentelemetry/api';
+import {
+  context,
+  propagation,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Span as OtelSpan,
+  type Attributes,
+} from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { detectResourcesSync, envDetectorSync, Resource } from '@opentelemetry/resources';
-import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  type ReadableSpan,
+  type SpanExporter,
+} from '@opentelemetry/sdk-trace-base';
 import type { WorkflowClientInterceptor } from '@temporalio/client';
 import { OpenTelemetryWorkflowClientInterceptor } from '@temporalio/interceptors-opentelemetry/lib/client';
 import {
@@ -16,8 +29,69 @@ import {
 } from '@temporalio/interceptors-opentelemetry/lib/worker';
 import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker';
 import type { OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry/lib/workflow/definitions';
-import { createSpanFilter } from './span-fields';
 import type { SpanAttributes, Tracer } from './tracer';
+import { maskText } from './log-fields';
+
+/** The parts of a span that are sent: names, times, ids and short words of ours. */
+
+/**
+ * The SDK's interceptors put whole records into a span (memo, search attributes, messages and stacks of failures, the
+ * reason of a termination). Only these attributes are sent.
+ */
+const ALLOWED = new Set([
+  ...['temporalWorkflowId', 'temporalActivityId', 'temporalUpdateId', 'run_id', 'workflowId', 'runId'],
+  ...['workflowType', 'taskQueue', 'namespace', 'attempt'],
+  ...['ebrc.filing_id', 'ebrc.exporter_id', 'ebrc.operation', 'ebrc.rate_class', 'ebrc.activity'],
+  ...['http.request.method', 'http.response.status_code', 'url.template', 'server.address', 'server.port'],
+  ...['db.system.name', 'db.operation.name', 'db.collection.name', 'error.type'],
+]);
+
+/**
+ * Wraps `exporter` and removes everything from each span that could be a payload: events, links, messages of failures.
+ */
+function createSpanFilter(exporter: SpanExporter): SpanExporter {
+  return {
+    export: (spans, done) => exporter.export(spans.map(bareSpan), done),
+    shutdown: () => exporter.shutdown(),
+    forceFlush: () => exporter.forceFlush?.() ?? Promise.resolve(),
+  };
+}
+
+function bareSpan(span: ReadableSpan): ReadableSpan {
+  const code = span.status?.code ?? SpanStatusCode.UNSET;
+  return {
+    name: maskText(span.name),
+    kind: span.kind,
+    spanContext: () => span.spanContext(),
+    parentSpanId: span.parentSpanId,
+    startTime: span.startTime,
+    endTime: span.endTime,
+    duration: span.duration,
+    ended: span.ended,
+    status: { code },
+    attributes: bareAttributes(span),
+    links: [],
+    events: [],
+    resource: span.resource,
+    instrumentationLibrary: span.instrumentationLibrary,
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+  };
+}
+
+function bareAttributes({ attributes, events }: ReadableSpan): Attributes {
+  const kept: Attributes = {};
+  for (const [name, value] of Object.entries(attributes)) {
+    if (!ALLOWED.has(name)) continue;
+    if (typeof value === 'string') kept[name] = maskText(value);
+    else if (typeof value === 'number' || typeof value === 'boolean') kept[name] = value;
+  }
+  // The class of a failure is enough here; its message is in the history, encrypted.
+  const failure = events.find(({ name }) => name === 'exception')?.attributes?.['exception.type'];
+  if (kept['error.type'] === undefined && typeof failure === 'string') kept['error.type'] = maskText(failure);
+  return kept;
+}
 
 export interface TelemetryOptions {
   /** Root of the OTLP/HTTP receiver, without a slash at the end; spans go to `/v1/traces` below it. */

@@ -3,15 +3,13 @@ import { annotateSheet, type RowOutcome } from './annotate/annotate-sheet';
 import { CellStyles, NO_STYLES } from './annotate/cell-styles';
 import type { WorkbookDirectory } from './ooxml/directory';
 import { inWordsOfSheet } from './sheet/headers';
-import { openSheet } from './sheet/first-sheet';
-import { openWorkbook } from './sheet/open-workbook';
+import { openSheet, openWorkbook } from './sheet/open-workbook';
 import { type WorkbookLimits, WORKBOOK_LIMITS, WorkbookRefused } from './ooxml/limits';
 import type { WorkbookPackage } from './ooxml/package';
 import { PackageEditor, XML_START } from './ooxml/package-editor';
 import { SUMMARY_NAME, SUMMARY_TITLE, summarySheet } from './annotate/summary-sheet';
 import { findFilledRows, textsOf } from './sheet/filled-rows';
-import { appendChild } from './ooxml/xml-edit';
-import { attribute } from './ooxml/xml-text';
+import { appendChild, attribute } from './ooxml/xml-edit';
 
 export interface Annotation {
   /** The caller's workbook: a path, or its bytes. */

@@ -8,7 +8,7 @@ import { type CellContent, type CellContext, cellContent } from './sheet/cell-co
 import { aboutRows, aboutTemplate, MergedCells } from './sheet/about-sheet';
 import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
-import type { OpenSheet } from './sheet/first-sheet';
+import { type OpenSheet, openWorkbook } from './sheet/open-workbook';
 import {
   type ColumnAt,
   type Headers,
@@ -21,7 +21,6 @@ import {
 import { type WorkbookLimits, WORKBOOK_LIMITS, WorkbookRefused } from './ooxml/limits';
 import type { RawRow } from './sheet/sheet-rows';
 import { textsOf } from './sheet/filled-rows';
-import { openWorkbook } from './sheet/open-workbook';
 
 export { WorkbookRefused } from './ooxml/limits';
 export { TEMPLATE_UNKNOWN } from './sheet/about-sheet';

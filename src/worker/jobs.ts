@@ -1,7 +1,7 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { Mode } from '../domain/names';
-import { orphanedSecrets, removeOrphanedSecrets } from '../ledger/vault/vault-sweep';
+import { orphanedSecrets, removeOrphanedSecrets } from '../ledger/vault/vault';
 import type { BackgroundJob } from './background-jobs';
 import { buffer } from 'node:stream/consumers';
 import type { ActivityDependencies } from '../activities/dependencies';

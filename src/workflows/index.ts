@@ -1,12 +1,10 @@
 /** The workflow types of the bundle; their names are the contract with callers in any SDK. */
 export { changeExporter } from './change-exporter';
-export { extractDocument } from './extract-document';
 export { fileRemittances } from './file-remittances';
 export { collectCertificates } from './collect-certificates';
 export { followEndedFiling } from './follow-ended-filing';
-export { dailyReport } from './daily-report';
-export { maintainLedger } from './maintain-ledger';
+export { dailyReport, extractDocument, maintainLedger } from './one-step';
 export { onboardExporter } from './onboard-exporter';
-export { reconcile } from './reconciliation/reconcile';
+export { reconcile } from './reconcile';
 export { refreshIrms } from './refresh-irms';
 export { updateCredentials } from './update-credentials';

@@ -5,7 +5,7 @@
 import { settleRows } from '../ledger/ledger-steps';
 import { Readable } from 'node:stream';
 import type { DownloadInfo, FilingApi } from '../../src/api/client-types';
-import type { Irm } from '../../src/api/schemas/irms';
+import type { Irm } from '../../src/api/schemas/exporters';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import { voidRecord } from '../../src/ledger/sends/send-record';

@@ -4,7 +4,7 @@ import { cleanAnswer } from '../../src/api/schemas/clean';
 import { parseErrorBody } from '../../src/api/errors/error-body';
 import { readPage } from '../../src/api/endpoints/paging';
 import { createRedactor } from '../../src/api/errors/redact';
-import { createCustomerBody, customer, updateCustomerBody } from '../../src/api/schemas/customers';
+import { createCustomerBody, customer, updateCustomerBody, irm } from '../../src/api/schemas/exporters';
 import {
   bulkUploadAnswer,
   certificateDetail,
@@ -13,7 +13,6 @@ import {
   pushMessage,
   requestStatus,
 } from '../../src/api/schemas/filings';
-import { irm } from '../../src/api/schemas/irms';
 import { mapping, pushOf } from './support/service';
 
 const anyJson = fc.jsonValue() as fc.Arbitrary<unknown>;

@@ -10,7 +10,7 @@ import {
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import { quietRuntime } from '../../bench/support/quiet-runtime';
-import { createGatedTuner } from '../../src/worker/slot-supplier';
+import { createGatedTuner } from '../../src/worker/create-workers';
 import type { StoppableBudget } from '../../src/budget/budget';
 import { BudgetStoppedError } from '../../src/budget/ports';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';

@@ -5,7 +5,7 @@ import type { DailyReportInput, DailyReportResult } from '../../src/domain/contr
 import { createReportThread } from '../../src/reports/threads';
 import type { ReportRenderer } from '../../src/reports/render';
 import { readScheduleFile, applySchedules, listSchedules, type LastResult } from '../../src/starter/schedules';
-import type { dailyReport } from '../../src/workflows/daily-report';
+import type { dailyReport } from '../../src/workflows/one-step';
 import { knowExporter } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';

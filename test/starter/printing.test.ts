@@ -3,7 +3,7 @@ import type { Finding } from '../../src/domain/rules/finding';
 import type { FilingView } from '../../src/domain/filing/view';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { RefusedError } from '../../src/starter/errors';
-import { doubtsOf } from '../../src/starter/cli/confirm';
+import { doubtsOf } from '../../src/starter/cli/terminal';
 import { filingPage } from '../../src/starter/cli/filing-text';
 import { fields, localTime, optional, right, table, toned, type Page } from '../../src/starter/cli/page';
 import { reportError } from '../../src/starter/cli/report-error';

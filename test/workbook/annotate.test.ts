@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Workbook } from 'exceljs';
-import type { Cell, Worksheet } from 'exceljs';
+import { Workbook, type Cell, type Worksheet } from 'exceljs';
 import type { Finding } from '../../src/domain/rules/finding';
 import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';
 import { readWorkbook } from '../../src/workbook/read';
 import { columnLetter } from '../../src/workbook/sheet/addresses';
-import { partKey, readZip, unpack } from '../../src/workbook/ooxml/zip-reader';
+import { partKey, readZip, unpack } from '../../src/workbook/ooxml/zip';
 import { book, brief, cells, columnIndex, rawParts, zipOf } from './fixtures';
 
 const load = async (file: Buffer): Promise<Workbook> => new Workbook().xlsx.load(Uint8Array.from(file).buffer);

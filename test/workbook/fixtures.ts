@@ -1,8 +1,7 @@
-import { Workbook } from 'exceljs';
-import type { CellValue, Worksheet } from 'exceljs';
+import { Workbook, type CellValue, type Worksheet } from 'exceljs';
 import { BULK_COLUMNS } from '../../src/domain/rules/columns';
 import type { Finding } from '../../src/domain/rules/finding';
-import { pack, writeZip } from '../../src/workbook/ooxml/zip-writer';
+import { pack, writeZip } from '../../src/workbook/ooxml/zip';
 
 export type CellValues = Record<string, CellValue>;
 

@@ -5,8 +5,7 @@ import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';
 import { readWorkbook } from '../../src/workbook/read';
 import { columnLetter } from '../../src/workbook/sheet/addresses';
-import { readZip } from '../../src/workbook/ooxml/zip-reader';
-import { writeZip, pack } from '../../src/workbook/ooxml/zip-writer';
+import { readZip, writeZip, pack } from '../../src/workbook/ooxml/zip';
 import { BULK_COLUMNS } from '../../src/domain/rules/columns';
 import { HEADERS, book, cells, columnIndex, rawParts, withRelations, zipOf } from './fixtures';
 

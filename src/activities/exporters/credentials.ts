@@ -174,7 +174,7 @@ export function createCredentialActivities(deps: ActivityDependencies) {
       const current = await currentCredentials(pool, exporterId);
       return {
         ...exporterState(await needExporter(pool, exporterId)),
-        irmCount: await countIrms(pool, exporterId),
+        irmCount: (await countIrms(pool, [exporterId])).get(exporterId) ?? 0,
         currentVersion: current?.version ?? 0,
         credentialState: current?.state ?? null,
       };

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { ApiError } from '../../api/errors/api-error';
 import type { CallContext } from '../../api/client-types';
-import type { Customer } from '../../api/schemas/customers';
+import type { Customer } from '../../api/schemas/exporters';
 import { onboardInput, type ChangeExporterInput, type OnboardInput } from '../../domain/contracts';
 import { readinessOf, type ExporterReadiness } from '../../domain/exporter/exporter';
 import { issueText, otherModeText } from '../../domain/input-problems';

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { Irm } from '../../api/schemas/irms';
+import type { Irm } from '../../api/schemas/exporters';
 import { readinessOf } from '../../domain/exporter/exporter';
 import { currentCredentials } from '../../ledger/vault/credentials';
 import {

@@ -11,7 +11,7 @@ import { withTransaction } from '../../ledger/pool';
 import { countOpenRows } from '../../ledger/rows/filing-rows';
 import { markedAt } from '../../ledger/submissions/attempts';
 import { inDoubtSince, noteCertificatesRead } from '../../ledger/submissions/lost-time';
-import { readDetails } from '../certificates/read-details';
+import { readDetails } from '../read-details';
 import type { ActivityDependencies } from '../dependencies';
 import { moveOnSettled, type MovedOn } from './moves';
 

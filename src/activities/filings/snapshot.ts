@@ -5,7 +5,7 @@ import { iecOf } from '../../ledger/exporters/exporters';
 import { holdFiling } from '../../ledger/filings/filing-progress';
 import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
 import { withStepHeartbeat } from '../call-context';
-import { readDetails } from '../certificates/read-details';
+import { readDetails } from '../read-details';
 import type { ActivityDependencies } from '../dependencies';
 import { isWaitForLedger, onWholeLedger } from './whole-ledger';
 

@@ -110,14 +110,6 @@ export async function listIrms(db: Queryable, exporterId: string): Promise<IrmRo
   return rows;
 }
 
-/** How many IRMs of an exporter the ledger holds. */
-export async function countIrms(db: Queryable, exporterId: string): Promise<number> {
-  const { rows } = await db.query<{ n: number }>('SELECT count(*)::int AS n FROM irms WHERE exporter_id = $1', [
-    exporterId,
-  ]);
-  return rows[0]?.n ?? 0;
-}
-
 /** The number of an IRM's identity, in SQL: IRMs and rows are indexed by it. */
 export const irmNumberOf = (key: string): string => `split_part(${key}, ' ', 1)`;
 
@@ -246,4 +238,13 @@ async function keepHistory(
          what jsonb, after jsonb)`,
     [exporterId, JSON.stringify(changes), seenAt],
   );
+}
+
+/** How many IRMs the ledger has of each of these exporters; one without any is left out. */
+export async function countIrms(db: Queryable, exporterIds: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await db.query<{ exporterId: string; count: number }>(
+    'SELECT exporter_id AS "exporterId", count(*)::int AS count FROM irms WHERE exporter_id = ANY($1) GROUP BY exporter_id',
+    [exporterIds],
+  );
+  return new Map(rows.map(({ exporterId, count }) => [exporterId, count]));
 }

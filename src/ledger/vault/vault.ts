@@ -3,9 +3,22 @@ import type { Mode } from '../../domain/names';
 import { EncryptionError, type EncryptionKey } from '../../encryption/keys';
 import { createSealer } from '../../encryption/sealing';
 import type { Queryable } from '../pool';
-import { contextOf, FORMAT, type SecretUse } from './vault-context';
 
-export type { SecretUse } from './vault-context';
+/** The use of a secret. It opens for no other use. */
+export type SecretUse =
+  /** Submitted, and not yet assigned to an exporter. */
+  | { purpose: 'submission'; mode: Mode }
+  /** A version of an exporter's credentials (credential_versions). */
+  | { purpose: 'portal-login'; mode: Mode; exporterId: string; version: number };
+
+/** Format of the encrypted bytes and of their context; a new format gets a new number. */
+const FORMAT = 1;
+
+/** The additional data of AES-GCM: a JSON list, so that its parts cannot be confused. */
+function contextOf(secretRef: string, use: SecretUse): string {
+  const owner = use.purpose === 'portal-login' ? [use.exporterId, use.version] : [];
+  return JSON.stringify(['ebrc-vault', FORMAT, secretRef, use.purpose, use.mode, ...owner]);
+}
 
 interface PortalCredentials {
   username: string;
@@ -207,4 +220,35 @@ function readCredentials(bytes: Buffer): PortalCredentials {
     // Reported below, without the text.
   }
   throw new VaultError('unreadable', 'The secret opened, but it does not hold a user name and a password.');
+}
+
+/** A secret that no version of credentials refers to. */
+export interface OrphanedSecret {
+  secretRef: string;
+  /** The workflow that received it; null for a version's secret that the version no longer refers to. */
+  workflowId: string | null;
+}
+
+/** Between being stored and being assigned, a secret belongs to a workflow: it may be needed however old it is. */
+export async function orphanedSecrets(db: Queryable, mode: Mode, olderThanMs: number): Promise<OrphanedSecret[]> {
+  const { rows } = await db.query<OrphanedSecret>(
+    `SELECT s.secret_ref::text AS "secretRef", CASE s.purpose WHEN 'submission' THEN s.submitted_to END AS "workflowId"
+       FROM vault_secrets s
+      WHERE s.mode = $1 AND s.created_at < now() - $2 * interval '1 millisecond'
+        AND NOT EXISTS (SELECT FROM credential_versions v WHERE v.secret_ref = s.secret_ref)
+      ORDER BY s.created_at`,
+    [mode, olderThanMs],
+  );
+  return rows;
+}
+
+/** Removes secrets, except those that a version of credentials refers to by now. @returns how many */
+export async function removeOrphanedSecrets(db: Queryable, secretRefs: readonly string[]): Promise<number> {
+  const { rowCount } = await db.query(
+    `DELETE FROM vault_secrets s
+      WHERE s.secret_ref = ANY ($1::uuid[])
+        AND NOT EXISTS (SELECT FROM credential_versions v WHERE v.secret_ref = s.secret_ref)`,
+    [secretRefs],
+  );
+  return rowCount ?? 0;
 }

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { Decimal } from 'decimal.js';
 import type { FastifyInstance } from 'fastify';
-import { dayNumber, isoOf } from '../authority/calendar';
+import { dayNumber, isoOf, kolkataDate } from '../authority/calendar';
 import { effectOf } from '../faults/faults';
 import { customerOf, logInAtPortal } from '../authority/portal-access';
-import { json } from '../http/problem';
+import { json, type Answer } from '../http/problem';
 import { addRoute, type Call, type Context } from '../http/route';
 import { FieldErrors, pageOf, paging, requiredUuid } from './validate';
 import { irmKey, type Customer, type PortalAccount, type SavedIrm } from '../authority/world';
+import { Workbook } from 'exceljs';
+import { BULK_COLUMNS, SHEET_NAME } from '../bulk/bulk-columns';
 
 /** POST /irm/refresh and GET /irm (spec: "Endpoints"). */
 export function addIrmRoutes(app: FastifyInstance, context: Context): void {
@@ -101,4 +103,47 @@ function isoDay(query: Record<string, unknown>, field: string, errors: FieldErro
   const day = match ? dayNumber(`${match[3]}${match[2]}${match[1]}`) : null;
   if (day === null) errors.add(field, `${field} must be a valid ISO 8601 date string`);
   return day;
+}
+
+const XLSX = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
+
+/** GET /irm/bulk-template (spec: "GET /irm/bulk-template"). */
+export function addTemplateRoute(app: FastifyInstance, context: Context): void {
+  addRoute(app, context, { operation: 'bulk-template', method: 'GET', url: '/irm/bulk-template', handle: template });
+}
+
+async function template(call: Call): Promise<Answer> {
+  const errors = new FieldErrors();
+  const id = requiredUuid(call.query, 'platformCustomerId', errors);
+  errors.throwIfAny();
+  const customer = customerOf(call, id);
+  const workbook = new Workbook();
+  const sheet = workbook.addWorksheet(SHEET_NAME);
+  sheet.columns = BULK_COLUMNS.map(({ field, header }) => ({ key: field, header, width: header.length + 4 }));
+  sheet.getRow(1).font = { bold: true };
+  for (const [index, irm] of customer.irms.entries()) sheet.addRow(templateRow(irm, index + 1));
+  return {
+    kind: 'file',
+    status: 200,
+    contentType: XLSX,
+    fileName: `ebrc-bulk-base-${isoOf(kolkataDate(call.now))}.xlsx`,
+    body: Buffer.from(await workbook.xlsx.writeBuffer()),
+  };
+}
+
+/** A saved IRM as a row: its serial number and IRM columns, three columns pre-set to N, the invoice columns blank. */
+function templateRow({ record }: SavedIrm, serialNo: number) {
+  return {
+    serialNo,
+    irmIfscCode: record.ifscCode,
+    irmAdCode: record.remittanceAdCode,
+    irmNumber: record.irmNumber,
+    irmDt: record.irmIssueDate,
+    irmFCC: record.remittanceFCC,
+    irmPurposeCode: record.purposeOfRemittance,
+    irmRemitAmtFCC: record.remittanceFCCAmount,
+    isVostro: 'N',
+    isThirdPartyExport: 'N',
+    isGstAvail: 'N',
+  };
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { emailAddress } from '../../domain/exporter/exporter';
 import { onboardInput } from '../../domain/contracts';
 import { exportersAfter, findExporter, needExporter } from '../../ledger/exporters/exporters';
-import { countIrms } from '../../ledger/exporters/irm-counts';
+import { countIrms } from '../../ledger/exporters/irms';
 import { changeExporter, requireApproval } from '../../starter/exporters/change';
 import { createExporterOperations, type ExporterOutcome } from '../../starter/exporters/operations';
 import { makeTemplate } from '../../starter/exporters/template';

@@ -1,7 +1,12 @@
-import type { Readable, Writable } from 'node:stream';
+import { type Readable, Writable } from 'node:stream';
 import { createSpinner } from 'nanospinner';
 import { printable, printableJson, printableLines } from '../../domain/text';
 import { render, type Layout, type Page } from './page';
+import { createInterface } from 'node:readline/promises';
+import type { Finding } from '../../domain/rules/finding';
+import { refusal, RefusedError, UsageError } from '../errors';
+import { counted, describeProblems } from './texts';
+import { createInterface as readlineOf } from 'node:readline';
 
 /** Of a terminal that does not say how wide it is. */
 const DEFAULT_COLUMNS = 80;
@@ -89,4 +94,73 @@ function spinner(stderr: Writable): Progress {
       running = undefined;
     },
   };
+}
+
+/**
+ * What happens before rows with warnings are sent that are usually rejected: `--strict` refuses them, on a terminal the
+ * user is asked, and otherwise they are sent. @throws RefusedError where they are not to be sent
+ */
+export function doubtsOf(terminal: Terminal, strict: boolean): ((doubtful: Finding[]) => Promise<void>) | undefined {
+  if (strict)
+    return (doubtful) => Promise.reject(new RefusedError(doubtful.map((each) => ({ ...each, severity: 'error' }))));
+  const { stdin, stdout, stderr, json } = terminal;
+  if (json || !stdin.isTTY || !stdout.isTTY) return undefined;
+  return async (doubtful) => {
+    terminal.note(describeProblems(doubtful));
+    const reader = createInterface({ input: stdin, output: stderr });
+    try {
+      const question = `The authority usually rejects rows with ${counted(doubtful.length, 'warning')} like these. File them anyway? [y/N] `;
+      const answer = await reader.question(question);
+      if (/^\s*y(es)?\s*$/iu.test(answer)) return;
+    } finally {
+      reader.close();
+    }
+    throw refusal('not_confirmed', 'You did not confirm the warnings. Correct them and file again.');
+  };
+}
+
+const NO_TERMINAL =
+  'There is no terminal to ask for the password. Give it on standard input with --password-stdin, for instance `… --password-stdin < password.txt`.';
+
+/**
+ * Reads a portal password: from standard input with `fromStdin` (without its line end), otherwise from a hidden prompt.
+ * Never from an argument, which every user of the machine can see.
+ * @throws UsageError if there is none, or no terminal for the prompt
+ */
+export async function readSecret(
+  streams: Pick<Streams, 'stdin' | 'stderr'>,
+  { fromStdin, question }: { fromStdin: boolean; question: string },
+): Promise<string> {
+  const secret = fromStdin ? await readAll(streams.stdin) : await askHidden(streams, question);
+  if (secret === '') throw new UsageError('The password is empty.', 'no_password');
+  return secret;
+}
+
+async function readAll(stdin: Streams['stdin']): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Buffer | string));
+  return Buffer.concat(chunks)
+    .toString('utf8')
+    .replace(/\r?\n$/, '');
+}
+
+function askHidden({ stdin, stderr }: Pick<Streams, 'stdin' | 'stderr'>, question: string): Promise<string> {
+  if (!stdin.isTTY) throw new UsageError(NO_TERMINAL, 'no_terminal');
+  stderr.write(question);
+  // readline echoes what is typed, so its output is discarded.
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const reader = readlineOf({ input: stdin, output: nowhere, terminal: true });
+  return new Promise((resolve, reject) => {
+    let answered = false;
+    reader.once('SIGINT', () => reader.close());
+    reader.once('close', () => {
+      stderr.write('\n');
+      if (!answered) reject(new UsageError('No password was given.', 'no_password'));
+    });
+    reader.question('', (answer) => {
+      answered = true;
+      reader.close();
+      resolve(answer);
+    });
+  });
 }

@@ -1,5 +1,4 @@
-import { elements, insertChild, withAttribute } from '../ooxml/xml-edit';
-import { attribute } from '../ooxml/xml-text';
+import { elements, insertChild, withAttribute, attribute } from '../ooxml/xml-edit';
 import type { Finding } from '../../domain/rules/finding';
 
 /**

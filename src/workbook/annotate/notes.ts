@@ -1,6 +1,5 @@
 import { NOTE_START } from './cell-styles';
-import { type ElementAt, appendChild, elements } from '../ooxml/xml-edit';
-import { attribute, runsText, textElement, xmlData } from '../ooxml/xml-text';
+import { type ElementAt, appendChild, elements, attribute, runsText, textElement, xmlData } from '../ooxml/xml-edit';
 import { columnNumber } from '../sheet/addresses';
 
 const AUTHOR = 'eBRC check';

@@ -1,7 +1,5 @@
 import { columnLetter, columnNumber } from '../sheet/addresses';
-import type { ElementAt } from '../ooxml/xml-edit';
-import { elements, withAttribute } from '../ooxml/xml-edit';
-import { attribute, textElement } from '../ooxml/xml-text';
+import { type ElementAt, elements, withAttribute, attribute, textElement } from '../ooxml/xml-edit';
 
 /** A change to one cell. */
 export interface CellEdit {

@@ -1,6 +1,5 @@
 import { columnLetter, columnNumber } from '../sheet/addresses';
-import { elements, insertChild, withAttribute } from '../ooxml/xml-edit';
-import { attribute } from '../ooxml/xml-text';
+import { elements, insertChild, withAttribute, attribute } from '../ooxml/xml-edit';
 
 /** A sheet in three parts: before its rows, the rows with their addresses, after the rows. */
 export interface SheetFrame {

@@ -1,7 +1,7 @@
 import type { Finding } from '../../domain/rules/finding';
 import { harmless } from '../../domain/text';
 import { columnLetter } from '../sheet/addresses';
-import { textElement, xmlData } from '../ooxml/xml-text';
+import { textElement, xmlData } from '../ooxml/xml-edit';
 
 /** The text of a summary's cell A1; with the sheet's name it distinguishes our sheet from a user's. */
 export const SUMMARY_TITLE = 'eBRC check';

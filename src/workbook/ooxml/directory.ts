@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import type { WorkbookPackage } from './package';
 import { readXml } from './xml-reader';
-import { partKey } from './zip-reader';
+import { partKey } from './zip';
 
 export interface SheetEntry {
   name: string;

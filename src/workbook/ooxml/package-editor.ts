@@ -1,12 +1,8 @@
 import { posix } from 'node:path';
-import type { Relation } from './directory';
-import { relationsName, relationsOf, targetOf } from './directory';
+import { type Relation, relationsName, relationsOf, targetOf } from './directory';
 import type { WorkbookPackage } from './package';
-import { appendChild, withDefaultNamespace } from './xml-edit';
-import { attribute } from './xml-text';
-import type { ZipEntry } from './zip-reader';
-import { partKey } from './zip-reader';
-import { pack, packPieces, writeZip } from './zip-writer';
+import { appendChild, withDefaultNamespace, attribute } from './xml-edit';
+import { type ZipEntry, partKey, pack, packPieces, writeZip } from './zip';
 
 const CONTENT_TYPES = '[Content_Types].xml';
 const PACKAGE = 'http://schemas.openxmlformats.org/package/2006';

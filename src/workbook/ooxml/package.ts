@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { type WorkbookLimits, WorkbookRefused } from './limits';
 import { decodeXml } from './xml-reader';
 import { tidyXml } from './xml-tidy';
-import { type ZipEntry, partKey, readZip, unpack } from './zip-reader';
+import { type ZipEntry, partKey, readZip, unpack } from './zip';
 
 /**
  * A workbook file that passed the checks that need no parsing: type of file, size, unpacked size, and no content that

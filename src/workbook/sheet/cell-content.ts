@@ -4,7 +4,7 @@ import { utf8Bytes } from '../../domain/text';
 import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import type { NumberFormat } from './number-formats';
 import type { RawCell } from './sheet-rows';
-import { unescaped } from '../ooxml/xml-text';
+import { unescaped } from '../ooxml/xml-edit';
 
 /** The content of a cell as a person sees it, independent of the program that wrote it. */
 export type CellContent =

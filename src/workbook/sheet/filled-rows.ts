@@ -1,9 +1,7 @@
 import { INVOICE_FIELDS } from '../../domain/rules/columns';
-import type { CellContext } from './cell-content';
-import { cellContent } from './cell-content';
-import type { OpenSheet } from './first-sheet';
-import type { Headers } from './headers';
-import { readHeaders } from './headers';
+import { type CellContext, cellContent } from './cell-content';
+import type { OpenSheet } from './open-workbook';
+import { type Headers, readHeaders } from './headers';
 import type { RawRow } from './sheet-rows';
 
 /** Which rows of a sheet hold values, and the last column that does; our own columns count for neither. */

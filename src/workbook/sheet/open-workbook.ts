@@ -1,8 +1,10 @@
-import { type WorkbookDirectory, readDirectory, relationsOf } from '../ooxml/directory';
+import { type WorkbookDirectory, readDirectory, relationsOf, type SheetEntry } from '../ooxml/directory';
 import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { type WorkbookPackage, openPackage } from '../ooxml/package';
 import { readXml } from '../ooxml/xml-reader';
-import { type OpenSheet, openSheet } from './first-sheet';
+import { type CellContext, cellContext } from './cell-content';
+import { readNumberFormats } from './number-formats';
+import { SheetRows } from './sheet-rows';
 
 export interface OpenWorkbook {
   source: WorkbookPackage;
@@ -43,4 +45,82 @@ async function readNotes(source: WorkbookPackage, part: string, { notes: most }:
         );
     },
   });
+}
+
+/**
+ * The shared strings in the order of their numbers, without phonetic guides for East Asian text.
+ * @throws WorkbookRefused (`damaged`, `xml_entities`, `too_many_cells`, `too_long`)
+ */
+function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: WorkbookLimits): string[] {
+  const strings: string[] = [];
+  let text: string | undefined;
+  let inText = false;
+  let aids = 0;
+  readXml(bytes, {
+    open: (name) => {
+      if (name === 'si') text = '';
+      else if (name === 'rPh') aids += 1;
+      else if (name === 't') inText = true;
+    },
+    text: (piece) => {
+      if (!inText || aids > 0 || text === undefined) return;
+      text += piece;
+      if (text.length > cellText)
+        throw new WorkbookRefused(
+          'too_long',
+          'A cell holds more text than a cell of Excel can. Shorten it and save the workbook.',
+        );
+    },
+    close: (name) => {
+      if (name === 't') inText = false;
+      else if (name === 'rPh') aids -= 1;
+      else if (name === 'si') {
+        strings.push(text ?? '');
+        text = undefined;
+        if (strings.length > most)
+          throw new WorkbookRefused(
+            'too_many_cells',
+            'The workbook has more texts than are read. Copy the filled rows into a new workbook and save that.',
+          );
+      }
+    },
+  });
+  return strings;
+}
+
+/** A worksheet with the parts that its cells refer to. */
+export interface OpenSheet {
+  name: string;
+  sheet: SheetRows;
+  context: CellContext;
+}
+
+/**
+ * Opens a worksheet and only the parts that it needs; other sheets, pictures, validations and notes are not read.
+ * @param entry the sheet; undefined if the workbook has none
+ * @throws WorkbookRefused if there is none, or it exceeds the limits
+ */
+export async function openSheet(
+  source: WorkbookPackage,
+  { parts, date1904 }: WorkbookDirectory,
+  entry: SheetEntry | undefined,
+  limits: WorkbookLimits,
+): Promise<OpenSheet> {
+  const bytes = entry && (await source.bytes(entry.part));
+  if (!entry || bytes === undefined) {
+    throw new WorkbookRefused('no_worksheet', 'The workbook has no worksheet. Put the rows on its first worksheet.');
+  }
+  const part = async (name: string | undefined) => (name === undefined ? undefined : source.bytes(name));
+  const strings = await part(parts.sharedStrings);
+  const styles = await part(parts.styles);
+  return {
+    name: entry.name,
+    sheet: new SheetRows(bytes, limits),
+    context: cellContext({
+      strings: strings ? readSharedStrings(strings, limits) : [],
+      formatOf: styles ? readNumberFormats(styles, limits) : () => ({ isDate: false, zeros: 0 }),
+      date1904,
+      texts: limits.texts,
+    }),
+  };
 }

@@ -3,7 +3,7 @@ import { executeChild, startChild, TemporalFailure, workflowInfo } from '@tempor
 import { COLLECTING_NOTE } from '../../domain/filing/move-notes';
 import { RATE_LIMITS } from '../../domain/names';
 import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
-import type { FetchedCertificates } from '../../activities/certificates/certificates';
+import type { FetchedCertificates } from '../../activities/certificates';
 import { calls } from '../activity-profiles';
 import type { collectCertificates } from '../collect-certificates';
 import { readFailure, type ReadFailure } from '../failures';

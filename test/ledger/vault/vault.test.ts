@@ -1,8 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { EncryptionError, subKeys } from '../../../src/encryption/keys';
 import { createSealer } from '../../../src/encryption/sealing';
-import { createVault, type SecretUse } from '../../../src/ledger/vault/vault';
-import { orphanedSecrets, removeOrphanedSecrets } from '../../../src/ledger/vault/vault-sweep';
+import { createVault, type SecretUse, orphanedSecrets, removeOrphanedSecrets } from '../../../src/ledger/vault/vault';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 
 const PASSWORD = 'S3cret-Password-42';

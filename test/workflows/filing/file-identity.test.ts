@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Customer } from '../../../src/api/schemas/customers';
+import type { Customer } from '../../../src/api/schemas/exporters';
 import { checkFile } from '../../../src/starter/filings/check';
 import { createEbrcReader } from '../../../src/starter/reader';
 import type { FilingStage } from './filing-stage';

@@ -1,6 +1,6 @@
 /** From the acknowledgement to an outcome for every record: polling, however long the authority takes. */
 import { ActivityFailure } from '@temporalio/workflow';
-import type { FetchedCertificates } from '../../../activities/certificates/certificates';
+import type { FetchedCertificates } from '../../../activities/certificates';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { PollResult } from '../../../activities/filings/poll-status';
 import { processingNote } from '../../../domain/filing/move-notes';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { EXIT, UsageError, type ExitCode } from '../../../errors';
 import type { RowOutcome } from '../../../exporters/onboard-list';
 import type { Cli, Bind } from '../../context';
-import { readSecret } from '../../secret-prompt';
+import { readSecret } from '../../terminal';
 import { optional, right, table, apart, fields, localTime } from '../../page';
 import { stateCell, describeProblems } from '../../texts';
 import { byOption } from '../options';

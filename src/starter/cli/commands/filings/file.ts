@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { PermittedDuplicate } from '../../../../domain/rules/duplicates';
-import { doubtsOf } from '../../confirm';
+import { doubtsOf } from '../../terminal';
 import type { Bind } from '../../context';
 import {
   allowDuplicateOption,

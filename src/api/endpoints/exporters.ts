@@ -2,9 +2,19 @@ import { z } from 'zod';
 import type { Operation } from '../../domain/service/operations';
 import type { Caller, CallRequest } from '../http/call';
 import type { CallContext, FilingApi } from '../client-types';
-import { callJson, jsonBody, outgoing } from './calls';
+import { callJson, jsonBody, outgoing, createDownload } from './calls';
 import { MAX_PAGE_SIZE, allPages, readPage, type Page } from './paging';
-import { createCustomerBody, credentialsBody, customer, updateCustomerBody } from '../schemas/customers';
+import {
+  createCustomerBody,
+  credentialsBody,
+  customer,
+  updateCustomerBody,
+  irm,
+  listIrmsQuery,
+  type ListIrmsQuery,
+} from '../schemas/exporters';
+import { readText } from '../http/answers';
+import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
 
 type CustomerApi = Pick<
   FilingApi,
@@ -17,7 +27,7 @@ const identifier = z.string().min(1, 'the customer id is empty');
  * A page in either of its shapes, with its items parsed; null stands for an unreadable item, so that a full page still
  * counts as full.
  */
-export function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: (T | null)[]; totalPages: number | null }> {
+function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: (T | null)[]; totalPages: number | null }> {
   return z
     .unknown()
     .transform((value, context): Page => {
@@ -29,14 +39,10 @@ export function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: (T | null)[]; 
     .pipe(z.object({ items: z.array(item.nullable().catch(null)), totalPages: z.number().nullable() }));
 }
 
-const PAGE = pageOf(customer);
+const CUSTOMERS = pageOf(customer);
 
 /** The readable items of a list. An unreadable item must not hide the others; it is counted and logged. */
-export async function* readable<T>(
-  caller: Caller,
-  operation: Operation,
-  items: AsyncIterable<T | null>,
-): AsyncGenerator<T> {
+async function* readable<T>(caller: Caller, operation: Operation, items: AsyncIterable<T | null>): AsyncGenerator<T> {
   let unread = 0;
   for await (const item of items) {
     if (item === null) unread += 1;
@@ -60,7 +66,7 @@ export function createCustomerApi(caller: Caller): CustomerApi {
     yield* readable(
       caller,
       'listCustomers',
-      allPages(limit, (page) => callJson(caller, list(page), call, PAGE)),
+      allPages(limit, (page) => callJson(caller, list(page), call, CUSTOMERS)),
     );
   }
 
@@ -90,4 +96,52 @@ export function createCustomerApi(caller: Caller): CustomerApi {
       return callJson(caller, request, call, customer);
     },
   };
+}
+
+type IrmApi = Pick<FilingApi, 'listIrms' | 'irmTemplate' | 'refreshIrms'>;
+
+const customerId = z.string().min(1, 'platformCustomerId is empty');
+/** A record without an IRM number can be neither filed nor stored. */
+const IRMS = pageOf(irm);
+
+/** Saved IRM records (spec: "GET /irm", "GET /irm/bulk-template", "POST /irm/refresh"). */
+export function createIrmApi(caller: Caller): IrmApi {
+  const download = createDownload(caller);
+
+  async function* listIrms(input: ListIrmsQuery, call: CallContext) {
+    const query = outgoing('listIrms', listIrmsQuery, input);
+    const list = (page: number) => ({
+      operation: 'listIrms' as const,
+      query: { ...query, page, limit: MAX_PAGE_SIZE },
+    });
+    yield* readable(
+      caller,
+      'listIrms',
+      allPages(MAX_PAGE_SIZE, (page) => callJson(caller, list(page), call, IRMS)),
+    );
+  }
+
+  return {
+    listIrms: (query, call = {}) => listIrms(query, call),
+    irmTemplate: async (platformCustomerId, sink, call = {}) => {
+      const query = { platformCustomerId: outgoing('irmTemplate', customerId, platformCustomerId) };
+      const request = { operation: 'irmTemplate' as const, query };
+      return download(request, sink, call);
+    },
+    refreshIrms: async (platformCustomerId, call = {}) => {
+      const body = { platformCustomerId: outgoing('refreshIrms', customerId, platformCustomerId) };
+      // The answer's shape is not shown: the status alone proves that the refresh was made.
+      return caller.call({ operation: 'refreshIrms', ...jsonBody(body) }, call, async (answer) =>
+        parsedOrText(await readText(answer.body)),
+      );
+    },
+  };
+}
+
+function parsedOrText(text: string): unknown {
+  try {
+    return cleanAnswer(parseJson(text));
+  } catch {
+    return text === '' ? null : cleanWords(text);
+  }
 }

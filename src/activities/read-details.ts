@@ -1,9 +1,9 @@
-import { splitWindow, type FilingDate } from '../../domain/dates';
-import { saveCertificates } from '../../ledger/certificates/certificates';
-import { recordLook } from '../../ledger/submissions/looks';
-import { withHeartbeat } from '../call-context';
-import { withCredentials } from '../exporters/credential-guard';
-import type { ActivityDependencies } from '../dependencies';
+import { splitWindow, type FilingDate } from '../domain/dates';
+import { saveCertificates } from '../ledger/certificates/certificates';
+import { recordLook } from '../ledger/submissions/looks';
+import { withHeartbeat } from './call-context';
+import { withCredentials } from './exporters/credential-guard';
+import type { ActivityDependencies } from './dependencies';
 
 /** A look at an exporter's certificates. */
 export interface DetailsLook {

@@ -1,10 +1,10 @@
 /** Compares the ledger with the authority, party by party, and repairs what needs no person. */
 import { ApplicationFailure, continueAsNew, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
-import type { ReconcileInput, ReconcileResult } from '../../domain/contracts';
-import { noFindings, RECONCILE_CHECKS, type ReconcileCheck } from '../../domain/reconciliation/findings';
-import { calls } from '../activity-profiles';
-import { needInput } from '../need-input';
-import { reconciliationQuery } from '../messages';
+import type { ReconcileInput, ReconcileResult } from '../domain/contracts';
+import { noFindings, RECONCILE_CHECKS, type ReconcileCheck } from '../domain/reconciliation/findings';
+import { calls } from './activity-profiles';
+import { needInput } from './need-input';
+import { reconciliationQuery } from './messages';
 import { compareParty, repairParty, type ComparedParty } from './reconcile-party';
 
 /** Parties of a run, where none of them needs more than the comparison: some 35 events each. */

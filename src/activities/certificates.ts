@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
-import type { DownloadInfo } from '../../api/client-types';
-import { DocumentError } from '../../documents/stored-document';
-import type { StoredDocument } from '../../documents/document-store';
-import { compareFilingDates, filingDateFromAnything, filingDateInKolkata } from '../../domain/dates';
+import type { DownloadInfo } from '../api/client-types';
+import { DocumentError } from '../documents/stored-document';
+import type { StoredDocument } from '../documents/document-store';
+import { compareFilingDates, filingDateFromAnything, filingDateInKolkata } from '../domain/dates';
 import {
   archivedPdf,
   certificatesToArchive,
@@ -12,23 +12,23 @@ import {
   type PdfsToArchive,
   countWithoutPdf,
   type ArchivedPdf,
-} from '../../ledger/certificates/certificates';
-import { lockFiling } from '../../ledger/filings/filing-lock';
-import { certifyByDetails } from '../../ledger/gates/certify';
-import { windowIsOver } from '../../ledger/gates/settle-window';
-import { countOpenRows, readRows, rowStates } from '../../ledger/rows/filing-rows';
-import { withTransaction } from '../../ledger/pool';
-import { readSubmissions } from '../../ledger/submissions/submissions';
-import { withHeartbeat, withStepHeartbeat } from '../call-context';
-import { withCredentials } from '../exporters/credential-guard';
-import type { ActivityDependencies } from '../dependencies';
-import { iecOf } from '../../ledger/exporters/exporters';
-import { type FilingEnd, type Held, moveOnSettled, type MovedOn, recordEnd } from '../filings/moves';
+} from '../ledger/certificates/certificates';
+import { lockFiling } from '../ledger/filings/filing-lock';
+import { certifyByDetails } from '../ledger/gates/certify';
+import { windowIsOver } from '../ledger/gates/settle-window';
+import { countOpenRows, readRows, rowStates } from '../ledger/rows/filing-rows';
+import { withTransaction } from '../ledger/pool';
+import { readSubmissions } from '../ledger/submissions/submissions';
+import { withHeartbeat, withStepHeartbeat } from './call-context';
+import { withCredentials } from './exporters/credential-guard';
+import type { ActivityDependencies } from './dependencies';
+import { iecOf } from '../ledger/exporters/exporters';
+import { type FilingEnd, type Held, moveOnSettled, type MovedOn, recordEnd } from './filings/moves';
 import { readDetails } from './read-details';
 import type pg from 'pg';
-import { endOf, mayFollow } from '../../domain/filing/states';
-import { holdStep } from '../../ledger/filings/filing-progress';
-import { stepId } from '../step-id';
+import { endOf, mayFollow } from '../domain/filing/states';
+import { holdStep } from '../ledger/filings/filing-progress';
+import { stepId } from './step-id';
 
 export interface FetchedCertificates {
   /** Certified rows whose details the service does not show yet. */

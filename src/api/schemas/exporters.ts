@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { emailAddress } from '../../domain/exporter/exporter';
-import { flag, record, requiredText, text } from './tolerant';
+import { flag, record, requiredText, text, code, number } from './tolerant';
+
 
 /**
  * Outgoing schemas are strict, because the service rejects every unknown property (spec: "POST /platform-customers").
@@ -61,3 +62,44 @@ export const customer = record({
   updatedAt: text,
 });
 export type Customer = z.output<typeof customer>;
+
+/**
+ * Saved IRM record (spec: "Saved IRM record"). Dates are kept as they come (DDMMYYYY or ISO); amounts are in the
+ * currency of `remittanceFCC`. `irmStatus` is a plain text: only the example `fresh` is documented.
+ */
+export const irm = record({
+  id: text,
+  irmNumber: requiredText,
+  irmIssueDate: text,
+  irmStatus: text,
+  ifscCode: text,
+  remittanceAdCode: text,
+  remittanceDate: text,
+  remittanceFCC: text,
+  remittanceFCCAmount: number,
+  ormAmountFCC: number,
+  irmAvailableAmt: number,
+  irmUtilizedAmt: number,
+  iecCode: text,
+  panNumber: text,
+  remitterName: text,
+  remitterCountry: code,
+  purposeOfRemittance: text,
+  subjectType: text,
+  userId: text,
+  platformCustomerId: text,
+  createdAt: text,
+  updatedAt: text,
+});
+export type Irm = z.output<typeof irm>;
+
+const isoDate = z.string().regex(/^\d{4}-\d{2}-\d{2}/, 'must be an ISO date (YYYY-MM-DD)');
+
+export const listIrmsQuery = z.strictObject({
+  platformCustomerId: z.string().min(1),
+  irmNumber: z.string().min(1).optional(),
+  fromDate: isoDate.optional(),
+  toDate: isoDate.optional(),
+});
+/** Query of GET /irm (spec: "GET /irm"); the dates are ISO dates. */
+export type ListIrmsQuery = z.input<typeof listIrmsQuery>;

@@ -2,14 +2,10 @@
  * Reconciles one party: reads what the service holds, compares the ledger with it, and repairs what needs no person.
  */
 import { isCancellation } from '@temporalio/workflow';
-import type {
-  PartyToReconcile,
-  RepairableFinding,
-  WindowReading,
-} from '../../activities/reconciliation/reconciliation';
-import type { ReconcileCheck } from '../../domain/reconciliation/findings';
-import { calls } from '../activity-profiles';
-import { readFailure } from '../failures';
+import type { PartyToReconcile, RepairableFinding, WindowReading } from '../activities/reconciliation';
+import type { ReconcileCheck } from '../domain/reconciliation/findings';
+import { calls } from './activity-profiles';
+import { readFailure } from './failures';
 
 export interface PartyScope {
   /** YYYY-MM-DD, both included. */

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../../domain/contracts';
+import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../domain/contracts';
 import {
   addDays,
   addMonths,
@@ -7,19 +7,19 @@ import {
   filingDateInKolkata,
   isoFromFilingDate,
   splitWindow,
-} from '../../domain/dates';
-import { nearMatcher } from '../../domain/reconciliation/near-match';
-import type { FindingCounts, FindingKind, ReconcileCheck } from '../../domain/reconciliation/findings';
-import { issueText, otherModeText } from '../../domain/input-problems';
-import { saveCertificates } from '../../ledger/certificates/certificates';
-import { compareParty, type Compared } from '../../ledger/reconciliation/compare';
+} from '../domain/dates';
+import { nearMatcher } from '../domain/reconciliation/near-match';
+import type { FindingCounts, FindingKind, ReconcileCheck } from '../domain/reconciliation/findings';
+import { issueText, otherModeText } from '../domain/input-problems';
+import { saveCertificates } from '../ledger/certificates/certificates';
+import { compareParty, type Compared } from '../ledger/reconciliation/compare';
 import {
   markPdfMissing,
   pdfProblem,
   savePdfChecks,
   storedPdfs,
   type PdfCheck,
-} from '../../ledger/reconciliation/documents';
+} from '../ledger/reconciliation/documents';
 import {
   countFindings,
   leftOver,
@@ -27,15 +27,15 @@ import {
   noteReasons,
   repairable,
   type RepairableFinding,
-} from '../../ledger/reconciliation/findings';
-import { openFilingsOf, partiesAfter, partyOf, type PartyToReconcile } from '../../ledger/reconciliation/parties';
-import { openFiling } from '../../ledger/filings/open-filings';
-import { endRun, startRun } from '../../ledger/reconciliation/runs';
-import { lastReadings, readingBegins, saveWindow, windowsWithFindings } from '../../ledger/reconciliation/windows';
-import { describeRun, checkRun } from '../../temporal/filing-runs';
-import { withHeartbeat } from '../call-context';
-import { withCredentials } from '../exporters/credential-guard';
-import type { ActivityDependencies } from '../dependencies';
+} from '../ledger/reconciliation/findings';
+import { openFilingsOf, partiesAfter, partyOf, type PartyToReconcile } from '../ledger/reconciliation/parties';
+import { openFiling } from '../ledger/filings/open-filings';
+import { endRun, startRun } from '../ledger/reconciliation/runs';
+import { lastReadings, readingBegins, saveWindow, windowsWithFindings } from '../ledger/reconciliation/windows';
+import { describeRun, checkRun } from '../temporal/filing-runs';
+import { withHeartbeat } from './call-context';
+import { withCredentials } from './exporters/credential-guard';
+import type { ActivityDependencies } from './dependencies';
 
 export type { PartyToReconcile, RepairableFinding };
 

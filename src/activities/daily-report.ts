@@ -1,14 +1,14 @@
-import { documentName, DocumentError } from '../../documents/stored-document';
-import type { StoredDocument } from '../../documents/document-store';
-import { dailyReportInput, type DailyReportInput, type DailyReportResult } from '../../domain/contracts';
-import { filingDateInKolkata, isoFromFilingDate } from '../../domain/dates';
-import { issueText, otherModeText } from '../../domain/input-problems';
-import { dailyReport } from '../../reports/make';
-import { readRealisationRules } from '../../reports/realisation-rules';
-import { ROWS_LISTED, workflowLinks, type ReportForm } from '../../reports/render';
-import { withRowsCut, type Report } from '../../reports/report';
-import { refusal } from '../application-failure';
-import type { ActivityDependencies } from '../dependencies';
+import { documentName, DocumentError } from '../documents/stored-document';
+import type { StoredDocument } from '../documents/document-store';
+import { dailyReportInput, type DailyReportInput, type DailyReportResult } from '../domain/contracts';
+import { filingDateInKolkata, isoFromFilingDate } from '../domain/dates';
+import { issueText, otherModeText } from '../domain/input-problems';
+import { dailyReport } from '../reports/make';
+import { readRealisationRules } from '../reports/realisation-rules';
+import { ROWS_LISTED, workflowLinks, type ReportForm } from '../reports/render';
+import { withRowsCut, type Report } from '../reports/report';
+import { refusal } from './application-failure';
+import type { ActivityDependencies } from './dependencies';
 
 /** A worker's memory is small; `ebrc report daily` lists more. */
 const WORKBOOK_ROWS = 5_000;
