@@ -117,5 +117,19 @@ export function printableJson(document: unknown): string {
  * shown: a filed value is never changed.
  */
 export function harmless(text: string): string {
-  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return readsAsFormula(text) ? `'${text}` : text;
+}
+
+/** Spreadsheets take the full-width signs for the plain ones, and skip blanks before them. */
+const FORMULA = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/u;
+const NUMBER = /^\s*-\d/u;
+
+/** Whether a spreadsheet may take a text for a formula. */
+export function readsAsFormula(text: string): boolean {
+  return FORMULA.test(text);
+}
+
+/** As {@link readsAsFormula}, of a value that may be a number below zero. */
+export function valueReadsAsFormula(value: string): boolean {
+  return readsAsFormula(value) && !NUMBER.test(value);
 }

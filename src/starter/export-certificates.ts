@@ -58,7 +58,7 @@ export async function writePdfs(
     await writeZip(store, target, copies);
     return new Map(copies.map(({ eBRCNumber, name }) => [eBRCNumber, name]));
   }
-  await mkdir(target, { recursive: true });
+  await mkdir(target, { recursive: true, mode: 0o700 });
   const paths = new Map<string, string>();
   for (const { eBRCNumber, stored, name } of copies) {
     const path = join(target, name);

@@ -1,6 +1,6 @@
 /** Patterns of texts that identify a person or give access; each is replaced wherever it occurs. */
 const FORMS: readonly (readonly [RegExp, string])[] = [
-  [/[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)+/gu, '[email]'],
+  [/(?<![\w.!#$%&'*+/=?^`{|}~-])[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)+/gu, '[email]'],
   // User and password of an address.
   [/(?<=:\/\/)[^\s/@]*:[^\s/@]*(?=@)/gu, '[credentials]'],
   [/\b(?:dev|prod)_[\w-]+/gu, '[key]'],

@@ -156,6 +156,7 @@ describe('odd answers', () => {
     test.each([
       ['millions of empty records', listOf(`${'{},'.repeat(2 * MEGABYTE)}{}`), 'JSON'],
       ['millions of numbers', listOf(`${'1,'.repeat(3 * MEGABYTE)}1`), 'JSON'],
+      ['millions of control characters', `{"success":true,"data":"${'\u0001'.repeat(7.5 * MEGABYTE)}"}`, 'the body'],
       ['a million levels', listOf('['.repeat(MEGABYTE) + ']'.repeat(MEGABYTE)), 'JSON'],
       ['more bytes than any status', listOf(`"${'x'.repeat(9 * MEGABYTE)}"`), 'longer than 8388608 bytes'],
     ])('an answer with %s is refused, and costs little', async (_what, text, why) => {

@@ -55,8 +55,10 @@ it('refuses every wrong body, and records nothing', async () => {
     [
       'a million levels',
       () => post(`${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`),
-      { status: 400, code: 'too_deep' },
+      { status: 400, code: 'not_json' },
     ],
+    ['fifty levels', () => post(`${'['.repeat(50)}${']'.repeat(50)}`), { status: 400, code: 'too_deep' }],
+    ['two million values', () => post(`[${'{},'.repeat(1_900_000)}{}]`), { status: 400, code: 'not_json' }],
     [
       'another type',
       () => post('x=1', { 'content-type': 'application/x-www-form-urlencoded' }),

@@ -64,7 +64,7 @@ export function createCaller(options: CallerOptions): Caller {
   const connectMs = options.timeouts?.connectMs ?? Math.min(CONNECT_TIMEOUT_MS, options.httpTimeoutMs);
   const transport = createTransport({ origin: root.origin, connectTimeoutMs: connectMs, ca: options.ca });
   const bookkeeper = createBookkeeper(options);
-  const deps = { ...options, transport, bookkeeper, prefix: root.pathname.replace(/\/+$/u, ''), connectMs };
+  const deps = { ...options, transport, bookkeeper, prefix: root.pathname.replace(/(?<!\/)\/+$/u, ''), connectMs };
   return {
     call: (request, context, consume) => new Call(deps, request, context).make(consume),
     noteUnread: (operation, count) => {

@@ -1,3 +1,4 @@
+import { refuseExcess } from '../../domain/bounded-json';
 import { cleanText, cutText, TEXT_BYTES } from '../../domain/text';
 
 /** Options for cleaning an answer; the length of the body itself is limited where it is read. */
@@ -43,43 +44,18 @@ function clean(value: unknown, options: CleanOptions, depth: number): unknown {
   return cleaned;
 }
 
-/** Control characters that JSON does not allow outside an escape; between values they are treated as spaces. */
-const RAW_CONTROLS = /[\u0000-\u001f]/gu;
+/**
+ * Control characters, which JSON does not allow outside an escape, as spaces. Byte by byte: a pattern's matches in a
+ * long body of nothing else would fill the memory.
+ */
+function withoutRawControls(text: string): string {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += 1) if ((bytes[at] ?? 0) < 0x20) bytes[at] = 0x20;
+  return bytes.toString();
+}
+
 /** A whole number after a colon, comma or bracket that a double cannot hold: an id, never an amount. */
 const LONG_NUMBER = /([:[,]\s{0,9})(-?\d{16,40})(?=\s{0,9}[,}\]])/gu;
-
-/** Deepest nesting that is parsed; what the service describes has six levels. */
-const MAX_PARSED_DEPTH = 200;
-/** Values of one answer; a refusal of every cell of the largest workbook has some 150,000. */
-const MAX_VALUES = 500_000;
-
-/** A short body may hold millions of empty values, each of which takes far more memory than its two bytes. */
-function refuseExcess(text: string): void {
-  let depth = 0;
-  let values = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    switch (text.charCodeAt(at)) {
-      case 0x22: // A text, to its end: quotation marks and backslashes in it are escaped.
-        for (at += 1; at < text.length && text.charCodeAt(at) !== 0x22; at += 1) {
-          if (text.charCodeAt(at) === 0x5c) at += 1;
-        }
-        break;
-      case 0x5b: // [
-      case 0x7b: // {
-        depth += 1;
-        values += 1;
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        depth -= 1;
-        break;
-      case 0x2c: // ,
-        values += 1;
-    }
-    if (depth > MAX_PARSED_DEPTH) throw new SyntaxError('the answer is nested too deeply');
-    if (values > MAX_VALUES) throw new SyntaxError('the answer has too many values');
-  }
-}
 
 /**
  * Parses JSON as tolerantly as is safe: with a byte order mark, with raw control characters in its texts, and with
@@ -99,5 +75,5 @@ export function parseJson(text: string): unknown {
       // Digits inside a text look the same, and quoting them would break it: then the body is parsed as it came.
     }
   }
-  return JSON.parse(body.replace(RAW_CONTROLS, ' '));
+  return JSON.parse(withoutRawControls(body));
 }

@@ -75,7 +75,7 @@ function dayMonthYear(text: string): string | null {
 const fullYear = (year: string): string => (year.length === 2 ? `20${year}` : year);
 
 function amountOf(text: string): string | null {
-  const plain = text.replace(/\p{Sc}|[A-Za-z.]*[A-Za-z]\.?|\/-|\s|'/gu, '');
+  const plain = text.replace(/\p{Sc}|(?<![A-Za-z.])[A-Za-z.]*[A-Za-z]\.?|\/-|\s|'/gu, '');
   const negative = /^\(.*\)$|^-|-$/.test(plain);
   const digits = plain.replace(/[()-]/g, '');
   // The last separator is the decimal sign if both kinds occur, or if one occurs once with one or two digits after it.

@@ -1,3 +1,4 @@
+import { valueReadsAsFormula } from '../text';
 import { MAX_ROWS_PER_SUBMISSION } from '../service/limits';
 import { isFilingDate } from '../dates';
 import { errorAt, warningAt, type Finding } from './finding';
@@ -141,7 +142,7 @@ function checkText(row: number, field: MappingField, value: unknown): Finding[] 
       warningAt(row, field, 'surrounding_blanks', `${field} ${quoted(value)} has blanks around it. Remove them.`),
     );
   }
-  if (/^[=+@\t\r]|^-\D/.test(value)) {
+  if (valueReadsAsFormula(value)) {
     findings.push(
       warningAt(
         row,

@@ -1,5 +1,6 @@
 /** multipart/form-data: a file, and the fields that a JSON body has beside it. */
 import type { FastifyRequest } from 'fastify';
+import { parseBoundedJson } from '../../domain/bounded-json';
 import { MAX_BODY_BYTES } from './limits';
 import { badRequest, Problem } from './problem';
 
@@ -55,7 +56,7 @@ async function readParts(request: FastifyRequest): Promise<{ fields: Record<stri
 
 function asJson(field: string, text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text);
   } catch {
     throw badRequest('invalid_field', `${field} is not JSON; allowed: what the field has in a JSON body.`, field);
   }

@@ -1,3 +1,4 @@
+import { parseBoundedJson } from '../../domain/bounded-json';
 import { badRequest } from './problem';
 
 /** Reads a JSON body; an empty one is an empty object. @throws Problem 400 */
@@ -18,9 +19,9 @@ export function parseJsonBody(bytes: Buffer): unknown {
     throw badRequest('not_utf8', 'The body is not UTF-8, the encoding of JSON.');
   }
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text);
   } catch {
     // The reason of the parser repeats parts of the body, which may be a password.
-    throw badRequest('not_json', 'The body is not JSON.');
+    throw badRequest('not_json', 'The body is not JSON, or has more values or levels than any request.');
   }
 }

@@ -1,3 +1,5 @@
+import { harmless } from '../../domain/text';
+
 /**
  * Records of one shape as CSV with a header line. A value that a spreadsheet would run as a formula gets a quote in
  * front, because names and messages come from outside and a person opens the file.
@@ -8,13 +10,10 @@ export function csvOf<T extends object>(records: readonly T[]): string {
   return [columns.join(','), ...lines].join('\n');
 }
 
-/** Spreadsheets take the full-width signs for the plain ones, and skip blanks before them. */
-const FORMULA = /^\s*[=+\-@\t\r\n＝＋－＠]|^[\t\r\n]/u;
-
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return String(value);
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  const harmless = FORMULA.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  const safe = harmless(text);
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

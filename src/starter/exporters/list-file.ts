@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { z } from 'zod';
+import { parseBoundedJson } from '../../domain/bounded-json';
 import { emailAddress } from '../../domain/exporter/exporter';
 import { refusal, UsageError } from '../errors';
 import { csvRows, sheetRows, type ListRow } from '../lists/list-rows';
@@ -138,7 +139,7 @@ async function recordsOf(path: string, bytes: Buffer): Promise<RawRecord[]> {
 function jsonRecords(path: string, bytes: Buffer): RawRecord[] {
   let json: unknown;
   try {
-    json = JSON.parse(bytes.toString('utf8'));
+    json = parseBoundedJson(bytes.toString('utf8'));
   } catch {
     // The parser's own message may quote a part of the file, and with it a password.
     throw new UsageError(`${basename(path)} is no JSON.`, 'unreadable_list');

@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
+import { parseBoundedJson } from '../../domain/bounded-json';
 import { BUILT_IN_TEMPLATE, type BulkTemplate } from '../../domain/service/bulk-template';
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
 import { MAX_MESSAGE_BYTES } from '../../domain/service/limits';
@@ -120,7 +121,7 @@ function parseJson(bytes: Buffer): unknown {
     throw refusal('not_utf8', 'The file is not UTF-8 text. Save it anew in UTF-8, the encoding of JSON.');
   }
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text);
   } catch (error) {
     throw refusal('not_json', `The file is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }

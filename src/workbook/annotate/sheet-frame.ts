@@ -102,7 +102,7 @@ function addressed(rows: string): string {
       column = 0;
       return given === undefined ? `<row r="${row}"${attributes}>` : tag;
     }
-    column = given === undefined ? column + 1 : columnNumber(given.replace(/\d+$/, ''));
+    column = given === undefined ? column + 1 : columnNumber(given.replace(/(?<!\d)\d+$/, ''));
     return given === undefined ? `<c r="${columnLetter(column)}${row}"${attributes}>` : tag;
   });
 }
