@@ -10,24 +10,23 @@ import {
   markArchived,
   postponePdf,
   type PdfsToArchive,
-  countWithoutPdf,
   type ArchivedPdf,
 } from '../ledger/certificates/certificates';
 import { lockFiling } from '../ledger/filings/filing-lock';
 import { certifyByDetails } from '../ledger/gates/certify';
 import { windowIsOver } from '../ledger/gates/settle-window';
-import { countOpenRows, readRows, rowStates } from '../ledger/rows/filing-rows';
+import { countOpenRows, readRows } from '../ledger/rows/filing-rows';
 import { withTransaction } from '../ledger/pool';
 import { readSubmissions } from '../ledger/submissions/submissions';
 import { withHeartbeat, withStepHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
 import type { ActivityDependencies } from './dependencies';
 import { iecOf } from '../ledger/exporters/exporters';
-import { type FilingEnd, type Held, moveOnSettled, type MovedOn, recordEnd } from './filings/moves';
+import { hold, moveOnSettled, recordEnd, type Decided, type FilingNow } from './filings/moves';
 import { readDetails } from './read-details';
 import type pg from 'pg';
 import { endOf, mayFollow } from '../domain/filing/states';
-import { holdStep } from '../ledger/filings/filing-progress';
+import { readNow } from '../ledger/filings/filing-progress';
 import { stepId } from './step-id';
 
 export interface FetchedCertificates {
@@ -39,21 +38,21 @@ export interface FetchedCertificates {
   problem: string | null;
   /** The first certificates without a PDF, where they were asked for: a step of its own is another billable action. */
   toArchive: PdfsToArchive | null;
-  /** The filing's move to its certificates, where the rows of the submission were its last; null: none. */
-  moved: MovedOn | null;
+  /** The filing, where it has gone on to its certificates because the rows of the submission were its last. */
+  filing: FilingNow | null;
 }
 
 export interface DownloadArgs {
   exporterId: string;
   eBRCNumber: string;
   /** The filing that waits for its PDFs alone, and has all certificate details that it will get. */
-  end?: Held;
+  end?: Decided;
 }
 
 export interface Downloaded {
   sha256: string | null;
   /** The end of the filing, where it was recorded with this PDF. */
-  ended: FilingEnd | null;
+  ended: FilingNow | null;
 }
 
 /** A body that is cut short or is no PDF is a fault of the portal; it is requested again with growing pauses. */
@@ -91,7 +90,7 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       if (!iecCode) {
         const problem = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
         const withoutDetail = await countWithoutDetail(pool, filingId);
-        return { withoutDetail, open: openBefore, problem, toArchive: await toArchive(), moved: null };
+        return { withoutDetail, open: openBefore, problem, toArchive: await toArchive(), filing: null };
       }
       const rows = await readRows(pool, filingId);
       const submissions = await readSubmissions(pool, filingId);
@@ -106,13 +105,13 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       const to = open || !last ? filingDateInKolkata(clock()) : last;
       const span = { from: compareFilingDates(from, to) <= 0 ? from : to, to };
       const { problem: incomplete } = await readDetails(deps, { exporterId, iecCode, ...span });
-      const moved = open && incomplete === null ? await fillRows({ filingId, exporterId }) : null;
+      const filing = open && incomplete === null ? await fillRows({ filingId, exporterId }) : null;
       return {
         withoutDetail: await countWithoutDetail(pool, filingId),
         open: open ? await countOpenRows(pool, filingId, submission) : 0,
         problem: null,
         toArchive: await toArchive(),
-        moved,
+        filing,
       };
     },
 
@@ -176,17 +175,23 @@ export function createCertificateActivities(deps: ActivityDependencies) {
   }
 
   /** Rows of requests that the authority has processed, and whose certificates the status did not name. */
-  async function fillRows({ filingId, exporterId }: { filingId: string; exporterId: string }): Promise<MovedOn | null> {
-    let moved: MovedOn | null = null;
+  async function fillRows({
+    filingId,
+    exporterId,
+  }: {
+    filingId: string;
+    exporterId: string;
+  }): Promise<FilingNow | null> {
+    let moved: FilingNow | null = null;
     for (const { submission, state, submittedAt } of await readSubmissions(pool, filingId)) {
       if (submittedAt === null || state === 'settled' || state === 'released') continue;
       const args = { filingId, submission, exporterId, at: new Date(clock()) };
       await withStepHeartbeat(() =>
         withTransaction(pool, async (client) => {
-          await lockFiling(client, filingId);
+          const filing = await lockFiling(client, filingId);
           const windowOver = await windowIsOver(client, { ...args, settleMs: settings.settleAfterMs });
           const { openRows } = await certifyByDetails(client, { ...args, windowOver });
-          if (openRows === 0) moved = await moveOnSettled(client, settings, args);
+          if (filing && openRows === 0) moved = await moveOnSettled(client, settings, filing, args.at);
         }),
       );
     }
@@ -201,15 +206,17 @@ export function createCertificateActivities(deps: ActivityDependencies) {
  * PDFs and all of its rows an outcome. Without `pdf`: it was recorded before, perhaps by a try whose answer was lost.
  * @returns null where the filing goes on, or has moved otherwise than its run knows
  */
-function archiveLast(pool: pg.Pool, held: Held, at: Date, pdf?: ArchivedPdf): Promise<FilingEnd | null> {
-  const { filingId } = held;
+function archiveLast(pool: pg.Pool, decided: Decided, at: Date, pdf?: ArchivedPdf): Promise<FilingNow | null> {
+  const { filingId } = decided;
   return withTransaction(pool, async (client) => {
     // The filing's lock comes first: of two PDFs that are archived at once, the second sees the first.
-    const standing = await holdStep(client, { ...held, step: stepId() });
+    const held = await hold(client, decided);
     if (pdf) await markArchived(client, pdf);
-    if (standing === 'differs' || (await countWithoutPdf(client, filingId)) > 0) return null;
-    const state = endOf(await rowStates(client, filingId));
-    if (state === null || (standing !== 'repeated' && !mayFollow(standing.state, state))) return null;
-    return recordEnd(client, { ...held, state }, at);
+    if (held === 'differs') return null;
+    const now = await readNow(client, filingId, stepId());
+    if (held === 'repeated') return now;
+    const state = now.counts.archived < now.counts.certified ? null : endOf(now.counts);
+    if (state === null || !mayFollow(held.state, state)) return null;
+    return recordEnd(client, held, { filingId, state, now }, at);
   });
 }

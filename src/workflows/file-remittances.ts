@@ -15,7 +15,7 @@ import { SET_ASIDE } from '../domain/names';
 import { ACCESS, delayMs, type Schedule } from '../domain/service/retry-table';
 import type { Finding } from '../domain/rules/finding';
 import { calls } from './activity-profiles';
-import { readFailure, setAsideText } from './failures';
+import { isFilingMissing, readFailure, setAsideText } from './failures';
 import { fileUpdateCame, fileUpdatesAnswered } from './filing/file-update';
 import { handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun, type CarriedOver } from './filing/filing-run';
@@ -76,7 +76,7 @@ async function file(run: FilingRun): Promise<void> {
     try {
       return await continueFromLedger(run, input);
     } catch (error) {
-      if (!(error instanceof FilingMovedOn)) throw error;
+      if (!(error instanceof FilingMovedOn) && !isFilingMissing(error)) throw error;
       // Whoever moved it may still be at it; a ledger that is always elsewhere is not asked without a pause.
       await run.rest(delayMs(MOVED_ON, again + 1), 'Read the ledger again');
       // Nothing may be recorded of it yet: then it begins anew.
@@ -241,11 +241,7 @@ async function giveUp(run: FilingRun): Promise<void> {
   const record = run.steps(`Abandon, requested by ${by}`);
   const { refused } = await onceLedgerIsWhole(
     run,
-    () =>
-      run.stepToEnd((held) => record.giveUpFiling({ ...held, by, note, ...(wordId !== undefined && { wordId }) }), {
-        text: note,
-        who: by,
-      }),
+    () => run.step((held) => record.giveUpFiling({ ...held, by, note, ...(wordId !== undefined && { wordId }) })),
     { inRun: true },
   );
   if (refused !== undefined) {

@@ -11,12 +11,12 @@ import type { Activities } from '../../src/activities/create-activities';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import { addCredentials, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
 import { withTransaction } from '../../src/ledger/pool';
-import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { clientOf } from '../api/support/service';
 import { knowExporter, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 import { openDoor, type ActivityDoor } from './door';
+import { openAttempt } from '../ledger/ledger-steps';
 
 const SECOND = 1_000;
 const ACCOUNT = { dgftUsername: 'meridian.exports', dgftPassword: 'Meridian#2026' };

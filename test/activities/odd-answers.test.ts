@@ -17,11 +17,10 @@ import { createSnapshotActivities } from '../../src/activities/filings/snapshot'
 import { createSubmitActivities } from '../../src/activities/filings/submit';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { addCredentials, credentialVersion, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
-import { openAttempt } from '../../src/ledger/submissions/open-attempt';
-import { storedAnswer } from '../../src/ledger/submissions/answers';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { readRows } from '../../src/ledger/rows/filing-rows';
 import { readFilingView } from '../../src/ledger/filings/filing-view';
+import type { StoredAnswer } from '../../src/domain/filing/attempt';
 import type { Finding } from '../../src/domain/rules/finding';
 import { withTransaction } from '../../src/ledger/pool';
 import { reportsInProcess } from '../../src/reports/render';
@@ -37,6 +36,7 @@ import {
 } from '../api/support/service';
 import { knowExporter, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { openAttempt } from '../ledger/ledger-steps';
 
 const QUIET = new DefaultLogger('ERROR', () => undefined);
 const HOSTILE = 'odd \u0000\ud800\u001b[2J text';
@@ -104,6 +104,14 @@ describe('odd answers of the service, down to the ledger', () => {
     return { filingId, submission: 1, exporterId: CUSTOMER_ID, attemptId: opened.attemptId };
   }
 
+  async function storedAnswer(attemptId: string) {
+    const { rows } = await ledger.pool.query<{ answer: StoredAnswer | null }>(
+      'SELECT answer FROM attempts WHERE attempt_id = $1',
+      [attemptId],
+    );
+    return rows[0]?.answer;
+  }
+
   it('stores an acceptance with NUL, half a surrogate pair and a megabyte of text, and returns its ids', async () => {
     const args = await aboutToSend();
     const huge = `${HOSTILE}${'x'.repeat(1024 * 1024)}`;
@@ -115,15 +123,15 @@ describe('odd answers of the service, down to the ledger', () => {
     const sent = await run(() => createSubmitActivities(deps).submitPush(args));
     expect(sent.answer).toMatchObject({ kind: 'accepted', requestId: 'REQ1', ackStatus: 'Validated' });
     expect(JSON.stringify(sent).length).toBeLessThan(30_000);
-    const stored = await storedAnswer(ledger.pool, args.attemptId);
+    const stored = await storedAnswer(args.attemptId);
     expect(stored?.warnings).toHaveLength(200);
     expect(JSON.stringify(stored)).not.toMatch(/\\u0000|\\ud800/u);
 
     const attempts = createAttemptActivities(deps);
-    const reading = await run(() => attempts.readAttempt({ attemptId: args.attemptId }));
+    const reading = await run(() => attempts.readAttempt({ attemptId: args.attemptId, seq: 1 }));
     expect(reading).toMatchObject({ verdict: 'accepted', answer: { requestId: 'REQ1' } });
     expect(JSON.stringify(reading).length).toBeLessThan(30_000);
-    expect(sent.adopted).toMatchObject({ requestId: 'REQ1', standing: null });
+    expect(sent.adopted).toMatchObject({ requestId: 'REQ1', filing: { standing: null } });
     expect(Buffer.byteLength(sent.adopted?.errors.join('') ?? '')).toBeLessThanOrEqual(500);
   });
 
@@ -133,7 +141,7 @@ describe('odd answers of the service, down to the ledger', () => {
     answer(200, { ...acknowledgement, requestId: 'REQ2', parsedRowCount: 1, irms });
     const sent = await run(() => createSubmitActivities(deps).submitBulk(args));
     expect(sent.answer.irms).toBeUndefined();
-    expect(sent.adopted?.standing).toContain('rows it read are not the ones');
+    expect(sent.adopted?.filing?.standing).toContain('rows it read are not the ones');
   });
 
   describe('an upload whose rows were read differently', () => {
@@ -187,14 +195,14 @@ describe('odd answers of the service, down to the ledger', () => {
     const body = { ...(envelope({ ...acknowledgement, requestId: 'REQ-BESIDE' }) as object), observations, empty: [] };
     service.answer((_request, response) => json(response, 200, body));
     await run(() => createSubmitActivities(deps).submitPush(args));
-    expect((await storedAnswer(ledger.pool, args.attemptId))?.warnings).toEqual(observations);
+    expect((await storedAnswer(args.attemptId))?.warnings).toEqual(observations);
     expect(JSON.stringify((await readFilingView(ledger.pool, args.filingId))?.warnings)).toContain('no held record');
   });
 
   /** What the ledger says is wrong with a filing whose submission was refused. */
   async function errorsAfterRefusal(args: Awaited<ReturnType<typeof aboutToSend>>, channel: 'Push' | 'Bulk') {
     await expect(run(() => createSubmitActivities(deps)[`submit${channel}`](args))).rejects.toThrow();
-    const reading = await run(() => createAttemptActivities(deps).readAttempt({ attemptId: args.attemptId }));
+    const reading = await run(() => createAttemptActivities(deps).readAttempt({ attemptId: args.attemptId, seq: 1 }));
     const { filingId } = args;
     const { seq } = await needFiling(ledger.pool, filingId);
     const held = { filingId, seq, submission: 1, answer: reading.answer, errors: [] };
@@ -241,7 +249,7 @@ describe('odd answers of the service, down to the ledger', () => {
     expect(JSON.stringify({ message, details }).length).toBeLessThan(20_000);
 
     const { answer: refused } = await run(() =>
-      createAttemptActivities(deps).readAttempt({ attemptId: args.attemptId }),
+      createAttemptActivities(deps).readAttempt({ attemptId: args.attemptId, seq: 1 }),
     );
     expect(JSON.stringify(refused).length).toBeLessThan(30_000);
     const { seq } = await needFiling(ledger.pool, args.filingId);

@@ -78,7 +78,7 @@ async function writers(filingId: string): Promise<number> {
 
 it('is one transaction, for a submission of unknown outcome', async () => {
   const { filingId, ...of } = await sent('outcome_unknown');
-  const { openRows, moved } = await door.run('gatherEvidence', { filingId, ...of }, step('1'));
+  const { openRows, filing: moved } = await door.run('gatherEvidence', { filingId, ...of }, step('1'));
   const { seq, state } = await needFiling(ledger.pool, filingId);
   expect({ openRows, state, moved }).toMatchObject({
     openRows: 0,
@@ -88,15 +88,19 @@ it('is one transaction, for a submission of unknown outcome', async () => {
   expect(await needSubmission(ledger.pool, filingId, 1)).toMatchObject({ state: 'settled' });
   expect(await writers(filingId)).toBe(1);
   // A try whose result was lost is made again; another look finds nothing to do.
-  expect((await door.run('gatherEvidence', { filingId, ...of }, step('1'))).moved).toEqual(moved);
-  expect((await door.run('gatherEvidence', { filingId, ...of }, step('2'))).moved).toBeNull();
+  expect((await door.run('gatherEvidence', { filingId, ...of }, step('1'))).filing).toEqual(moved);
+  expect((await door.run('gatherEvidence', { filingId, ...of }, step('2'))).filing).toEqual(moved);
   expect((await needFiling(ledger.pool, filingId)).seq).toBe(seq);
 });
 
 it('is one transaction, for rows that the status of a request has left open', async () => {
   const { filingId, attemptId, submission, exporterId } = await sent();
   await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId: `R${attemptId}` } });
-  const { open: left, moved } = await door.run('fetchCertificates', { filingId, exporterId, submission }, step('3'));
+  const { open: left, filing: moved } = await door.run(
+    'fetchCertificates',
+    { filingId, exporterId, submission },
+    step('3'),
+  );
   const { seq, state } = await needFiling(ledger.pool, filingId);
   expect({ left, state, moved }).toMatchObject({ left: 0, state: 'collecting', moved: { seq } });
   expect(await needSubmission(ledger.pool, filingId, 1)).toMatchObject({ state: 'settled' });
@@ -112,14 +116,14 @@ it('leaves a filing of which another submission has no outcome yet', async () =>
      SELECT filing_id, submission, 'R-OTHER', mode, customer_id, 'acknowledged', now() FROM other`,
     [filingId],
   );
-  expect(await door.run('gatherEvidence', { filingId, ...of })).toMatchObject({ openRows: 0, moved: null });
+  expect(await door.run('gatherEvidence', { filingId, ...of })).toMatchObject({ openRows: 0, filing: null });
   expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'outcome_unknown' });
 });
 
 it('keeps what somebody should look at', async () => {
   const { filingId, attemptId, ...of } = await sent();
   const answer = { ...ACCEPTED, requestId: `R${attemptId}`, recordResCount: 9 };
-  const { standing } = await door.run('adoptAnswer', { attemptId, answer });
+  const { standing } = (await door.run('adoptAnswer', { attemptId, answer })).filing ?? {};
   await door.run('fetchCertificates', { filingId, ...of });
   const filing = await needFiling(ledger.pool, filingId);
   expect(filing).toMatchObject({ state: 'collecting', needsAttention: true, attention: standing });
@@ -128,6 +132,6 @@ it('keeps what somebody should look at', async () => {
 it('does not touch a filing that was given up', async () => {
   const { filingId, ...of } = await sent('abandoned');
   const { seq } = await needFiling(ledger.pool, filingId);
-  expect((await door.run('gatherEvidence', { filingId, ...of })).moved).toBeNull();
+  expect((await door.run('gatherEvidence', { filingId, ...of })).filing).toBeNull();
   expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'abandoned', seq });
 });

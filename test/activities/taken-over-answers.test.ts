@@ -68,11 +68,11 @@ it('is one transaction: nobody sees an acceptance without the filing’s move', 
   const { adopted } = await submit(sent);
   const seq = await seqOf(sent.filingId);
   const requestId = `R${sent.attemptId}`;
-  expect(adopted).toMatchObject({ requestId, standing: null, moved: { seq, counts: { rows: 1, open: 1 } } });
+  expect(adopted).toMatchObject({ requestId, filing: { seq, standing: null, counts: { rows: 1, open: 1 } } });
   expect(await needFiling(ledger.pool, sent.filingId)).toMatchObject({ state: 'processing', requestId });
   expect(await writers(sent.filingId)).toHaveLength(1);
   const { rows } = await ledger.pool.query('SELECT due_at AS due FROM filings WHERE filing_id = $1', [sent.filingId]);
-  expect(rows).toEqual([{ due: new Date(adopted?.moved?.dueAt ?? 0) }]);
+  expect(rows).toEqual([{ due: new Date(adopted?.filing?.dueAt ?? 0) }]);
 });
 
 it('changes nothing when it is taken over again, and returns the same', async () => {
@@ -87,7 +87,7 @@ it('may be taken over before its own activity can store it', async () => {
   const { filingId, attemptId } = await aboutToSend();
   await attempts.mark(attemptId);
   const first = await adopt(attemptId);
-  expect(first.moved).not.toBeNull();
+  expect(first.filing?.state).toBe('processing');
   expect(await adopt(attemptId)).toEqual(first);
   expect(await stateOf(filingId)).toBe('processing');
 });
@@ -105,7 +105,10 @@ it('is stored alone where it cannot be taken over: a defect never costs an answe
   expect(await stateOf(sent.filingId)).toBe('submitting');
   expect(door.logs.join('')).toContain('it could not be taken over');
   await ledger.pool.query('DROP TRIGGER refused ON filings');
-  expect(await adopt(sent.attemptId)).toMatchObject({ requestId: `R${sent.attemptId}`, moved: {} });
+  expect(await adopt(sent.attemptId)).toMatchObject({
+    requestId: `R${sent.attemptId}`,
+    filing: { state: 'processing' },
+  });
   expect(await stateOf(sent.filingId)).toBe('processing');
 });
 
@@ -120,16 +123,22 @@ it('moves a filing with several submissions on with the last acknowledgement', a
   );
   await move(ledger, filingId, 'submitting');
   const first = { filingId, attemptId: await attempts.opened(filingId) };
-  expect((await submit(first)).adopted).toMatchObject({ requestId: `R${first.attemptId}`, moved: null });
+  expect((await submit(first)).adopted).toMatchObject({
+    requestId: `R${first.attemptId}`,
+    filing: null,
+  });
   expect(await stateOf(filingId)).toBe('submitting');
   const last = { filingId, attemptId: await attempts.opened(filingId, 2) };
-  expect((await submit(last, {}, 2)).adopted?.moved).not.toBeNull();
+  expect((await submit(last, {}, 2)).adopted?.filing?.state).toBe('processing');
   expect(await stateOf(filingId)).toBe('processing');
 });
 
 it('moves nothing without a request id to ask about', async () => {
   const sent = await aboutToSend();
-  expect((await submit(sent, { requestId: null })).adopted).toMatchObject({ requestId: null, moved: null });
+  expect((await submit(sent, { requestId: null })).adopted).toMatchObject({
+    requestId: null,
+    filing: null,
+  });
   expect(await attempts.attempts(sent.filingId)).toEqual(['accepted']);
   expect(await stateOf(sent.filingId)).toBe('submitting');
 });
@@ -139,7 +148,7 @@ it('leaves a filing that has ended as it is', async () => {
   await attempts.mark(sent.attemptId);
   await move(ledger, sent.filingId, 'abandoned');
   const seq = await seqOf(sent.filingId);
-  expect(await adopt(sent.attemptId)).toMatchObject({ moved: null });
+  expect(await adopt(sent.attemptId)).toMatchObject({ filing: null });
   expect(await attempts.attempts(sent.filingId)).toEqual(['accepted']);
   expect(await needFiling(ledger.pool, sent.filingId)).toMatchObject({ state: 'abandoned', seq });
 });
@@ -163,15 +172,15 @@ describe('an answer that comes late', () => {
     const { filingId, attemptId } = await aboutToSend();
     await attempts.mark(attemptId);
     await move(ledger, filingId, ...states);
-    const { moved } = await adopt(attemptId);
-    expect(moved?.seq).toBe(await seqOf(filingId));
+    const { filing } = await adopt(attemptId);
+    expect(filing?.seq).toBe(await seqOf(filingId));
     expect(await stateOf(filingId)).toBe('processing');
   });
 
   it('finds a filing that was put back to before its send, which comes to its send first', async () => {
     const filingId = await attempts.filing();
-    const { moved } = await adopt(`${filingId}-1-1`);
-    expect(moved?.seq).toBe(await seqOf(filingId));
+    const { filing } = await adopt(`${filingId}-1-1`);
+    expect(filing?.seq).toBe(await seqOf(filingId));
     const { rows } = await ledger.pool.query<{ state: string }>(
       'SELECT state FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL ORDER BY seq',
       [filingId],
@@ -189,7 +198,7 @@ describe('an answer that comes late', () => {
   it('is told where two attempts were sent', async () => {
     const { filingId, attemptId, next } = await absentAndNext();
     await attempts.mark(next);
-    const { standing } = await adopt(attemptId);
+    const { standing } = (await adopt(attemptId)).filing ?? {};
     expect(standing).toContain('accepted twice');
     const filing = await needFiling(ledger.pool, filingId);
     expect(filing).toMatchObject({ needsAttention: true, attention: standing });
@@ -209,9 +218,9 @@ describe('what somebody should look at is part of the move', () => {
   it('where the service read other rows than were sent', async () => {
     const sent = await aboutToSend();
     const { adopted } = await submit(sent, { recordResCount: 7 });
-    expect(adopted?.standing).toContain('7 records, 1 were sent');
+    expect(adopted?.filing?.standing).toContain('7 records, 1 were sent');
     const filing = await needFiling(ledger.pool, sent.filingId);
-    expect(filing).toMatchObject({ state: 'processing', needsAttention: true, attention: adopted?.standing });
+    expect(filing).toMatchObject({ state: 'processing', needsAttention: true, attention: adopted?.filing?.standing });
   });
 });
 
@@ -220,7 +229,7 @@ it('leaves a submission that certificates have settled, and follows its request'
   await attempts.mark(attemptId);
   await ledger.pool.query(`UPDATE submissions SET state = 'settled' WHERE filing_id = $1`, [filingId]);
   await move(ledger, filingId, 'collecting');
-  expect((await adopt(attemptId)).moved).toBeNull();
+  expect((await adopt(attemptId)).filing).toBeNull();
   expect(await needSubmission(ledger.pool, filingId, 1)).toMatchObject({ state: 'settled' });
   expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([
     { requestId: `R${attemptId}`, state: 'followed' },

@@ -1,15 +1,13 @@
 /**
  * What the ledger records of a filing is a behaviour of the protocol's model, or the check of a chaos run refuses it.
  */
-import { closeNotSent, markSending, settleRows } from '../ledger/ledger-steps';
+import { closeNotSent, markSending, openAttempt, readAttempt, settleRows } from '../ledger/ledger-steps';
 import { checkHistory, type HistoryCheck } from '../../chaos/history/check';
 import { forgetChanges, readChanges, recordChanges } from '../../chaos/history/recorder';
 import { knownSteps } from '../../chaos/history/model-steps';
 import { attemptIdOf } from '../../src/domain/filing/attempt';
 import { withTransaction } from '../../src/ledger/pool';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
-import { readAttempt } from '../../src/ledger/submissions/attempts';
-import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { EXPORTER, knowExporter, move, NOW, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 

@@ -11,11 +11,11 @@ import { withTransaction } from '../../src/ledger/pool';
 import { moveRows } from '../../src/ledger/rows/filing-rows';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
 import { recordLook } from '../../src/ledger/submissions/looks';
-import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { endRequest, notePoll, type Statement } from '../../src/ledger/submissions/requests';
 import { recordWord, type NewWord } from '../../src/ledger/submissions/words';
 import { EXPORTER, minutesLater, open, rowsOf } from '../ledger/filing-support';
 import type { TestDatabase } from '../support/postgres';
+import { openAttempt } from '../ledger/ledger-steps';
 
 export interface Walk {
   name: string;

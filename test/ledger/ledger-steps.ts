@@ -1,12 +1,16 @@
 /** Steps on the ledger in one call, for tests that need rows, attempts and submissions in a state. */
-import { partsOfAttemptId, type StoredAnswer } from '../../src/domain/filing/attempt';
+import { partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../src/domain/filing/attempt';
 import type { RowVerdict } from '../../src/domain/service/request-status';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { acceptAttempt } from '../../src/ledger/gates/accept';
+import { lockAttempts } from '../../src/ledger/gates/attempts';
 import { certifyByRecord } from '../../src/ledger/gates/certify';
 import { judgeRefused, judgeUnsent, releaseUnfiled } from '../../src/ledger/gates/release';
 import { markSending as mark, type Mark } from '../../src/ledger/gates/send';
+import { FilingMissing } from '../../src/ledger/filings/filing-missing';
 import type { Queryable } from '../../src/ledger/pool';
+import { readAttempt as readLocked } from '../../src/ledger/submissions/attempts';
+import { openAttempt as openLocked, type OpenedAttempt } from '../../src/ledger/submissions/open-attempt';
 
 /** Sets the mark of an attempt whose balances were checked. */
 export async function markSending(
@@ -38,6 +42,24 @@ export async function closeNotSent(
   else await judgeRefused(client, { attemptId, sender, reason, answer, at });
 }
 
+/** Opens a submission's next attempt. */
+export async function openAttempt(
+  client: Queryable,
+  { filingId, ...of }: { filingId: string; submission: number; at: Date },
+): Promise<OpenedAttempt> {
+  const filing = await lockFiling(client, filingId);
+  if (!filing) throw new FilingMissing(filingId);
+  return openLocked(client, filing, of);
+}
+
+/** Reads what became of an attempt. */
+export async function readAttempt(
+  client: Queryable,
+  args: { attemptId: string; refusal?: string; at: Date },
+): Promise<AttemptReading> {
+  return readLocked(client, await lockFiling(client, partsOfAttemptId(args.attemptId).filingId), args);
+}
+
 type Freed = { filingId: string; state: 'needs_correction' | 'withdrawn'; at: Date };
 
 /** Frees the rows of one submission of which nothing was filed. */
@@ -57,8 +79,10 @@ export async function adoptAnswer(
     at,
   }: { attemptId: string; answer: StoredAnswer; at: Date; filingId?: string; submission?: number },
 ): Promise<void> {
-  await lockFiling(client, partsOfAttemptId(attemptId).filingId);
-  await acceptAttempt(client, { attemptId, answer, late: false, at });
+  const { filingId, submission } = partsOfAttemptId(attemptId);
+  await lockFiling(client, filingId);
+  const attempts = await lockAttempts(client, filingId, submission);
+  await acceptAttempt(client, { attemptId, attempts, answer, late: false, at });
 }
 
 /** Ends a submission, and its requests. */

@@ -1,10 +1,9 @@
 /** A ledger as some weeks of filing leave it, filled by the functions that activities use. */
-import { adoptAnswer, markSending, moveSubmission, settleRows } from '../ledger/ledger-steps';
+import { adoptAnswer, markSending, moveSubmission, openAttempt, settleRows } from '../ledger/ledger-steps';
 import { randomUUID } from 'node:crypto';
 import type { StoredAnswer } from '../../src/domain/filing/attempt';
 import type { Mapping } from '../../src/domain/filing/mapping';
 import { markRowsUnknown, noteUnknown } from '../../src/ledger/submissions/attempts';
-import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
 import {
   markArchived,

@@ -1,23 +1,25 @@
 import type pg from 'pg';
-import { addEvent, holdFiling, holdStep } from '../../ledger/filings/filing-progress';
+import { addEvent, readNow } from '../../ledger/filings/filing-progress';
 import { answerInShort, partsOfAttemptId, type AttemptReading } from '../../domain/filing/attempt';
 import { markRowsUnknown, readAttempt } from '../../ledger/submissions/attempts';
 import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
 import type { Carried } from '../../domain/filing/carried';
 import { carryOutWord } from '../../ledger/gates/persons';
-import { lockFiling } from '../../ledger/filings/filing-lock';
+import { lockFiling, type LockedFiling } from '../../ledger/filings/filing-lock';
 import { updateCorrectionAttention } from '../../ledger/rows/row-takeover';
 import { judgeWord } from '../../ledger/submissions/words';
-import { withTransaction, type Queryable } from '../../ledger/pool';
+import { withTransaction } from '../../ledger/pool';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import {
-  MOVED_ELSEWHERE,
+  DIFFERS,
+  hold,
+  moveOf,
   moveOnSettled,
-  NOT_MOVED,
   recordMove,
-  type Moved,
-  type MovedOn,
+  settledStep,
+  type Decided,
+  type Left,
   type MoveArgs,
 } from './moves';
 import { takeOverAnswer, type AdoptedAnswer, type AnswerArgs } from './take-over-answer';
@@ -28,52 +30,66 @@ export function createAttemptActivities(deps: ActivityDependencies) {
   const { pool, clock, settings } = deps;
   const now = () => new Date(clock());
 
-  /** @param moveOn made in the transaction that reads; what it returns is added to the reading */
-  async function read<T extends object>(
+  const judgeAndRead = (
+    client: pg.PoolClient,
+    filing: LockedFiling | null,
     { attemptId, refusal }: { attemptId: string; refusal?: string },
-    moveOn?: (client: pg.PoolClient, reading: AttemptReading) => Promise<T>,
-  ): Promise<AttemptReading & T> {
-    const judgeAndRead = async (client: pg.PoolClient) => {
-      const reading = await readAttempt(client, { attemptId, ...(refusal && { refusal }), at: now() });
-      const moved = (await moveOn?.(client, reading)) ?? ({} as T);
-      return { ...reading, answer: reading.answer && answerInShort(reading.answer), ...moved };
-    };
-    return onWholeLedger(deps, filingOf({ attemptId }), judgeAndRead, { attemptId });
-  }
+  ) => readAttempt(client, filing, { attemptId, ...(refusal && { refusal }), at: now() });
 
   return {
     /**
      * Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more.
      */
     openAttempt: ({
+      submission,
+      ...decided
+    }: Decided & { submission: number }): Promise<OpenedAttempt | { outcome: 'differs' }> =>
+      onWholeLedger(deps, decided.filingId, async (client, filing) => {
+        const held = await hold(client, decided, filing);
+        if (typeof held === 'string') return { outcome: 'differs' };
+        return openAttempt(client, held, { submission, at: now() });
+      }),
+
+    /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
+    readAttempt: ({
       seq,
       ...args
     }: {
-      filingId: string;
+      attemptId: string;
+      refusal?: string;
       seq: number;
-      submission: number;
-    }): Promise<OpenedAttempt | { outcome: 'differs' }> =>
-      onWholeLedger(deps, args.filingId, async (client) =>
-        (await holdFiling(client, { filingId: args.filingId, seq }))
-          ? openAttempt(client, { ...args, at: now() })
-          : { outcome: 'differs' },
-      ),
-
-    /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
-    readAttempt: (args: { attemptId: string; refusal?: string }): Promise<AttemptReading> => read(args),
+    }): Promise<AttemptReading & Left> => {
+      const read = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<AttemptReading & Left> => ({
+        ...inShort(await judgeAndRead(client, filing, args)),
+        filing: filing?.seq === seq ? null : 'differs',
+      });
+      return onWholeLedger(deps, filingOf(args), read, args);
+    },
 
     /**
      * As `readAttempt`, of an attempt of unknown outcome. Where nothing of it was sent after all, the filing goes on to
      * its next attempt (`move`) in the same transaction.
      */
-    readUnknownAttempt: ({ attemptId, move }: { attemptId: string; move: MoveArgs }): Promise<AttemptReading & Moved> =>
-      read({ attemptId }, async (client, { verdict, reason, filingSeq }) => {
-        if (!verdict || !['unsent', 'refused', 'absent'].includes(verdict))
-          return { differs: filingSeq !== move.seq - 1, counts: null };
+    readUnknownAttempt: ({
+      attemptId,
+      move,
+    }: {
+      attemptId: string;
+      move: MoveArgs;
+    }): Promise<AttemptReading & Left> => {
+      const { filingId } = move;
+      const readOrMove = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<AttemptReading & Left> => {
+        const reading = inShort(await judgeAndRead(client, filing, { attemptId }));
+        const held = await hold(client, { filingId, seq: move.seq - 1 }, filing);
+        if (held === 'differs') return { ...reading, ...DIFFERS };
+        const { verdict, reason } = reading;
+        if (!verdict || !['unsent', 'refused', 'absent'].includes(verdict)) return { ...reading, filing: null };
         const text = `${move.event.text} (${reason ?? 'the attempt is closed'})`;
-        const moved = await recordMove(client, { ...move, event: { ...move.event, text } }, now());
-        return { ...moved, filingSeq: moved.differs ? filingSeq : move.seq };
-      }),
+        const event = { ...move.event, text };
+        return { ...reading, filing: await moveOf(client, held, { ...move, event }, now()) };
+      };
+      return onWholeLedger(deps, filingId, readOrMove, { attemptId });
+    },
 
     /**
      * Takes an answer over that the run read, or that came back while PostgreSQL could not store it. Repeating it, or
@@ -98,29 +114,30 @@ export function createAttemptActivities(deps: ActivityDependencies) {
       /** The attempt that it is about: a mark whose send was never counted is judged by that alone. */
       attemptId: string | null;
       moves: { again: MoveArgs; filed: MoveArgs };
-    }): Promise<Carried & Moved & { collecting?: MovedOn | null }> => {
-      const carryOut = async (client: pg.PoolClient): Promise<Carried & Moved & { collecting?: MovedOn | null }> => {
+    }): Promise<Carried & Left> => {
+      const { filingId, seq } = moves.again;
+      const carryOut = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<Carried & Left> => {
         const at = now();
-        const { filingId } = moves.again;
-        if (!(await mayAnswer(client, moves.again)))
-          return { outcome: 'refused', why: 'the filing has moved', ...MOVED_ELSEWHERE };
+        const held = await hold(client, { filingId, seq: seq - 1 }, filing);
+        if (held === 'differs') return { outcome: 'refused', why: 'the filing has moved', ...DIFFERS };
         const { settleAfterMs: settleMs, singlePerson } = settings;
         const carried = await carryOutWord(client, { wordId, settleMs, singlePerson, at });
         const { event } = carried.outcome === 'filed' ? moves.filed : moves.again;
         if (carried.outcome === 'refused' || carried.outcome === 'stands') {
           const refused = { ...event, kind: 'resolve_refused', text: carried.why };
           await addEvent(client, { ...refused, filingId, step: stepId(), at });
-          return { ...carried, ...NOT_MOVED };
+          return { ...carried, filing: null };
         }
-        if (carried.outcome === 'again') return { ...carried, ...(await recordMove(client, moves.again, at)) };
-        const data = { ...(event.data as object), ...('freed' in carried && { freed: carried.freed }) };
-        const settled = await moveOnSettled(client, settings, { filingId, at });
+        if (carried.outcome === 'again') return { ...carried, filing: await moveOf(client, held, moves.again, at) };
+        if (held === 'repeated') return { ...carried, filing: await readNow(client, filingId, settledStep()) };
+        const settled = await moveOnSettled(client, settings, held, at);
         if (carried.outcome === 'filed' && !settled)
-          return { ...carried, ...(await recordMove(client, moves.filed, at)) };
+          return { ...carried, filing: await moveOf(client, held, moves.filed, at) };
+        const data = { ...(event.data as object), ...('freed' in carried && { freed: carried.freed }) };
         await addEvent(client, { ...event, data, filingId, step: stepId(), at });
-        return { ...carried, ...NOT_MOVED, collecting: settled };
+        return { ...carried, filing: settled };
       };
-      return onWholeLedger(deps, moves.again.filingId, carryOut, attemptId === null ? undefined : { attemptId });
+      return onWholeLedger(deps, filingId, carryOut, attemptId === null ? undefined : { attemptId });
     },
 
     /**
@@ -141,10 +158,9 @@ export function createAttemptActivities(deps: ActivityDependencies) {
       onWholeLedger(
         deps,
         filingId,
-        async (client) => {
+        async (client, filing) => {
           const at = now();
           const { settleAfterMs: settleMs, singlePerson } = settings;
-          const filing = await lockFiling(client, filingId);
           if (!filing?.ended) return { outcome: 'refused', why: 'the filing has not ended' };
           const carried = await carryOutWord(client, { wordId, settleMs, singlePerson, at });
           const said = 'why' in carried ? { ...event, kind: 'resolve_refused', text: carried.why } : event;
@@ -180,13 +196,15 @@ export function createAttemptActivities(deps: ActivityDependencies) {
       }),
 
     /** The rows of an attempt of unknown outcome are shown as such. */
-    markRowsUnknown: ({ attemptId, move }: { attemptId: string; move: MoveArgs }): Promise<Moved> =>
+    markRowsUnknown: ({ attemptId, move }: { attemptId: string; move: MoveArgs }): Promise<Left> =>
       withTransaction(pool, (client) => recordMove(client, move, now(), () => markRowsUnknown(client, attemptId))),
   };
 }
 
-/** Whether a person's answer is about the filing as it stands, or was recorded by an earlier try of the same step. */
-const mayAnswer = async (client: Queryable, { filingId, seq }: MoveArgs): Promise<boolean> =>
-  (await holdStep(client, { filingId, seq: seq - 1, step: stepId() })) !== 'differs';
+/** Its answer as a sample: an answer may be large. */
+const inShort = (reading: AttemptReading): AttemptReading => ({
+  ...reading,
+  answer: reading.answer && answerInShort(reading.answer),
+});
 
 const filingOf = ({ attemptId }: { attemptId: string }): string => partsOfAttemptId(attemptId).filingId;

@@ -1,15 +1,15 @@
 import type pg from 'pg';
 import type { StoredAnswer } from '../../domain/filing/attempt';
-import { endOf, mayFollow, type FilingState } from '../../domain/filing/states';
+import { endOf } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { cutText } from '../../domain/text';
 import { saveErrors, saveNote } from '../../ledger/filings/filing-notes';
-import { holdStep } from '../../ledger/filings/filing-progress';
+import { readNow, type Held } from '../../ledger/filings/filing-progress';
 import { withTransaction } from '../../ledger/pool';
 import { releaseUnfiled } from '../../ledger/gates/release';
-import type { Absence } from '../../ledger/gates/absent-subject';
+import type { LockedFiling } from '../../ledger/filings/filing-lock';
 import { releaseAbsent } from '../../ledger/gates/release-absent';
-import { countRows, moveRows, readRows, rowStates, saveRowErrors } from '../../ledger/rows/filing-rows';
+import { moveRows, readRows, rowStates, saveRowErrors } from '../../ledger/rows/filing-rows';
 import { lastRefusal, reportContradiction } from '../../ledger/submissions/answers';
 import { readRequests, type Statement } from '../../ledger/submissions/requests';
 import { readSubmissions, settleSubmission } from '../../ledger/submissions/submissions';
@@ -17,18 +17,14 @@ import { judgeSaid } from '../../ledger/principals/granted-words';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { FINDINGS_IN_RESULT } from './reserve-balances';
-import { moveOnSettled, recordEnd, recordMove, type FilingEnd, type Held, type MovedOn, type MoveArgs } from './moves';
+import { DIFFERS, hold, moveOnSettled, recordEnd, settledStep, type Decided, type Left } from './moves';
 import { fieldErrorsOf } from './refusal-errors';
 import { onWholeLedger } from './whole-ledger';
 
-/** A refused part of a filing: what is wrong with it, and whether the filing has ended with it. */
-export interface Refused extends FilingEnd {
+/** A refused part of a filing: what is wrong with it. The filing may have ended with it. */
+export interface Refused extends Left {
   errors: Finding[];
 }
-
-export type { FilingEnd, Held };
-
-type Standing = Exclude<Awaited<ReturnType<typeof holdStep>>, 'differs'>;
 
 export interface Refusal {
   filingId: string;
@@ -54,10 +50,10 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
    * Frees the rows of a refused submission, and those that were to be sent after it; what is at the service stays. The
    * filing ends with it where nothing else of it is left.
    */
-  async function refuse(client: pg.PoolClient, held: Held, standing: Standing, refusal: Refusal): Promise<Refused> {
+  async function refuse(client: pg.PoolClient, held: Held, refusal: Refusal): Promise<Refused> {
     const { filingId, submission } = refusal;
     const errors = await findingsOf(client, refusal);
-    if (standing !== 'repeated') {
+    if (held !== 'repeated') {
       const at = now();
       const freed = { filingId, state: 'needs_correction' as const, reason: errors[0]?.message ?? 'refused', at };
       const { doubtful } =
@@ -67,14 +63,18 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
       await saveRowErrors(client, filingId, errors);
       await saveErrors(client, filingId, errors);
     }
-    return ended(client, held, errors);
+    return ended(client, held, { filingId, errors });
   }
 
-  async function ended(client: pg.PoolClient, held: Held, errors: readonly Finding[]): Promise<Refused> {
-    const left = (await readSubmissions(client, held.filingId)).some(({ state }) => state !== 'released');
-    const end = await endAs(client, { ...held, state: left ? null : 'needs_correction' });
+  async function ended(
+    client: pg.PoolClient,
+    held: Held,
+    { filingId, errors }: { filingId: string; errors: readonly Finding[] },
+  ): Promise<Refused> {
+    const left = (await readSubmissions(client, filingId)).some(({ state }) => state !== 'released');
+    const filing = await recordEnd(client, held, { filingId, state: left ? null : 'needs_correction' }, now());
     const shown = errors.slice(0, FINDINGS_IN_RESULT);
-    return { ...end, errors: shown.map((each) => ({ ...each, message: cutText(each.message, 500) })) };
+    return { filing, errors: shown.map((each) => ({ ...each, message: cutText(each.message, 500) })) };
   }
 
   async function reportDoubtfulRefusal(
@@ -90,53 +90,35 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
     await reportContradiction(client, { filingId, kind: 'refused_after_absent', key, text, at });
   }
 
-  const endAs = (client: pg.PoolClient, end: Held & { state: FilingState | null; event?: MoveArgs['event'] }) =>
-    recordEnd(client, end, now());
-
-  async function unchanged(client: pg.PoolClient, { filingId, seq }: Held): Promise<FilingEnd> {
-    return { differs: true, state: null, counts: await countRows(client, filingId), seq };
-  }
-
   return {
     /**
      * The service refused one submission, or a check of ours what is still to be sent (`submission` null): nothing of
      * it was accepted.
      */
-    refuseFiling: ({ seq, ...refusal }: Held & Refusal): Promise<Refused> => {
-      const held = { filingId: refusal.filingId, seq };
-      return onWholeLedger(deps, held.filingId, async (client) => {
-        const standing = await holdStep(client, { ...held, step: stepId() });
-        if (standing === 'differs') return { ...(await unchanged(client, held)), errors: [] };
-        return refuse(client, held, standing, refusal);
-      });
-    },
+    refuseFiling: ({ seq, ...refusal }: Decided & Refusal): Promise<Refused> =>
+      onWholeLedger(deps, refusal.filingId, async (client, filing) => {
+        const held = await hold(client, { filingId: refusal.filingId, seq }, filing);
+        return held === 'differs' ? { ...DIFFERS, errors: [] } : refuse(client, held, refusal);
+      }),
 
     /**
      * The service says of a request that nothing of it was filed (it does not know it, or reports it Errored with
-     * nothing listed), and the settle window is over. Where the look proves it, its rows are free; otherwise `absence`
-     * is refused. The filing ends with it where nothing else of it is left.
+     * nothing listed), and the settle window is over. Where the look proves it, its rows are free (`freed`). The filing
+     * ends with it where nothing else of it is left, and goes on to its certificates where something is.
      */
     concludeStatement: ({
-      seq,
       requestId,
       submission,
       errors,
-      ...of
-    }: Held & { submission: number; requestId: string; errors: string[] }): Promise<
-      Refused & { absence: Pick<Absence, 'outcome'>; moved: MovedOn | null }
-    > => {
-      const held = { filingId: of.filingId, seq };
-      const { filingId } = held;
-      return onWholeLedger(deps, filingId, async (client) => {
-        const standing = await holdStep(client, { ...held, step: stepId() });
-        const kept = { absence: { outcome: 'refused' as const }, errors: [], moved: null };
-        if (standing === 'differs') return { ...(await unchanged(client, held)), ...kept };
+      ...decided
+    }: Decided & { submission: number; requestId: string; errors: string[] }): Promise<Refused & { freed: boolean }> =>
+      onWholeLedger(deps, decided.filingId, async (client, filing) => {
+        const { filingId } = decided;
+        const held = await hold(client, decided, filing);
+        if (held === 'differs') return { ...DIFFERS, errors: [], freed: false };
         const at = now();
         const request = (await readRequests(client, filingId, submission)).find((each) => each.requestId === requestId);
         const statement = request?.statement ?? null;
-        // Of a request that has ended the service says nothing more: what it leaves open is answered by persons.
-        const stated = statement !== null && request?.state === 'followed';
-        if (standing !== 'repeated' && !stated) return { ...(await endAs(client, { ...held, state: null })), ...kept };
         const reason = STATEMENTS[statement ?? 'unknown_request'](requestId);
         const messages = errors.length > 0 ? errors : [reason];
         const subject = { requestId, filingId, submission };
@@ -147,15 +129,16 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
           notOurs: [],
           reason,
           errors: messages,
-          at,
         };
-        const { outcome } =
-          standing === 'repeated' ? { outcome: 'freed' as const } : await releaseAbsent(client, given);
-        if (outcome === 'refused') return { ...(await endAs(client, { ...held, state: null })), ...kept };
+        // Of a request that has ended the service says nothing more: what it leaves open is answered by persons.
+        const stated = statement !== null && request?.state === 'followed';
+        const freed =
+          held === 'repeated' || (stated && (await releaseAbsent(client, { ...given, at })).outcome !== 'refused');
+        if (!freed) return { filing: await readNow(client, filingId), errors: [], freed };
         const processed = statement === 'errored_empty' || statement === 'errored';
-        return { ...(await afterAbsence(client, held, { submission, processed, messages, at })), absence: { outcome } };
-      });
-    },
+        const left = await afterAbsence(client, held, { filingId, submission, processed, messages, at });
+        return { ...left, freed };
+      }),
 
     /**
      * Gives a filing up. What was never sent is free again; what may still become a certificate stays live and is never
@@ -166,17 +149,20 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
       by,
       note,
       wordId,
-      ...held
-    }: Held & { by: string; note: string; wordId?: string }): Promise<FilingEnd & { refused?: string }> => {
-      const { filingId } = held;
-      const giveUp = async (client: pg.PoolClient) => {
-        const standing = await holdStep(client, { ...held, step: stepId() });
-        if (standing === 'differs') return unchanged(client, held);
+      ...decided
+    }: Decided & { by: string; note: string; wordId?: string }): Promise<Left & { refused?: string }> => {
+      const { filingId } = decided;
+      const giveUp = async (
+        client: pg.PoolClient,
+        filing: LockedFiling | null,
+      ): Promise<Left & { refused?: string }> => {
+        const held = await hold(client, decided, filing);
+        if (held === 'differs') return DIFFERS;
         const at = now();
-        if (standing !== 'repeated') {
+        if (held !== 'repeated') {
           if (wordId) {
             const { refused } = await judgeSaid(client, { wordId, filingId, action: 'abandon', at });
-            if (refused !== null) return { ...(await unchanged(client, held)), differs: false, refused };
+            if (refused !== null) return { filing: null, refused };
           }
           await releaseUnfiled(client, { filingId, submission: null, state: 'withdrawn', reason: note, at });
           await moveRows(client, { filingId, submission: null, state: 'abandoned_after_send' });
@@ -184,27 +170,21 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
         }
         const withdrawn = (await rowStates(client, filingId)).every((state) => state === 'withdrawn');
         const event = { kind: withdrawn ? 'withdrawn' : 'abandoned', text: note, who: by };
-        return endAs(client, { ...held, state: 'abandoned', event });
+        return { filing: await recordEnd(client, held, { filingId, state: 'abandoned', event }, at) };
       };
       return onWholeLedger(deps, filingId, giveUp, { attemptId: null });
     },
 
     /** Ends the filing as its rows amount to, in the transaction that reads them, where they all have an outcome. */
-    endFiling: (held: Held): Promise<FilingEnd> =>
+    endFiling: (decided: Decided): Promise<Left> =>
       withTransaction(pool, async (client) => {
-        const { filingId } = held;
-        const standing = await holdStep(client, { ...held, step: stepId() });
-        if (standing === 'differs') return unchanged(client, held);
-        const state = endOf(await rowStates(client, filingId));
-        if (state === null || standing === 'repeated' || mayFollow(standing.state, state)) {
-          return endAs(client, { ...held, state });
-        }
-        // An overdue filing has its certificates after all.
-        const seq = held.seq + 1;
-        const event = { kind: 'collected', text: 'the certificates are collected' };
-        const step = `${stepId()}/collected`;
-        await recordMove(client, { filingId, seq, step, state: 'collecting', attention: null, event }, now());
-        return endAs(client, { filingId, seq, state });
+        const { filingId } = decided;
+        const held = await hold(client, decided);
+        if (held === 'differs') return DIFFERS;
+        const before = await readNow(client, filingId, stepId());
+        const state = endOf(before.counts);
+        if (held === 'repeated' || state === null) return { filing: before };
+        return { filing: await recordEnd(client, held, { filingId, state, now: before }, now()) };
       }),
   };
 
@@ -212,17 +192,22 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
   async function afterAbsence(
     client: pg.PoolClient,
     held: Held,
-    { submission, processed, messages, at }: { submission: number; processed: boolean; messages: string[]; at: Date },
-  ): Promise<Refused & { moved: MovedOn | null }> {
-    const { filingId } = held;
+    {
+      filingId,
+      submission,
+      processed,
+      messages,
+      at,
+    }: { filingId: string; submission: number; processed: boolean; messages: string[]; at: Date },
+  ): Promise<Refused> {
     const rows = (await readRows(client, filingId, submission)).filter(({ state }) => state !== 'abandoned_after_send');
     const certified = rows.some(({ state }) => state === 'certified');
     // What the authority processed has an outcome, even if that is a rejection.
     const settled = certified || processed;
     await settleSubmission(client, { filingId, submission, state: settled ? 'settled' : 'released', at });
     if (settled) {
-      const moved = await moveOnSettled(client, settings, { filingId, at });
-      return { ...(await endAs(client, { ...held, state: null })), errors: [], moved };
+      const moved = held === 'repeated' ? null : await moveOnSettled(client, settings, held, at);
+      return { filing: moved ?? (await readNow(client, filingId, settledStep())), errors: [] };
     }
     const errors = messages.map((message): Finding => ({
       severity: 'error',
@@ -232,7 +217,7 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
       message,
     }));
     await saveErrors(client, filingId, errors);
-    return { ...(await ended(client, held, errors)), moved: null };
+    return ended(client, held, { filingId, errors });
   }
 }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FilingReadiness } from '../../domain/filing/first-moves';
 import { saveApproval } from '../../ledger/filings/filing-notes';
-import { addEvent, holdStep } from '../../ledger/filings/filing-progress';
+import { addEvent } from '../../ledger/filings/filing-progress';
 import { judgeSaid } from '../../ledger/principals/granted-words';
 import { judgeWord, recordWord, type NewWord, type OpenWords } from '../../ledger/submissions/words';
 import { needFiling } from '../../ledger/filings/filings';
@@ -11,7 +11,7 @@ import { withTransaction } from '../../ledger/pool';
 import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import { MOVED_ELSEWHERE, NOT_MOVED, recordMove, type Moved, type MoveArgs } from './moves';
+import { DIFFERS, hold, moveOf, recordMove, type Left, type MoveArgs } from './moves';
 import { reserveBalances, type ReserveArgs, type Reserved } from './reserve-balances';
 
 export type { OpenWords };
@@ -32,10 +32,10 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
      * Moves the filing, with an event. `differs`: the ledger holds other moves than the run;
      * nothing was written. A state that does not follow fails for good: it is a defect, and no repeat mends it.
      */
-    async recordProgress(move: MoveArgs): Promise<Moved> {
+    async recordProgress(move: MoveArgs): Promise<Left> {
       const { filingId, state, event } = move;
       const recorded = await withTransaction(pool, (client) => recordMove(client, move, now()));
-      if (!recorded.differs) logger.info({ filingId, state, event: event.kind }, event.text);
+      if (recorded.filing !== 'differs') logger.info({ filingId, state, event: event.kind }, event.text);
       return recorded;
     },
 
@@ -58,19 +58,20 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
       note?: string;
       wordId: string;
       move: MoveArgs;
-    }): Promise<Moved & { refused?: string }> => {
+    }): Promise<Left & { refused?: string }> => {
       const { filingId } = move;
       const at = now();
       return withTransaction(pool, async (client) => {
-        const standing = await holdStep(client, { ...move, seq: move.seq - 1, step: stepId() });
-        if (standing === 'differs') return MOVED_ELSEWHERE;
-        if (standing === 'repeated') return recordMove(client, move, at);
+        const held = await hold(client, { filingId, seq: move.seq - 1 });
+        if (held === 'differs') return DIFFERS;
+        if (held === 'repeated') return { filing: await moveOf(client, held, move, at) };
         const { by, refused } = await judgeSaid(client, { wordId, filingId, action: 'approve', at });
-        if (refused !== null) return { ...NOT_MOVED, refused };
+        if (refused !== null) return { filing: null, refused };
         const { contentHash, declaration } = await needFiling(client, filingId);
         const text = note ?? `approved by ${by}`;
         const event = { ...move.event, text, who: by, data: { contentHash, declaration } };
-        return recordMove(client, { ...move, event }, at, () => saveApproval(client, { filingId, by, at }));
+        await saveApproval(client, { filingId, by, at });
+        return { filing: await moveOf(client, held, { ...move, event }, at) };
       });
     },
 

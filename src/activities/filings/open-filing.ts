@@ -17,7 +17,6 @@ import { referenceTaken, sameContent } from '../../ledger/filings/reference';
 import { readReadiness } from '../../ledger/filings/readiness';
 import { withTransaction } from '../../ledger/pool';
 import { shownToFile } from '../../ledger/principals/shown';
-import { readStanding as readFacts } from '../../ledger/questions/questions';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
@@ -32,8 +31,6 @@ export type { SubmissionStage };
 export interface OpenedFiling extends FilingStanding {
   /** What was, or may have been, sent of it. */
   sends: KnownSend[];
-  /** What somebody should look at for as long as the filing is under way. */
-  standing: string | null;
 }
 
 type Opening =
@@ -88,7 +85,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
   return {
     /** The filing as the ledger holds it now, for a run that finds itself behind it. */
     readFiling: ({ filingId }: { filingId: string }): Promise<OpenedFiling> =>
-      readStanding(pool, filingId).then((filing) => ({ ...filing, sends: [], standing: null })),
+      readStanding(pool, filingId).then((filing) => ({ ...filing, sends: [] })),
 
     /**
      * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints, and the
@@ -185,10 +182,9 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     // Of one that was made just now nothing was sent.
     const made = outcome === 'opened';
     const sends = made ? [] : await knownSends(pool, filingId);
-    const standing = made ? null : await readFacts(pool, filingId);
     const reserved = made && filing.state !== 'checking';
     const readiness = reserved ? null : await readReadiness(pool, filing);
-    return { outcome, filing: { ...filing, sends, standing }, readiness };
+    return { outcome, filing: { ...filing, sends }, readiness };
   }
 
   /** Nothing is recorded. What stands under the reference is shown all the same: a refused repeat must not hide it. */
@@ -198,7 +194,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     contentHash: string | null = null,
   ): Promise<Opening> {
     const filing = reference === undefined ? null : await standingOfReference(pool, { mode, reference, n });
-    const recorded = filing && { ...(await readStanding(pool, filing.filingId)), sends: [], standing: null };
+    const recorded = filing && { ...(await readStanding(pool, filing.filingId)), sends: [] };
     return { outcome: 'refused', errors: errorsOf(findings), contentHash, recorded };
   }
 

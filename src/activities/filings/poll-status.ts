@@ -26,7 +26,7 @@ import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import type { MovedOn } from './moves';
+import type { FilingNow } from './moves';
 import { settleRequest } from './settle-request';
 
 export interface PollArgs {
@@ -51,7 +51,7 @@ export interface PollResult {
   /** The request that was asked about. */
   requestId: string | null;
   /** The move that was recorded with it; null or left out: none. */
-  moved?: MovedOn | null;
+  filing?: FilingNow | null;
   processingStatus: string | null;
   errors: string[];
 }
@@ -200,14 +200,14 @@ export function createPollActivities(deps: ActivityDependencies) {
         logger.debug({ filingId, submission, reason: verdict.reason }, 'not final yet');
         return later(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`);
       }
-      const { outcome, moved } = await withStepHeartbeat(() =>
+      const { outcome, filing } = await withStepHeartbeat(() =>
         withTransaction(pool, (client) =>
           settleRequest(client, deps, { request, verdict, final, processingStatus, age, at, exporterId }),
         ),
       );
       // Another request of the submission is asked about next.
       if (outcome === 'not_yet') return later('Another request of the submission is being processed.');
-      return { outcome, requestId, moved, processingStatus, errors };
+      return { outcome, requestId, filing, processingStatus, errors };
     },
   };
 

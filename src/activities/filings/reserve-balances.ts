@@ -1,10 +1,9 @@
 /** Reserving a filing's balances: by a step of its own, or with the reading of the balances. */
 import type { Finding } from '../../domain/rules/finding';
 import { saveBalanceFindings } from '../../ledger/filings/filing-notes';
-import { holdFiling } from '../../ledger/filings/filing-progress';
 import { reserveBalances as reserveInLedger } from '../../ledger/rows/balance-reservation';
 import type { ActivityDependencies } from '../dependencies';
-import { MOVED_ELSEWHERE, NOT_MOVED, recordMove, type Moved, type MoveArgs } from './moves';
+import { DIFFERS, hold, recordMove, type Left, type MoveArgs } from './moves';
 
 /** Findings beyond this number stay in the ledger: a payload has limits. */
 export const FINDINGS_IN_RESULT = 50;
@@ -18,7 +17,7 @@ export interface ReserveArgs {
   move?: MoveArgs;
 }
 
-export interface Reserved extends Moved {
+export interface Reserved extends Left {
   /** Of the balances; none were reserved then. */
   errors: Finding[];
 }
@@ -36,8 +35,8 @@ export function reserveBalances(
     const errors = findings.filter((finding) => finding.severity === 'error').slice(0, FINDINGS_IN_RESULT);
     const save = () => saveBalanceFindings(client, filingId, findings);
     if (move && errors.length === 0) return { ...(await recordMove(client, move, at, save)), errors };
-    if (seq !== undefined && !(await holdFiling(client, { filingId, seq }))) return { ...MOVED_ELSEWHERE, errors };
+    if (seq !== undefined && (await hold(client, { filingId, seq })) === 'differs') return { ...DIFFERS, errors };
     await save();
-    return { ...NOT_MOVED, errors };
+    return { filing: null, errors };
   });
 }

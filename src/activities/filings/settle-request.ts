@@ -2,6 +2,7 @@
 import type pg from 'pg';
 import type { StatusVerdict } from '../../domain/service/request-status';
 import { lockFiling } from '../../ledger/filings/filing-lock';
+import { FilingMissing } from '../../ledger/filings/filing-missing';
 import { certifyByRecord } from '../../ledger/gates/certify';
 import { releaseRejected } from '../../ledger/gates/release';
 import { readRows } from '../../ledger/rows/filing-rows';
@@ -9,7 +10,7 @@ import { recordSeenAnswer } from '../../ledger/submissions/answer-times';
 import { reportContradiction } from '../../ledger/submissions/answers';
 import { endRequest, nextRequest, settleIfDone, type RequestRecord } from '../../ledger/submissions/requests';
 import type { ActivityDependencies } from '../dependencies';
-import { moveOnSettled, type MovedOn } from './moves';
+import { moveOnSettled, type FilingNow } from './moves';
 
 interface ReadRecord {
   request: RequestRecord;
@@ -28,9 +29,10 @@ export async function settleRequest(
   client: pg.PoolClient,
   { settings, mode }: Pick<ActivityDependencies, 'settings' | 'mode'>,
   { request, verdict, final, processingStatus, age, exporterId, at }: ReadRecord,
-): Promise<{ outcome: 'settled' | 'incomplete' | 'doubt' | 'not_yet'; moved: MovedOn | null }> {
+): Promise<{ outcome: 'settled' | 'incomplete' | 'doubt' | 'not_yet'; filing: FilingNow | null }> {
   const { filingId, submission } = request;
-  await lockFiling(client, filingId);
+  const filing = await lockFiling(client, filingId);
+  if (!filing) throw new FilingMissing(filingId);
   const records = verdict.rows.flatMap((row) => (row.outcome === 'certified' && !row.kept ? [row] : []));
   const contradictions = await certifyByRecord(client, { filingId, submission, exporterId, records, at });
   for (const { position, eBRCNumber, why } of contradictions) {
@@ -49,14 +51,14 @@ export async function settleRequest(
     answer: { afterMs: request.polledAtAgeMs ?? 0, byMs: age },
     at,
   });
-  if (!final) return { outcome: 'incomplete', moved: null };
+  if (!final) return { outcome: 'incomplete', filing: null };
   const state = verdict.strangersOnly ? 'not_ours' : 'ended';
   const contradicted = contradictions.map(({ position }) => position);
   await endRequest(client, request, { state, processingStatus, errored, contradicted, at });
   await releaseRejected(client, { filingId, submission, at });
   if (await settleIfDone(client, { filingId, submission, at }))
-    return { outcome: 'settled', moved: await moveOnSettled(client, settings, { filingId, at }) };
-  return { outcome: (await nextRequest(client, filingId, submission)) ? 'not_yet' : 'doubt', moved: null };
+    return { outcome: 'settled', filing: await moveOnSettled(client, settings, filing, at) };
+  return { outcome: (await nextRequest(client, filingId, submission)) ? 'not_yet' : 'doubt', filing: null };
 }
 
 /** The authority rejects a row that has its certificate: one of the two is wrong. */

@@ -13,7 +13,7 @@ import { markedAt } from '../../ledger/submissions/attempts';
 import { inDoubtSince, noteCertificatesRead } from '../../ledger/submissions/lost-time';
 import { readDetails } from '../read-details';
 import type { ActivityDependencies } from '../dependencies';
-import { moveOnSettled, type MovedOn } from './moves';
+import { moveOnSettled, type FilingNow } from './moves';
 
 /** Evidence about a submission of unknown outcome, for the UI, `ebrc show` and the ledger. */
 export interface Evidence {
@@ -86,7 +86,7 @@ export function createSettleActivities(deps: ActivityDependencies) {
      * its lineage on. Rows are certified one by one, with positive evidence only; absence proves nothing. The last row
      * settles the submission and, with the last submission, moves the filing on.
      */
-    async gatherEvidence(args: EvidenceArgs): Promise<Evidence & { moved: MovedOn | null }> {
+    async gatherEvidence(args: EvidenceArgs): Promise<Evidence & { filing: FilingNow | null }> {
       const { filingId, submission, exporterId, attemptId } = args;
       const now = clock();
       const send = await lineageSend(pool, { filingId, submission });
@@ -112,7 +112,7 @@ export function createSettleActivities(deps: ActivityDependencies) {
       };
       const at = new Date(now);
       return withTransaction(pool, async (client) => {
-        await lockFiling(client, filingId);
+        const filing = await lockFiling(client, filingId);
         const windowOver = await windowIsOver(client, { filingId, submission, settleMs: settings.settleAfterMs, at });
         // A look that is not complete is no reason to take the one certificate that it shows.
         const found = looked.looked
@@ -138,8 +138,8 @@ export function createSettleActivities(deps: ActivityDependencies) {
             (send.before === null ? 'no list of certificates from before the send exists to compare with' : null),
         };
         await saveEvidence(client, filingId, evidence);
-        const moved = found.openRows === 0 ? await moveOnSettled(client, settings, { filingId, at }) : null;
-        return { ...evidence, moved };
+        const moved = filing && found.openRows === 0 ? await moveOnSettled(client, settings, filing, at) : null;
+        return { ...evidence, filing: moved };
       });
     },
   };

@@ -2,11 +2,11 @@
 import { filingDateInKolkata } from '../../domain/dates';
 import { recentCertificateSnapshot, saveSnapshot } from '../../ledger/certificates/snapshots';
 import { iecOf } from '../../ledger/exporters/exporters';
-import { holdFiling } from '../../ledger/filings/filing-progress';
 import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
 import { withStepHeartbeat } from '../call-context';
 import { readDetails } from '../read-details';
 import type { ActivityDependencies } from '../dependencies';
+import { hold } from './moves';
 import { isWaitForLedger, onWholeLedger } from './whole-ledger';
 
 /** A filing of the same exporter made seconds ago has read today's certificates already. */
@@ -68,10 +68,11 @@ export function createSnapshotActivities(deps: ActivityDependencies) {
       const { seq, after } = open;
       try {
         const opened = await withStepHeartbeat(() =>
-          onWholeLedger(deps, filingId, async (client) => {
-            const held = await holdFiling(client, { filingId, seq });
+          onWholeLedger(deps, filingId, async (client, filing) => {
+            const held = await hold(client, { filingId, seq }, filing);
             await saveSnapshot(client, { ...of, ...found });
-            return held ? openAttempt(client, { filingId, submission, at: new Date(clock()), after }) : null;
+            const at = new Date(clock());
+            return typeof held === 'object' ? openAttempt(client, held, { submission, at, after }) : null;
           }),
         );
         return { certificates, opened };

@@ -4,14 +4,12 @@ import { partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt
 import { uploadMismatch } from '../../domain/filing/upload-mismatch';
 import { stateLimitMs } from '../../domain/filing/state-limits';
 import { errorsInShort } from '../../domain/service/request-status';
-import { countRows, readRows } from '../../ledger/rows/filing-rows';
+import { readRows } from '../../ledger/rows/filing-rows';
 import { acknowledge } from '../../ledger/submissions/acknowledgement';
-import { reportContradiction, storeAnswer, storedAnswer } from '../../ledger/submissions/answers';
-import { readStanding } from '../../ledger/questions/questions';
+import { reportContradiction, storeAnswer } from '../../ledger/submissions/answers';
 import { readRequests } from '../../ledger/submissions/requests';
-import { needSubmission } from '../../ledger/submissions/submissions';
 import type { ActivityDependencies } from '../dependencies';
-import type { MovedOn } from './moves';
+import type { FilingNow } from './moves';
 
 export interface AdoptedAnswer {
   requestId: string | null;
@@ -21,10 +19,8 @@ export interface AdoptedAnswer {
   submittedAt: number;
   /** What the acknowledgement complained of. */
   errors: string[];
-  /** What a person should look at: the service read other rows than were sent, or accepted two attempts. */
-  standing: string | null;
-  /** The filing's move to its processing; null where something else of it is still to be sent or settled. */
-  moved: MovedOn | null;
+  /** The filing in its processing; null where something else of it is still to be sent or settled. */
+  filing: FilingNow | null;
 }
 
 export interface AnswerArgs {
@@ -44,8 +40,8 @@ export async function takeOverAnswer(
   { attemptId, answer: travelled, at }: AnswerArgs,
 ): Promise<{ late: boolean; adopted: AdoptedAnswer }> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
-  const { late, fresh } = await storeAnswer(client, { attemptId, answer: travelled, at });
-  const answer = (await storedAnswer(client, attemptId)) ?? travelled;
+  const stored = await storeAnswer(client, { attemptId, answer: travelled, at });
+  const { late, fresh, answer } = stored;
   const sent = (await readRows(client, filingId, submission)).map(({ mapping, serialNo }) => ({
     ...mapping,
     serialNo,
@@ -56,26 +52,17 @@ export async function takeOverAnswer(
     const text = `The service read other rows than were sent: ${mismatch}. Compare the filing with the service.`;
     await reportContradiction(client, { filingId, kind: 'upload_mismatch', key: attemptId, text, at });
   }
-  const dueInMs = stateLimitMs('processing', settings, 0) ?? 0;
-  const move = await acknowledge(client, { attemptId, answer, fresh, dueInMs, at });
-  const { submittedAt } = await needSubmission(client, filingId, submission);
   const requests = await readRequests(client, filingId, submission);
   const own = requests.find((request) => request.attemptId === attemptId);
   if (!own && answer.requestId) await reportTaken(client, { attemptId, requestId: answer.requestId, at });
-  const standing = await readStanding(client, filingId);
+  const dueInMs = stateLimitMs('processing', settings, 0) ?? 0;
   const adopted = {
     requestId: own?.requestId ?? null,
     dgftAckId: answer.dgftAckId ?? null,
     ackStatus: answer.ackStatus ?? null,
-    submittedAt: (submittedAt ?? at).getTime(),
+    submittedAt: (own?.since ?? at).getTime(),
     errors: errorsInShort(answer.errorDetails ?? []),
-    standing,
-    moved: move && {
-      seq: move.seq,
-      dueAt: move.at.getTime() + dueInMs,
-      counts: await countRows(client, filingId),
-      standing,
-    },
+    filing: await acknowledge(client, stored.filing, { attemptId, answer, fresh, dueInMs, at }),
   };
   return { late, adopted };
 }

@@ -2,6 +2,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type pg from 'pg';
 import type { ErrorKind } from '../../domain/service/error-kinds';
+import type { LockedFiling } from '../../ledger/filings/filing-lock';
 import { concludeOnWholeLedger, type Marks } from '../../ledger/sends/conclusion';
 import { importSends } from '../../ledger/sends/send-import';
 import { LedgerPutBack, readSend, SendStoreError } from '../../ledger/sends/sends';
@@ -22,7 +23,7 @@ type Needs = Pick<ActivityDependencies, 'pool' | 'documents' | 'clock' | 'logger
 export async function onWholeLedger<T>(
   deps: Needs,
   filingId: string,
-  work: (client: pg.PoolClient) => Promise<T>,
+  work: (client: pg.PoolClient, filing: LockedFiling | null) => Promise<T>,
   judged?: Pick<Marks, 'attemptId'>,
 ): Promise<T> {
   const { pool, documents, clock } = deps;

@@ -82,8 +82,6 @@ export interface AttemptReading {
   timeoutMs: number | null;
   /** Whether its filing has ended: then nothing more of it is sent, whatever the outcome of the attempt. */
   filingEnded: boolean;
-  /** Number of the filing's last move; null where the ledger does not hold the filing. */
-  filingSeq: number | null;
 }
 
 /**

@@ -66,6 +66,8 @@ export const FILING_TRANSITIONS: Readonly<Record<FilingState, readonly FilingSta
   overdue: [
     'processing',
     'collecting',
+    'certified',
+    'partly_certified',
     'outcome_unknown',
     'submitting',
     'rejected',
@@ -122,17 +124,17 @@ export function isLive(state: RowState): boolean {
   return ROW_STATES[state].live;
 }
 
-/** States of rows without an outcome. */
-const OPEN_ROWS: ReadonlySet<RowState> = new Set(['planned', 'submitted', 'unknown']);
-
 /**
  * The end state of a filing, from its rows: all certified, some, or none. Null while a row has no outcome, because the
  * filing cannot end then.
  */
-export function endOf(rows: readonly RowState[]): 'certified' | 'partly_certified' | 'rejected' | null {
-  if (rows.some((state) => OPEN_ROWS.has(state))) return null;
-  const certified = rows.filter((state) => ROW_STATES[state].certified).length;
-  if (certified === rows.length) return 'certified';
+export function endOf({
+  rows,
+  open,
+  certified,
+}: Record<'rows' | 'open' | 'certified', number>): 'certified' | 'partly_certified' | 'rejected' | null {
+  if (open > 0) return null;
+  if (certified === rows) return 'certified';
   return certified > 0 ? 'partly_certified' : 'rejected';
 }
 

@@ -111,15 +111,6 @@ export async function countWithoutDetail(db: Queryable, filingId: string): Promi
   return rows[0]?.n ?? 0;
 }
 
-/** Certificates of a filing that have no PDF in the document store yet. */
-export async function countWithoutPdf(db: Queryable, filingId: string): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(
-    'SELECT count(*)::int AS n FROM certificates WHERE filing_id = $1 AND archived_at IS NULL',
-    [filingId],
-  );
-  return rows[0]?.n ?? 0;
-}
-
 /**
  * The PDFs of a filing that can be requested now. If there are none, `nextInMs` says when the next one can be; null if
  * none is left.

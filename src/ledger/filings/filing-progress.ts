@@ -1,6 +1,9 @@
+import type { FilingCounts } from '../../domain/contracts';
 import { questionOfMove } from '../../domain/filing/questions';
 import { isEnd, mayFollow, type FilingState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
+import { QUESTION_COLUMNS, standingOf } from '../questions/questions';
+import { ROW_COUNTS } from '../rows/filing-rows';
 import { lockFiling, type LockedFiling } from './filing-lock';
 import { FilingMissing } from './filing-missing';
 
@@ -33,35 +36,46 @@ export interface ProgressNote {
   event: { kind: string; text: string; who?: string; data?: unknown };
 }
 
-/**
- * - `recorded`: the filing is in the state of the note.
- * - `repeated`: an earlier try of the same step recorded it.
- * - `differs`: the ledger knows of other moves than the run, which was reset or replaced by another one, or the ledger
- *   was put back to an earlier state, in which it may not even hold the filing: nothing was written, and the run has to
- *   go on from the ledger.
- */
-export type Recorded = 'recorded' | 'repeated' | 'differs';
+/** A filing as its last move left it: what its run, its lists and the UI show. */
+export interface FilingNow {
+  /** Number of the move. */
+  seq: number;
+  state: FilingState;
+  /** When the next state is due at the latest, ms since the epoch; null while a person is waited for, or was asked. */
+  dueAt: number | null;
+  waitsFor: string | null;
+  /** What the event of the move says. */
+  text: string;
+  /** What the move asks of a person; null: nothing. */
+  asks: string | null;
+  counts: FilingCounts;
+  /** What facts ask about the filing, whatever its state. */
+  standing: string | null;
+}
 
 /**
- * Records a move of a filing with its event, under the filing's lock, and with it what `writeCause` writes: the fact
- * that causes the move. A repeated activity, a late worker or a replay changes nothing twice or backwards. Must run in
- * a transaction.
+ * Records a move of a filing with its event, under the filing's lock. A repeated activity, a late worker or a replay
+ * changes nothing twice or backwards. Must run in a transaction.
+ * @returns the filing as it is then; `differs`: see {@link holdStep}
  * @throws RangeError when the state does not follow from the recorded one: that is a defect of the workflow.
  */
-export async function recordProgress(
-  db: Queryable,
-  note: ProgressNote,
-  writeCause: () => Promise<void> = () => Promise.resolve(),
-): Promise<Recorded> {
+export async function recordProgress(db: Queryable, note: ProgressNote): Promise<FilingNow | 'differs'> {
   const { filingId, step, state } = note;
   const held = await holdStep(db, { filingId, seq: note.seq - 1, step, move: { state, kind: note.event.kind } });
-  if (held === 'repeated' || held === 'differs') return held;
-  if (!mayFollow(held.state, note.state)) {
-    throw new RangeError(`Filing ${note.filingId}: ${note.state} does not follow ${held.state}.`);
-  }
-  await writeCause();
-  await writeMove(db, note);
-  return 'recorded';
+  if (held === 'differs') return held;
+  return held === 'repeated' ? readNow(db, filingId, step) : moveHeld(db, held, note);
+}
+
+/** As {@link recordProgress}, of a filing that is held: its next move. */
+export async function moveHeld(
+  db: Queryable,
+  held: LockedFiling,
+  note: Omit<ProgressNote, 'filingId' | 'seq'>,
+): Promise<FilingNow> {
+  const { filingId, state, seq } = held;
+  if (!mayFollow(state, note.state))
+    throw new RangeError(`Filing ${filingId}: ${note.state} does not follow ${state}.`);
+  return writeMove(db, { ...note, filingId, seq: seq + 1 });
 }
 
 interface StepMove {
@@ -78,45 +92,26 @@ interface HeldStep {
   move?: StepMove;
 }
 
-const isSame = (one: StepMove, other: StepMove): boolean => one.state === other.state && one.kind === other.kind;
+/** A filing that is locked for a step; `repeated`: a try of the same step has recorded its move already. */
+export type Held = LockedFiling | 'repeated';
 
 /**
- * Locks a filing for a step that a run decided on when it knew of `seq` moves. `repeated`: a try of the same step has
- * recorded its move already. `differs`: the ledger knows of other moves, or does not hold the filing; then the decision
- * may be out of date, nothing may be written, and the run has to go on from the ledger. Must run in a transaction.
+ * Locks a filing for a step that a run decided on when it knew of `seq` moves. `differs`: the ledger knows of other
+ * moves than the run, which was reset or replaced by another one, or the ledger was put back to an earlier state, in
+ * which it may not even hold the filing; then the decision may be out of date, nothing may be written, and the run has
+ * to go on from the ledger. Must run in a transaction.
+ * @param filing where the transaction has locked it already
  */
 export async function holdStep(
   db: Queryable,
   { filingId, seq, step, move }: HeldStep,
-): Promise<LockedFiling | 'repeated' | 'differs'> {
-  const filing = await lockFiling(db, filingId);
-  if (filing === null) return 'differs';
+  filing?: LockedFiling | null,
+): Promise<Held | 'differs'> {
+  const locked = filing === undefined ? await lockFiling(db, filingId) : filing;
+  if (locked === null || locked.seq === seq) return locked ?? 'differs';
   const recorded = step === undefined ? undefined : await moveOfStep(db, filingId, step);
-  if (recorded) return !move || isSame(recorded, move) ? 'repeated' : 'differs';
-  return filing.seq === seq ? filing : 'differs';
-}
-
-/**
- * Changes a filing's state because of a fact that the service reported, whatever moves a run knows of, and only from
- * one of the states `from`. Must run in a transaction.
- * @returns the move, also that of an earlier try of the same step; null if none was made
- */
-export async function moveOn(
-  db: Queryable,
-  { from, ...note }: Omit<ProgressNote, 'seq'> & { from: readonly FilingState[]; step: string },
-): Promise<{ seq: number; at: Date } | null> {
-  const { filingId, step, at } = note;
-  const filing = await lockFiling(db, filingId);
-  if (!filing) throw new FilingMissing(filingId);
-  const { rows } = await db.query<{ seq: number; at: Date }>(
-    'SELECT seq::int AS seq, at FROM filing_events WHERE filing_id = $1 AND step = $2',
-    [filingId, step],
-  );
-  if (rows[0]) return rows[0];
-  if (!from.includes(filing.state)) return null;
-  const seq = filing.seq + 1;
-  await writeMove(db, { ...note, seq });
-  return { seq, at };
+  const same = recorded && (!move || (recorded.state === move.state && recorded.kind === move.kind));
+  return same ? 'repeated' : 'differs';
 }
 
 async function moveOfStep(db: Queryable, filingId: string, step: string): Promise<StepMove | undefined> {
@@ -127,16 +122,14 @@ async function moveOfStep(db: Queryable, filingId: string, step: string): Promis
   return rows[0];
 }
 
-/** As {@link holdStep}, for a write without a move. @returns whether it may be made */
-export async function holdFiling(client: Queryable, held: { filingId: string; seq: number }): Promise<boolean> {
-  return typeof (await holdStep(client, held)) === 'object';
-}
+const COUNTS = `(SELECT to_jsonb(counted) FROM (SELECT ${ROW_COUNTS} WHERE r.filing_id = $1) AS counted) AS counts`;
 
 /** Writes a move; its number and state have been checked under the filing's lock. */
-export async function writeMove(db: Queryable, note: ProgressNote): Promise<void> {
-  const { event, keepQuestions = false } = note;
+export async function writeMove(db: Queryable, note: ProgressNote): Promise<FilingNow> {
+  const { seq, state, event, keepQuestions = false, waitsFor = null } = note;
+  const dueAt = note.dueAt ?? null;
   const question = keepQuestions ? null : questionOfMove(note);
-  await db.query(
+  const { rows } = await db.query<Pick<FilingNow, 'counts' | 'standing'>>(
     `WITH before AS (SELECT state, mode, exporter_id FROM filings WHERE filing_id = $1),
      moved AS (
        UPDATE filings SET state = $3, seq = $2, changed_at = $6, due_at = $8, waits_for = $14,
@@ -152,29 +145,61 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<void
          FROM before b JOIN exporters e USING (exporter_id) WHERE $4::text IS NOT NULL
        ON CONFLICT (party_id, key) WHERE closed_at IS NULL
        DO UPDATE SET text = excluded.text, until = excluded.until, last_seen_at = excluded.last_seen_at
+     ), noted AS (
+       INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
+       VALUES ($1, $2, $9, $6, $10, $11, $12, $13, $3)
+       ON CONFLICT DO NOTHING
      )
-     INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
-     VALUES ($1, $2, $9, $6, $10, $11, $12, $13, $3)
-     ON CONFLICT DO NOTHING`,
+     SELECT ${COUNTS}, ${standingOf('$1')} AS standing`,
     [
       note.filingId,
-      note.seq,
-      note.state,
+      seq,
+      state,
       question?.kind ?? null,
       question?.text ?? null,
       note.at,
-      isEnd(note.state),
-      note.dueAt ?? null,
+      isEnd(state),
+      dueAt,
       note.step ?? null,
       event.kind,
       event.who ?? null,
       event.text,
       event.data === undefined ? null : JSON.stringify(event.data),
-      note.waitsFor ?? null,
+      waitsFor,
       keepQuestions,
       question?.until ?? 'move',
     ],
   );
+  const { counts, standing } = needRow(rows[0], note.filingId);
+  const asks = question?.text ?? null;
+  return { seq, state, dueAt: dueAt?.getTime() ?? null, waitsFor, text: event.text, asks, counts, standing };
+}
+
+/**
+ * A filing as its last move left it, or as the move of `step` did: a workflow task that is repeated makes its later
+ * steps again too. @throws FilingMissing when the ledger does not hold it
+ */
+export async function readNow(db: Queryable, filingId: string, step?: string): Promise<FilingNow> {
+  const { rows } = await db.query<FilingNow & { last: boolean }>(
+    `SELECT e.seq::int AS seq, e.state, e.text, filings.seq = e.seq AS last, waits_for AS "waitsFor",
+            floor(extract(epoch FROM due_at) * 1000)::float8 AS "dueAt", ${QUESTION_COLUMNS}, ${COUNTS},
+            ${standingOf('$1')} AS standing
+       FROM filings CROSS JOIN LATERAL (
+         SELECT seq, state, text FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL AND (step = $2 OR seq = filings.seq)
+         UNION ALL SELECT filings.seq, filings.state, ''
+          ORDER BY seq, text DESC LIMIT 1) AS e
+      WHERE filing_id = $1`,
+    [filingId, step ?? null],
+  );
+  const { last, ...now } = needRow(rows[0], filingId);
+  const { seq, state, text, counts, standing } = now;
+  const { dueAt, waitsFor, asks } = last ? now : { dueAt: null, waitsFor: null, asks: null };
+  return { seq, state, dueAt, waitsFor, text, asks, counts, standing };
+}
+
+function needRow<T>(row: T | undefined, filingId: string): T {
+  if (!row) throw new FilingMissing(filingId);
+  return row;
 }
 
 export interface FilingEvent {

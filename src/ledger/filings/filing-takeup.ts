@@ -1,6 +1,6 @@
 import { resumesIn } from '../../domain/filing/moves';
 import { isEnd, type FilingState } from '../../domain/filing/states';
-import { readFacts } from './filing-facts';
+import { readFacts } from './filing-lock';
 import { writeMove } from './filing-progress';
 import { closeOpenWords } from '../submissions/words';
 import type { Queryable } from '../pool';

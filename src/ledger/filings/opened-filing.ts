@@ -1,8 +1,9 @@
 /** A filing as a run takes it up, read in one statement: ids, counts and stages, never rows. */
 import type { FilingCounts } from '../../domain/contracts';
 import type { Queryable } from '../pool';
+import { standingOf } from '../questions/questions';
 import { ROW_COUNTS } from '../rows/filing-rows';
-import type { AttemptStanding } from '../submissions/attempts';
+import type { AttemptRow } from '../gates/attempts';
 import type { RequestRecord } from '../submissions/requests';
 import type { SubmissionRecord } from '../submissions/submissions';
 import { openWords, type OpenWords } from '../submissions/words';
@@ -21,7 +22,7 @@ export interface SubmissionStage extends Pick<SubmissionRecord, 'submission' | '
   /** What the acknowledgement complained of. */
   ackErrors?: string[];
   /** The attempt that is in doubt, open, or accepted; null: none is. */
-  attempt: AttemptStanding | null;
+  attempt: Pick<AttemptRow, 'attemptId' | 'number' | 'verdict'> | null;
   /** Number of the newest attempt; 0: there was none. */
   attempts: number;
 }
@@ -54,6 +55,8 @@ export interface FilingStanding extends Pick<FilingRecord, (typeof KEPT)[number]
   words: OpenWords;
   /** When its certificates began to be collected, ms since the epoch. */
   collectingSince: number | null;
+  /** What facts ask about it, whatever its state. */
+  standing: string | null;
   /** Whether it came as a workbook that findings can be written back into. */
   hasWorkbook: boolean;
   counts: FilingCounts;
@@ -82,13 +85,14 @@ export async function readStanding(db: Queryable, filingId: string): Promise<Fil
             coalesce((SELECT i.source_document IS NOT NULL FROM filing_inputs i
               WHERE i.input_ref = filings.input_ref), false) AS "hasWorkbook",
             (SELECT to_jsonb(counted) FROM (SELECT ${ROW_COUNTS}
-              WHERE r.filing_id = filings.filing_id) AS counted) AS counts
+              WHERE r.filing_id = filings.filing_id) AS counted) AS counts,
+            ${standingOf('filings.filing_id')} AS standing
        FROM filings WHERE filing_id = $1`,
     [filingId],
   );
   const [found] = rows;
   if (!found) throw new FilingMissing(filingId);
-  const { collectingSince, hasWorkbook, counts, submissions } = found;
+  const { collectingSince, hasWorkbook, counts, standing, submissions } = found;
   const kept = Object.fromEntries(KEPT.map((name) => [name, found[name]])) as Pick<FilingRecord, (typeof KEPT)[number]>;
-  return { ...kept, words: await openWords(db, filingId), collectingSince, hasWorkbook, counts, submissions };
+  return { ...kept, words: await openWords(db, filingId), collectingSince, hasWorkbook, counts, standing, submissions };
 }

@@ -1,8 +1,8 @@
 /** An acceptance: it may follow any other verdict, and takes a release back. */
 import { partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
-import { addRequest } from '../submissions/requests';
-import { closeOpenAttempts } from './attempts';
+import { acknowledgeSubmission, addRequest } from '../submissions/requests';
+import { closeOpenAttempts, type AttemptRow } from './attempts';
 import { holdAsSent } from './held-rows';
 import { writeVerdict } from './verdict';
 
@@ -11,29 +11,31 @@ const ANY: readonly AttemptVerdict[] = ['open', 'marked', 'unsent', 'refused', '
 /**
  * Judges an attempt as accepted, and adds the request that its answer names. Rows that had been freed hold their
  * mappings again. Must run in a transaction that holds the filing's lock.
+ * @param attempts of the submission, locked
  */
 export async function acceptAttempt(
   client: Queryable,
-  { attemptId, answer, late, at }: { attemptId: string; answer: StoredAnswer; late: boolean; at: Date },
+  {
+    attemptId,
+    attempts,
+    answer,
+    late,
+    at,
+  }: { attemptId: string; attempts: readonly AttemptRow[]; answer: StoredAnswer; late: boolean; at: Date },
 ): Promise<void> {
   const { filingId, submission, number } = partsOfAttemptId(attemptId);
-  await closeOpenAttempts(client, {
-    filingId,
-    submission,
-    except: attemptId,
-    reason: `attempt ${attemptId} was accepted after all`,
-    at,
-  });
+  const before = attempts.find((each) => each.attemptId === attemptId);
+  const reason = `attempt ${attemptId} was accepted after all`;
+  if (attempts.some((each) => each.verdict === 'open' && each !== before))
+    await closeOpenAttempts(client, { filingId, submission, except: attemptId, reason, at });
   // An attempt that is missing because the ledger was put back to an earlier state is recorded with its answer.
-  await client.query(
-    `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-    [attemptId, filingId, submission, number],
-  );
-  const { rows } = await client.query<{ verdict: AttemptVerdict; markedAt: Date | null }>(
-    'SELECT verdict, marked_at AS "markedAt" FROM attempts WHERE attempt_id = $1',
-    [attemptId],
-  );
-  const before = rows[0];
+  if (!before)
+    await client.query(`INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4)`, [
+      attemptId,
+      filingId,
+      submission,
+      number,
+    ]);
   await writeVerdict(client, { attemptId, from: ANY, verdict: 'accepted', answer, at });
   const sentAt = before?.markedAt ?? at;
   // Rows of an attempt in doubt may have been freed too: by what was said of a request that a person had named.
@@ -42,22 +44,10 @@ export async function acceptAttempt(
     [filingId, submission],
   );
   if (before?.verdict !== 'marked' || freed) await holdAsSent(client, { filingId, submission, sentAt, at });
-  await client.query(
-    `UPDATE submissions SET state = 'acknowledged' WHERE filing_id = $1 AND submission = $2 AND state = 'planned'`,
-    [filingId, submission],
-  );
+  await acknowledgeSubmission(client, filingId, submission);
   const { requestId, dgftAckId, ackStatus, warnings } = answer;
   if (!requestId) return;
   const source = late ? 'acknowledged_late' : 'acknowledged';
-  await addRequest(client, {
-    filingId,
-    submission,
-    requestId,
-    source,
-    attemptId,
-    dgftAckId,
-    ackStatus,
-    warnings,
-    since: sentAt,
-  });
+  const request = { filingId, submission, requestId, source, attemptId, dgftAckId, ackStatus, warnings } as const;
+  await addRequest(client, { ...request, since: sentAt });
 }

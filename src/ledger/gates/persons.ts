@@ -5,7 +5,7 @@ import type { Carried } from '../../domain/filing/carried';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { readRows } from '../rows/filing-rows';
-import { addRequest, notePoll, readRequests } from '../submissions/requests';
+import { acknowledgeSubmission, addRequest, notePoll, readRequests } from '../submissions/requests';
 import { whoSays } from '../principals/granted-words';
 import { judgeWord, readWord, type Word } from '../submissions/words';
 import { certifyByPersons } from './certify';
@@ -164,6 +164,7 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
     const why = `request ${requestId} is the one of ${whose}: look for the one of submission ${submission} of ${filingId}`;
     return { outcome: 'refused', why };
   }
+  await acknowledgeSubmission(client, filingId, submission);
   // The service knows it: what it said before is over.
   const unsaid = { statement: null, incomplete: false, ageMs: 0, at: args.at };
   if (known?.state === 'absent') await notePoll(client, known, unsaid);

@@ -70,15 +70,9 @@ export async function closeQuestion(
   return (rowCount ?? 0) > 0;
 }
 
-/** What facts ask about a filing, whatever its state, in one text; null: nothing. */
-export async function readStanding(db: Queryable, filingId: string): Promise<string | null> {
-  const { rows } = await db.query<{ text: string | null }>(
-    `SELECT string_agg(${TEXT}, ' ' ${BY_GRAVITY}) AS text FROM questions q
-      WHERE q.filing_id = $1 AND q.closed_at IS NULL AND q.acknowledged_at IS NULL AND q.until = 'fact'`,
-    [filingId],
-  );
-  return rows[0]?.text ?? null;
-}
+/** What facts ask about a filing, whatever its state, in one text; null: nothing. A column of a statement. */
+export const standingOf = (filingId: string) => `(SELECT string_agg(${TEXT}, ' ' ${BY_GRAVITY}) FROM questions q
+  WHERE q.filing_id = ${filingId} AND q.closed_at IS NULL AND q.acknowledged_at IS NULL AND q.until = 'fact')`;
 
 /** The gravest questions about each of some filings; filings without any are left out. */
 export async function readQuestions(db: Queryable, filingIds: readonly string[]): Promise<Map<string, QuestionView[]>> {

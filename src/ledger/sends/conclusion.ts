@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { lockFiling } from '../filings/filing-lock';
+import { lockFiling, type LockedFiling } from '../filings/filing-lock';
 import { withConnection, type Connection, type Queryable } from '../pool';
 import { PUT_BACK_TOGETHER } from '../gates/held-rows';
 import { judgeUnsent } from '../gates/release';
@@ -32,23 +32,23 @@ export async function concludeOnWholeLedger<T>(
   pool: pg.Pool,
   store: SendStore,
   { filingId, judged }: { filingId: string; judged?: Omit<Marks, 'filingId'> },
-  work: (client: pg.PoolClient) => Promise<T>,
+  work: (client: pg.PoolClient, filing: LockedFiling | null) => Promise<T>,
 ): Promise<T> {
   const storeId = await storeIdOf(store);
   return withConnection(pool, async (connection) => {
     const compared = await assertWhole(connection, store, storeId);
     if (!judged) {
       return connection.transaction(async (client) => {
-        await lockFiling(client, filingId);
+        const filing = await lockFiling(client, filingId);
         await assertStillWhole(client, compared);
-        return work(client);
+        return work(client, filing);
       });
     }
     const marks = { ...judged, filingId };
-    return closeFiled(connection, store, marks, async (client, filed) => {
+    return closeFiled(connection, store, marks, async (client, filing, filed) => {
       await assertStillWhole(client, compared);
       await closeVoided(client, marks, filed);
-      return work(client);
+      return work(client, filing);
     });
   });
 }
@@ -61,15 +61,15 @@ export async function closeFiled<T>(
   connection: Connection,
   store: SendStore,
   marks: Marks,
-  close: (client: pg.PoolClient, filed: Filed) => Promise<T>,
+  close: (client: pg.PoolClient, filing: LockedFiling | null, filed: Filed) => Promise<T>,
 ): Promise<T> {
   for (;;) {
     const filed = await fileMarks(connection, store, marks);
     const closed = await connection.transaction(async (client) => {
-      await lockFiling(client, marks.filingId);
+      const filing = await lockFiling(client, marks.filingId);
       // Marked since: once more. An attempt is marked once.
       if ((await readMarks(client, marks)).some(({ number }) => !filed.has(number))) return null;
-      return { result: await close(client, filed) };
+      return { result: await close(client, filing, filed) };
     });
     if (closed) return closed.result;
   }

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { FilingState } from '../../domain/filing/states';
-import { latestAttempt } from '../submissions/attempts';
+import { lockAttempts } from '../gates/attempts';
 import { NOT_FILED } from '../../domain/filing/attempt';
 import { PUT_BACK_TOGETHER } from '../gates/held-rows';
 import { writeVerdict } from '../gates/verdict';
@@ -103,7 +103,7 @@ async function markFilingUnknown(
     [filingId],
   );
   for (const { submission } of rows) {
-    const last = await latestAttempt(client, filingId, submission);
+    const last = (await lockAttempts(client, filingId, submission)).at(-1);
     if (last && !NOT_FILED.includes(last.verdict)) continue;
     const number = (last?.number ?? 0) + 1;
     await doubtAttempt(client, { filingId, submission, number, at: since });

@@ -129,7 +129,7 @@ async function fillGaps(
     }
     if (attemptId === null) continue;
     const marks = { filingId: partsOfAttemptId(attemptId).filingId, attemptId, at };
-    await closeFiled(connection, store, marks, (client, voided) => closeVoided(client, marks, voided));
+    await closeFiled(connection, store, marks, (client, _filing, voided) => closeVoided(client, marks, voided));
   }
   return gaps.length;
 }

@@ -1,9 +1,10 @@
-import { MAYBE_FILED, partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
+import { MAYBE_FILED, partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
 import { lockFiling, type LockedFiling } from '../filings/filing-lock';
 import { FilingMissing } from '../filings/filing-missing';
 import { addEvent } from '../filings/filing-progress';
 import { askAbout } from '../questions/questions';
 import { acceptAttempt } from '../gates/accept';
+import { lockAttempts, type AttemptRow } from '../gates/attempts';
 import type { Queryable } from '../pool';
 
 /** Events because of which a filing needs attention until it is resolved, whatever follows. */
@@ -16,10 +17,14 @@ const CONTRADICTIONS = [
   'upload_mismatch',
 ] as const;
 
-interface Standing {
-  attemptId: string;
-  verdict: AttemptVerdict;
-  answer: StoredAnswer | null;
+export interface Stored {
+  /** The filing's run no longer waits for the call that brought the answer. */
+  late: boolean;
+  /** It was stored now. */
+  fresh: boolean;
+  /** As it is stored: what travelled may be a sample of it. */
+  answer: StoredAnswer;
+  filing: LockedFiling;
 }
 
 /**
@@ -27,32 +32,26 @@ interface Standing {
  * attempt of the submission is closed so that it is not sent again, and rows that had been freed are taken back. If
  * another attempt was sent as well, the filing asks for attention. Repeating it changes nothing. Must run in a
  * transaction.
- * @returns `late`: the filing's run no longer waits for the call that brought it; `fresh`: it was stored now
  */
 export async function storeAnswer(
   client: Queryable,
   { attemptId, answer, at }: { attemptId: string; answer: StoredAnswer; at: Date },
-): Promise<{ late: boolean; fresh: boolean }> {
+): Promise<Stored> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
-  const { rows } = await client.query<Standing>(
-    `SELECT attempt_id AS "attemptId", verdict, answer FROM attempts
-      WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
-    [filingId, submission],
-  );
-  const own = rows.find((row) => row.attemptId === attemptId);
+  const attempts = await lockAttempts(client, filingId, submission);
+  const own = attempts.find((row) => row.attemptId === attemptId);
   // The answer is already stored, and its consequence may have judged the attempt since.
-  if (own?.answer?.kind === answer.kind && own.answer.requestId === answer.requestId)
-    return { late: false, fresh: false };
-  if (answer.kind !== 'accepted') return { late: false, fresh: false };
+  const known = own?.answer?.kind === answer.kind && own.answer.requestId === answer.requestId;
+  if (known || answer.kind !== 'accepted') return { late: false, fresh: false, answer: own?.answer ?? answer, filing };
   const late = own?.verdict !== 'marked' || filing.state !== 'submitting';
-  await acceptAttempt(client, { attemptId, answer, late, at });
-  const sent = rows.filter((row) => row.attemptId !== attemptId && MAYBE_FILED.includes(row.verdict));
+  await acceptAttempt(client, { attemptId, attempts, answer, late, at });
+  const sent = attempts.filter((row) => row.attemptId !== attemptId && MAYBE_FILED.includes(row.verdict));
   const told = { filing, attemptId, answer, at };
   if (sent.length > 0) await reportAcceptedTwice(client, { ...told, sent });
   else if (filing.ended && own?.verdict !== 'marked') await reportLateAcceptance(client, told);
-  return { late, fresh: true };
+  return { late, fresh: true, answer, filing };
 }
 
 interface Told {
@@ -62,7 +61,7 @@ interface Told {
   at: Date;
 }
 
-async function reportAcceptedTwice(client: Queryable, { sent, ...told }: Told & { sent: Standing[] }): Promise<void> {
+async function reportAcceptedTwice(client: Queryable, { sent, ...told }: Told & { sent: AttemptRow[] }): Promise<void> {
   const { attemptId, answer } = told;
   const others = sent.map((other) =>
     other.answer?.kind === 'accepted'
@@ -130,15 +129,6 @@ export async function readLastingNotices(db: Queryable, filingId: string): Promi
     [filingId, [...ACCEPTED_UNEXPECTEDLY, ...CONTRADICTIONS]],
   );
   return rows;
-}
-
-/** The complete answer to an attempt, of which activities pass only a sample; null if none is stored. */
-export async function storedAnswer(db: Queryable, attemptId: string): Promise<StoredAnswer | null> {
-  const { rows } = await db.query<{ answer: StoredAnswer | null }>(
-    'SELECT answer FROM attempts WHERE attempt_id = $1',
-    [attemptId],
-  );
-  return rows[0]?.answer ?? null;
 }
 
 /** The complete newest refusal of a submission, with every complaint; null if none is stored. */

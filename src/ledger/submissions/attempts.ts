@@ -1,12 +1,11 @@
 /** Reading attempts; their verdicts are written by the gates. */
 import {
-  MAYBE_FILED,
   partsOfAttemptId,
   type AttemptReading,
   type AttemptVerdict,
   type StoredAnswer,
 } from '../../domain/filing/attempt';
-import { lockFiling } from '../filings/filing-lock';
+import type { LockedFiling } from '../filings/filing-lock';
 import { judgeRefused, judgeUnsent } from '../gates/release';
 import type { Queryable } from '../pool';
 
@@ -28,8 +27,6 @@ export async function noteUnknown(
  */
 export async function markRowsUnknown(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
-  const filing = await lockFiling(client, filingId);
-  if (filing?.ended) return;
   await client.query(
     `UPDATE filing_rows SET state = 'unknown'
       WHERE filing_id = $1 AND submission = $2 AND live AND state IN ('planned', 'submitted')
@@ -41,24 +38,19 @@ export async function markRowsUnknown(client: Queryable, attemptId: string): Pro
 /**
  * Reads what became of an attempt. One that was never marked is judged unsent first, so that a worker that was given up
  * on and wakes late finds the fence closed. `refusal`: the kind of a documented refusal that the execution returned, in
- * case it could not record it. Must run in a transaction.
+ * case it could not record it. Must run in a transaction that holds the filing's lock.
  */
 export async function readAttempt(
   client: Queryable,
+  filing: LockedFiling | null,
   { attemptId, refusal, at }: { attemptId: string; refusal?: string; at: Date },
 ): Promise<AttemptReading> {
-  const { filingId } = partsOfAttemptId(attemptId);
-  const filing = await lockFiling(client, filingId);
   if (refusal !== undefined) await judgeRefused(client, { attemptId, sender: null, reason: refusal, at });
   await judgeUnsent(client, { attemptId, proof: 'unmarked', reason: 'closed before anything was written', at });
-  const standing = { filingEnded: filing?.ended ?? false, filingSeq: filing?.seq ?? null };
-  return { ...(await reading(client, attemptId)), ...standing };
+  return { ...(await reading(client, attemptId)), filingEnded: filing?.ended ?? false };
 }
 
-async function reading(
-  client: Queryable,
-  attemptId: string,
-): Promise<Omit<AttemptReading, 'filingEnded' | 'filingSeq'>> {
+async function reading(client: Queryable, attemptId: string): Promise<Omit<AttemptReading, 'filingEnded'>> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const { rows } = await client.query<{
     attemptId: string;
@@ -84,41 +76,6 @@ async function reading(
     return { ...marked, verdict: null, reason: 'the ledger does not hold the attempt', answer: null, attemptId };
   const underWay = own.verdict === 'marked' && own.reason === null;
   return { ...marked, underWay, verdict: own.verdict, reason: own.reason, answer: own.answer, attemptId };
-}
-
-export interface AttemptStanding {
-  attemptId: string;
-  number: number;
-  verdict: AttemptVerdict;
-}
-
-/** The newest attempt of a submission, or null. */
-export async function latestAttempt(
-  db: Queryable,
-  filingId: string,
-  submission: number,
-): Promise<AttemptStanding | null> {
-  const { rows } = await db.query<AttemptStanding>(
-    `SELECT attempt_id AS "attemptId", number, verdict FROM attempts WHERE filing_id = $1 AND submission = $2
-      ORDER BY number DESC LIMIT 1`,
-    [filingId, submission],
-  );
-  return rows[0] ?? null;
-}
-
-/** The attempt of a submission that may be sent, or that is, or may be, at the service; null if there is none. */
-export async function standingAttempt(
-  db: Queryable,
-  filingId: string,
-  submission: number,
-): Promise<AttemptStanding | null> {
-  const { rows } = await db.query<AttemptStanding>(
-    `SELECT attempt_id AS "attemptId", number, verdict FROM attempts
-      WHERE filing_id = $1 AND submission = $2 AND verdict = ANY($3)
-      ORDER BY (verdict = 'accepted') DESC, number DESC LIMIT 1`,
-    [filingId, submission, ['open', ...MAYBE_FILED]],
-  );
-  return rows[0] ?? null;
 }
 
 /** When an attempt was marked as being sent, or null. */

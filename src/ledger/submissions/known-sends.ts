@@ -9,7 +9,7 @@ import { holdAsSent } from '../gates/held-rows';
 import { writeVerdict } from '../gates/verdict';
 import { acknowledge } from './acknowledgement';
 import { storeAnswer } from './answers';
-import { addRequest, readRequests } from './requests';
+import { acknowledgeSubmission, addRequest, readRequests } from './requests';
 
 interface KnownSendsArgs {
   filingId: string;
@@ -64,7 +64,9 @@ async function handIn(
   const { submission } = send;
   // Closed since, perhaps: nothing is concluded from what the run knew of it.
   if ((await readRequests(client, filingId, submission)).some((each) => each.requestId === requestId)) return;
-  await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
+  const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
+  if (holder.filingId === filingId && holder.submission === submission)
+    await acknowledgeSubmission(client, filingId, submission);
   await moveRows(client, { filingId, submission, state: 'submitted' });
 }
 
@@ -81,12 +83,12 @@ async function mergeAnswer(
 ): Promise<void> {
   const { sentAt, dgftAckId, ackStatus } = send;
   const answer: StoredAnswer = { kind: 'accepted', requestId, dgftAckId, ackStatus };
-  const { fresh } = await storeAnswer(client, { attemptId, answer, at });
+  const { fresh, filing } = await storeAnswer(client, { attemptId, answer, at });
   await client.query('UPDATE attempts SET marked_at = least(marked_at, $2) WHERE attempt_id = $1', [
     attemptId,
     sentAt === null ? null : new Date(sentAt),
   ]);
-  await acknowledge(client, { attemptId, answer, fresh, at });
+  await acknowledge(client, filing, { attemptId, answer, fresh, at });
 }
 
 /**

@@ -87,16 +87,18 @@ export async function inDoubtSince(db: Queryable, attemptId: string): Promise<Da
 }
 
 /**
- * What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; null when it was done.
+ * What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; `unread`: it has still
+ * to be done. Null where ledger and documents were never put back together.
  */
 export async function certificatesToRead(
   client: Queryable,
   exporterId: string,
-): Promise<{ until: Date; from: Date } | null> {
-  const { rows } = await client.query<{ until: Date; from: Date }>(
-    `SELECT i.certificates_after AS until, i.certificates_from AS from FROM ledger_identity i, exporters e JOIN parties p USING (party_id)
-      WHERE e.exporter_id = $1 AND i.certificates_after IS NOT NULL
-        AND (p.certificates_read_at IS NULL OR p.certificates_read_at < i.certificates_after)`,
+): Promise<{ until: Date; from: Date; unread: boolean } | null> {
+  const { rows } = await client.query<{ until: Date; from: Date; unread: boolean }>(
+    `SELECT i.certificates_after AS until, i.certificates_from AS from,
+            coalesce(p.certificates_read_at < i.certificates_after, true) AS unread
+       FROM ledger_identity i, exporters e JOIN parties p USING (party_id)
+      WHERE e.exporter_id = $1 AND i.certificates_after IS NOT NULL`,
     [exporterId],
   );
   return rows[0] ?? null;

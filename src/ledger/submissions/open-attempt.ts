@@ -1,15 +1,13 @@
 /** Opens the attempt for a send, or says why there is none. */
-import { attemptIdOf, type AttemptVerdict } from '../../domain/filing/attempt';
+import { attemptIdOf, MAYBE_FILED, type AttemptVerdict } from '../../domain/filing/attempt';
 import type { FilingState, SubmissionState } from '../../domain/filing/states';
-import { lockFiling } from '../filings/filing-lock';
+import type { LockedFiling } from '../filings/filing-lock';
 import { FilingMissing } from '../filings/filing-missing';
 import type { Queryable } from '../pool';
 import { holderBeside } from '../rows/live-mappings';
 import { absenceToConfirm } from '../gates/absence';
-import { latestAttempt, standingAttempt } from './attempts';
+import { lockAttempts, type AttemptRow } from '../gates/attempts';
 import { certificatesToRead, doubtAttempt, doubtRows, lostTimeCertificates } from './lost-time';
-import { nextRequest } from './requests';
-import { needSubmission } from './submissions';
 
 /** State of a submission that a run wants to send. */
 export type OpenedAttempt =
@@ -32,7 +30,6 @@ export type OpenedAttempt =
   | { outcome: 'ended'; state: FilingState };
 
 interface SubmissionToSend {
-  filingId: string;
   submission: number;
   at: Date;
 }
@@ -41,35 +38,40 @@ interface SubmissionToSend {
  * Opens a submission's next attempt, or returns the current one: open, sending or answered. A repeated step finds the
  * attempt that the first one opened. With `after`, for a step that may be late, a new one is opened only if that is the
  * number of the last attempt (0: none); otherwise the run has gone on without the step, and null is returned. Must run
- * in a transaction.
+ * in a transaction that holds the filing's lock.
  */
-export function openAttempt(client: Queryable, of: SubmissionToSend): Promise<OpenedAttempt>;
-export function openAttempt(client: Queryable, of: SubmissionToSend & { after: number }): Promise<OpenedAttempt | null>;
+export function openAttempt(client: Queryable, filing: LockedFiling, of: SubmissionToSend): Promise<OpenedAttempt>;
+export function openAttempt(
+  client: Queryable,
+  filing: LockedFiling,
+  of: SubmissionToSend & { after: number },
+): Promise<OpenedAttempt | null>;
 export async function openAttempt(
   client: Queryable,
-  { filingId, submission, at, after }: SubmissionToSend & { after?: number },
+  filing: LockedFiling,
+  { submission, at, after }: SubmissionToSend & { after?: number },
 ): Promise<OpenedAttempt | null> {
-  const filing = await lockFiling(client, filingId);
-  if (!filing) throw new FilingMissing(filingId);
+  const { filingId } = filing;
   if (filing.ended) return { outcome: 'ended', state: filing.state };
-  const { state } = await needSubmission(client, filingId, submission);
+  const { state, followed } = await readStage(client, filingId, submission);
   // An acknowledgement without a request id to poll is settled like a lost answer.
-  if (state === 'settled' || state === 'released' || (await nextRequest(client, filingId, submission)))
-    return { outcome: 'passed', state };
-  const standing = await standingAttempt(client, filingId, submission);
+  if (state === 'settled' || state === 'released' || followed) return { outcome: 'passed', state };
+  const attempts = await lockAttempts(client, filingId, submission);
+  const last = attempts.at(-1) ?? null;
+  const standing = attempts.findLast(accepted) ?? attempts.findLast(mayStand);
   if (standing) {
-    if (standing.verdict === 'open') await noteSnapshot(client, standing.attemptId);
-    return { outcome: 'attempt', ...standing };
+    const { attemptId, number, verdict } = standing;
+    if (verdict === 'open') await noteSnapshot(client, attemptId);
+    return { outcome: 'attempt', attemptId, number, verdict };
   }
-  const last = await latestAttempt(client, filingId, submission);
   if (after !== undefined && (last?.number ?? 0) !== after) return null;
   const gone = await rowsGone(client, filingId, submission);
   if (gone !== null) return { outcome: 'rows_gone', reason: gone };
-  const wait = await certificatesToRead(client, filing.exporterId);
-  if (wait) return { outcome: 'wait', until: wait.until.getTime(), from: wait.from.getTime() };
   const number = (last?.number ?? 0) + 1;
+  const restored = await certificatesToRead(client, filing.exporterId);
+  if (restored?.unread) return { outcome: 'wait', until: restored.until.getTime(), from: restored.from.getTime() };
   // Only before the first attempt: a person may have said since that it was not filed.
-  const lost = last === null ? await lostTimeCertificates(client, { filingId, submission }) : null;
+  const lost = restored && last === null ? await lostTimeCertificates(client, { filingId, submission }) : null;
   if (lost && (lost.agreeing.length > 0 || !lost.readable)) {
     const doubted = { filingId, submission, number, at: lost.since };
     await doubtRows(client, { ...doubted, submissions: [submission] });
@@ -78,28 +80,47 @@ export async function openAttempt(
   const absence = await absenceToConfirm(client, { filingId, submission, at });
   if (absence && (!absence.looked || absence.agreeing.length > 0)) return { outcome: 'look', ...absence };
   const attemptId = attemptIdOf(filingId, submission, number);
-  await client.query(`INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4)`, [
-    attemptId,
-    filingId,
-    submission,
-    number,
-  ]);
-  await noteSnapshot(client, attemptId);
+  await client.query(
+    `INSERT INTO attempts (attempt_id, filing_id, submission, number, snapshot_id)
+     VALUES ($1, $2, $3, $4, ${snapshotFor({ filing: '$2', submission: '$3', attempt: '$1' })})`,
+    [attemptId, filingId, submission, number],
+  );
   return { outcome: 'attempt', attemptId, number, verdict: 'open' };
 }
 
-/**
- * The newest snapshot of the submission was taken before this attempt, unless it belongs to another attempt: then none
- * was taken. Decided by the order of writing, not by a worker's clock.
- */
-async function noteSnapshot(client: Queryable, attemptId: string): Promise<void> {
-  await client.query(
-    `UPDATE attempts a SET snapshot_id = s.id
-       FROM (SELECT max(n.snapshot_id) AS id FROM snapshots n JOIN attempts o USING (filing_id, submission) WHERE o.attempt_id = $1) AS s
-      WHERE a.attempt_id = $1 AND s.id IS NOT NULL AND NOT EXISTS (SELECT FROM attempts t WHERE t.filing_id = a.filing_id
-        AND t.submission = a.submission AND t.attempt_id <> $1 AND t.snapshot_id >= s.id)`,
-    [attemptId],
+const accepted = ({ verdict }: AttemptRow) => verdict === 'accepted';
+/** It may be sent, or it is, or may be, at the service. */
+const mayStand = ({ verdict }: AttemptRow) => verdict === 'open' || MAYBE_FILED.includes(verdict);
+
+async function readStage(
+  client: Queryable,
+  filingId: string,
+  submission: number,
+): Promise<{ state: SubmissionState; followed: boolean }> {
+  const { rows } = await client.query<{ state: SubmissionState; followed: boolean }>(
+    `SELECT state, EXISTS (SELECT FROM requests q WHERE q.filing_id = $1 AND q.submission = $2 AND q.state = 'followed') AS followed
+       FROM submissions WHERE filing_id = $1 AND submission = $2`,
+    [filingId, submission],
   );
+  if (!rows[0]) throw new FilingMissing(filingId, `Submission ${submission} of filing ${filingId}`);
+  return rows[0];
+}
+
+/**
+ * The newest snapshot of a submission was taken before an attempt, unless it belongs to another attempt: then none was
+ * taken. Decided by the order of writing, not by a worker's clock.
+ */
+const snapshotFor = ({ filing, submission, attempt }: Record<'filing' | 'submission' | 'attempt', string>) =>
+  `(SELECT max(snapshot_id) FROM snapshots n WHERE n.filing_id = ${filing} AND n.submission = ${submission}
+      AND NOT EXISTS (SELECT FROM attempts t WHERE t.filing_id = ${filing} AND t.submission = ${submission}
+        AND t.attempt_id <> ${attempt} AND t.snapshot_id >= n.snapshot_id))`;
+
+/** Of an attempt that was opened before. */
+async function noteSnapshot(client: Queryable, attemptId: string): Promise<void> {
+  const newest = snapshotFor({ filing: 'a.filing_id', submission: 'a.submission', attempt: '$1' });
+  await client.query(`UPDATE attempts a SET snapshot_id = coalesce(${newest}, snapshot_id) WHERE attempt_id = $1`, [
+    attemptId,
+  ]);
 }
 
 async function rowsGone(client: Queryable, filingId: string, submission: number): Promise<string | null> {

@@ -88,8 +88,16 @@ export interface NewRequest {
   since: Date;
 }
 
+/** A submission of which something is at the service. */
+export async function acknowledgeSubmission(client: Queryable, filingId: string, submission: number): Promise<void> {
+  await client.query(
+    `UPDATE submissions SET state = 'acknowledged' WHERE filing_id = $1 AND submission = $2 AND state = 'planned'`,
+    [filingId, submission],
+  );
+}
+
 /**
- * Adds a request to a submission, which is acknowledged with it. A request that the submission has already is kept as
+ * Adds a request to a submission. A request that the submission has already is kept as
  * it is, and a filing never takes over the id of another one: the outcome of that one would be taken for this one's.
  * @returns the filing and submission that have the id; the given ones where it was added, now or before
  */
@@ -98,7 +106,7 @@ export async function addRequest(
   request: NewRequest,
 ): Promise<{ filingId: string; submission: number }> {
   const { filingId, submission, requestId } = request;
-  await client.query(
+  const { rowCount: added } = await client.query(
     `INSERT INTO requests (filing_id, submission, request_id, mode, customer_id, attempt_id, source, dgft_ack_id, ack_status,
         warnings, since)
      SELECT filing_id, submission, $3, mode, customer_id, $4, $5, $6, $7, $8, $9 FROM submissions
@@ -115,6 +123,7 @@ export async function addRequest(
       request.since,
     ],
   );
+  if (added) return { filingId, submission };
   const { rows } = await client.query<{ filingId: string; submission: number }>(
     `SELECT o.filing_id AS "filingId", o.submission FROM submissions s JOIN requests o USING (mode, customer_id)
       WHERE s.filing_id = $1 AND s.submission = $2 AND o.request_id = $3 AND o.state <> 'not_ours'`,
@@ -131,10 +140,6 @@ export async function addRequest(
         WHERE filing_id = $1 AND submission = $2 AND request_id = $3
           AND (source = 'named' AND $4::text IS NOT NULL OR state = 'absent' AND $5 = 'named')`,
       [filingId, submission, requestId, request.attemptId, request.source],
-    );
-    await client.query(
-      `UPDATE submissions SET state = 'acknowledged' WHERE filing_id = $1 AND submission = $2 AND state = 'planned'`,
-      [filingId, submission],
     );
   }
   return holder;

@@ -86,14 +86,6 @@ export async function recordWord(db: Queryable, word: NewWord): Promise<string> 
   return rows[0]?.id ?? '';
 }
 
-/** When an attempt was marked as sent, as the ledger shows it now; null: it was not. */
-export async function markOf(db: Queryable, attemptId: string): Promise<Date | null> {
-  const { rows } = await db.query<{ at: Date | null }>('SELECT marked_at AS at FROM attempts WHERE attempt_id = $1', [
-    attemptId,
-  ]);
-  return rows[0]?.at ?? null;
-}
-
 /**
  * Records what became of a word; `why` of one that was carried out is its {@link Carried} as JSON. A word has one final
  * judgement: a later one changes nothing.

@@ -3,7 +3,7 @@ import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contrac
 import type { FilingRecord } from '../../ledger/filings/filings';
 import { writeGrant } from '../../ledger/principals/grants';
 import { shownOfFiling, shownOfSend } from '../../ledger/principals/shown';
-import { markOf } from '../../ledger/submissions/words';
+import { markedAt } from '../../ledger/submissions/attempts';
 import type { EbrcClientDependencies } from '../dependencies';
 
 export type CommandArgs = ApproveArgs | ResolveArgs | AbandonArgs;
@@ -34,7 +34,7 @@ async function shownToResolve(
     filingId,
     kind: as === 'filed' ? 'filed' : 'not_filed',
     attemptId: attemptId ?? null,
-    markedAt: attemptId === undefined ? null : await markOf(pool, attemptId),
+    markedAt: attemptId === undefined ? null : await markedAt(pool, attemptId),
     requestId: requestId ?? null,
     sourceRows: rows ?? null,
     certificates,

@@ -1,6 +1,6 @@
 /** Downloading the PDFs of certificates, a few at a time. */
 import { isCancellation } from '@temporalio/workflow';
-import type { FilingEnd, Held } from '../../activities/filings/end-filing';
+import type { Decided, FilingNow } from '../../activities/filings/moves';
 import { pauseReasonOf } from '../../domain/service/retry-table';
 import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
@@ -11,7 +11,7 @@ interface Batch {
   numbers: readonly string[];
   exporterId: string;
   /** The filing that may end with the last of them; left out: none may. */
-  end?: () => Held;
+  end?: () => Decided;
   onArchived?: () => void;
 }
 
@@ -19,7 +19,7 @@ interface DownloadedBatch {
   /** One that no repeat mends, or that needs a person. */
   failure: ReadFailure | null;
   /** The filing's end, where it was recorded with the last PDF. */
-  ended: FilingEnd | null;
+  ended: FilingNow | null;
 }
 
 /**

@@ -2,7 +2,7 @@
 import { ApplicationFailure, condition } from '@temporalio/workflow';
 import type { FileInput, FilingResult } from '../../domain/contracts';
 import type { Finding } from '../../domain/rules/finding';
-import { refusedResult, type FilingRun } from './filing-run';
+import { FilingMovedOn, refusedResult, type FilingRun } from './filing-run';
 
 /** A run that was started with the update waits for it this long. */
 const UPDATE_WITHIN_MS = 60_000;
@@ -22,7 +22,7 @@ export async function fileUpdatesAnswered({ fileUpdates }: FilingRun): Promise<v
  * Answers as soon as the run's filing is recorded or refused. The server drops the input of a start that finds a run
  * under way, so an input that is not the run's own is compared with the filing in the ledger.
  * @throws ApplicationFailure `reference_taken` where the reference and number have other content; `run_ending` where a
- * run that recorded nothing was about to end: then the caller repeats
+ * run that recorded nothing was about to end, or the ledger was put back: then the caller repeats
  */
 export async function answerFile(run: FilingRun, input: FileInput): Promise<FilingResult> {
   const { fileUpdates } = run;
@@ -39,15 +39,19 @@ export async function answerFile(run: FilingRun, input: FileInput): Promise<Fili
     }
     const { filing } = run;
     if (own || filing === null) return run.result();
+    const { filingId } = filing;
     const compare = run.steps('Compare with the filing under way');
-    const errors = await compare.compareFiling({ filingId: filing.filingId, input });
+    const errors = await run.orMissing(() => compare.compareFiling({ filingId, input }));
     if (errors === null) return run.result();
-    throwIfTaken(errors, { filingId: filing.filingId, state: run.state });
+    throwIfTaken(errors, { filingId, state: run.state });
     return refusedResult(input, {
       errors,
       contentHash: null,
       recorded: { ...filing, state: run.state, counts: run.counts },
     });
+  } catch (error) {
+    if (!(error instanceof FilingMovedOn)) throw error;
+    throw failure('run_ending', 'The ledger was put back, and the filing is recorded once more: send it again.', {});
   } finally {
     fileUpdates.open -= 1;
   }

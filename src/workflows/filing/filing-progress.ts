@@ -1,26 +1,16 @@
 /** Where a filing stands, and the one place that moves it: in the ledger, in the lists and in the UI. */
 import type { ActivityInterfaceFor } from '@temporalio/workflow';
 import type { Activities } from '../../activities/create-activities';
-import type { FilingEnd, Held } from '../../activities/filings/end-filing';
-import type { Moved, MovedOn, MoveArgs } from '../../activities/filings/moves';
+import type { Decided, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/filings/settings';
 import type { FileInput, FilingCounts } from '../../domain/contracts';
-import { endNote } from '../../domain/filing/end-note';
 import { isEnd, isPause, type FilingState } from '../../domain/filing/states';
 import { stateLimitMs } from '../../domain/filing/state-limits';
 import { steps } from '../activity-profiles';
+import { isFilingMissing } from '../failures';
 import { FilingMovedOn } from './filing-ends';
-import {
-  inOneText,
-  noteEvent,
-  recordRunProblem,
-  toMove,
-  watched,
-  type Attention,
-  type Event,
-  type Move,
-} from './filing-steps';
+import { inOneText, noteEvent, recordRunProblem, toMove, type Attention, type Event, type Move } from './filing-steps';
 import { NO_ROWS, showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
 export class FilingProgress {
@@ -44,6 +34,8 @@ export class FilingProgress {
   private late: string | null = null;
   /** The ledger holds other moves than this run. */
   protected movedOn = false;
+  /** What is shown of the last move. */
+  text = '';
   /** The number of the move that is shown. */
   protected shownSeq = 0;
   /** Moves that the ledger has recorded. */
@@ -121,7 +113,8 @@ export class FilingProgress {
     this.attention = filing.attention;
     this.counts = filing.counts;
     this.requestId = filing.submissions[0]?.requests[0]?.requestId ?? null;
-    this.show('taken up from the ledger', filing.needsAttention);
+    this.text = 'taken up from the ledger';
+    this.show(filing.needsAttention);
   }
 
   /** Resolves when no write is under way. */
@@ -129,55 +122,67 @@ export class FilingProgress {
     return this.moving;
   }
 
-  /**
-   * Steps on the ledger, under a summary for the Temporal UI. @throws FilingMovedOn when the ledger does not hold the
-   * filing
-   */
+  /** Steps on the ledger, under a summary for the Temporal UI. */
   steps(summary: string): ActivityInterfaceFor<Activities> {
-    return watched(steps({ summary, rows: this.counts.rows }), () => this.agreed({ differs: true }));
+    return steps({ summary, rows: this.counts.rows });
   }
 
-  /** What a write decides on: the filing as far as this run knows it. */
-  get held(): Held {
+  /** What a step decides on: the filing as far as this run knows it. */
+  get held(): Decided {
     return { filingId: this.filingId, seq: this.seq };
   }
 
-  /** The answer of a write that was decided on by {@link held}. @throws FilingMovedOn when nothing was written */
-  agreed<T extends { differs: boolean }>(result: T): T {
-    if (result.differs) this.movedOn = true;
-    if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
-    return result;
-  }
-
-  /** The result of a read under the filing's lock. @throws FilingMovedOn when the ledger holds other moves by then */
-  readInTurn<T extends { filingSeq: number | null }>(read: () => Promise<T>): Promise<T> {
+  /**
+   * Makes a step on the filing and takes over what it left of it. One step at a time, in the order in which they were
+   * asked for. @throws FilingMovedOn when the ledger holds other moves, or does not hold the filing: a fact is recorded
+   * all the same, what the run or a person decided is not
+   */
+  step<T extends Left>(step: (held: Decided) => Promise<T>): Promise<T> {
     return this.inTurn(async () => {
-      const result = await read();
-      this.agreed({ differs: result.filingSeq !== this.seq });
-      return result;
+      this.stopIfMovedOn();
+      const left = await this.orMissing(() => step(this.held));
+      this.take(left.filing);
+      return left;
     });
   }
 
   /**
-   * Moves the filing on, in the ledger, in the lists and in the UI. One move at a time: each has to follow the last.
+   * Takes over what an activity left of the filing that ran beside other steps.
+   * @throws FilingMovedOn when another move of this run came between: the ledger refuses it, or has it already
+   */
+  took(filing: Left['filing'] | undefined): Promise<void> {
+    return this.inTurn(() => Promise.resolve(this.take(filing ?? null)));
+  }
+
+  /**
+   * Moves the filing on, in the ledger, in the lists and in the UI.
    * @param when asked in its turn: what is under way may take the filing elsewhere. @returns whether it was moved
    */
   move(state: FilingState, event: Event, asked: Attention = {}, when: () => boolean = () => true): Promise<boolean> {
     return this.inTurn(async () => {
       if (!when()) return false;
-      if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
+      this.stopIfMovedOn();
       if (asked.late) this.late = event.text;
       const move = this.nextMove(state, event, asked);
-      this.stand(move);
+      const asks = move.needsAttention ? (move.attention ?? event.text) : null;
+      this.stand({ ...move, text: event.text, asks });
       if (!this.filing) return true;
-      const { counts, standing } = this.agreed(await this.steps(`${state}: ${event.kind}`).recordProgress(move));
-      this.took(move, counts ?? this.counts, standing);
+      const left = await this.orMissing(() => this.steps(`${state}: ${event.kind}`).recordProgress(move));
+      this.take(left.filing);
       return true;
     });
   }
 
+  /** The next move, for a step that records it with what causes it. */
+  nextMove(state: FilingState, event: Event, asked: Attention = {}): Move {
+    const { seq, settings, counts, dueAt, waitsFor, late } = this;
+    const filingId = this.filing?.filingId ?? '';
+    const held = { filingId, seq: seq + 1, state: this.state, settings, counts, dueAt, waitsFor, late };
+    return toMove(held, state, event, asked);
+  }
+
   /** One write at a time, in the order in which they were asked for. */
-  inTurn<T>(write: () => Promise<T>): Promise<T> {
+  private inTurn<T>(write: () => Promise<T>): Promise<T> {
     const next = this.moving.then(write);
     this.moving = next.then(
       () => undefined,
@@ -186,92 +191,45 @@ export class FilingProgress {
     return next;
   }
 
-  /**
-   * Makes a step that records a fact and, with it, the move that the fact causes. Where the step records no move, the
-   * filing stays where it is. @throws FilingMovedOn when the ledger holds other moves: a fact is recorded all the
-   * same, a person's answer is not
-   */
-  stepTo<T extends Moved>(
-    state: FilingState,
-    event: Event,
-    step: (move: MoveArgs) => Promise<T>,
-    asked: Attention = {},
-  ): Promise<T> {
-    return this.inTurn(async () => {
-      if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
-      const move = this.nextMove(state, event, asked);
-      const result = this.agreed(await step(move));
-      if (result.counts) this.took(move, result.counts, result.standing);
-      return result;
-    });
+  /** @throws FilingMovedOn when the ledger holds other moves */
+  protected stopIfMovedOn(): void {
+    if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
   }
 
-  /** The next move, for an activity that may record it while others come between: see {@link tookOver}. */
-  nextMove(state: FilingState, event: Event, asked: Attention = {}): Move {
-    const { seq, settings, counts, dueAt, waitsFor, late } = this;
-    const filingId = this.filing?.filingId ?? '';
-    const held = { filingId, seq: seq + 1, state: this.state, settings, counts, dueAt, waitsFor, late };
-    return toMove(held, state, event, asked);
+  /** Makes a step of this filing. @throws FilingMovedOn when the ledger does not hold it */
+  async orMissing<T>(step: () => Promise<T>): Promise<T> {
+    try {
+      return await step();
+    } catch (error) {
+      if (!isFilingMissing(error)) throw error;
+      this.movedOn = true;
+      throw new FilingMovedOn('the ledger does not hold the filing');
+    }
   }
 
-  /**
-   * Takes over a move that an activity recorded with the fact that caused it; `recorded`: what it numbered by itself.
-   * @throws FilingMovedOn when another move of this run came between: the ledger refuses it, or has it already
-   */
-  tookOver(move: Move, { counts, standing, ...recorded }: Pick<MovedOn, 'counts'> & Partial<MovedOn>): Promise<void> {
-    return this.inTurn(() => {
-      const made = { ...move, ...recorded };
-      this.agreed({ differs: made.seq !== this.seq + 1 });
-      this.took(made, counts, standing);
-      return Promise.resolve();
-    });
+  private take(filing: Left['filing']): void {
+    if (filing === 'differs' || (filing !== null && filing.seq > this.seq + 1)) this.movedOn = true;
+    this.stopIfMovedOn();
+    // Read before a move that this run has made since.
+    if (filing === null || filing === 'differs' || filing.seq < this.seq) return;
+    const moved = filing.seq > this.seq;
+    this.seq = filing.seq;
+    this.counts = filing.counts;
+    this.standing = filing.standing;
+    if (moved) this.stand(filing);
   }
 
-  /** Makes a step that may end the filing; where it does, its end is recorded with what the step writes. */
-  stepToEnd<T extends FilingEnd>(step: (held: Held) => Promise<T>, own: Partial<Event> = {}): Promise<T> {
-    return this.inTurn(async () => {
-      if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
-      const end = this.agreed(await step(this.held));
-      this.standEnded(end, own);
-      return end;
-    });
-  }
-
-  /** Takes over an end that an activity recorded with the fact that caused it. */
-  tookEnd(end: FilingEnd): Promise<void> {
-    return this.inTurn(() => {
-      this.agreed({ differs: end.differs || end.seq !== this.seq + 1 });
-      this.standEnded(end);
-      return Promise.resolve();
-    });
-  }
-
-  private standEnded({ state, counts, seq, standing }: FilingEnd, own: Partial<Event> = {}): void {
-    this.counts = counts;
-    if (state === null) return;
-    const { event, attention } = endNote(this.filingId, state, counts);
-    const move = this.nextMove(state, { ...event, ...own }, { attention });
-    this.took({ ...move, seq }, counts, standing);
-  }
-
-  private took(move: Move, counts: FilingCounts, standing: string | null = this.standing): void {
-    this.seq = move.seq;
-    this.standing = standing;
-    this.counts = counts;
-    this.stand(move);
-  }
-
-  private stand({ state, seq, attention, needsAttention: attentionNeeded, dueAt, waitsFor, event }: Move): void {
+  private stand({ state, seq, asks, dueAt, waitsFor, text }: Omit<FilingNow, 'counts' | 'standing'>): void {
     if (state !== this.state) this.late = null;
     this.state = state;
     this.waitsFor = waitsFor;
     if (!isPause(state)) this.working = state;
     this.shownSeq = seq;
     this.dueAt = dueAt;
-    const asks = attentionNeeded ? (attention ?? event.text) : null;
     this.asks = asks === this.late ? null : asks;
     this.attention = inOneText(this.asks, this.late, this.standing);
-    this.show(event.text, this.attention !== null);
+    this.text = text;
+    this.show(this.attention !== null);
   }
 
   /** Records an event without moving. It only helps: where it cannot be written, the filing goes on. */
@@ -283,17 +241,19 @@ export class FilingProgress {
   async failing(problem: string): Promise<void> {
     this.attention = problem;
     if (!this.filing) return;
-    this.show(problem, true);
+    this.text = problem;
+    this.show(true);
     await recordRunProblem(this.filing.filingId, problem);
   }
 
   /** Shows what is waited for where the ledger cannot be written. */
   showWaiting(text: string): void {
     this.attention = text;
-    this.show(text, true);
+    this.text = text;
+    this.show(true);
   }
 
-  private show(text: string, attentionNeeded: boolean): void {
-    showFiling(this, this.filing?.reference, text, attentionNeeded);
+  private show(attentionNeeded: boolean): void {
+    showFiling(this, this.filing?.reference, this.text, attentionNeeded);
   }
 }

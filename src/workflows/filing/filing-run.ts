@@ -1,10 +1,8 @@
 /** One filing's run: what it holds beside the filing's progress, what it waits for, and when it continues as new. */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
-import type { MovedOn } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../../domain/contracts';
 import type { FilingReadiness } from '../../domain/filing/first-moves';
-import { COLLECTING_NOTE } from '../../domain/filing/move-notes';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
 import { resumeInput } from '../../domain/filing/resume-input';
 import type { Finding } from '../../domain/rules/finding';
@@ -74,10 +72,6 @@ export class FilingRun extends FilingProgress {
   overdueMark: PendingMark | null = null;
   /** Whether the run has nothing left to do. */
   over = false;
-  /** Whether what settled the last rows moved the filing on to its certificates. */
-  collecting = false;
-  /** Whether the last acknowledgement moved the filing on to its processing, and nothing has moved it since. */
-  processing = false;
   /** Whether this run has just recorded the intent, with the filing's first move. */
   justOpened = false;
   /** What opening the filing read of its exporter and balances, until something was waited for. */
@@ -90,8 +84,6 @@ export class FilingRun extends FilingProgress {
 
   /** Takes over what the ledger recorded. */
   adopt(filing: OpenedFiling): void {
-    this.collecting = false;
-    this.processing = false;
     this.requests.restore(filing.words);
     this.asked = filing.asked;
     this.dgftAckId = filing.submissions[0]?.requests[0]?.dgftAckId ?? null;
@@ -103,13 +95,6 @@ export class FilingRun extends FilingProgress {
         attempt?.verdict === 'accepted',
     );
     this.standAsRecorded(filing);
-  }
-
-  /** Takes over that an activity has settled the last rows; null: it has not. */
-  async tookOverCollecting(moved: MovedOn | null | undefined): Promise<void> {
-    if (!moved) return;
-    await this.tookOver(this.nextMove('collecting', COLLECTING_NOTE), moved);
-    this.collecting = true;
   }
 
   /** Keeps what became known of a send. */
@@ -134,7 +119,7 @@ export class FilingRun extends FilingProgress {
 
   /** @throws FilingMovedOn when the ledger is elsewhere, FilingGivenUp when somebody gave the filing up. */
   stopIfGivenUp(): void {
-    if (this.movedOn) throw new FilingMovedOn('the ledger holds other moves');
+    this.stopIfMovedOn();
     if (this.givenUp) throw new FilingGivenUp('given up');
   }
 

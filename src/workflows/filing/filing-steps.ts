@@ -1,12 +1,10 @@
 /** Steps on the ledger as a filing's run makes them. */
-import { ActivityFailure, log, type ActivityInterfaceFor } from '@temporalio/workflow';
-import type { Activities } from '../../activities/create-activities';
+import { ActivityFailure, log } from '@temporalio/workflow';
 import type { MoveArgs } from '../../activities/filings/moves';
 import type { FilingCounts } from '../../domain/contracts';
 import { needsAttention, type FilingState } from '../../domain/filing/states';
 import { stateLimitMs, type StateLimitSettings } from '../../domain/filing/state-limits';
 import { steps } from '../activity-profiles';
-import { isFilingMissing } from '../failures';
 
 export interface Event {
   kind: string;
@@ -81,26 +79,6 @@ function deadlineOf(
   if (same && (held.late !== null || (dueAt !== null && (!wait || wait.for === waitsFor)))) return { dueAt, waitsFor };
   const from = Date.now() + explained + (wait?.ms ?? 0);
   return { dueAt: same && dueAt !== null ? Math.max(dueAt, from) : from, waitsFor: wait?.for ?? null };
-}
-
-/** Steps of which one that fails because the ledger does not hold the filing ends as `onMissing` does. */
-export function watched(
-  made: ActivityInterfaceFor<Activities>,
-  onMissing: () => unknown,
-): ActivityInterfaceFor<Activities> {
-  return new Proxy(made, {
-    get: (_target, name: keyof Activities) => {
-      const step = made[name] as (...args: unknown[]) => Promise<unknown>;
-      return async (...args: unknown[]): Promise<unknown> => {
-        try {
-          return await step(...args);
-        } catch (error) {
-          if (!isFilingMissing(error)) throw error;
-          return onMissing();
-        }
-      };
-    },
-  });
 }
 
 /** Records an event of a filing. */

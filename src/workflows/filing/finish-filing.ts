@@ -23,7 +23,7 @@ const OPEN_ROWS_CHECK_MS = 60 * 60_000;
 export async function finishFiling(run: FilingRun): Promise<void> {
   if (run.filing) run.filing.collectingSince ??= Date.now();
   // What settled the last rows moved it already.
-  if (!run.collecting) await run.move('collecting', COLLECTING_NOTE);
+  if (run.state !== 'collecting') await run.move('collecting', COLLECTING_NOTE);
   for (;;) {
     if (run.counts.certified > 0 || run.counts.open > 0) {
       const { complete, toArchive } = await fetchDetails(run);
@@ -32,8 +32,8 @@ export async function finishFiling(run: FilingRun): Promise<void> {
       if (run.ended) return annotate(run);
       if (!complete) await fetchMissingDetails(run);
     }
-    const { state } = await run.stepToEnd((held) => run.steps('End the filing').endFiling(held));
-    if (state !== null) return annotate(run);
+    await run.step((held) => run.steps('End the filing').endFiling(held));
+    if (run.ended) return annotate(run);
     await waitForOpenRows(run);
   }
 }
@@ -149,7 +149,7 @@ async function collectFew(run: FilingRun, first: PdfsListed, mayEnd: boolean): P
     const end = mayEnd ? { end: () => run.held } : {};
     const { failure, ended } = await interruptible(run, () => downloadAll({ numbers: due, exporterId, ...end }));
     if (ended) {
-      await run.tookEnd(ended);
+      await run.took(ended);
       return null;
     }
     if (failure) return failure;

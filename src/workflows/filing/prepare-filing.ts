@@ -1,5 +1,4 @@
 /** Everything before the submission: activation, fresh balances, their reservation, approval. */
-import type { MoveArgs } from '../../activities/filings/moves';
 import type { Reserved } from '../../activities/filings/reserve-balances';
 import { approvalMove, areBalancesFresh, isActivationPending, type FirstMove } from '../../domain/filing/first-moves';
 import { calls, type CallAbout } from '../activity-profiles';
@@ -28,9 +27,10 @@ export async function prepareFiling(run: FilingRun, next?: FirstMove): Promise<v
 
 function reserve(run: FilingRun, next?: FirstMove): Promise<Reserved> {
   const { filingId, exporterId } = run;
-  const step = (move?: MoveArgs) =>
-    run.steps('Check and reserve the balances').reserveBalances({ filingId, exporterId, ...(move && { move }) });
-  return next ? run.stepTo(next.state, next.event, step, next) : step();
+  return run.step(() => {
+    const move = next && run.nextMove(next.state, next.event, next);
+    return run.steps('Check and reserve the balances').reserveBalances({ filingId, exporterId, ...(move && { move }) });
+  });
 }
 
 /** Reads the balances live and reserves them in the same step; null where that could not be done. */
@@ -44,9 +44,8 @@ function freshenAndReserve(run: FilingRun, next?: FirstMove): Promise<Reserved |
       exporterId,
       reserve: { ...run.held, ...(move && { move }) },
     });
-    if (!reserved || reserved.differs) return null;
-    const { counts } = reserved;
-    if (move && counts) await run.tookOver(move, { counts });
+    if (!reserved || reserved.filing === 'differs') return null;
+    await run.took(reserved.filing);
     return reserved;
   });
 }
@@ -100,7 +99,9 @@ async function approve(run: FilingRun): Promise<boolean> {
   const { by, note, wordId = '' } = requests.approval;
   const event = { kind: 'approved', text: `approved by ${by}`, who: by };
   const record = run.steps(`Approved by ${by}`);
-  const { refused } = await run.stepTo('checking', event, (move) => record.recordApproval({ note, wordId, move }));
+  const { refused } = await run.step(() =>
+    record.recordApproval({ note, wordId, move: run.nextMove('checking', event) }),
+  );
   if (refused !== undefined) requests.refuseWord('approval', refused);
   else if (filing) filing.approvedBy = by;
   return refused === undefined;

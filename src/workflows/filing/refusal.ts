@@ -28,9 +28,7 @@ export async function orRefused(run: FilingRun, work: () => Promise<void>): Prom
     const refused = await onceLedgerIsWhole(
       run,
       () =>
-        run.stepToEnd((held) =>
-          run.steps('Release the refused rows').refuseFiling({ ...held, submission, answer, errors }),
-        ),
+        run.step((held) => run.steps('Release the refused rows').refuseFiling({ ...held, submission, answer, errors })),
       { inRun: true },
     );
     await takeRefusal(run, submission, refused);

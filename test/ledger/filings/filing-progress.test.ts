@@ -1,5 +1,5 @@
 import { FILING_STATES, isEnd, mayFollow, type FilingState } from '../../../src/domain/filing/states';
-import { holdFiling, recordProgress, type ProgressNote } from '../../../src/ledger/filings/filing-progress';
+import { holdStep, recordProgress, type ProgressNote } from '../../../src/ledger/filings/filing-progress';
 import { takeUpFiling } from '../../../src/ledger/filings/filing-takeup';
 import { recordRunProblem } from '../../../src/ledger/filings/open-filings';
 import { askAbout } from '../../../src/ledger/questions/questions';
@@ -45,9 +45,12 @@ const story = async (filingId: string) => {
 describe('a move', () => {
   it('is recorded once, however often its step is repeated', async () => {
     const filingId = await filing();
-    expect(await note(filingId, 1, 'submitting', { step: 'run/1' })).toBe('recorded');
-    expect(await note(filingId, 2, 'processing', { step: 'run/2' })).toBe('recorded');
-    expect(await note(filingId, 1, 'submitting', { step: 'run/1' })).toBe('repeated');
+    expect(await note(filingId, 1, 'submitting', { step: 'run/1' })).toMatchObject({ seq: 1, state: 'submitting' });
+    const now = await note(filingId, 2, 'processing', { step: 'run/2', dueAt: NOW, waitsFor: 'activation' });
+    expect(now).toMatchObject({ seq: 2, state: 'processing', text: 'note 2', waitsFor: 'activation' });
+    const first = await note(filingId, 1, 'submitting', { step: 'run/1' });
+    expect(first).toMatchObject({ seq: 1, state: 'submitting', text: 'note 1', waitsFor: null });
+    expect(await note(filingId, 2, 'processing', { step: 'run/2' })).toEqual(now);
     expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'processing', seq: 2 });
     expect(await story(filingId)).toEqual(['note 1', 'note 2']);
     const { rows } = await ledger.pool.query<{ state: string | null }>(
@@ -60,7 +63,8 @@ describe('a move', () => {
   it('is written once when the same step comes twice at once', async () => {
     const filingId = await filing();
     const twin = () => note(filingId, 1, 'submitting', { step: 'run/1' });
-    expect((await Promise.all([twin(), twin()])).sort()).toEqual(['recorded', 'repeated']);
+    const [one, other] = await Promise.all([twin(), twin()]);
+    expect(one).toEqual(other);
     expect(await story(filingId)).toEqual(['note 1']);
   });
 
@@ -105,9 +109,9 @@ describe('a move', () => {
 it('lets a run write only what it decided on the newest move', async () => {
   const filingId = await filing();
   await note(filingId, 1, 'submitting');
-  const hold = (seq: number) => withTransaction(ledger.pool, (client) => holdFiling(client, { filingId, seq }));
-  expect(await hold(1)).toBe(true);
-  expect(await hold(0)).toBe(false);
+  const hold = (seq: number) => withTransaction(ledger.pool, (client) => holdStep(client, { filingId, seq }));
+  expect(await hold(1)).toMatchObject({ seq: 1 });
+  expect(await hold(0)).toBe('differs');
 });
 
 describe('a filing that is taken up', () => {

@@ -1,7 +1,7 @@
 /** An attempt has one verdict: how attempts are opened, read, judged by their own execution, and judged anew. */
 import { attemptIdOf, type AttemptVerdict } from '../../../src/domain/filing/attempt';
 import { withTransaction } from '../../../src/ledger/pool';
-import { latestAttempt, markedAt, markRowsUnknown } from '../../../src/ledger/submissions/attempts';
+import { markedAt, markRowsUnknown } from '../../../src/ledger/submissions/attempts';
 import { settleSubmission } from '../../../src/ledger/submissions/submissions';
 import { move, NOW, minutesLater } from '../filing-support';
 import { ACCEPTED } from '../submissions/attempt-support';
@@ -34,7 +34,7 @@ describe('opening an attempt', () => {
     expect(first).toEqual({ outcome: 'attempt', attemptId: attemptIdOf(filingId, 1, 1), number: 1, verdict: 'open' });
     await read(attemptIdOf(filingId, 1, 1));
     expect(await open(filingId)).toMatchObject({ number: 2, verdict: 'open' });
-    expect(await latestAttempt(ledger().pool, filingId, 1)).toMatchObject({ number: 2, verdict: 'open' });
+    expect(await attempts(filingId)).toEqual(['unsent', 'open']);
   });
 
   it('answers the attempt that is in doubt or was accepted: a run that was reset does not send again', async () => {

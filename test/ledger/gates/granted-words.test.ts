@@ -1,7 +1,7 @@
 /** Words of two persons, of an exporter whose policy asks for approval: they are words of two principals. */
 import { shownOfSend } from '../../../src/ledger/principals/shown';
 import { writeGrant } from '../../../src/ledger/principals/grants';
-import { markOf } from '../../../src/ledger/submissions/words';
+import { markedAt } from '../../../src/ledger/submissions/attempts';
 import { principalOf } from '../../support/principals';
 import { useGates, type Sent } from './gate-support';
 
@@ -21,7 +21,7 @@ async function grantOf({ filingId, attemptId, exporterId }: Sends, by: string, u
   const { pool } = ledger();
   const principal = await principalOf(pool, by, ['checker']);
   const none = { requestId: null, sourceRows: null, certificates: [], notOurs: [] };
-  const about = { ...none, filingId, kind: 'not_filed' as const, attemptId, markedAt: await markOf(pool, attemptId) };
+  const about = { ...none, filingId, kind: 'not_filed' as const, attemptId, markedAt: await markedAt(pool, attemptId) };
   return writeGrant(pool, principal, {
     action: 'resolve',
     exporterId,

@@ -1,6 +1,5 @@
-import { markSending, releaseUnsent, settleRows } from '../ledger-steps';
+import { markSending, openAttempt, releaseUnsent, settleRows } from '../ledger-steps';
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
-import { openAttempt } from '../../../src/ledger/submissions/open-attempt';
 import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
 import { moveRows } from '../../../src/ledger/rows/filing-rows';
 import { withTransaction } from '../../../src/ledger/pool';

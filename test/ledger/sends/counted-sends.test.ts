@@ -1,4 +1,4 @@
-import { markSending, releaseUnsent } from '../ledger-steps';
+import { markSending, readAttempt, releaseUnsent } from '../ledger-steps';
 import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,7 +6,6 @@ import type { Pool, PoolClient } from 'pg';
 import pino from 'pino';
 import { onWholeLedger } from '../../../src/activities/filings/whole-ledger';
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
-import { readAttempt } from '../../../src/ledger/submissions/attempts';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { withConnection, withTransaction, type Queryable } from '../../../src/ledger/pool';
 import { importSends } from '../../../src/ledger/sends/send-import';

@@ -6,14 +6,13 @@ import { recordWord, type NewWord } from '../../../src/ledger/submissions/words'
 import { storeAnswer } from '../../../src/ledger/submissions/answers';
 import { countSend } from '../../../src/ledger/sends/count-send';
 import type { SendStore } from '../../../src/ledger/sends/sends';
-import { noteUnknown, readAttempt } from '../../../src/ledger/submissions/attempts';
-import { openAttempt } from '../../../src/ledger/submissions/open-attempt';
+import { noteUnknown } from '../../../src/ledger/submissions/attempts';
 import { withTransaction } from '../../../src/ledger/pool';
 import type { Mark } from '../../../src/ledger/gates/send';
 import type { TestDatabase } from '../../support/postgres';
 import { reserve } from '../../../src/ledger/rows/balance-reservation';
 import { EXPORTER, minutesLater, NOW, open, rowsOf } from '../filing-support';
-import { closeNotSent, markSending } from '../ledger-steps';
+import { closeNotSent, markSending, openAttempt, readAttempt } from '../ledger-steps';
 
 export const ACCEPTED: StoredAnswer = { kind: 'accepted', status: 200, requestId: 'R1', dgftAckId: 'A1' };
 

@@ -25,7 +25,7 @@ it('asks for no move that does not follow from the one before it', async () => {
     activities: {
       recordProgress: ({ state }: { state: string }) => {
         moves.push(state);
-        return { differs: false, counts: null };
+        return { filing: null };
       },
     },
   });

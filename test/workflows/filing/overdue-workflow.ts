@@ -18,8 +18,9 @@ export async function overdueBehindItsEnd(
   void watch(run);
   const mark = { at: Date.now() + 1_000, summary: 'overdue', during: 'collecting' as const, text: '', attention: '' };
   await untilOverdue(run, mark, async () => {
-    const written = run.inTurn(() => sleep(3_000));
-    const ended = run.tookEnd({ differs: false, state: 'certified', counts: filing.counts, seq: filing.seq + 1 });
+    const written = run.step(() => sleep(3_000).then(() => ({ filing: null })));
+    const end = { seq: filing.seq + 1, state: 'certified', dueAt: null, waitsFor: null, text: '', asks: null } as const;
+    const ended = run.took({ ...end, counts: filing.counts, standing: null });
     await Promise.all([written, ended]);
     // Until whatever was queued behind the end has been written.
     await sleep(3_000);

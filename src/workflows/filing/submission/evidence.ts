@@ -49,7 +49,7 @@ export async function gatherEvidence(
   const summary = 'Look for certificates of the lost submission';
   const about = { summary, rateClass: 'details', exporterId, priorityKey: 1 } as const;
   const args = { filingId, submission, exporterId, attemptId };
-  const { moved, ...evidence } = await interruptible(run, () => calls('helpful', about).gatherEvidence(args));
-  await run.tookOverCollecting(moved);
+  const { filing, ...evidence } = await interruptible(run, () => calls('helpful', about).gatherEvidence(args));
+  await run.took(filing);
   return evidence;
 }

@@ -28,11 +28,9 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
   const request = followed(stage);
   const due = (request?.since ?? Date.now()) + run.settings.overdueAfterMs;
   // A run that takes up an overdue request leaves the filing as it is; another submission of it may be in time.
-  const moved = run.processing && run.state === 'processing';
-  run.processing = false;
-  if (!moved && (run.state !== 'overdue' || due > Date.now())) {
-    await run.move('processing', processingNote(request?.requestId ?? null));
-  }
+  const note = processingNote(request?.requestId ?? null);
+  const moved = run.state === 'processing' && run.text === note.text;
+  if (!moved && (run.state !== 'overdue' || due > Date.now())) await run.move('processing', note);
   const notOurs =
     request?.source === 'named'
       ? `ebrc resolve ${run.filingId} --as not-filed --not-ours ${request.requestId} --note TEXT (two persons, where it is another filing’s), or: `
@@ -81,7 +79,7 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<PollResult 
     }
     if (polled.outcome === 'statement') return polled;
     if (polled.outcome === 'doubt') throw new FilingMovedOn('rows without an outcome are looked into');
-    await run.tookOverCollecting(polled.moved);
+    await run.took(polled.filing);
     if (polled.outcome === 'settled' || (await filledByDetails(run, stage))) {
       stage.state = 'settled';
       return null;
@@ -131,7 +129,7 @@ async function filledByDetails(run: FilingRun, { submission }: SubmissionStage):
       interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId, submission })),
     ),
   );
-  await run.tookOverCollecting(found?.moved);
+  await run.took(found?.filing);
   return found?.open === 0;
 }
 

@@ -38,20 +38,17 @@ export async function carryOutAnswer(
     await look(inQuestion?.requestId ? null : attemptId);
   }
   const event = { kind: 'resolved', who: by, text: note, data };
-  const moves = { again: run.nextMove('submitting', event), filed: run.nextMove('processing', event) };
   const carried = await onceLedgerIsWhole(run, () =>
-    run.inTurn(() => run.steps(`Carry out “${as}”, stated by ${by}`).carryOutWord({ wordId, attemptId, moves })),
+    run.step(() => {
+      const moves = { again: run.nextMove('submitting', event), filed: run.nextMove('processing', event) };
+      return run.steps(`Carry out “${as}”, stated by ${by}`).carryOutWord({ wordId, attemptId, moves });
+    }),
   );
   if ('why' in carried) {
-    if (carried.differs) run.agreed(carried);
     run.requests.refuseResolution(`${carried.why}.`);
     return null;
   }
-  run.agreed(carried);
   run.requests.resolved();
-  const { counts } = carried;
-  if (counts) await run.tookOver(carried.outcome === 'filed' ? moves.filed : moves.again, { counts });
-  await run.tookOverCollecting(carried.collecting);
   if (carried.outcome === 'filed' && requestId && stage.submission === 1) run.requestId ??= requestId;
   if (carried.outcome === 'again' && attemptId) run.sends = withoutSend(run.sends, attemptId);
   if (carried.outcome === 'filed' && requestId && attemptId)

@@ -3,7 +3,6 @@ import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import { NOT_FILED, partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../../domain/filing/attempt';
 import { sentAs, withoutSend } from '../../../domain/filing/known-send';
-import { processingNote } from '../../../domain/filing/move-notes';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
 import type { ErrorKind } from '../../../domain/service/error-kinds';
 import type { AdoptedAnswer } from '../../../activities/filings/take-over-answer';
@@ -85,11 +84,11 @@ async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): P
 async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure | null): Promise<Sent> {
   const refusal = failure && wasRefused(failure) ? (failure.kind ?? undefined) : undefined;
   const { attemptId } = attempt;
-  const about = { summary: 'Read the attempt' };
+  const summary = 'Read the attempt';
   const read = () =>
     onceLedgerIsWhole(
       run,
-      () => run.readInTurn(() => run.steps(about.summary).readAttempt({ attemptId, ...(refusal ? { refusal } : {}) })),
+      () => run.step(({ seq }) => run.steps(summary).readAttempt({ attemptId, seq, ...(refusal ? { refusal } : {}) })),
       { inRun: failure !== null },
     );
   let reading = await read();
@@ -139,13 +138,9 @@ async function adopt(
   // An answer comes within one HTTP time-out of its mark.
   const sentAt = Date.now() - run.settings.httpTimeoutMs;
   run.noteSend(sentAs(attemptId, { requestId, accepted: true, sentAt, dgftAckId, ackStatus }));
+  if (known) await run.took(known.filing);
   const adopted =
-    known ?? (await run.inTurn(() => run.steps('Record the acknowledgement').adoptAnswer({ attemptId, answer })));
-  run.standing = adopted.standing;
-  if (adopted.moved) {
-    await run.tookOver(run.nextMove('processing', processingNote(adopted.requestId)), adopted.moved);
-    run.processing = true;
-  }
+    known ?? (await run.step(() => run.steps('Record the acknowledgement').adoptAnswer({ attemptId, answer })));
   stage.state = 'acknowledged';
   stage.attempt = { attemptId, number: partsOfAttemptId(attemptId).number, verdict: 'accepted' };
   stage.ackErrors = adopted.errors;

@@ -65,7 +65,7 @@ async function gatherUntilSettled(run: FilingRun, stage: SubmissionStage, doubt:
     const known = await readNews(run, stage, doubt);
     if (known) return known;
     const carried = await carryOutAnswer(run, stage);
-    if (run.collecting) return { outcome: 'settled' };
+    if (run.state === 'collecting') return { outcome: 'settled' };
     if (carried?.outcome === 'again') return { outcome: 'resend' };
     if (carried) throw new FilingMovedOn('a person’s answer was carried out');
     const evidence = await gather(run, stage, 'attempt' in doubt ? doubt.attempt.attemptId : null);
@@ -104,12 +104,15 @@ async function begin(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Prom
   }
   const { attemptId } = doubt.attempt;
   const first = await onceLedgerIsWhole(run, () =>
-    run.readInTurn(() => run.steps('Check for a late answer').readAttempt({ attemptId })),
+    run.step(({ seq }) => run.steps('Check for a late answer').readAttempt({ attemptId, seq })),
   );
   const since = first.markedAt ?? Date.now();
   if (!doubt.answered) run.noteSend(sentAs(attemptId, { requestId: null, sentAt: first.markedAt, accepted: false }));
   const step = run.steps('Record that the outcome is unknown');
-  await run.stepTo('outcome_unknown', event, (move) => step.markRowsUnknown({ attemptId, move }), attention(since));
+  await run.step(() => {
+    const move = run.nextMove('outcome_unknown', event, attention(since));
+    return step.markRowsUnknown({ attemptId, move });
+  });
   return since;
 }
 
@@ -138,15 +141,15 @@ async function readAttemptNews(
 function readOrMoveOn(run: FilingRun, attemptId: string): Promise<AttemptReading> {
   const event = { kind: 'not_sent', text: 'nothing was sent after all' };
   return onceLedgerIsWhole(run, () =>
-    run.stepTo('submitting', event, (move) =>
-      run.steps('Check for a late answer').readUnknownAttempt({ attemptId, move }),
+    run.step(() =>
+      run.steps('Check for a late answer').readUnknownAttempt({ attemptId, move: run.nextMove('submitting', event) }),
     ),
   );
 }
 
 async function readRequestNews(run: FilingRun, stage: SubmissionStage): Promise<Settled | null> {
   const polled = await lookAtRequest(run, stage, { once: true });
-  await run.tookOverCollecting(polled?.moved);
+  await run.took(polled?.filing);
   if (polled?.outcome === 'settled') return { outcome: 'settled' };
   if (polled?.outcome === 'doubt' && polled.requestId !== null) throw new FilingMovedOn('a request has ended');
   if (polled?.outcome !== 'not_yet' || polled.requestId === null) return null;
@@ -161,15 +164,14 @@ async function conclude(run: FilingRun, stage: SubmissionStage, doubt: Doubt): P
   const { submission, ackErrors: errors = [] } = stage;
   const { requestId } = doubt;
   const concluded = await onceLedgerIsWhole(run, () =>
-    run.stepToEnd((held) =>
+    run.step((held) =>
       run
         .steps('Conclude what the service says of the request')
         .concludeStatement({ ...held, submission, requestId, errors }),
     ),
   );
-  if (concluded.absence.outcome === 'refused') return null;
-  await run.tookOverCollecting(concluded.moved);
-  if (!concluded.moved && !run.collecting) await takeRefusal(run, submission, concluded);
+  if (!concluded.freed) return null;
+  if (run.state !== 'collecting') await takeRefusal(run, submission, concluded);
   return { outcome: 'settled' };
 }
 
