@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { DownloadInfo } from '../api/client-types';
 import { DocumentError } from '../documents/stored-document';
 import type { StoredDocument } from '../documents/document-store';
-import { compareFilingDates, filingDateFromAnything, filingDateInKolkata } from '../domain/dates';
+import { compareFilingDates, filingDateFromAnything, filingDateInKolkata, type FilingDate } from '../domain/dates';
 import {
   archivedPdf,
   certificatesToArchive,
@@ -12,6 +12,7 @@ import {
   type PdfsToArchive,
   type ArchivedPdf,
 } from '../ledger/certificates/certificates';
+import { isOpen } from '../domain/filing/states';
 import { lockFiling } from '../ledger/filings/filing-lock';
 import { certifyByDetails } from '../ledger/gates/certify';
 import { windowIsOver } from '../ledger/gates/settle-window';
@@ -86,22 +87,21 @@ export function createCertificateActivities(deps: ActivityDependencies) {
     }): Promise<FetchedCertificates> {
       const toArchive = () => (pdfs === undefined ? Promise.resolve(null) : nextToArchive(filingId, pdfs));
       const iecCode = await iecOf(pool, exporterId);
-      const openBefore = await countOpenRows(pool, filingId, submission);
+      const rows = await readRows(pool, filingId);
+      const openBefore = rows.filter(
+        (row) => isOpen(row.state) && (submission === undefined || row.submission === submission),
+      ).length;
       if (!iecCode) {
         const problem = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
         const withoutDetail = await countWithoutDetail(pool, filingId);
         return { withoutDetail, open: openBefore, problem, toArchive: await toArchive(), filing: null };
       }
-      const rows = await readRows(pool, filingId);
-      const submissions = await readSubmissions(pool, filingId);
-      const sent = submissions.flatMap((each) => (each.submittedAt ? [each.submittedAt.getTime()] : []));
-      const sentFrom = filingDateInKolkata(Math.min(clock(), ...sent));
       const issued = rows.flatMap((row) => filingDateFromAnything(row.eBRCDate) ?? []).sort(compareFilingDates);
       const open = openBefore > 0;
       const first = issued[0];
       const last = issued.at(-1);
       // Rows without a number may have been certified on any day since the send.
-      const from = open || !first ? sentFrom : first;
+      const from = open || !first ? await sentOn(filingId) : first;
       const to = open || !last ? filingDateInKolkata(clock()) : last;
       const span = { from: compareFilingDates(from, to) <= 0 ? from : to, to };
       const { problem: incomplete } = await readDetails(deps, { exporterId, iecCode, ...span });
@@ -143,6 +143,13 @@ export function createCertificateActivities(deps: ActivityDependencies) {
       }
     },
   };
+
+  /** The day on which anything of a filing was sent first. */
+  async function sentOn(filingId: string): Promise<FilingDate> {
+    const submissions = await readSubmissions(pool, filingId);
+    const sent = submissions.flatMap((each) => (each.submittedAt ? [each.submittedAt.getTime()] : []));
+    return filingDateInKolkata(Math.min(clock(), ...sent));
+  }
 
   /** What is stored already, by an earlier try that could not record it; only if it is whole. */
   function storedPdf(eBRCNumber: string): Promise<StoredDocument | null> {

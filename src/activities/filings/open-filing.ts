@@ -8,7 +8,6 @@ import { filingWorkflowId } from '../../domain/names';
 import { hasErrors, type Finding } from '../../domain/rules/finding';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { contentHashOf, referenceOf } from '../../ledger/filings/filing-content';
-import { saveInput } from '../../ledger/filings/filing-inputs';
 import { recordIntent } from '../../ledger/filings/filing-intent';
 import { takeUpFiling } from '../../ledger/filings/filing-takeup';
 import { filingOfReference, getFiling, needFiling, standingOfReference } from '../../ledger/filings/filings';
@@ -130,7 +129,6 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     const exporter = await getExporter(pool, input.exporterId);
     if (!exporter) return { outcome: 'exporter_unknown' };
 
-    const inputRef = read.inputRef ?? (await saveInput(pool, { rows: read.rows, sourceKind: 'json' }));
     const { exporterId } = exporter;
     const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
     const reference = input.reference ?? referenceOf(contentHash, read.allowDuplicate);
@@ -147,7 +145,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       corrects: input.corrects ?? null,
       workflowId: args.workflowId,
       contentHash,
-      inputRef,
+      inputRef: read.inputRef ?? null,
       rows: read.rows,
       uploadType,
       declaration,

@@ -4,14 +4,14 @@ import { ApiError } from '../../api/errors/api-error';
 import type { RequestStatus } from '../../api/schemas/filings';
 import { agreedIec } from '../../domain/identity';
 import { nextPollDelayMs } from '../../domain/filing/poll-cadence';
-import { errorsInShort, isAbout, judgeStatus, type StatusVerdict } from '../../domain/service/request-status';
+import { errorsInShort, isAbout, isDone, judgeStatus, type StatusVerdict } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
 import type { KnownSend } from '../../domain/filing/known-send';
 import { takeUpFiling } from '../../ledger/filings/filing-takeup';
 import { learnIec } from '../../ledger/exporters/exporters';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';
-import { readOpenRequests, readSeenAnswers } from '../../ledger/submissions/answer-times';
+import { readPollLoad } from '../../ledger/submissions/answer-times';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import {
   nextRequest,
@@ -75,13 +75,10 @@ export function createPollActivities(deps: ActivityDependencies) {
 
   async function nextDelay({ requestId, since }: Pick<RequestRecord, 'requestId' | 'since'>): Promise<number> {
     const now = clock();
-    const { count, agesMs } = await readOpenRequests(pool, mode, new Date(now));
     return nextPollDelayMs(
       {
         ageMs: Math.max(0, now - since.getTime()),
-        seen: await readSeenAnswers(pool, mode),
-        openAgesMs: agesMs,
-        openRequests: count,
+        ...(await readPollLoad(pool, mode, new Date(now))),
         rateWindowMs: settings.rateWindowMs,
         spread: (createHash('sha256').update(requestId).digest()[0] ?? 0) / 256,
       },
@@ -183,9 +180,10 @@ export function createPollActivities(deps: ActivityDependencies) {
         logger.warn({ filingId, submission, requestId }, 'the status is about another request');
         return later(`The service answered about another request than ${requestId}.`);
       }
-      await learnIecFrom(record, exporterId);
       const errorDetails = record.errorDetails?.length ? record.errorDetails : args.ackErrors;
-      const verdict = judgeStatus(await sentRows(filingId, submission), { ...record, errorDetails });
+      const done = isDone(record);
+      if (done || request.polledAtAgeMs === null) await learnIecFrom(record, exporterId);
+      const verdict = judgeStatus(done ? await sentRows(filingId, submission) : [], { ...record, errorDetails });
       const { statement, final, incomplete } = conclude(request, verdict);
       const errors = errorsInShort(record.errorDetails ?? []);
       const { processingStatus } = record;

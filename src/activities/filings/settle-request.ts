@@ -68,7 +68,7 @@ async function reportErroredAfterCertificate(
   errored: readonly { position: number; errors: string[] }[],
   at: Date,
 ): Promise<void> {
-  const rows = await readRows(client, filingId, submission);
+  const rows = errored.length === 0 ? [] : await readRows(client, filingId, submission);
   for (const { position } of errored) {
     const row = rows.find((each) => each.position === position);
     if (row?.state !== 'certified') continue;

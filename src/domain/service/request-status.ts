@@ -187,6 +187,12 @@ function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Se
   return open;
 }
 
+/** Whether the authority is done with a request; until then a record says nothing about its rows. */
+export function isDone({ processingStatus }: Pick<StatusRecord, 'processingStatus'>): boolean {
+  const status = word(processingStatus);
+  return status === PROCESSED || status === ERRORED;
+}
+
 /** Interprets a status record for the rows that were sent. Never throws; unknown values are "not yet". */
 export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): StatusVerdict {
   const record = { ...given, ebrcBulkGenStatusLst: withoutRepeats(given.ebrcBulkGenStatusLst) };
@@ -197,7 +203,7 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   const status = word(record.processingStatus);
   const summary =
     record.processingStatus === null ? 'no processingStatus yet' : `processingStatus ${record.processingStatus}`;
-  if (status !== PROCESSED && status !== ERRORED) return { verdict: 'not_yet', rows: verdicts, reason: summary };
+  if (!isDone(record)) return { verdict: 'not_yet', rows: verdicts, reason: summary };
 
   const open = verdicts.filter((row) => row.outcome === 'open').length;
   if (open === 0) return { verdict: 'terminal', rows: verdicts, reason: `${summary}, every record is listed` };

@@ -10,6 +10,7 @@ import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
 import { lockFiling } from './filing-lock';
 import { addEvent } from './filing-progress';
+import { saveInput } from './filing-inputs';
 import { writeFirstMove } from './first-move';
 import type { FilingRecord } from './filings';
 import { judgeReference, lockReference, type ReferenceJudgement } from './reference';
@@ -31,7 +32,6 @@ export interface Intent extends Pick<
   | 'corrects'
   | 'workflowId'
   | 'contentHash'
-  | 'inputRef'
   | 'uploadType'
   | 'declaration'
   | 'channel'
@@ -40,6 +40,8 @@ export interface Intent extends Pick<
   | 'grantId'
 > {
   rows: MappingRow[];
+  /** Of rows that the ledger keeps already; null: they are kept with the filing. */
+  inputRef: string | null;
   warnings: Finding[];
   /** Rows whose mapping may be filed although it is live. */
   permitted: readonly PermittedDuplicate[];
@@ -80,10 +82,12 @@ export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<Intent
     if (claims === null) return { outcome: 'refused', findings };
 
     const filingId = filingIdOf(intent);
-    await insertFiling(client, intent, filingId);
+    const inputRef = intent.inputRef ?? (await saveInput(client, { rows: intent.rows, sourceKind: 'json' }));
+    await insertFiling(client, { ...intent, inputRef }, filingId);
     const submissions = await insertRows(client, { intent, filingId, partyId, claims });
     await takeOverRows(client, { filingId, lineages: predecessors.flatMap((each) => each?.lineage ?? []) });
-    const balances = await reserve(client, { filingId, exporterId: intent.exporterId, at: intent.at });
+    const { exporterId, rows, at } = intent;
+    const balances = await reserve(client, { filingId, exporterId, rows, at });
     await addEvent(client, {
       filingId,
       at: intent.at,
@@ -130,7 +134,7 @@ function filingIdOf({ mode, reference, n }: Intent): string {
   return `F${hash.digest('hex').slice(0, 15).toUpperCase()}`;
 }
 
-async function insertFiling(client: Queryable, intent: Intent, filingId: string): Promise<void> {
+async function insertFiling(client: Queryable, intent: Intent & { inputRef: string }, filingId: string): Promise<void> {
   await client.query(
     `INSERT INTO filings (filing_id, mode, exporter_id, reference, n, corrects, workflow_id, content_hash, input_ref, upload_type, declaration, channel, state, warnings, made_by, made_at, declared_by,
         approval_needed, changed_at, grant_id)

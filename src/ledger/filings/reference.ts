@@ -4,7 +4,7 @@ import { sameId } from '../../domain/identity';
 import { filingName } from '../../domain/names';
 import type { Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
-import { filingOfReference, nextNumber, numberToFileAgain, type FilingRecord, type Reference } from './filings';
+import { numberToFileAgain, standingOfReference, type FilingRecord, type Reference } from './filings';
 
 /** A filing that comes under a reference. */
 export type Named = Pick<
@@ -32,9 +32,9 @@ export async function lockReference(client: Queryable, { mode, reference }: Refe
  * filing for good, whatever became of it: repeated, they mean that one. Under {@link lockReference}.
  */
 export async function judgeReference(client: Queryable, named: Named): Promise<ReferenceJudgement | null> {
-  const before = await filingOfReference(client, named);
-  if (before) return judgeStanding(client, before, named);
-  const next = await nextNumber(client, named);
+  const before = await standingOfReference(client, named);
+  if (before?.n === named.n) return judgeStanding(client, before, named);
+  const next = (before?.n ?? 0) + 1;
   if (named.n !== next) return refused(wrongNumber(named, next));
   return null;
 }

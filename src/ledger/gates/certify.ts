@@ -51,6 +51,7 @@ export async function certifyByRecord(
   const old = new Set(before);
   const fresh = records.filter(({ eBRCNumber }) => !old.has(eBRCNumber));
   const claimed = await claim(client, { ...of, adoption: 'record', certificates: fresh });
+  if (claimed.size === records.length) return [];
   const held = new Map(
     (await certifiedAs(client, filingId, submission)).map(({ position, eBRCNumber }) => [position, eBRCNumber]),
   );

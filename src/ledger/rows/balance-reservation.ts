@@ -87,16 +87,26 @@ export async function reserveBalances<T>(
     );
     await lockFiling(client, filingId);
     await lockParty(client, exporterId);
-    return record(client, await reserve(client, { filingId, exporterId, at }));
+    return record(client, await reserve(client, { filingId, exporterId, rows, at }));
   });
 }
 
 /** As {@link reserveBalances}, for a transaction that already holds the locks. */
 export async function reserve(
   client: Queryable,
-  { filingId, exporterId, at }: { filingId: string; exporterId: string; at: Date },
+  {
+    filingId,
+    exporterId,
+    rows,
+    at,
+  }: {
+    filingId: string;
+    exporterId: string;
+    /** Those that are still to be sent. */
+    rows: MappingRow[];
+    at: Date;
+  },
 ): Promise<Finding[]> {
-  const rows = await readRowsToSend(client, filingId);
   const findings = [
     ...(await collidingClaims(client, filingId)),
     ...(await balanceFindings(client, { exporterId, rows, exceptFiling: filingId })),

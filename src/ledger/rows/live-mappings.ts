@@ -66,8 +66,9 @@ export async function judgeClaims(
   const wanted = rows.map(({ mapping }, position) => [
     ...new Set([fingerprintOf(partyId, mapping), ...(predecessors[position]?.fingerprints ?? [])]),
   ]);
-  const holdersOf = groupBy(await liveHolders(db, wanted.flat()), ({ fingerprint }) => fingerprint);
-  const permits = await readPermits(db, wanted.flat());
+  const found = await liveHolders(db, wanted.flat());
+  const holdersOf = groupBy(found, ({ fingerprint }) => fingerprint);
+  const permits = found.length === 0 ? new Map<string, number>() : await readPermits(db, wanted.flat());
   const asked = new Map(permitted.map((permit) => [permit.row, permit]));
 
   const next = new Map([...holdersOf].map(([fingerprint, [top]]) => [fingerprint, top.ordinal + 1]));

@@ -36,12 +36,13 @@ export type TakeOver =
 
 /**
  * The filings under a reference, and the IRMs of their rows, which have to be locked before {@link judgeTakeOver}.
- * Under the reference's lock nothing is added to them.
+ * Under the reference's lock nothing is added to them. `n`: of the filing that follows them, where that is known.
  */
 export async function filedBefore(
   client: Queryable,
-  { mode, reference }: Reference,
+  { mode, reference, n }: Reference & { n?: number },
 ): Promise<{ filings: string[]; irms: IrmNames[] }> {
+  if (n === 1) return { filings: [], irms: [] };
   const { rows } = await client.query<IrmNames & { filingId: string }>(
     `SELECT DISTINCT f.filing_id AS "filingId", mapping->>'irmNumber' AS "irmNumber", mapping->>'irmAdCode' AS "irmAdCode"
        FROM filings f JOIN filing_rows r USING (filing_id) WHERE f.mode = $1 AND f.reference = $2`,
@@ -51,6 +52,8 @@ export async function filedBefore(
 }
 
 interface Successor extends Reference {
+  /** The number of the filing under its reference, which follows the last one. */
+  n: number;
   exporterId: string;
   corrects: string | null;
   rows: readonly MappingRow[];
@@ -87,7 +90,8 @@ export async function judgeTakeOver(client: Queryable, successor: Successor): Pr
 
 const OTHER_EXPORTER = 'The filings under this reference are those of another exporter. Give another --reference.';
 
-async function readEarlier(client: Queryable, { mode, reference }: Reference): Promise<EarlierRow[]> {
+async function readEarlier(client: Queryable, { mode, reference, n }: Successor): Promise<EarlierRow[]> {
+  if (n === 1) return [];
   const { rows } = await client.query<EarlierRow>(
     `SELECT f.filing_id AS "filingId", f.n, f.exporter_id AS "exporterId", (r.mapping->>'serialNo')::int AS "serialNo",
             r.mapping->>'irmNumber' AS "irmNumber", r.mapping->>'irmAdCode' AS "irmAdCode",

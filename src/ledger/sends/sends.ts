@@ -220,12 +220,10 @@ export function assertPrimary({ onStandby }: Comparison): void {
 /** Raises the number up to which the store is known to be whole, unless the ledger has gone back since. */
 export async function noteWhole(connection: Connection, { identity, whole }: Comparison): Promise<void> {
   if (whole === null || whole.number <= identity.seen) return;
-  await connection.transaction((client) =>
-    client.query(
-      `UPDATE ledger_identity SET sends_seen = $1
-        WHERE sends_seen < $1 AND EXISTS (SELECT FROM sends WHERE number = $1 AND sender = $2)`,
-      [whole.number, whole.sender],
-    ),
+  await connection.query(
+    `UPDATE ledger_identity SET sends_seen = $1
+      WHERE sends_seen < $1 AND EXISTS (SELECT FROM sends WHERE number = $1 AND sender = $2)`,
+    [whole.number, whole.sender],
   );
 }
 

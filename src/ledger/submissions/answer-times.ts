@@ -22,30 +22,35 @@ export async function recordSeenAnswer(
   );
 }
 
+/** Of a mode, $1: the newest answers, as many as the cadence uses, $2. */
+const SEEN = `SELECT after_ms::float8 AS "afterMs", took_ms::float8 AS "byMs" FROM acknowledgement_times
+  WHERE mode = $1 ORDER BY at DESC, filing_id, submission LIMIT $2`;
+
 /** The newest answers of a mode, as many as the cadence uses, newest first. */
 export async function readSeenAnswers(db: Queryable, mode: string): Promise<SeenAnswer[]> {
-  const { rows } = await db.query<SeenAnswer>(
-    `SELECT after_ms::float8 AS "afterMs", took_ms::float8 AS "byMs" FROM acknowledgement_times
-      WHERE mode = $1 ORDER BY at DESC, filing_id, submission LIMIT $2`,
-    [mode, ANSWERS_USED],
-  );
+  const { rows } = await db.query<SeenAnswer>(SEEN, [mode, ANSWERS_USED]);
   return rows;
 }
 
-/**
- * Requests of a mode that are being polled: their number, and the ages in ms of the youngest, as many as the cadence
- * uses. Requests that the authority never answers must not outnumber those of today.
- */
-export async function readOpenRequests(
-  db: Queryable,
-  mode: string,
-  at: Date,
-): Promise<{ count: number; agesMs: number[] }> {
-  const { rows } = await db.query<{ count: number; ageMs: number }>(
-    `SELECT count(*) OVER ()::int AS count,
-            greatest(0, extract(epoch FROM $2::timestamptz - since) * 1000)::float8 AS "ageMs"
-       FROM requests WHERE mode = $1 AND state = 'followed' ORDER BY since DESC LIMIT $3`,
-    [mode, at, OPEN_USED],
+/** What the cadence of a mode's polls goes by. */
+export interface PollLoad {
+  seen: SeenAnswer[];
+  /** Requests that are being polled. */
+  openRequests: number;
+  /**
+   * Ages in ms of the youngest of them, as many as the cadence uses: requests that the authority never answers must not
+   * outnumber those of today.
+   */
+  openAgesMs: number[];
+}
+
+export async function readPollLoad(db: Queryable, mode: string, at: Date): Promise<PollLoad> {
+  const { rows } = await db.query<PollLoad>(
+    `SELECT (SELECT coalesce(jsonb_agg(to_jsonb(s)), '[]') FROM (${SEEN}) AS s) AS seen,
+            (SELECT count(*)::int FROM requests WHERE mode = $1 AND state = 'followed') AS "openRequests",
+            ARRAY(SELECT greatest(0, extract(epoch FROM $3::timestamptz - since) * 1000)::float8
+               FROM requests WHERE mode = $1 AND state = 'followed' ORDER BY since DESC LIMIT $4) AS "openAgesMs"`,
+    [mode, ANSWERS_USED, at, OPEN_USED],
   );
-  return { count: rows[0]?.count ?? 0, agesMs: rows.map(({ ageMs }) => ageMs) };
+  return rows[0] ?? { seen: [], openRequests: 0, openAgesMs: [] };
 }

@@ -1,6 +1,5 @@
 /** The requests under which the service processes a submission; each is followed to its end. */
 import type { Queryable } from '../pool';
-import { settleSubmission } from './submissions';
 
 type RequestSource = 'acknowledged' | 'acknowledged_late' | 'named' | 'handed_in';
 export type RequestState = 'followed' | 'ended' | 'absent' | 'not_ours';
@@ -212,12 +211,13 @@ export async function settleIfDone(
   client: Queryable,
   { filingId, submission, at }: { filingId: string; submission: number; at: Date },
 ): Promise<boolean> {
-  const { rows } = await client.query<{ done: boolean }>(
-    `SELECT NOT EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed')
+  const { rowCount } = await client.query(
+    `UPDATE submissions SET state = 'settled', terminal_at = coalesce(terminal_at, $3)
+      WHERE filing_id = $1 AND submission = $2
+        AND NOT EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed')
         AND NOT EXISTS (SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2
-          AND state IN ('planned', 'submitted', 'unknown')) AS done`,
-    [filingId, submission],
+          AND state IN ('planned', 'submitted', 'unknown'))`,
+    [filingId, submission, at],
   );
-  if (rows[0]?.done) await settleSubmission(client, { filingId, submission, state: 'settled', at });
-  return rows[0]?.done ?? false;
+  return (rowCount ?? 0) > 0;
 }

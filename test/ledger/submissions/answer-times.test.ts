@@ -1,5 +1,5 @@
 import { ANSWERS_USED, OPEN_USED } from '../../../src/domain/filing/acknowledgement-times';
-import { readOpenRequests, readSeenAnswers, recordSeenAnswer } from '../../../src/ledger/submissions/answer-times';
+import { readPollLoad, readSeenAnswers, recordSeenAnswer } from '../../../src/ledger/submissions/answer-times';
 import { withTransaction } from '../../../src/ledger/pool';
 import { addRequest, endRequest } from '../../../src/ledger/submissions/requests';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
@@ -45,20 +45,22 @@ describe('answers that polling saw', () => {
 });
 
 describe('open requests', () => {
-  const openNow = () => readOpenRequests(ledger.pool, 'test', minutesLater(100));
+  const openNow = () => readPollLoad(ledger.pool, 'test', minutesLater(100));
 
   it('are those that are followed and have not ended, with their ages', async () => {
-    expect(await openNow()).toEqual({ count: 0, agesMs: [] });
+    const { seen, ...none } = await openNow();
+    expect(seen).toEqual(await readSeenAnswers(ledger.pool, 'test'));
+    expect(none).toEqual({ openRequests: 0, openAgesMs: [] });
     const filingId = await open(ledger, 'OPEN-1', rowsOf({ sbCumInvoiceNumber: '1', mappedIRMAmountFCC: 1 }));
-    expect((await openNow()).count).toBe(0);
+    expect((await openNow()).openRequests).toBe(0);
     const request = { filingId, submission: 1, requestId: 'R-OPEN' };
     const added = { ...request, source: 'named' as const, attemptId: null, since: NOW };
     await withTransaction(ledger.pool, (client) => addRequest(client, added));
-    expect(await openNow()).toEqual({ count: 1, agesMs: [100 * MINUTE] });
-    expect((await readOpenRequests(ledger.pool, 'live', NOW)).count).toBe(0);
+    expect(await openNow()).toMatchObject({ openRequests: 1, openAgesMs: [100 * MINUTE] });
+    expect((await readPollLoad(ledger.pool, 'live', NOW)).openRequests).toBe(0);
     const end = { state: 'ended' as const, processingStatus: 'Processed', errored: [], at: NOW };
     await withTransaction(ledger.pool, (client) => endRequest(client, request, end));
-    expect((await openNow()).count).toBe(0);
+    expect((await openNow()).openRequests).toBe(0);
   });
 
   it('are counted in full, while the ages are those of the youngest', async () => {
@@ -70,8 +72,8 @@ describe('open requests', () => {
          FROM generate_series(1, $3) n`,
       [filingId, minutesLater(100), OPEN_USED + 40],
     );
-    const { count, agesMs } = await openNow();
-    expect(count).toBe(OPEN_USED + 40);
-    expect(agesMs).toEqual(Array.from({ length: OPEN_USED }, (_, nth) => (nth + 1) * MINUTE));
+    const { openRequests, openAgesMs } = await openNow();
+    expect(openRequests).toBe(OPEN_USED + 40);
+    expect(openAgesMs).toEqual(Array.from({ length: OPEN_USED }, (_, nth) => (nth + 1) * MINUTE));
   });
 });

@@ -10,7 +10,7 @@ import { noteUnknown } from '../../../src/ledger/submissions/attempts';
 import { withTransaction } from '../../../src/ledger/pool';
 import type { Mark } from '../../../src/ledger/gates/send';
 import type { TestDatabase } from '../../support/postgres';
-import { reserve } from '../../../src/ledger/rows/balance-reservation';
+import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
 import { EXPORTER, minutesLater, NOW, open, rowsOf } from '../filing-support';
 import { closeNotSent, markSending, openAttempt, readAttempt } from '../ledger-steps';
 
@@ -42,7 +42,8 @@ export function attemptSteps(ledger: () => TestDatabase) {
     open: (filingId: string, submission = 1, now = at) =>
       step((client) => openAttempt(client, { filingId, submission, at: now })),
     /** Checks the balances, as before every send after the first. */
-    check: (filingId: string, exporterId = EXPORTER) => step((client) => reserve(client, { filingId, exporterId, at })),
+    check: (filingId: string, exporterId = EXPORTER) =>
+      reserveBalances(ledger().pool, { filingId, exporterId, at }, (_client, findings) => Promise.resolve(findings)),
     mark: (attemptId: string, sender = 'this-execution'): Promise<Mark> =>
       step((client) => markSending(client, { attemptId, sender, payloadHash: 'hash', at })),
     /** Marks an attempt and counts its send, as right before its first byte. */
