@@ -13,9 +13,9 @@ import { readFigures } from '../../src/ledger/figures';
 import { saveInput } from '../../src/ledger/filings/filing-inputs';
 import { recordIntent } from '../../src/ledger/filings/filing-intent';
 import { pageOfFilings } from '../../src/ledger/filings/filing-pages';
+import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { openFilingsAfter } from '../../src/ledger/filings/open-filings';
 import { readReadiness } from '../../src/ledger/filings/readiness';
-import { acceptAttempt } from '../../src/ledger/gates/accept';
 import { certifyByRecord } from '../../src/ledger/gates/certify';
 import { markSending } from '../../src/ledger/gates/send';
 import { withTransaction } from '../../src/ledger/pool';
@@ -24,7 +24,8 @@ import { storedPdfs } from '../../src/ledger/reconciliation/documents';
 import { openFilingsOf, partiesAfter } from '../../src/ledger/reconciliation/parties';
 import { reserveBalances } from '../../src/ledger/rows/balance-reservation';
 import { contentOfSend } from '../../src/ledger/sends/send-record';
-import { readOpenRequests, readSeenAnswers } from '../../src/ledger/submissions/answer-times';
+import { readPollLoad } from '../../src/ledger/submissions/answer-times';
+import { storeAnswer } from '../../src/ledger/submissions/answers';
 import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { endedWithRequests, nextRequest, readRequests } from '../../src/ledger/submissions/requests';
 import { orphanedSecrets } from '../../src/ledger/vault/vault';
@@ -96,7 +97,9 @@ async function sendFiling({ pool }: Ledger): Promise<void> {
   const at = new Date();
   const send = { sender: 'bench', payloadHash: 'h', settleMs: 0, timeoutMs: 0, at };
   const mark = await withTransaction(pool, async (client) => {
-    await openAttempt(client, { filingId: filing.id, submission: 1, at });
+    const held = await lockFiling(client, filing.id);
+    if (!held) throw new Error(`There is no filing ${filing.id}.`);
+    await openAttempt(client, held, { submission: 1, at });
     return markSending(client, { attemptId: attempt(), ...send });
   });
   if (!mark.marked) throw new Error(mark.reason);
@@ -142,10 +145,9 @@ const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
     name: 'filing: accepted',
     run: ({ pool }) =>
       withTransaction(pool, (client) =>
-        acceptAttempt(client, {
+        storeAnswer(client, {
           attemptId: attempt(),
           answer: { kind: 'accepted', status: 200, requestId: `R${filing.id}`, dgftAckId: 'A' },
-          late: false,
           at: new Date(),
         }),
       ),
@@ -155,8 +157,7 @@ const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
     run: async ({ pool }) => {
       await readRequests(pool, filing.id, 1);
       await nextRequest(pool, filing.id, 1);
-      await readOpenRequests(pool, MODE, new Date());
-      await readSeenAnswers(pool, MODE);
+      await readPollLoad(pool, MODE, new Date());
     },
   },
   { name: 'filing: certify 10 rows', run: certifyFiling },
