@@ -162,7 +162,10 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
       return { from, to, readAt: readAt.getTime(), certificates: certificates.length };
     },
 
-    /** Hashes the next stored PDFs of a party, for about a minute. `next` is null after the last one. */
+    /**
+     * Hashes the next stored PDFs of a party, for about a minute. `after` is when the first of these looks began, empty
+     * at the first; `next` is null after the last PDF.
+     */
     async checkDocuments(args: {
       partyId: number;
       after: string;
@@ -170,8 +173,9 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
       const { partyId } = args;
       const until = performance.now() + CHECK_DOCUMENTS_MS;
       const total = { looked: 0, problems: 0 };
-      for (let after: string | null = args.after; ;) {
-        const stored = await storedPdfs(pool, { partyId, after, limit: DOCUMENTS_PER_LOOK });
+      const began = args.after === '' ? now() : new Date(args.after);
+      for (;;) {
+        const stored = await storedPdfs(pool, { partyId, began, limit: DOCUMENTS_PER_LOOK });
         const looks: PdfCheck[] = [];
         for (const { eBRCNumber, document, sha256 } of stored) {
           Context.current().heartbeat({ looked: total.looked + looks.length });
@@ -181,8 +185,8 @@ export function createReconciliationActivities(deps: ActivityDependencies) {
         await savePdfChecks(pool, { partyId, looks, at: now() });
         total.looked += looks.length;
         total.problems += looks.filter(({ problem }) => problem !== null).length;
-        after = stored.length < DOCUMENTS_PER_LOOK ? null : (stored.at(-1)?.eBRCNumber ?? null);
-        if (after === null || performance.now() > until) return { ...total, next: after };
+        if (stored.length < DOCUMENTS_PER_LOOK) return { ...total, next: null };
+        if (performance.now() > until) return { ...total, next: began.toISOString() };
       }
     },
 

@@ -168,7 +168,7 @@ export interface ArchivedPdf {
 export async function markArchived(db: Queryable, pdf: ArchivedPdf): Promise<void> {
   await db.query(
     `UPDATE certificates SET pdf_document = $3, pdf_sha256 = $4, pdf_bytes = $5, archived_at = $6,
-        pdf_problem = NULL, pdf_found = NULL
+        pdf_problem = NULL, pdf_found = NULL, pdf_checked_at = NULL
       WHERE party_id = ${PARTY} AND ebrc_number = $2`,
     [pdf.exporterId, pdf.eBRCNumber, pdf.document, pdf.sha256, pdf.bytes, pdf.at],
   );

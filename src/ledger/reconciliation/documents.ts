@@ -7,16 +7,26 @@ export interface StoredPdf {
   sha256: string;
 }
 
-/** The next stored PDFs of a party, in the order of their numbers, behind `after`. */
+/** How long a stored PDF that was whole is taken to be whole. */
+const CHECKED_FOR_DAYS = 30;
+
+/**
+ * The next stored PDFs of a party to look at, of those not looked at since `began`: those that never were, those whose
+ * last look is a month ago, and those that were not whole then.
+ */
 export async function storedPdfs(
   db: Queryable,
-  { partyId, after, limit }: { partyId: number; after: string; limit: number },
+  { partyId, began, limit }: { partyId: number; began: Date; limit: number },
 ): Promise<StoredPdf[]> {
+  const stored = `SELECT ebrc_number AS "eBRCNumber", pdf_document AS document, pdf_sha256 AS sha256 FROM certificates
+      WHERE party_id = $1 AND archived_at IS NOT NULL AND filing_id IS NOT NULL`;
   const { rows } = await db.query<StoredPdf>(
-    `SELECT ebrc_number AS "eBRCNumber", pdf_document AS document, pdf_sha256 AS sha256 FROM certificates
-      WHERE party_id = $1 AND archived_at IS NOT NULL AND filing_id IS NOT NULL AND ebrc_number > $2
-      ORDER BY ebrc_number LIMIT $3`,
-    [partyId, after, limit],
+    `SELECT * FROM (
+       (${stored} AND pdf_checked_at IS NULL LIMIT $3)
+       UNION ALL (${stored} AND pdf_checked_at < $2 AND pdf_problem IS NOT NULL LIMIT $3)
+       UNION ALL (${stored} AND pdf_checked_at < $2::timestamptz - interval '${CHECKED_FOR_DAYS} days' AND pdf_problem IS NULL
+         ORDER BY pdf_checked_at LIMIT $3)) AS due LIMIT $3`,
+    [partyId, began, limit],
   );
   return rows;
 }
