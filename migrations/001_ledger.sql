@@ -572,6 +572,8 @@ CREATE INDEX certificates_bill ON certificates (party_id, bill_key) WHERE bill_k
 -- In the order of lists, of all and of a party.
 CREATE INDEX certificates_seen ON certificates (first_seen_at DESC, ebrc_number);
 CREATE INDEX certificates_party ON certificates (party_id, first_seen_at DESC, ebrc_number);
+-- Whose PDF is looked at next.
+CREATE INDEX certificates_checked ON certificates (party_id, pdf_checked_at) WHERE archived_at IS NOT NULL AND filing_id IS NOT NULL;
 -- Of our filings, those whose PDF is not stored, or is not whole.
 CREATE INDEX certificates_without_pdf ON certificates (party_id) WHERE filing_id IS NOT NULL AND (pdf_document IS NULL OR pdf_problem IS NOT NULL);
 
@@ -1050,8 +1052,8 @@ BEGIN
   INSERT INTO events (mode, type, exporter_id, subject, data)
   VALUES (NEW.mode, 'ebrc.filing.' || NEW.state, NEW.exporter_id, NEW.reference,
     jsonb_build_object('filingId', NEW.filing_id, 'exporterId', NEW.exporter_id, 'n', NEW.n, 'state', NEW.state, 'sequence', NEW.seq));
-  -- The relay looks by the clock too: a notification for each move would make commits wait for one another.
-  IF NEW.closed_at IS NOT NULL THEN PERFORM pg_notify('ebrc_events', ''); END IF;
+  -- The relay looks by the clock too, more often after these: a notification for each move would make commits wait for one another.
+  IF TG_OP = 'INSERT' OR NEW.closed_at IS NOT NULL THEN PERFORM pg_notify('ebrc_events', ''); END IF;
   RETURN NULL;
 END $$;
 CREATE TRIGGER filings_made AFTER INSERT ON filings FOR EACH ROW EXECUTE FUNCTION write_filing_event();

@@ -43,7 +43,8 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   const pool = createPool({
     url: config.databaseUrl,
     applicationName: 'ebrc-worker',
-    max: 20,
+    // One more is that of the health probe.
+    max: config.databasePool - 1,
     tracer: telemetry?.tracer,
     onIdleError: (error) => logger.warn({ err: error }, 'a database connection was lost; it is replaced'),
   });

@@ -37,6 +37,8 @@ export interface Config {
   /** Absolute path of the file that maps extracted data to our fields; absent: the built-in names. */
   extractionMapping?: string;
   databaseUrl: string;
+  /** Most connections of a worker. */
+  databasePool: number;
   temporal: {
     /** `host:port`. */
     address: string;
@@ -99,7 +101,7 @@ const SECTIONS = {
   observability: ['observability'],
   traces: ['tracesEndpoint'],
   deployment: ['deployment'],
-  memory: ['cachedWorkflows'],
+  memory: ['cachedWorkflows', 'databasePool'],
   log: ['logLevel'],
 } as const satisfies Record<string, readonly (keyof Config)[]>;
 
@@ -140,7 +142,10 @@ const READERS: Record<Section, (source: Source) => Partial<Record<keyof Config, 
   observability: ({ read }) => ({ observability: readObservability(read) }),
   traces: ({ read }) => readTraces(read),
   deployment: ({ read, whole }) => readDeployment(read, { whole }),
-  memory: ({ read }) => ({ cachedWorkflows: read.required('EBRC_CACHED_WORKFLOWS') }),
+  memory: ({ read }) => ({
+    cachedWorkflows: read.required('EBRC_CACHED_WORKFLOWS'),
+    databasePool: read.required('DATABASE_POOL'),
+  }),
   log: ({ read }) => ({ logLevel: read.required('LOG_LEVEL') }),
 };
 

@@ -13,6 +13,7 @@ export const VARIABLES = {
   EBRC_EXTRACTION_MAPPING: { value: values.filePath },
   EBRC_EXTRACTION_VERSION: { value: values.word, default: '1' },
   DATABASE_URL: { value: values.databaseUrl },
+  DATABASE_POOL: { value: values.databasePool, default: '8' },
   EBRC_CACHED_WORKFLOWS: { value: values.cachedWorkflows, default: '50' },
   EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
   EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys },

@@ -176,6 +176,9 @@ function wholeNumber(atLeast: number, atMost: number) {
   });
 }
 
+/** A worker that leads keeps two connections, and one is for its health. */
+export const databasePool = wholeNumber(5, 100);
+
 export const cachedWorkflows = wholeNumber(CONCURRENT_WORKFLOW_TASKS, 100_000);
 
 /** A word without white space. */

@@ -21,8 +21,9 @@ import type { Tracer } from '../telemetry/tracer';
 import { relayEvents } from '../ledger/events/relay';
 import { createWorkbookThreads } from '../workbook/threads';
 import type { BackgroundJob } from './background-jobs';
+import { leaderJob } from './leader';
 import { cleaningJobs, templateReading, secretSweepJob } from './jobs';
-import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeSweep } from './observe';
+import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeJob, observeSweep } from './observe';
 import type { Metrics } from './metrics';
 
 export interface Composition {
@@ -116,28 +117,35 @@ export function compose({
   return {
     budget,
     jobs: [
-      ...cleaningJobs(pool, logger),
-      {
-        id: 'relay_events',
-        name: 'give events their positions',
-        everyMs: 1_000,
-        run: (signal) => relayEvents(pool, signal),
-      },
-      secretSweepJob({ pool, client, mode: config.mode, logger }),
-      filingSweepJob(
-        { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger, clock: Date.now },
-        (swept) => observeSweep(metrics, swept),
-      ),
+      leaderJob({
+        pool,
+        mode: config.mode,
+        logger,
+        onRun: (outcome) => observeJob(metrics, outcome),
+        jobs: [
+          ...cleaningJobs(pool, logger),
+          {
+            id: 'relay_events',
+            name: 'give events their positions',
+            everyMs: 1_000,
+            run: (signal) => relayEvents(pool, signal),
+          },
+          secretSweepJob({ pool, client, mode: config.mode, logger }),
+          filingSweepJob(
+            { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger, clock: Date.now },
+            (swept) => observeSweep(metrics, swept),
+          ),
+          templateReading(deps),
+          ...(config.observability.metrics ? [figuresJob({ pool, mode: config.mode, keyHash, metrics })] : []),
+        ],
+      }),
       {
         id: 'document_store',
         name: 'see whether the document store is the one of the ledger',
         everyMs: 60 * 60_000,
         run: async () => void (await claimStore(pool, deps.documents)),
       },
-      ...(config.observability.metrics
-        ? [processJob(metrics), figuresJob({ pool, mode: config.mode, keyHash, metrics })]
-        : []),
-      templateReading(deps),
+      ...(config.observability.metrics ? [processJob({ pool, metrics })] : []),
     ],
     deps,
     close: async () => {

@@ -17,9 +17,8 @@ interface HistogramDefinition extends Definition {
   buckets: readonly number[];
 }
 
-/** Read from the ledger: every worker of a ledger shows the same values, so take `max`, never `sum`, over workers. */
+/** Read from the ledger by the worker that leads, 0 or absent in the others: take `max` over workers. */
 export const LEDGER_GAUGES = {
-  ebrc_ledger_up: { help: '1 while the last reading of these figures from PostgreSQL succeeded' },
   ebrc_figures_read_timestamp_seconds: { help: 'When these figures were read from PostgreSQL last' },
   ebrc_filings: { help: 'Filings by state' },
   ebrc_filing_oldest_seconds: { help: 'Age of the oldest open filing of a state; 0 where there is none' },
@@ -40,6 +39,7 @@ export const LEDGER_GAUGES = {
 
 /** Of this process. */
 export const PROCESS_GAUGES = {
+  ebrc_ledger_up: { help: '1 while this worker reaches PostgreSQL' },
   ebrc_job_last_success_timestamp_seconds: { help: 'When a background job of this worker last succeeded' },
   ebrc_event_loop_delay_seconds: { help: 'Longest delay of the event loop since the last reading' },
   ebrc_resident_memory_bytes: { help: 'Memory that this process holds' },

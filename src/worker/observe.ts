@@ -82,7 +82,7 @@ const EVERY_MS = 60_000;
 const HISTORY_EVERY_MS = 3_600_000;
 const NS_PER_SECOND = 1e9;
 
-/** Reads the ledger's figures into the gauges, and the state of this process, once a minute. */
+/** Reads the ledger's figures into the gauges, once a minute. */
 export function figuresJob({
   pool,
   mode,
@@ -95,41 +95,62 @@ export function figuresJob({
   metrics: Metrics;
 }): BackgroundJob {
   let historyAt = -Infinity;
+  const shown = rememberShown(metrics);
   return {
     id: 'figures',
     name: 'read the figures that metrics show',
     everyMs: EVERY_MS,
-    async run() {
-      try {
-        showFigures(metrics, await readFigures(pool, mode));
-        await showBudget(metrics, pool, keyHash);
-        if (performance.now() - historyAt >= HISTORY_EVERY_MS) {
-          showHistory(metrics, await readHistoryFigures(pool, mode));
-          historyAt = performance.now();
-        }
-        metrics.set('ebrc_ledger_up', 1);
-        metrics.set('ebrc_figures_read_timestamp_seconds', Date.now() / 1_000);
-      } catch (error) {
-        metrics.set('ebrc_ledger_up', 0);
-        throw error;
+    async run(signal) {
+      shown.until(signal);
+      showFigures(shown.metrics, await readFigures(pool, mode));
+      await showBudget(shown.metrics, pool, keyHash);
+      if (performance.now() - historyAt >= HISTORY_EVERY_MS) {
+        showHistory(shown.metrics, await readHistoryFigures(pool, mode));
+        historyAt = performance.now();
       }
+      shown.metrics.set('ebrc_figures_read_timestamp_seconds', Date.now() / 1_000);
     },
   };
 }
 
-/** Shows the state of this process, twice a minute. */
-export function processJob(metrics: Metrics): BackgroundJob {
+/** Sets what was shown back to 0 when a signal is aborted: then another worker shows it, and the largest counts. */
+function rememberShown(metrics: Metrics): { metrics: Metrics; until: (signal: AbortSignal) => void } {
+  const last = new Map<string, Parameters<Metrics['set']>>();
+  let watched: AbortSignal | undefined;
+  return {
+    metrics: {
+      ...metrics,
+      set: (name, value, tags) => {
+        last.set(JSON.stringify([name, tags]), [name, 0, tags]);
+        metrics.set(name, value, tags);
+      },
+    },
+    until(signal) {
+      if (watched === signal) return;
+      watched = signal;
+      signal.addEventListener('abort', () => last.forEach((zero) => metrics.set(...zero)), { once: true });
+    },
+  };
+}
+
+/** Shows the state of this process, and whether it reaches the ledger, once a minute. */
+export function processJob({ pool, metrics }: { pool: pg.Pool; metrics: Metrics }): BackgroundJob {
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();
   return {
     id: 'process',
     name: 'read the state of this process that metrics show',
-    everyMs: EVERY_MS / 2,
-    run() {
+    everyMs: EVERY_MS,
+    async run() {
       metrics.set('ebrc_event_loop_delay_seconds', delay.max / NS_PER_SECOND);
       delay.reset();
       metrics.set('ebrc_resident_memory_bytes', process.memoryUsage.rss());
-      return Promise.resolve();
+      const reached = pool.query('SELECT 1');
+      await reached.then(
+        () => metrics.set('ebrc_ledger_up', 1),
+        () => metrics.set('ebrc_ledger_up', 0),
+      );
+      await reached;
     },
   };
 }

@@ -88,6 +88,7 @@ describe('a configuration that works', () => {
     const { encryptionKeys, warnings, ...config } = loadConfig(LEAST);
     expect(config).toEqual({
       payloadKeys: [],
+      databasePool: 8,
       singlePerson: false,
       http: { host: '127.0.0.1', port: 8080 },
       schedules: resolve('schedules.yaml'),

@@ -2,6 +2,7 @@ import pino from 'pino';
 import { createCredentialFuse } from '../../src/ledger/vault/credential-fuse';
 import { startBackgroundJobs, type BackgroundJob } from '../../src/worker/background-jobs';
 import { cleaningJobs } from '../../src/worker/jobs';
+import { leaderJob } from '../../src/worker/leader';
 import { createTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 
@@ -59,5 +60,34 @@ it('removes what nothing reads any more: old failed checks and old audit rows', 
   );
   for (const { run } of cleaningJobs(pool, silent)) await run(new AbortController().signal);
   expect([await count('credential_failures'), await count('api_calls')]).toEqual([1, 2]);
+  await database.drop();
+});
+
+it('is done by one worker at a time, and by another once that one has lost its connection', async () => {
+  const database = await createTestDatabase();
+  const { pool } = database;
+  const runs = [0, 0];
+  const workers = runs.map((_, nth) => {
+    const counting = job(() => Promise.resolve(void (runs[nth] = (runs[nth] ?? 0) + 1)));
+    const lead = leaderJob({ pool, mode: 'test', jobs: [counting], logger: silent });
+    return startBackgroundJobs([{ ...lead, everyMs: 10 }], silent);
+  });
+  await eventually(() => runs.some((each) => each >= 3));
+  const [leader, other] = runs[0] === 0 ? [1, 0] : [0, 1];
+  expect(runs[other]).toBe(0);
+  await workers[leader]?.stop();
+  await eventually(() => (runs[other] ?? 0) >= 3);
+  const next = leaderJob({
+    pool,
+    mode: 'test',
+    jobs: [job(() => Promise.resolve(void (runs[leader] = -1)))],
+    logger: silent,
+  });
+  const third = startBackgroundJobs([{ ...next, everyMs: 10 }], silent);
+  await pool.query(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`);
+  const before = runs[other] ?? 0;
+  await eventually(() => runs[leader] === -1 || (runs[other] ?? 0) > before);
+  await Promise.all([workers[other]?.stop(), third.stop()]);
   await database.drop();
 });

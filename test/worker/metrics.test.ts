@@ -1,7 +1,7 @@
 /** What the metrics say of a ledger: read into gauges, and down to 0 again when it is over. */
 import type { MetricTags } from '@temporalio/common';
 import { RATE_LIMITS } from '../../src/domain/names';
-import { figuresJob, countingVault, observeCall, observeJob } from '../../src/worker/observe';
+import { figuresJob, processJob, countingVault, observeCall, observeJob } from '../../src/worker/observe';
 import { metricsOptions, type Metrics } from '../../src/worker/metrics';
 import { recordRunProblem } from '../../src/ledger/filings/open-filings';
 import { knowExporter, move, open, rowsOf } from '../ledger/filing-support';
@@ -26,8 +26,10 @@ function remembered() {
   return { metrics, of: (text: string) => values.get(text), names: () => [...values.keys()] };
 }
 
-const read = (metrics: Metrics, pool = database.pool) =>
-  figuresJob({ pool, mode: 'test', keyHash: 'k', metrics }).run(new AbortController().signal);
+const read = async (metrics: Metrics, pool = database.pool, { signal } = new AbortController()) => {
+  await processJob({ pool, metrics }).run(signal);
+  await figuresJob({ pool, mode: 'test', keyHash: 'k', metrics }).run(signal);
+};
 
 it('counts filings by state and age, and sets a state that is empty again to 0', async () => {
   const { metrics, of } = remembered();
@@ -81,6 +83,15 @@ it('shows acknowledgement times, certificates, findings and the budget', async (
   expect(of('ebrc_finding_oldest_seconds pdf_missing')).toBeGreaterThanOrEqual(7_200);
   expect([of('ebrc_budget_slots pdf'), of('ebrc_budget_slots_used pdf')]).toEqual([RATE_LIMITS.pdf, 2]);
   expect(of('ebrc_ledger_up')).toBe(1);
+});
+
+it('shows nothing of the ledger any more once another worker does', async () => {
+  const { metrics, of } = remembered();
+  const leading = new AbortController();
+  await read(metrics, database.pool, leading);
+  expect(of('ebrc_certificates')).toBe(3);
+  leading.abort();
+  expect([of('ebrc_certificates'), of('ebrc_findings pdf_missing'), of('ebrc_ledger_up')]).toEqual([0, 0, 1]);
 });
 
 it('reports that the ledger cannot be read, and fails, so that the job counts as failed', async () => {

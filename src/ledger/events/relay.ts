@@ -8,6 +8,8 @@ import { withTransaction } from '../pool';
 const RELAY_LOCK = 4_203_003;
 const BATCH = 1_000;
 const LOOK_EVERY_MS = 1_000;
+/** While nothing happens it looks ever less often, down to this. A new or ended filing wakes it. */
+const IDLE_LOOK_EVERY_MS = 10_000;
 
 /**
  * Gives positions to the events that are committed now, in the order in which they were written. An event that is
@@ -37,6 +39,11 @@ export async function placeEvents(pool: pg.Pool): Promise<number | null> {
   });
 }
 
+async function isAnyUnplaced(pool: pg.Pool): Promise<boolean> {
+  const { rowCount } = await pool.query('SELECT FROM events WHERE position IS NULL LIMIT 1');
+  return Boolean(rowCount);
+}
+
 /** Places events until `signal` is aborted. @throws what PostgreSQL says */
 export async function relayEvents(pool: pg.Pool, signal: AbortSignal): Promise<void> {
   const listener = await pool.connect();
@@ -46,16 +53,16 @@ export async function relayEvents(pool: pg.Pool, signal: AbortSignal): Promise<v
   try {
     // Where notifications do not come through (a pooler between), the clock is enough.
     await listener.query('LISTEN ebrc_events');
+    let pauseMs = LOOK_EVERY_MS;
     while (!signal.aborted) {
       lost.signal.throwIfAborted();
       const woken = new AbortController();
       const waits = { signal: AbortSignal.any([signal, woken.signal, lost.signal]), ref: false };
-      const wake = Promise.race([
-        once(listener, 'notification', { signal: waits.signal }),
-        sleep(LOOK_EVERY_MS, undefined, waits),
-      ]).catch(() => undefined);
-      const placed = await placeEvents(pool);
-      if (placed !== BATCH) await wake;
+      const notified = once(listener, 'notification', { signal: waits.signal });
+      const wake = Promise.race([notified, sleep(pauseMs, undefined, waits)]).catch(() => undefined);
+      const placed = (await isAnyUnplaced(pool)) ? await placeEvents(pool) : 0;
+      const event = placed === BATCH ? undefined : await wake;
+      pauseMs = placed || event ? LOOK_EVERY_MS : Math.min(pauseMs * 1.5, IDLE_LOOK_EVERY_MS);
       woken.abort();
     }
   } finally {
