@@ -23,7 +23,8 @@ import { observeJob } from './worker/observe';
 import { compose } from './worker/compose';
 import { createWorkers } from './worker/create-workers';
 import { ensureSearchAttributes } from './temporal/search-attributes';
-import { CLOSE_WITHIN_MS, once, runAll, shutdownTimes, within } from './worker/shutdown';
+import { once } from './domain/values';
+import { CLOSE_WITHIN_MS, runAll, shutdownTimes, within } from './worker/shutdown';
 import { waitFor } from './worker/wait-for';
 import { workflowBundlePath } from './worker/workflows-bundle';
 

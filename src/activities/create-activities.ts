@@ -1,4 +1,5 @@
 import { createAnnotateActivities } from './filings/annotate';
+import { DAY_MS } from '../domain/dates';
 import { createAttemptActivities } from './filings/attempts';
 import { createCertificateActivities } from './certificates';
 import { createCredentialActivities } from './exporters/credentials';
@@ -18,7 +19,6 @@ import { createSnapshotActivities } from './filings/snapshot';
 import { createSubmitActivities } from './filings/submit';
 import { pruneReconciliation } from '../ledger/reconciliation/runs';
 
-const DAY_MS = 24 * 3_600_000;
 /** Closed findings and ended runs: a financial year and the audit after it. */
 const RECONCILIATION_DAYS = 730;
 

@@ -2,7 +2,7 @@ import { documentName, DocumentError } from '../documents/stored-document';
 import type { StoredDocument } from '../documents/document-store';
 import { dailyReportInput, type DailyReportInput, type DailyReportResult } from '../domain/contracts';
 import { filingDateInKolkata, isoFromFilingDate } from '../domain/dates';
-import { issueText, otherModeText } from '../domain/input-problems';
+import { issueText, otherModeText } from '../domain/values';
 import { dailyReport } from '../reports/make';
 import { readRealisationRules } from '../reports/realisation-rules';
 import { ROWS_LISTED, workflowLinks, type ReportForm } from '../reports/render';

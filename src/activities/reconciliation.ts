@@ -7,10 +7,11 @@ import {
   filingDateInKolkata,
   isoFromFilingDate,
   splitWindow,
+  DAY_MS,
 } from '../domain/dates';
 import { nearMatcher } from '../domain/reconciliation/near-match';
 import type { FindingCounts, FindingKind, ReconcileCheck } from '../domain/reconciliation/findings';
-import { issueText, otherModeText } from '../domain/input-problems';
+import { issueText, otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { compareParty, type Compared } from '../ledger/reconciliation/compare';
 import {
@@ -55,7 +56,6 @@ export interface ReconciliationPlan {
   to: string;
 }
 
-const DAY_MS = 24 * 3_600_000;
 const DEFAULT_MONTHS = 3;
 /** A window that ended longer ago than this changes rarely; it is read once a day. */
 const QUIET_AFTER_MS = 7 * DAY_MS;

@@ -3,7 +3,7 @@ import type { ClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/names';
 import type { EncryptionKey } from '../encryption/keys';
 import * as hints from './links';
-import type { ListenAddress } from './values';
+import type { ListenAddress } from './listen-address';
 import {
   readEncryption,
   readPayloadKeys,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { parseListenAddress, type ListenAddress } from './listen-address';
 import { isS3, parseS3Location, S3_FORM } from '../documents/s3-location';
 import { DURATION_FORM, formatDuration, parseDuration } from '../domain/dates';
 import { modeOfKey, type Mode } from '../domain/names';
@@ -213,16 +214,3 @@ export const logLevel = z.string().transform((text, context) => {
   const level = LOG_LEVELS.find((each) => each === text.toLowerCase());
   return level ?? wrong(context, `"${text}" is not a log level; allowed: ${LOG_LEVELS.join(', ')}`);
 });
-
-/** Where a program listens. */
-export interface ListenAddress {
-  host: string;
-  port: number;
-}
-
-/** `host:port`, with an IPv6 address in brackets; null for any other text. */
-export function parseListenAddress(text: string): ListenAddress | null {
-  const parts = /^(\[[0-9a-f:.]+\]|[\w.-]+):(\d{1,5})$/i.exec(text);
-  const port = Number(parts?.[2]);
-  return parts?.[1] && port <= 65_535 ? { host: parts[1].replace(/^\[|\]$/g, ''), port } : null;
-}

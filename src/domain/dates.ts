@@ -9,7 +9,10 @@ export type FilingDate = string;
 
 export type ParsedFilingDate = { ok: true; date: FilingDate } | { ok: false; reason: 'form' | 'impossible' };
 
-const DAY_MS = 86_400_000;
+/** Lengths of time in milliseconds. */
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
 /** Asia/Kolkata is UTC+05:30 all year round. */
 export const KOLKATA_OFFSET_MS = 19_800_000;
 

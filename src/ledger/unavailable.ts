@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { isObject } from '../domain/values';
 
 /**
  * PostgreSQL cannot do this work now, and the same work may succeed later: the statement is not the cause. Everything
@@ -94,5 +95,3 @@ function messageOf(error: unknown): string {
   if (Array.isArray(error['errors'])) return error['errors'].map(messageOf).join('; ');
   return String(error['message']);
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -5,7 +5,7 @@ import type { ReportScope } from '../ledger/reports/scope';
 import { ageingGroup, ageingGroupOf, irmGroup } from './groups/balances';
 import { funnelGroup, latencyGroup, rejectionsGroup, unknownGroup } from './groups/filings';
 import { archiveGroup, breaksGroup, credentialsGroup, quotaGroup } from './groups/operations';
-import { filingDateInKolkata, isoFromFilingDate, KOLKATA_OFFSET_MS } from '../domain/dates';
+import { filingDateInKolkata, isoFromFilingDate, KOLKATA_OFFSET_MS, DAY_MS } from '../domain/dates';
 import { sumAmounts } from '../domain/money';
 import type { Mode } from '../domain/names';
 import { inSnapshot } from '../ledger/reports/snapshot';
@@ -21,7 +21,6 @@ export interface ReportRequest extends ReportOptions {
 
 /** Days of a trend, this one included. */
 const TREND_DAYS = 30;
-const DAY_MS = 86_400_000;
 
 /** The ten groups of the daily report. */
 export async function dailyReport(pool: pg.Pool, request: ReportRequest): Promise<Report> {

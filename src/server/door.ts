@@ -1,7 +1,7 @@
 /** The HTTP API: one stateless process in front of the functions that the command line uses. */
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
-import type { ListenAddress } from '../config/values';
+import type { ListenAddress } from '../config/listen-address';
 import type { EbrcClientDependencies } from '../starter/dependencies';
 import { createAuditTrail } from './access/audit-trail';
 import { createGate } from './access/gate';

@@ -1,7 +1,7 @@
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
 import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../domain/contracts';
 import { noFindings, type FindingView, type FindingKind } from '../domain/reconciliation/findings';
-import { issueText } from '../domain/input-problems';
+import { issueText } from '../domain/values';
 import { reconciliationQuery } from '../workflows/messages';
 import type { EbrcClientDependencies, EbrcReaderDependencies } from './dependencies';
 import { RefusedError, refusal } from './errors';

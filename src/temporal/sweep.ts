@@ -1,5 +1,6 @@
 /** Finds open filings whose workflow is closed, missing or stuck, which the workflow itself cannot report. */
 import { WorkflowIdConflictPolicy } from '@temporalio/common';
+import { HOUR_MS } from '../domain/dates';
 import type { Mode } from '../domain/names';
 import { openFilingsAfter } from '../ledger/filings/open-filings';
 import { endedWithRequests } from '../ledger/submissions/requests';
@@ -64,8 +65,6 @@ async function followEnded({ pool, mode, temporal, taskQueue, clock }: SweepDepe
   }
   return ended.map(({ filingId }) => filingId);
 }
-
-const HOUR_MS = 3_600_000;
 
 /** The sweep as a background job of every worker: at its start, and hourly. `onSwept` gets the result of each sweep. */
 export function filingSweepJob(deps: SweepDependencies, onSwept: (swept: Swept) => void = () => undefined) {

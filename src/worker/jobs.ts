@@ -1,4 +1,5 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../domain/dates';
 import type { Logger } from 'pino';
 import type { Mode } from '../domain/names';
 import { orphanedSecrets, removeOrphanedSecrets } from '../ledger/vault/vault';
@@ -12,9 +13,6 @@ import { EVENT_DAYS, pruneEvents } from '../ledger/events/feed';
 import { API_CALL_DAYS, pruneApiCalls } from '../ledger/service/api-calls';
 import { createCredentialFuse } from '../ledger/vault/credential-fuse';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 /** A secret is stored just before its workflow is started. */
 const SETTLED_AFTER_MS = 10 * 60_000;
 

@@ -1,6 +1,6 @@
 import type { MetricMeter, MetricTags } from '@temporalio/common';
 import type { RuntimeOptions } from '@temporalio/worker';
-import type { ListenAddress } from '../config/values';
+import type { ListenAddress } from '../config/listen-address';
 import { RATE_CLASSES, type Mode } from '../domain/names';
 
 /**

@@ -38,12 +38,6 @@ export async function within(ms: number, work: Promise<unknown>): Promise<boolea
   return Promise.race([ended, late]).finally(() => stop.abort());
 }
 
-/** Runs its work once, however often it is called; every caller waits for the same result. */
-export function once<T>(work: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | undefined;
-  return () => (running ??= work());
-}
-
 /**
  * Runs all workers until they have ended. When one ends, by itself or by a fatal error, `stop` is called and the others
  * finish their work in progress: a worker process that serves only some of its queues is worse than one that is

@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { ChangeExporterInput, ChangeExporterResult } from '../domain/contracts';
-import { otherModeText } from '../domain/input-problems';
+import { otherModeText } from '../domain/values';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';
 import { needInput } from './need-input';

@@ -1,4 +1,5 @@
 import { ApplicationFailure } from '@temporalio/workflow';
+import { isObject } from '../domain/values';
 
 /**
  * Fails a workflow that was started with nothing, or with something that is no object: callers in any SDK start
@@ -14,8 +15,4 @@ export function needInput(workflow: string, input: unknown): void {
   }
   const message = `${workflow} takes one object; schemas/${workflow}.input.schema.json describes it.`;
   throw ApplicationFailure.nonRetryable(message, 'invalid_input');
-}
-
-function isObject(input: unknown): input is Record<string, unknown> {
-  return typeof input === 'object' && input !== null && !Array.isArray(input);
 }

@@ -1,7 +1,7 @@
 import { ApplicationFailure, continueAsNew } from '@temporalio/workflow';
 import type { RefreshCandidate } from '../activities/exporters/irms';
 import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
-import { otherModeText } from '../domain/input-problems';
+import { otherModeText } from '../domain/values';
 import { calls } from './activity-profiles';
 import { readFailure } from './failures';
 import { needInput } from './need-input';

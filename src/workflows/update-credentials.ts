@@ -3,7 +3,7 @@ import type { CheckResult } from '../activities/exporters/credentials';
 import type { ExporterState } from '../activities/exporters/exporters';
 import type { ExporterProgress, UpdateCredentialsInput } from '../domain/contracts';
 import type { ErrorKind } from '../domain/service/error-kinds';
-import { otherModeText } from '../domain/input-problems';
+import { otherModeText } from '../domain/values';
 import { calls } from './activity-profiles';
 import { checkSubmission, Submissions, validateSubmission, type Submission } from './exporter/credential-submissions';
 import { ExporterStatus } from './exporter/exporter-progress';

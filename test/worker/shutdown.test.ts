@@ -1,4 +1,5 @@
-import { once, runAll, shutdownTimes, within } from '../../src/worker/shutdown';
+import { once } from '../../src/domain/values';
+import { runAll, shutdownTimes, within } from '../../src/worker/shutdown';
 
 /** A worker that runs until it is told to stop, or fails when it is told to. */
 function worker() {

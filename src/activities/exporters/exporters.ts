@@ -4,7 +4,7 @@ import type { CallContext } from '../../api/client-types';
 import type { Customer } from '../../api/schemas/exporters';
 import { onboardInput, type ChangeExporterInput, type OnboardInput } from '../../domain/contracts';
 import { readinessOf, type ExporterReadiness } from '../../domain/exporter/exporter';
-import { issueText, otherModeText } from '../../domain/input-problems';
+import { issueText, otherModeText } from '../../domain/values';
 import { findExporter, saveExporter, type ExporterRow } from '../../ledger/exporters/exporters';
 import { notYet } from '../application-failure';
 import { withHeartbeat } from '../call-context';

@@ -3,7 +3,7 @@ import { fileInput, type FileInput } from '../../domain/contracts';
 import type { FilingReadiness } from '../../domain/filing/first-moves';
 import type { KnownSend } from '../../domain/filing/known-send';
 import { isEnd } from '../../domain/filing/states';
-import { otherModeText } from '../../domain/input-problems';
+import { otherModeText } from '../../domain/values';
 import { filingWorkflowId } from '../../domain/names';
 import { hasErrors, type Finding } from '../../domain/rules/finding';
 import { getExporter } from '../../ledger/exporters/exporters';

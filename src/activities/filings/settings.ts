@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../../domain/contracts';
-import { issueText } from '../../domain/input-problems';
+import { issueText } from '../../domain/values';
 import type { ActivityDependencies, WorkerSettings } from '../dependencies';
 
 export interface ReadSettingsResult extends WorkerSettings {

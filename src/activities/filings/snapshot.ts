@@ -1,5 +1,5 @@
 /** Looking at what exists before a send, and opening the attempt to send with. */
-import { filingDateInKolkata } from '../../domain/dates';
+import { filingDateInKolkata, DAY_MS } from '../../domain/dates';
 import { recentCertificateSnapshot, saveSnapshot } from '../../ledger/certificates/snapshots';
 import { iecOf } from '../../ledger/exporters/exporters';
 import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
@@ -11,7 +11,6 @@ import { isWaitForLedger, onWholeLedger } from './whole-ledger';
 
 /** A filing of the same exporter made seconds ago has read today's certificates already. */
 const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
-const DAY_MS = 24 * 60 * 60_000;
 
 export interface SnapshotArgs {
   filingId: string;

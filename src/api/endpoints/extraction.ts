@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { isObject } from '../../domain/values';
 import type { Operation } from '../../domain/service/operations';
 import { cutText } from '../../domain/text';
 import { MAX_EXTRACTION_BYTES, pdfProblem } from '../../domain/pdf';
@@ -129,10 +130,6 @@ function readJson(raw: string, redact: Redactor): unknown {
 function unconfigured(operation: Operation): ApiError {
   const message = 'Extraction is not configured: set EBRC_EXTRACTION_URL and EBRC_EXTRACTION_KEY.';
   return new ApiError({ kind: 'extraction_unconfigured', operation, message });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function textOf(value: unknown): string | undefined {

@@ -1,3 +1,4 @@
+import { isObject } from '../../domain/values';
 /** One page of a list, in whichever of the shapes the service may use. */
 export interface Page {
   items: unknown[];
@@ -65,8 +66,4 @@ export async function* allPages<T>(
     const isLast = totalPages === null ? items.length < pageSize : page >= totalPages;
     if (isLast || items.length === 0) return;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import { cutList } from '../http/answers';
+import { isObject } from '../../domain/values';
 import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
 import { BULK_COLUMNS } from '../../domain/rules/columns';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
@@ -108,10 +109,6 @@ function parseObject(text: string, redact: Redactor): Record<string, unknown> | 
   } catch {
     return null;
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function string(value: unknown): string | undefined {

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { isObject } from '../../domain/values';
 import type { z } from 'zod';
 import { cleanAnswer, cleanWords, parseJson, type CleanOptions } from '../schemas/clean';
 import type { FieldError } from '../errors/api-error';
@@ -119,8 +120,4 @@ function describeNotJson(text: string): string {
   if (start === '') return 'the answer is empty';
   if (start.startsWith('<')) return 'the answer is HTML, which comes from something between here and the service';
   return 'the answer is not JSON, or was cut short';
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isObject } from '../../domain/values';
 import { bounded, cutList } from '../http/answers';
 import { meansNoValue } from '../../domain/text';
 import { cleanWords } from './clean';
@@ -141,6 +142,3 @@ export function isAbsent(value: unknown): boolean {
   return isObject(value) && Object.keys(value).length === 0;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

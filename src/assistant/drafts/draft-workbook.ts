@@ -2,7 +2,7 @@ import { type CellValue, type Worksheet, Workbook } from 'exceljs';
 import { isoFromFilingDate } from '../../domain/dates';
 import { type CellMark, type DraftCell, type DraftRow, irmCells } from './cells';
 import { MAPPING_FIELDS, type MappingField } from '../../domain/filing/mapping';
-import { groupBy } from '../../domain/group-by';
+import { groupBy } from '../../domain/values';
 import type { OpenIrm } from '../proposals/score';
 import { BULK_COLUMNS } from '../../domain/rules/columns';
 import { cutText, harmless } from '../../domain/text';

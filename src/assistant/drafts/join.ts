@@ -1,8 +1,8 @@
-import { compareFilingDates, isFilingDate } from '../../domain/dates';
+import { compareFilingDates, isFilingDate, DAY_MS } from '../../domain/dates';
 import type { DocumentKind } from '../extraction/contracts';
 import type { DocumentField, MappedDocument } from '../extraction/mapping';
 import type { MappingField } from '../../domain/filing/mapping';
-import { groupBy } from '../../domain/group-by';
+import { groupBy } from '../../domain/values';
 import { comparableText } from '../../domain/identity';
 import { compareAmounts, sumAmounts } from '../../domain/money';
 import type { CellMark, DocumentFacts, DraftCell, DraftCells } from './cells';
@@ -21,7 +21,6 @@ export interface JoinedDocuments {
 
 /** A shipping bill and its invoice are rarely dated further apart. */
 const DAYS_APART = 60;
-const DAY_MS = 86_400_000;
 /** Freight and insurance are part of the invoice amount, but not of the bill's FOB value. */
 const VALUES_APART = 0.25;
 const MAX_BILL_NO_LENGTH = 20;

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import type { DocumentKind } from '../extraction/contracts';
 import { mapDocument, type ExtractionMapping } from '../extraction/mapping';
 import { type ReadDocument, documentKey } from './join';
-import { groupBy } from '../../domain/group-by';
+import { groupBy } from '../../domain/values';
 import { extractedEndpoints } from '../extraction/extractions';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import { extractFiles, type ExtractedFile, type ExtractWait, pdfPaths, readPdf } from '../extraction/extract';

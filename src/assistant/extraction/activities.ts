@@ -12,7 +12,7 @@ import {
   type ExtractDocumentResult,
 } from './contracts';
 import { pdfProblem } from '../../domain/pdf';
-import { issueText } from '../../domain/input-problems';
+import { issueText } from '../../domain/values';
 import {
   openExtraction,
   readExtraction,

@@ -1,5 +1,5 @@
 import { BANK_CHARGES } from '../../domain/money';
-import { groupBy } from '../../domain/group-by';
+import { groupBy } from '../../domain/values';
 import { bestFlow } from './flow';
 import {
   byDate,

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { draftRow, gapsOf, type DocumentFacts, type DraftRow } from '../drafts/cells';
 import { comparableText } from '../../domain/identity';
-import { groupBy } from '../../domain/group-by';
+import { groupBy } from '../../domain/values';
 import type { Mode } from '../../domain/names';
 import { propose, type OpenIrm, type Proposal } from './assignment';
 import { writeDraftWorkbook } from '../drafts/draft-workbook';

@@ -1,5 +1,5 @@
 import { BANK_CHARGES, formatAmount } from '../../domain/money';
-import { compareFilingDates, isFilingDate, type FilingDate } from '../../domain/dates';
+import { compareFilingDates, isFilingDate, type FilingDate, DAY_MS } from '../../domain/dates';
 
 /** An IRM with its unmapped balance. */
 export interface OpenIrm {
@@ -41,7 +41,6 @@ export interface Score {
   reasons: string[];
 }
 
-const DAY_MS = 86_400_000;
 /**
  * A payment later than the longest realisation period, or an advance older than that, is unlikely to belong to this
  * document.

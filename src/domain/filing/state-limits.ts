@@ -1,6 +1,5 @@
 import { isEnd, needsAttention, type FilingState } from './states';
-
-const HOUR_MS = 3_600_000;
+import { HOUR_MS } from '../dates';
 
 /** Rate windows that a call may wait in the queue: hundreds of filings, with a few calls each. */
 const QUEUED_WINDOWS = 180;

@@ -4,7 +4,7 @@
  */
 import { BANK_CHARGES, compareAmounts, subtractAmounts, isAmount } from '../money';
 import { compareFilingDates, addDays, isFilingDate } from '../dates';
-import { groupBy } from '../group-by';
+import { groupBy } from '../values';
 
 /** One side of a comparison. Dates are DDMMYYYY, amounts exact decimal text. */
 export interface NearSide {

@@ -1,6 +1,6 @@
 import { errorAt, warningAt, type Finding } from './finding';
 import { allowDuplicate } from './duplicates';
-import { groupBy } from '../group-by';
+import { groupBy } from '../values';
 import { MAX_FILING_BYTES, MAX_FILING_ROWS } from '../service/limits';
 import { utf8Bytes } from '../text';
 import { comparableDate, comparableText, irmIdentity, mappingIdentity, type MappingNames } from '../identity';

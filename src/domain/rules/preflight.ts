@@ -1,6 +1,6 @@
 import { warningAt, type Finding } from './finding';
 import { checkSums, type Account, type Hold, recordsOf, type HeldIrm } from '../exporter/balance-sums';
-import { groupBy } from '../group-by';
+import { groupBy } from '../values';
 import { comparableDate, irmIdentity, sameText } from '../identity';
 import type { MappingRow } from '../filing/mapping';
 import { compareAmounts, formatAmount, sumAmounts } from '../money';

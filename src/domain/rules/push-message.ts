@@ -1,4 +1,5 @@
 import { permittedRows, type PermittedDuplicate } from './duplicates';
+import { isObject } from '../values';
 import { errorAt, oncePerCell, type Finding } from './finding';
 import { type MappingField, type MappingRow, MAPPING_FIELDS } from '../filing/mapping';
 import { MAX_FILING_ROWS } from '../service/limits';
@@ -92,10 +93,6 @@ function parseText(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function checkTopLevel(message: JsonObject, count: number): Finding[] {

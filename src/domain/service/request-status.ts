@@ -3,7 +3,7 @@
  * every record is accounted for; anything else, including unknown values, is "not yet".
  */
 import type { Mapping } from '../filing/mapping';
-import { groupBy } from '../group-by';
+import { groupBy } from '../values';
 import { comparableText, sameId } from '../identity';
 import { cutText } from '../text';
 

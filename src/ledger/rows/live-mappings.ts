@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { allowDuplicate, type PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
-import { groupBy } from '../../domain/group-by';
+import { groupBy } from '../../domain/values';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { mappingIdentity } from '../../domain/identity';
 import { listed } from '../../domain/rules/value-messages';

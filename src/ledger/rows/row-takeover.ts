@@ -2,7 +2,7 @@
  * Rows that continue rejected or refused ones: of a correction, or of a reference that is filed again. A row and all
  * that took it over are one lineage, of which one row at most may be live.
  */
-import { groupBy } from '../../domain/group-by';
+import { groupBy } from '../../domain/values';
 import type { Finding } from '../../domain/rules/finding';
 import { comparableText, irmIdentity, sameId, type IrmNames } from '../../domain/identity';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { DAY_MS } from '../../domain/dates';
 import type { FilingState } from '../../domain/filing/states';
 import { lockAttempts } from '../gates/attempts';
 import { NOT_FILED } from '../../domain/filing/attempt';
@@ -17,7 +18,6 @@ import { createOrRead, readIdentity, storeIdOf, type SendStore } from './sends';
  * window.
  */
 const MAX_READ_BACK_MS = 85 * 24 * 3_600_000;
-const DAY_MS = 24 * 3_600_000;
 
 /**
  * The ledger and the document store went back together, as in a snapshot of a whole machine: nothing local can tell

@@ -1,5 +1,6 @@
 /** Records what principals do and what is refused to them. */
 import type pg from 'pg';
+import { MINUTE_MS } from '../../domain/dates';
 import type { Logger } from 'pino';
 import type { Mode } from '../../domain/names';
 import { recordAudit, type AuditEvent } from '../../ledger/principals/audit';
@@ -16,7 +17,6 @@ export interface AuditTrail {
 }
 
 const FLUSH_MS = 1_000;
-const MINUTE_MS = 60_000;
 /** Different events that are held while PostgreSQL is away; more are lost, and the log says how many. */
 const MOST_HELD = 5_000;
 

@@ -1,3 +1,4 @@
+import { once } from '../../domain/values';
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { FilingApi } from '../../api/client-types';
@@ -257,11 +258,6 @@ export function createCli(
       for (const close of opened.reverse()) await close();
     },
   };
-}
-
-function once<T>(open: () => Promise<T>): () => Promise<T> {
-  let value: Promise<T> | undefined;
-  return () => (value ??= open());
 }
 
 /**

@@ -1,5 +1,5 @@
 import { subtractAmounts, sumAmounts } from '../../domain/money';
-import { groupBy } from '../../domain/group-by';
+import { groupBy } from '../../domain/values';
 import { irmIdentity } from '../../domain/identity';
 import { pendingHolds } from '../../domain/exporter/balance-sums';
 import { holdsOf, type Hold } from '../../domain/rules/preflight';

@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
+import { isObject } from '../../domain/values';
 import { basename, extname } from 'node:path';
 import { parseBoundedJson } from '../../domain/bounded-json';
 import { BUILT_IN_TEMPLATE, type BulkTemplate } from '../../domain/service/bulk-template';
@@ -233,10 +234,6 @@ function sheetOf(
     own: ownColumns.map(brief),
     templateReadAt: template.learnedAt,
   };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** @throws RefusedError with every finding when one of them is an error */

@@ -1,6 +1,6 @@
 import type { Finding } from '../../domain/rules/finding';
 import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
-import { groupBy } from '../../domain/group-by';
+import { groupBy } from '../../domain/values';
 import type { CellStyles } from './cell-styles';
 import { DATE_HEADER, ERRORS_HEADER, NUMBER_HEADER, STATUS_HEADER } from '../sheet/headers';
 import { harmless } from '../../domain/text';

@@ -1,4 +1,4 @@
-import { type FilingDate, filingDateFromIso, parseFilingDate } from '../../domain/dates';
+import { type FilingDate, filingDateFromIso, parseFilingDate, DAY_MS } from '../../domain/dates';
 import { TOO_MUCH_TEXT } from '../../domain/rules/value-messages';
 import { utf8Bytes } from '../../domain/text';
 import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
@@ -121,7 +121,6 @@ function wordedDate(data: string): CellContent {
   return parsed?.ok ? { kind: 'date', date: parsed.date } : textContent(data);
 }
 
-const DAY_MS = 86_400_000;
 /** Day number of 1 January 1970, and of 1 January 1904, counted from 30 December 1899. */
 const DAYS_1970 = 25_569;
 const DAYS_1904 = 1462;

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { parseListenAddress, type ListenAddress } from '../../../../config/values';
+import { parseListenAddress, type ListenAddress } from '../../../../config/listen-address';
 import { type Bind, WAIT_FOR_LEDGER_MS, type Cli } from '../../context';
 import { stopSignal } from '../options';
 

@@ -1,0 +1,35 @@
+/** Groups items by a key. Keys and items keep their order of first appearance; items without a key are left out. */
+export function groupBy<T>(items: Iterable<T>, keyOf: (item: T) => string | undefined): Map<string, [T, ...T[]]> {
+  const groups = new Map<string, [T, ...T[]]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (key === undefined) continue;
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+}
+
+/** Messages about invalid input, for people. */
+
+/** A problem found by a schema: the field, and what is wrong with it. */
+export function issueText({ path, message }: { path: readonly PropertyKey[]; message: string }): string {
+  return `${path.join('.') || 'input'}: ${message}`;
+}
+
+/** The message about an input for the other mode. @param what for example `The report is for` */
+export function otherModeText(what: string, asked: string, own: string): string {
+  return `${what} ${asked} mode, but this worker's key works in ${own} mode.`;
+}
+
+/** An object, and no list. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Runs its work once, however often it is called; every caller waits for the same result. */
+export function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | undefined;
+  return () => (running ??= work());
+}
