@@ -27,6 +27,7 @@ async function demo(): Promise<void> {
   const began = Date.now();
   const local = await startLocal({
     folder: FOLDER,
+    keep: false,
     sandbox: { activationDelay: ACTIVATION, ackDelay: ACKNOWLEDGEMENT },
     log: say,
   });

@@ -1,14 +1,22 @@
-/** `npm run dev`: all servers on this machine, until Ctrl-C. */
+/** `npm run dev`: all servers on this machine, until Ctrl-C, with the data of the last start or, by `--fresh`, none. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { logLine } from '../src/telemetry/log-line';
+import { followLog } from './follow-log';
 import { startLocal } from './local';
 import { runCommand } from './run-command';
 
 const FOLDER = join(__dirname, '..', '.state', 'dev');
 
+const FRESH = 'npm run dev -- --fresh';
+
 async function dev(): Promise<void> {
+  const unknown = process.argv.slice(2).filter((argument) => argument !== '--fresh');
+  if (unknown.length > 0) throw new Error(`There is no option ${unknown.join(' ')}, only --fresh.`);
+  const keep = !process.argv.includes('--fresh');
   const local = await startLocal({
     folder: FOLDER,
+    keep,
     sandbox: { activationDelay: '5s', ackDelay: '10s' },
     log: (message) => process.stdout.write(`• ${message}\n`),
   });
@@ -29,11 +37,14 @@ async function dev(): Promise<void> {
       `  ebrc irms accounts@kaveri.example\n\n` +
       `The HTTP API is at ${local.door.url}/v1 (described at ${local.door.url}/docs), with this principal's token:\n\n` +
       `  curl -H 'Authorization: Bearer ${local.door.token}' ${local.door.url}/v1/filings\n\n` +
-      `The portal accounts of the sandbox are in docs/sandbox.md. Ctrl-C stops everything.\n`,
+      `The portal accounts of the sandbox are in docs/sandbox.md. Ctrl-C stops everything; the next start goes on with its\n` +
+      `data, \`${FRESH}\` begins anew. What the worker does:\n\n`,
   );
+  const log = await followLog(join(FOLDER, 'worker.log'), (line) => process.stdout.write(`${logLine(line)}\n`));
   try {
     await Promise.race([stopped, local.failed]);
   } finally {
+    log.stop();
     process.stdout.write('\n• stopping the HTTP API, the worker, the sandbox, Temporal and PostgreSQL …\n');
     await local.stop();
   }
@@ -43,7 +54,8 @@ dev().then(
   () => process.exit(0),
   (error: unknown) => {
     process.stderr.write(
-      `\nThe stack failed: ${error instanceof Error ? error.message : String(error)}\nLogs: ${FOLDER}\n`,
+      `\nThe stack failed: ${error instanceof Error ? error.message : String(error)}\nLogs: ${FOLDER}\n` +
+        `If the data of an earlier version are in the way: ${FRESH}\n`,
     );
     process.exit(1);
   },

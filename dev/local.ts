@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { databaseOfEnvironment, environmentFor } from '../src/config/config';
 import { claimFolder } from './claim-folder';
@@ -15,9 +15,14 @@ const WORKER = join(DIST, 'worker.js');
 const SANDBOX_EXTRACTION_KEY = 'extract_sandbox_key';
 const SANDBOX_KEY = 'dev_sandbox_key';
 
+/** The file with what later starts need to use the folder's data. */
+const KEPT = 'kept.json';
+
 export interface LocalOptions {
-  /** Folder of the servers' data; emptied first, because the sandbox also starts with its initial data. */
+  /** Folder of the servers' data, and of the sandbox's. */
   folder: string;
+  /** Go on with the data of the last start, if there are any; otherwise the folder is emptied first. */
+  keep: boolean;
   /** Options of the sandbox: durations as its command line takes them. */
   sandbox: { activationDelay: string; ackDelay: string };
   log: (message: string) => void;
@@ -45,7 +50,7 @@ export interface Local {
  * @throws Error if another run uses the folder, or with the end of the log of the part that did not start; the others
  * are stopped then
  */
-export async function startLocal({ folder, sandbox, log }: LocalOptions): Promise<Local> {
+export async function startLocal({ folder, keep: keepsData, sandbox, log }: LocalOptions): Promise<Local> {
   const started: { stop(): Promise<void> }[] = [];
   const keep = <T extends { stop(): Promise<void> }>(part: T): T => {
     started.push(part);
@@ -57,7 +62,9 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
   };
   keep(await claimFolder(folder));
   try {
-    await rm(folder, { recursive: true, force: true });
+    const kept = keepsData ? await readKept(folder) : null;
+    if (!kept) await rm(folder, { recursive: true, force: true });
+    const encryptionKey = kept?.encryptionKey ?? `local:${randomBytes(32).toString('base64')}`;
     const codecPort = await freePort();
     const codecEndpoint = `http://127.0.0.1:${codecPort}`;
     const stack = keep(await startStack({ folder, databaseUrl: databaseOfEnvironment(), codecEndpoint, log }));
@@ -73,8 +80,7 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
       EBRC_API_KEY: SANDBOX_KEY,
       EBRC_EXTRACTION_URL: extractionUrl,
       EBRC_EXTRACTION_KEY: SANDBOX_EXTRACTION_KEY,
-      // Used only for this run, like everything that it encrypts.
-      EBRC_ENCRYPTION_KEY: `local:${randomBytes(32).toString('base64')}`,
+      EBRC_ENCRYPTION_KEY: encryptionKey,
       // For answers within seconds, which a real service does not give.
       EBRC_POLL_FIRST: '2s',
       EBRC_POLL_MIN: '1s',
@@ -101,7 +107,9 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
     );
     const api = keep(await startDoor(folder, childEnv));
     const { url } = JSON.parse(api.firstLine) as { url: string };
-    const door = { url, token: await addPrincipal(childEnv) };
+    const token = kept?.token ?? (await addPrincipal(childEnv));
+    await writeFile(join(folder, KEPT), JSON.stringify({ encryptionKey, token }), { mode: 0o600 });
+    const door = { url, token };
     log(`the HTTP API is at ${url}/v1, its description at ${url}/docs`);
     const failed = Promise.race([service.failed, worker.failed, api.failed]);
     failed.catch(() => undefined);
@@ -112,11 +120,20 @@ export async function startLocal({ folder, sandbox, log }: LocalOptions): Promis
   }
 }
 
+/** Null where there is nothing to go on with. */
+async function readKept(folder: string): Promise<{ encryptionKey: string; token: string } | null> {
+  const text = await readFile(join(folder, KEPT), 'utf8').catch(() => null);
+  return text === null ? null : (JSON.parse(text) as { encryptionKey: string; token: string });
+}
+
 function startSandbox(folder: string, { activationDelay, ackDelay }: LocalOptions['sandbox']) {
   return startProgram({
     name: 'The sandbox',
     command: process.execPath,
-    args: [COMMAND_LINE, 'sandbox', '--json', '--activation-delay', activationDelay, '--ack-delay', ackDelay],
+    args: [
+      ...[COMMAND_LINE, 'sandbox', '--json', '--activation-delay', activationDelay, '--ack-delay', ackDelay],
+      ...['--state', join(folder, 'sandbox.state')],
+    ],
     log: join(folder, 'sandbox.log'),
     env: environmentFor({}),
     readyWhen: 'first-line',

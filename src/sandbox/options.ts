@@ -32,6 +32,8 @@ export interface SandboxOptions {
   clock?: () => number | Promise<number>;
   /** Data and faults, as an object or the path of a JSON file. The default seed supplies what it leaves out. */
   seed?: Seed | string;
+  /** File in which the state is kept from one start to the next. Left out: every start begins with the initial data. */
+  stateFile?: string;
   /** Further API keys. Default ones: `dev_sandbox_key` and `prod_sandbox_key`. */
   keys?: readonly SeedKey[];
   /** The extraction service's own key. Default `extract_sandbox_key`. */
@@ -44,7 +46,7 @@ export interface SandboxOptions {
   log?: SandboxLogger;
 }
 
-export type Settings = Required<Omit<SandboxOptions, 'seed' | 'keys' | 'log' | 'extractionKey'>> & {
+export type Settings = Required<Omit<SandboxOptions, 'seed' | 'keys' | 'log' | 'extractionKey' | 'stateFile'>> & {
   log: SandboxLogger;
 };
 
@@ -66,7 +68,7 @@ const DEFAULTS: Settings = {
   log: { info: () => undefined, warn: () => undefined },
 };
 
-export function settingsOf({ seed: _seed, keys: _keys, extractionKey: _key, ...options }: SandboxOptions): Settings {
+export function settingsOf({ seed: _seed, keys: _keys, extractionKey: _key, stateFile: _file, ...options }: SandboxOptions): Settings {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return { ...DEFAULTS, ...(Object.fromEntries(given) as Partial<Settings>) };
 }

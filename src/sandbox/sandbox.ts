@@ -10,6 +10,7 @@ import { createProcessing } from './authority/processing';
 import { createRateLimiter } from './http/admission';
 import type { Context } from './http/route';
 import { keySchema, loadSeed, seedSchema, type ParsedSeed } from './authority/seed';
+import { loadWorld, saveWorld } from './authority/world-file';
 import { createWorld, type World } from './authority/world';
 import multipart from '@fastify/multipart';
 import { addBulkRoute } from './bulk/bulk';
@@ -24,13 +25,21 @@ import { addStatusRoute } from './endpoints/status';
 /** A push message of 999 rows has about half a megabyte. */
 const BODY_LIMIT = 10 * 1024 * 1024;
 
-/** Registers all endpoints. `refuse` closes the port, or opens it again. */
-async function buildServer(context: Context, refuse: (refuse: boolean) => Promise<void>): Promise<FastifyInstance> {
+/** Registers all endpoints. `refuse` closes the port, or opens it again; `answered` is called after each answer. */
+async function buildServer(
+  context: Context,
+  refuse: (refuse: boolean) => Promise<void>,
+  answered: () => void,
+): Promise<FastifyInstance> {
   const app = fastify({
     // Answers that hang on purpose must not delay a close.
     forceCloseConnections: true,
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 500 },
+  });
+  app.addHook('onResponse', (_request, _reply, done) => {
+    answered();
+    done();
   });
   // A file beyond its limit is cut here and refused by the endpoint, with the service's message.
   await app.register(multipart, { throwFileSizeLimit: false });
@@ -109,6 +118,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const settings = settingsOf(options);
   const seed = completeSeed(options);
   const world = createWorld(seed);
+  if (options.stateFile) loadWorld(world, options.stateFile);
+  const keep = () => void (options.stateFile && saveWorld(world, options.stateFile));
   const stop = new AbortController();
   const context: Context = {
     world,
@@ -131,7 +142,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       await new Promise<void>((resolve) => app.server.listen({ port, host: settings.host }, resolve));
     }
   };
-  const app: FastifyInstance = await buildServer(context, refuseConnections);
+  const app: FastifyInstance = await buildServer(context, refuseConnections, keep);
   await listen(app, settings);
   const { port } = app.server.address() as AddressInfo;
   const origin = `http://${settings.host}:${port}`;
@@ -156,6 +167,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     async close() {
       stop.abort();
       await app.close();
+      keep();
     },
   };
 }

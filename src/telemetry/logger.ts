@@ -1,6 +1,7 @@
 import { format } from 'node:util';
 import pino, { type DestinationStream, type Logger } from 'pino';
 import { allowedFields, maskText } from './log-fields';
+import { logLine } from './log-line';
 import type { Tracer } from './tracer';
 import { AsyncLocalStorage } from 'node:async_hooks';
 
@@ -37,8 +38,8 @@ export interface LoggerOptions {
 }
 
 /**
- * Writes one JSON line per event, with the filing, exporter, workflow and trace that it concerns. Only the fields of
- * `log-fields.ts` are written, and e-mail addresses, IECs and keys are masked.
+ * Writes one JSON line per event, on a terminal one for people, with the filing, exporter, workflow and trace that it
+ * concerns. Only the fields of `log-fields.ts` are written, and e-mail addresses, IECs and keys are masked.
  */
 export function createLogger({ level, name = 'ebrc', tracer, stderr = false, destination }: LoggerOptions): Logger {
   const options: pino.LoggerOptions = {
@@ -58,7 +59,10 @@ export function createLogger({ level, name = 'ebrc', tracer, stderr = false, des
     },
   };
   // Synchronous, because the last lines before an exit are the most important ones.
-  const logger = pino(options, destination ?? pino.destination({ dest: stderr ? 2 : 1, sync: true }));
+  const output = pino.destination({ dest: stderr ? 2 : 1, sync: true });
+  const people = { write: (line: string) => void output.write(`${logLine(line.trimEnd())}\n`) };
+  const isTerminal = (stderr ? process.stderr : process.stdout).isTTY;
+  const logger = pino(options, destination ?? (isTerminal ? people : output));
   logger.child = () => {
     throw new TypeError('The bindings of a child logger would pass by the allowed fields; use withLogScope.');
   };

@@ -14,7 +14,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-const start = () => startLocal({ folder, sandbox: { activationDelay: '1s', ackDelay: '1s' }, log: () => undefined });
+const start = () =>
+  startLocal({ keep: false, folder, sandbox: { activationDelay: '1s', ackDelay: '1s' }, log: () => undefined });
 
 it('refuses a second run in a folder, and leaves its data alone, until the first has ended', async () => {
   await writeFile(join(folder, 'data'), 'of the first run');

@@ -1,6 +1,11 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { readyClient, startSandbox, message, item, link, createClient, HOUR, type Harness } from './support';
 
 let harness: Harness;
+let folder: string | undefined;
+afterAll(() => folder && rm(folder, { recursive: true }));
 beforeEach(async () => {
   harness = await startSandbox();
 });
@@ -47,6 +52,25 @@ test('an exporter is onboarded, files, and gets a certificate as a PDF that name
   await api.post('/irm/refresh', { platformCustomerId: id });
   const irms = await api.get(`/irm?platformCustomerId=${id}&irmNumber=IRM1`);
   expect(irms.data.data[0]).toMatchObject({ irmAvailableAmt: 6_000, irmUtilizedAmt: 4_000, iecCode: 'AAGCM4521K' });
+});
+
+test('a state file carries everything to the next start', async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ebrc-sandbox-'));
+  const stateFile = join(folder, 'state');
+  const first = await startSandbox({ stateFile });
+  const id = await readyClient(first);
+  const pushed = await first.api.post('/genebrc/push-irm', message(id));
+  await first.sandbox.close();
+
+  const second = await startSandbox({ stateFile });
+  second.advance(30 * HOUR);
+  const status = { platformCustomerId: id, requestId: pushed.data.requestId };
+  const { data } = await second.api.post('/genebrc/status', status);
+  expect(data).toMatchObject({ processingStatus: 'Processed', recordProCount: 1 });
+  await second.api.post('/irm/refresh', { platformCustomerId: id });
+  const irms = await second.api.get(`/irm?platformCustomerId=${id}&irmNumber=IRM1`);
+  expect(irms.data.data[0]).toMatchObject({ irmAvailableAmt: 6_000 });
+  await second.sandbox.close();
 });
 
 test('refreshing before the activation time is refused with the documented code and body', async () => {

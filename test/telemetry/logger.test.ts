@@ -1,3 +1,4 @@
+import { logLine } from '../../src/telemetry/log-line';
 import { createLogger, withLogScope } from '../../src/telemetry/logger';
 
 let lines: string[];
@@ -69,4 +70,10 @@ it('a line names its filing, exporter and trace', () => {
     { msg: 'outside', traceId: 'trace-1' },
   ]);
   expect(written()[1]).not.toHaveProperty('filingId');
+});
+
+it('a line for people has time, words, reason and ids, and nothing of other programs is lost', () => {
+  logger.warn({ filingId: 'F1', rows: 3, err: new Error('no room') }, 'not stored');
+  expect(logLine(lines[0] ?? '')).toMatch(/^\d\d:\d\d:\d\d WARN not stored \(no room\)  .*filingId=F1 rows=3/u);
+  expect(logLine('plain text')).toBe('plain text');
 });

@@ -114,7 +114,9 @@ function renderTable({ columns, rows }: TablePart, layout: Layout): string {
   const cells = rows.map((row) => row.map(cell));
   if (layout.width === null) return lines([columns.map(({ title }) => title), ...cells.map(textsOf)]);
   const texts = [columns.map(({ title }) => title), ...cells.map(textsOf)];
-  for (let shown = columns.map((_, index) => index); ;) {
+  // An optional column that says nothing takes room from the others.
+  const said = (index: number) => !columns[index]?.optional || cells.some((row) => row[index]?.text);
+  for (let shown = columns.map((_, index) => index).filter(said); ;) {
     const widths = fit(
       shown.map((index) => ({ texts: texts.map((row) => row[index] ?? ''), align: columns[index]?.align })),
       layout.width,

@@ -12,6 +12,7 @@ interface Flags {
   activationDelay?: number;
   ackDelay?: number;
   seed?: string;
+  state?: string;
   fault: string[];
   rateLimits: boolean;
   rateWindow?: number;
@@ -35,6 +36,7 @@ export function addSandboxCommand(program: Command, bind: Bind): void {
     .option('--activation-delay <duration>', 'from validation to access (default 24h)', durationArgument)
     .option('--ack-delay <duration>', 'from submission to acknowledgement (default 2h)', durationArgument)
     .option('--seed <file>', 'portal accounts, IRMs, faults and keys as JSON')
+    .option('--state <file>', 'keep its state in this file, for the next start')
     .option(
       '--fault <fault>',
       'OPERATION:KIND[,NAME=VALUE…]; may be given several times',
@@ -62,13 +64,23 @@ async function serve(cli: Cli, flags: Flags): Promise<void> {
   }
 }
 
-async function start({ port, host, activationDelay, ackDelay, seed, rateLimits, rateWindow }: Flags): Promise<Sandbox> {
+async function start({
+  port,
+  host,
+  activationDelay,
+  ackDelay,
+  seed,
+  state,
+  rateLimits,
+  rateWindow,
+}: Flags): Promise<Sandbox> {
   const options: SandboxOptions = {
     port,
     host,
     activationDelayMs: activationDelay,
     ackDelayMs: ackDelay,
     seed,
+    stateFile: state,
     rateLimits,
     rateWindowMs: rateWindow,
   };
