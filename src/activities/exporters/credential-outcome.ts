@@ -1,4 +1,5 @@
 import type { ApiError } from '../../api/errors/api-error';
+import type { CredentialKind, RefusalKind } from '../../domain/service/retry-table';
 
 /**
  * What a refused check means (spec: "Validate credentials", the error table):
@@ -22,13 +23,26 @@ export interface CheckRefusal {
 
 type Row = Omit<CheckRefusal, 'reason'>;
 
-const REFUSALS: Readonly<Record<string, Row>> = {
-  credentials_rejected: {
-    outcome: 'rejected',
-    fixable: true,
-    message: 'The DGFT portal rejected the user name or password. Check them at the portal and submit them again.',
-    countsAgainstFuse: true,
-  },
+const REJECTED: Row = {
+  outcome: 'rejected',
+  fixable: true,
+  message: 'The DGFT portal rejected the user name or password. Check them at the portal and submit them again.',
+  countsAgainstFuse: true,
+};
+
+const UNDECIDED: Row = {
+  outcome: 'undecided',
+  fixable: true,
+  message:
+    'The service refused the check for a reason that is not documented; the submitted credentials are kept. See to what it says, then submit them again.',
+  countsAgainstFuse: true,
+};
+
+/** Null: no answer of the check; it is tried again. */
+const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing', Row | null>> = {
+  credentials_rejected: REJECTED,
+  // The portal refuses the login, spoken by another endpoint.
+  credentials_invalid: REJECTED,
   account_locked: {
     outcome: 'rejected',
     fixable: true,
@@ -67,21 +81,18 @@ const REFUSALS: Readonly<Record<string, Row>> = {
     message: 'The service has no such client in the mode of the API key. Check the key, or onboard the exporter again.',
     countsAgainstFuse: false,
   },
+  // Refusals that prove nothing about the credentials.
+  refused: UNDECIDED,
+  conflict: UNDECIDED,
+  credentials_missing: UNDECIDED,
+  workbook_rejected: null,
+  email_taken: null,
+  window_too_wide: null,
+  not_found: null,
+  attempt_closed: null,
+  cancelled: null,
+  extraction_unconfigured: null,
 };
-
-const UNDECIDED: Row = {
-  outcome: 'undecided',
-  fixable: true,
-  message:
-    'The service refused the check for a reason that is not documented; the submitted credentials are kept. See to what it says, then submit them again.',
-  countsAgainstFuse: true,
-};
-
-/** Refusals of the check that prove nothing about the credentials. */
-const SAYS_NOTHING: ReadonlySet<string> = new Set(['refused', 'conflict', 'credentials_missing']);
-
-/** Kinds under which the portal itself refuses a login, spoken by other endpoints. */
-const SAME_AS: Readonly<Record<string, string>> = { credentials_invalid: 'credentials_rejected' };
 
 /**
  * The outcome of a kind of refusal; null for a failure that may pass. Without an error, a kind that was recorded
@@ -90,10 +101,10 @@ const SAME_AS: Readonly<Record<string, string>> = { credentials_invalid: 'creden
 export function outcomeOf(reason: string): CheckRefusal;
 export function outcomeOf(reason: string, error: ApiError): CheckRefusal | null;
 export function outcomeOf(reason: string, error?: ApiError): CheckRefusal | null {
-  const row = SAYS_NOTHING.has(reason) ? UNDECIDED : REFUSALS[SAME_AS[reason] ?? reason];
+  const row = Object.hasOwn(REFUSALS, reason) ? REFUSALS[reason as keyof typeof REFUSALS] : null;
   if (row) return { ...row, reason, message: withServiceWords(row.message, error) };
   if (error) return null;
-  return { ...(REFUSALS['credentials_rejected'] as Row), reason };
+  return { ...REJECTED, reason };
 }
 
 /** The service's message tells the two meanings apart ("in use", "already aligned with another"). */

@@ -38,19 +38,48 @@ export interface OpenedExtraction {
 const DOCUMENT_TRIES = 2;
 const RATE_LIMIT_TRIES = 6;
 
-/** What stands in the way of a call, by kind. What is not named is an answer, or a matter of address and key. */
-const FAILURE_SCOPES: Readonly<Partial<Record<ErrorKind, FailureScope>>> = {
-  server_error: 'document',
-  portal_unavailable: 'document',
+/**
+ * What a failed call means: the service refused the document (`refused`); address, key or something of ours is to blame
+ * (`failed`); or what stands in the way of a repeat.
+ */
+const MEANINGS: Readonly<Record<ErrorKind, FailureScope | 'refused' | 'failed'>> = {
+  not_sent: 'service',
+  outcome_unknown: 'failed',
   timeout: 'document',
   connection_lost: 'document',
-  bad_answer: 'document',
   rate_limited: 'rate',
-  not_sent: 'service',
+  unauthorized: 'failed',
+  forbidden: 'failed',
+  validation_failed: 'refused',
+  workbook_rejected: 'failed',
+  email_taken: 'failed',
+  dgft_username_taken: 'failed',
+  credentials_already_set: 'failed',
+  credentials_rejected: 'failed',
+  credential_check_failed: 'failed',
+  credential_fuse: 'failed',
+  credentials_invalid: 'failed',
+  account_locked: 'failed',
+  credentials_missing: 'failed',
+  activation_pending: 'failed',
+  customer_not_found: 'failed',
+  request_not_found: 'failed',
+  certificate_not_ready: 'failed',
+  portal_unavailable: 'document',
+  server_error: 'document',
+  bad_answer: 'document',
+  window_too_wide: 'failed',
+  not_found: 'failed',
+  conflict: 'refused',
+  refused: 'refused',
+  attempt_closed: 'failed',
+  ledger_unavailable: 'failed',
+  ledger_put_back: 'failed',
+  documents_unavailable: 'failed',
+  cancelled: 'failed',
+  extraction_unconfigured: 'failed',
+  unexpected: 'failed',
 };
-
-/** The service refused the document itself; any other kind is about the address or the key. */
-const REFUSALS: readonly ErrorKind[] = ['refused', 'validation_failed', 'conflict'];
 
 /** The hash by which a failure that address or key are to blame for is kept. */
 export function accessOf(url: string, key: string): string {
@@ -146,9 +175,9 @@ async function failed({
     throw error;
   }
   const { kind, message, retryAfterMs } = error;
-  if (REFUSALS.includes(kind)) return refusedBy(extractionId, { code: kind, message });
-  const scope = FAILURE_SCOPES[kind];
-  if (!scope) return { extractionId, state: 'failed', errorCode: kind, error: message, access };
+  const scope = MEANINGS[kind];
+  if (scope === 'refused') return refusedBy(extractionId, { code: kind, message });
+  if (scope === 'failed') return { extractionId, state: 'failed', errorCode: kind, error: message, access };
   const noted = { extractionId, service, scope, reason: message, atLeastMs: retryAfterMs, pace };
   const { faults, rateLimits, pauseMs } = await noteFailedCall(pool, noted);
   const times = scope === 'rate' ? rateLimits : faults;

@@ -49,17 +49,21 @@ const ACKNOWLEDGEMENT: Schedule = { initialMs: 2 * MINUTE, factor: 2, maxMs: 15 
 /** A portal login that fails is retried only a few times, because each try may count against the account. */
 const LOGIN: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 15 * MINUTE };
 
-const refuse: Decision = { action: 'refuse' };
+const refuse = { action: 'refuse' } as const satisfies Decision;
 const unknown: Decision = { action: 'unknown' };
 const resend: Decision = { action: 'resend', schedule: RESEND };
-const needsCredentials: Decision = { action: 'pause', state: 'needs_credentials', schedule: CREDENTIALS };
+const needsCredentials = {
+  action: 'pause',
+  state: 'needs_credentials',
+  schedule: CREDENTIALS,
+} as const satisfies Decision;
 const needsAccess: Decision = { action: 'pause', state: 'needs_access', schedule: ACCESS };
 
 /**
  * Calls that may be repeated: everything except the two submissions. This includes create: if the answer was lost, the
  * repeat finds that the e-mail is taken, and the client is looked up and adopted.
  */
-const READS: Readonly<Record<ErrorKind, Decision>> = {
+const READS = {
   not_sent: { action: 'retry', schedule: SHORT },
   // Every read can be repeated. The kind belongs to submissions, and its outcome is settled wherever it occurs.
   outcome_unknown: unknown,
@@ -97,7 +101,12 @@ const READS: Readonly<Record<ErrorKind, Decision>> = {
   cancelled: refuse,
   extraction_unconfigured: refuse,
   unexpected: { action: 'retry', schedule: ODD },
-};
+} as const satisfies Readonly<Record<ErrorKind, Decision>>;
+
+type KindWith<D> = { [K in ErrorKind]: (typeof READS)[K] extends D ? K : never }[ErrorKind];
+/** The kinds that end a call, and those that stand for bad portal credentials: tables over them name each. */
+export type RefusalKind = KindWith<{ action: 'refuse' }>;
+export type CredentialKind = KindWith<{ action: 'pause'; state: 'needs_credentials' }>;
 
 /** The differences for submissions: only the workflow sends again, and only if nothing was accepted. */
 const SUBMISSIONS: Partial<Readonly<Record<ErrorKind, Decision>>> = {
