@@ -26,7 +26,7 @@ export function openDatabaseLink(databaseUrl: string, env: Environment): string 
   const host = link.host || env['PGHOST'] || 'localhost';
   // A path is the folder of a Unix socket.
   if (host.startsWith('/') || isLoopbackHost(host)) return null;
-  const asked = link.ssl === true ? 'verify-full' : env['PGSSLMODE'];
+  const asked = link.ssl === true ? 'verify-full' : link.ssl === false ? 'disable' : env['PGSSLMODE'];
   const mode = link.sslmode ?? asked ?? 'none';
   // The driver takes `require` for `verify-full` today; its next major version checks no certificate under it.
   if (mode === 'verify-full') return null;

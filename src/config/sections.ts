@@ -113,7 +113,8 @@ function keysOf(read: Reader, variable: 'EBRC_PAYLOAD_KEY' | 'EBRC_ENCRYPTION_KE
   if (!read.isSet(variable)) return [];
   const keys = read.optional(variable);
   if (keys === undefined) return null;
-  const weak = isLive(read) ? weakEncryptionKey(keys) : null;
+  // The codec server may know nothing but the key.
+  const weak = modeOf(read) === 'test' ? null : weakEncryptionKey(keys);
   if (weak) read.report(variable, weak);
   return keys;
 }

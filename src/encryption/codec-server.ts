@@ -1,7 +1,7 @@
 /** Decodes payloads for the Temporal UI and CLI, over HTTP as they ask for it. */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Payload, PayloadCodec } from '@temporalio/common';
-import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { z } from 'zod';
 
 export interface CodecServerOptions {
@@ -13,6 +13,8 @@ export interface CodecServerOptions {
   host: string;
   /** 0 takes a free one. */
   port: number;
+  /** Certificate and key, PEM, to serve https. */
+  tls?: { cert: string; key: string };
 }
 
 export interface CodecServer {
@@ -29,10 +31,14 @@ const body = z.object({
     .default([]),
 });
 
-/** Serves POST /encode and POST /decode until it is closed. */
+/**
+ * Serves POST /decode and, with a token, POST /encode until it is closed: what is encoded here is taken for our own.
+ */
 export async function startCodecServer(options: CodecServerOptions): Promise<CodecServer> {
-  const { codec, host, port } = options;
-  const app = Fastify({ logger: false, bodyLimit: BODY_LIMIT });
+  const { codec, host, port, tls, token } = options;
+  const app: FastifyInstance = tls
+    ? (Fastify({ logger: false, bodyLimit: BODY_LIMIT, https: tls }))
+    : Fastify({ logger: false, bodyLimit: BODY_LIMIT });
   app.addHook('onRequest', async (request, reply) => {
     allowOrigin(options, request, reply);
     if (request.method === 'OPTIONS') return reply.code(204).send();
@@ -45,6 +51,11 @@ export async function startCodecServer(options: CodecServerOptions): Promise<Cod
     ['/decode', codec.decode.bind(codec)],
   ] as const) {
     app.post(path, async (request, reply) => {
+      if (path === '/encode' && token === undefined) {
+        return reply
+          .code(403)
+          .send({ message: 'This codec server decodes only: it was started without EBRC_CODEC_TOKEN.' });
+      }
       const parsed = body.safeParse(request.body);
       if (!parsed.success) return reply.code(400).send({ message: z.prettifyError(parsed.error) });
       try {

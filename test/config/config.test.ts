@@ -303,6 +303,21 @@ describe('a prod_ key', () => {
     expect(JSON.stringify(problems)).not.toContain('hunter2');
   });
 
+  it('is read as the driver reads it: ssl=0 switches off what PGSSLMODE asks for', () => {
+    const env = { ...LIVE, DATABASE_URL: 'postgres://u:p@db.example/ebrc', PGSSLMODE: 'verify-full' };
+    expect(problemsOf(env)).toEqual([]);
+    expect(problemsOf({ ...env, DATABASE_URL: `${env.DATABASE_URL}?ssl=0` })).toEqual([
+      { variable: 'DATABASE_URL', problem: expect.stringContaining('sslmode disable') },
+    ]);
+  });
+
+  it('is assumed where only the key of payloads is known, as by a codec server', () => {
+    const EBRC_PAYLOAD_KEY = `p:${Buffer.alloc(32).toString('base64')}`;
+    expect(problemsOf({ HOME: '/nonexistent', EBRC_PAYLOAD_KEY }, ['payloads', 'codecServer'])).toEqual([
+      { variable: 'EBRC_PAYLOAD_KEY', problem: expect.stringContaining('can be guessed') },
+    ]);
+  });
+
   it('is asked for by commands that need the ledger or Temporal alone', () => {
     const open = { ...LIVE, DATABASE_URL: 'postgres://u:p@db.example/ebrc', TEMPORAL_TLS: '' };
     expect(problemsOf(open, ['database', 'temporal']).map(({ variable }) => variable)).toEqual([

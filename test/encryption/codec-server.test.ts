@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { startCodecServer, type CodecServer } from '../../src/encryption/codec-server';
 import { createPayloadCodec } from '../../src/encryption/payload-codec';
+import { ebrc } from '../support/command-line';
 
 const UI = 'http://127.0.0.1:8233';
-const TOKEN = 'codec-token-7f3a';
+const TOKEN = randomBytes(24).toString('base64url');
 const codec = createPayloadCodec({ keys: [{ id: 'k', key: randomBytes(32) }] });
 
 let server: CodecServer;
@@ -74,4 +75,27 @@ it('reports what is wrong with a payload, and continues to serve', async () => {
   expect(((await answer.json()) as { message: string }).message).toMatch(/does not open/);
   expect((await call('/decode', { payloads: 'none' })).status).toBe(400);
   expect((await call('/decode', { payloads: [] })).status).toBe(200);
+});
+
+it('without a token decodes alone: what is encoded here would be taken for our own', async () => {
+  const open = await startCodecServer({ codec, host: '127.0.0.1', port: 0, origins: [] });
+  const post = async (path: string) => {
+    const body = JSON.stringify({ payloads: [await encrypted('x')] });
+    return (
+      await fetch(`${open.url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    ).status;
+  };
+  expect([await post('/decode'), await post('/encode')]).toEqual([200, 403]);
+  await open.close();
+});
+
+it.each([
+  ['no token', {}, [], 'at least 32 characters'],
+  ['a short token', { EBRC_CODEC_TOKEN: 'x' }, ['--behind-proxy'], 'at least 32 characters'],
+  ['no TLS', { EBRC_CODEC_TOKEN: TOKEN }, [], 'needs TLS'],
+  ['half a certificate', { EBRC_CODEC_TOKEN: TOKEN }, ['--tls-cert', 'a.pem'], 'both --tls-cert and --tls-key'],
+])('does not listen beyond this machine with %s', async (_name, env, more, say) => {
+  const key = { EBRC_PAYLOAD_KEY: `p:${randomBytes(32).toString('base64')}` };
+  const { code, stderr } = await ebrc(['codec-server', '--host', '0.0.0.0', ...more], { env: { ...key, ...env } });
+  expect([code, stderr]).toEqual([2, expect.stringContaining(say)]);
 });

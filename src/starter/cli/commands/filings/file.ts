@@ -72,7 +72,8 @@ export function addFileCommand(program: Command, bind: Bind): void {
         const { readFileToFile } = await import('../../../filings/file.js');
         // Before any server is contacted: errors in the file do not depend on them.
         const source = { path: file };
-        const read = await readFileToFile({ documents: await cli.documents() }, { source, reference, ...stated });
+        const store = { documents: await cli.documents(), workbooks: await cli.workbooks() };
+        const read = await readFileToFile(store, { source, reference, ...stated });
         const client = await cli.client();
         const onDoubtful = doubtsOf(cli.terminal, options.strict ?? false);
         const request = { ...stated, exporter, reference, n: again, channel, approval, madeBy: by };
