@@ -1016,6 +1016,32 @@ CREATE TRIGGER grants_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON grants
 CREATE TRIGGER policy_changes_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON policy_changes
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
+-- The story of filings, what persons said, and what they consented to: never changed, and removed by the owner alone.
+CREATE FUNCTION refuse_rewriting() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'DELETE' AND pg_has_role(current_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE') THEN
+    RETURN NULL;
+  END IF;
+  RAISE EXCEPTION '% is append-only: it is evidence of what happened; only the owner of the ledger may remove it', TG_TABLE_NAME
+    USING ERRCODE = 'restrict_violation';
+END
+$$;
+CREATE TRIGGER filing_events_append_only BEFORE UPDATE OR DELETE ON filing_events FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
+CREATE TRIGGER words_append_only BEFORE UPDATE OR DELETE ON words FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
+CREATE TRIGGER word_judgements_append_only BEFORE UPDATE OR DELETE ON word_judgements
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
+CREATE TRIGGER consents_append_only BEFORE UPDATE OR DELETE ON consents FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
+
+-- The service's answer to a send, as it came.
+CREATE FUNCTION keep_answer() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'the answer to attempt % is evidence: it is never changed', OLD.attempt_id USING ERRCODE = 'restrict_violation';
+END
+$$;
+CREATE TRIGGER attempts_answer_kept BEFORE UPDATE ON attempts FOR EACH ROW
+  WHEN (OLD.answer IS NOT NULL AND (NEW.answer IS DISTINCT FROM OLD.answer OR NEW.answer_status IS DISTINCT FROM OLD.answer_status))
+  EXECUTE FUNCTION keep_answer();
+
 -- What happened, for those who follow it from outside: written by the statement that changes a state, by the triggers below. A relay of
 -- the workers gives committed events their position; readers read positions alone, so that nothing is skipped and nothing inverted.
 CREATE TABLE events (
@@ -1150,7 +1176,11 @@ BEGIN
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %s.schema_migrations FROM ebrc_run', v_schema);
     -- Nor who may do what; and what was done stays.
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %1$s.principals, %1$s.principal_tokens FROM ebrc_run', v_schema);
-    EXECUTE format('REVOKE UPDATE, DELETE ON %1$s.audit_events, %1$s.grants, %1$s.policy_changes FROM ebrc_run', v_schema);
+    EXECUTE format('REVOKE UPDATE, DELETE ON %1$s.audit_events, %1$s.grants, %1$s.policy_changes, %1$s.filing_events, %1$s.words, '
+      '%1$s.word_judgements, %1$s.consents FROM ebrc_run', v_schema);
+    EXECUTE format('REVOKE DELETE ON %1$s.attempts, %1$s.filings, %1$s.filing_rows FROM ebrc_run', v_schema);
+    -- The relay gives events their position; what they say stays.
+    EXECUTE format('REVOKE UPDATE ON %1$s.events FROM ebrc_run; GRANT UPDATE (position) ON %1$s.events TO ebrc_run', v_schema);
   END IF;
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_read') THEN
     EXECUTE format('GRANT USAGE ON SCHEMA %s TO ebrc_read', v_schema);
@@ -1161,6 +1191,16 @@ BEGIN
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_migrate') THEN
     EXECUTE format('GRANT USAGE, CREATE ON SCHEMA %s TO ebrc_migrate', v_schema);
   END IF;
+  -- The roles are of the whole server: without this, a login of another ledger's workers could write into this one.
+  -- Each login is let in by name.
+  BEGIN
+    IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'ebrc_run') AND EXISTS (
+      SELECT FROM pg_database WHERE datname = current_database() AND pg_has_role(current_user, datdba, 'USAGE')) THEN
+      EXECUTE format('REVOKE CONNECT ON DATABASE %I FROM PUBLIC', current_database());
+    END IF;
+  EXCEPTION
+    WHEN insufficient_privilege THEN RAISE NOTICE 'PUBLIC may still connect: %', SQLERRM;
+  END;
 EXCEPTION
   -- The schema belongs to somebody else, who gives the rights on it.
   WHEN insufficient_privilege THEN RAISE NOTICE 'rights on the schema were not given: %', SQLERRM;

@@ -6,5 +6,6 @@ CREATE USER ebrc PASSWORD 'ebrc' IN ROLE ebrc_migrate;
 CREATE USER ebrc_worker PASSWORD 'ebrc_worker' IN ROLE ebrc_run;
 CREATE USER ebrc_reader PASSWORD 'ebrc_reader' IN ROLE ebrc_read;
 CREATE DATABASE ebrc OWNER ebrc;
+GRANT CONNECT ON DATABASE ebrc TO ebrc_worker, ebrc_reader;
 -- It makes its two databases itself.
 CREATE USER temporal PASSWORD 'temporal' CREATEDB;

@@ -24,7 +24,10 @@ export async function tablesWithoutRights(db: Queryable): Promise<string[]> {
         AND NOT (SELECT bool_and(has_table_privilege(c.oid, needed)) FROM unnest(CASE
           -- As grant_ledger_rights() gives them: who may do what is only read, evidence is only added to.
           WHEN c.relname IN ('schema_migrations', 'principals', 'principal_tokens') THEN ARRAY['SELECT']
-          WHEN c.relname IN ('audit_events', 'grants', 'policy_changes') THEN ARRAY['SELECT', 'INSERT']
+          WHEN c.relname IN ('audit_events', 'grants', 'policy_changes', 'filing_events', 'words', 'word_judgements', 'consents')
+            THEN ARRAY['SELECT', 'INSERT']
+          WHEN c.relname IN ('filings', 'filing_rows', 'attempts') THEN ARRAY['SELECT', 'INSERT', 'UPDATE']
+          WHEN c.relname = 'events' THEN ARRAY['SELECT', 'INSERT', 'DELETE']
           ELSE ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] END) AS needed)
       ORDER BY c.relname`,
   );

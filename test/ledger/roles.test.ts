@@ -26,9 +26,10 @@ afterAll(async () => {
 });
 
 /** A login that is a member of the role, in a database. @returns its connection string */
-async function login({ url, pool }: TestDatabase, role?: Role): Promise<string> {
+async function login({ url, pool }: TestDatabase, role?: Role, connects = true): Promise<string> {
   const name = `login_${randomBytes(5).toString('hex')}`;
   await pool.query(`CREATE ROLE ${name} LOGIN PASSWORD 'roles'${role ? ` IN ROLE ${role}` : ''}`);
+  if (connects) await pool.query(`GRANT CONNECT ON DATABASE ${new URL(url).pathname.slice(1)} TO ${name}`);
   logins.push({ name, admin: database.pool });
   const own = new URL(url);
   [own.username, own.password] = [name, 'roles'];
@@ -53,7 +54,13 @@ it('lets a worker work, and change neither the schema nor what is known of it', 
   const ref = await vault.put(pool, { mode: 'test', workflowId: 'w', username: 'u', password: 'p' });
   expect(await vault.discard(pool, ref)).toBe(true);
   expect([await placeEvents(pool), await tablesWithoutRights(pool)]).toEqual([expect.any(Number), []]);
-  await expect(pool.query('DELETE FROM grants')).rejects.toThrow('permission denied');
+  for (const table of ['grants', 'filing_events', 'words', 'word_judgements', 'consents']) {
+    await expect(pool.query(`DELETE FROM ${table}`)).rejects.toThrow('permission denied');
+  }
+  await expect(pool.query("UPDATE filing_events SET text = 'x'")).rejects.toThrow('permission denied');
+  await expect(pool.query("UPDATE words SET said_by = 'x'")).rejects.toThrow('permission denied');
+  await expect(pool.query("UPDATE events SET type = 'x'")).rejects.toThrow('permission denied');
+  await expect(pool.query('DELETE FROM attempts')).rejects.toThrow('permission denied');
   await expect(pool.query('CREATE TABLE mine (x int)')).rejects.toThrow('permission denied');
   await expect(pool.query('ALTER TABLE filings ADD COLUMN x int')).rejects.toThrow('must be owner');
   await expect(pool.query('DROP TABLE filings CASCADE')).rejects.toThrow('must be owner');
@@ -64,6 +71,40 @@ it('lets a worker work, and change neither the schema nor what is known of it', 
   expect([code, stdout]).toEqual([2, expect.stringContaining('no_right')]);
   await expect(pool.query('DELETE FROM principal_tokens')).rejects.toThrow('permission denied');
   await expect(pool.query("UPDATE audit_events SET action = 'x'")).rejects.toThrow('permission denied');
+});
+
+it('changes no evidence for whoever owns the ledger either', async () => {
+  const { pool } = database;
+  for (const change of [
+    "UPDATE filing_events SET text = 'x'",
+    "UPDATE words SET said_by = 'x'",
+    "UPDATE consents SET given_by = 'x'",
+  ]) {
+    await expect(pool.query(change)).rejects.toThrow('append-only: it is evidence');
+  }
+  const filingId = await open({ ...database }, 'ROLES-2', rowsOf({ mappedIRMAmountFCC: 2 }));
+  const answer = (text: string) =>
+    pool.query(
+      `INSERT INTO attempts (attempt_id, filing_id, submission, number, answer, answer_status) VALUES ('A-ROLES', $1, 1, 9, $2, 200)
+       ON CONFLICT (attempt_id) DO UPDATE SET answer = excluded.answer`,
+      [filingId, JSON.stringify({ text })],
+    );
+  await answer('as it came');
+  await answer('as it came');
+  await expect(answer('another')).rejects.toThrow('is evidence: it is never changed');
+});
+
+it('lets no login into a migrated ledger that was not named, though its role is that of workers', async () => {
+  const empty = await createEmptyDatabase();
+  try {
+    await migrate(empty.url);
+    const stranger = await login(empty, 'ebrc_run', false);
+    await expect(connect(stranger).query('SELECT 1')).rejects.toThrow(/permission denied for database/u);
+    const named = await login(empty, 'ebrc_run');
+    expect((await connect(named).query('SELECT count(*)::int AS n FROM filings')).rows).toEqual([{ n: 0 }]);
+  } finally {
+    await empty.drop();
+  }
 });
 
 it('lets read-only commands work, and write nothing and see no stored password', async () => {

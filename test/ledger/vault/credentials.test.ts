@@ -163,7 +163,12 @@ it('records a consent once, with a hash that shows a change', async () => {
   expect(row).toMatchObject({ accountHash: accountHashOf(consent), givenBy: 'asha', givenAt: consent.givenAt });
   expect(JSON.stringify(row)).not.toContain('asha.portal');
   expect(row?.evidenceHash).toBe(row && evidenceHashOf(row));
-  await pool.query(`UPDATE consents SET given_by = 'somebody' WHERE exporter_id = $1`, [exporterId]);
+  const change = () => pool.query(`UPDATE consents SET given_by = 'somebody' WHERE exporter_id = $1`, [exporterId]);
+  await expect(change()).rejects.toThrow('append-only');
+  // Whoever owns the ledger can; the hash shows it.
+  await pool.query('ALTER TABLE consents DISABLE TRIGGER consents_append_only');
+  await change();
+  await pool.query('ALTER TABLE consents ENABLE TRIGGER consents_append_only');
   const [changed] = await consentsOf(pool, exporterId);
   expect(changed && evidenceHashOf(changed)).not.toBe(changed?.evidenceHash);
 });
