@@ -327,6 +327,8 @@ CREATE TABLE permits (
   fingerprint text NOT NULL,
   filing_id   text NOT NULL REFERENCES filings ON DELETE CASCADE,
   by_persons  integer NOT NULL DEFAULT 0,
+  -- Whether a refusal named the holder while its outcome was known: two persons' permission is for one in doubt alone.
+  named       boolean NOT NULL DEFAULT false,
   at          timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (fingerprint, filing_id)
 );

@@ -96,7 +96,10 @@ export async function completeLook(
   return rows[0] ? Number(rows[0].lookId) : null;
 }
 
-/** An older look does not count at the send: the list that is read right before it goes back to the day before. */
+/**
+ * An older look does not count at the send, nor what two persons said in its place: the list that is read right before
+ * it goes back to the day before.
+ */
 const LOOK_COUNTS_MS = 24 * 60 * 60_000;
 
 /** What a row that was released as absent needs before it may go out again. */
@@ -118,25 +121,27 @@ export async function absenceToConfirm(
   db: Queryable,
   { filingId, submission, at }: Omit<Rows, 'positions'> & { at: Date },
 ): Promise<AbsenceToConfirm | null> {
+  const counts = new Date(at.getTime() - LOOK_COUNTS_MS);
   const { rows } = await db.query<{ exporterId: string; since: Date; from: Date; unseen: boolean; notOurs: string[] }>(
     `WITH ${NAMED}
      SELECT max(x.exporter_id) AS "exporterId", max(l.released_at) AS since, min(coalesce(l.certificates_from, l.released_at)) AS from,
-            bool_and(l.unseen) OR coalesce(max(l.released_at) FILTER (WHERE l.unseen AND (l.filing_id, l.submission) IN (SELECT filing_id, submission FROM lineage))
-              > max(l.released_at) FILTER (WHERE NOT l.unseen), false) AS unseen, coalesce(jsonb_agg(DISTINCT named_by_two) FILTER (WHERE named_by_two IS NOT NULL
+            (bool_and(l.unseen) OR coalesce(max(l.released_at) FILTER (WHERE l.unseen AND (l.filing_id, l.submission) IN (SELECT filing_id, submission FROM lineage))
+              > max(l.released_at) FILTER (WHERE NOT l.unseen), false))
+              AND max(l.released_at) FILTER (WHERE l.unseen) >= $4 AS unseen, coalesce(jsonb_agg(DISTINCT named_by_two) FILTER (WHERE named_by_two IS NOT NULL
               AND (l.filing_id, l.submission) IN (SELECT filing_id, submission FROM lineage)), '[]') AS "notOurs"
        FROM releases l JOIN filing_rows x ON x.filing_id = l.filing_id AND x.submission = l.submission
        LEFT JOIN LATERAL unnest(l.not_ours) AS named_by_two ON true
       WHERE l.ground = 'absent'
         AND EXISTS (SELECT FROM named n WHERE n.party_id = x.party_id AND n.document_key = x.document_key)
      HAVING count(*) > 0`,
-    [filingId, submission, null],
+    [filingId, submission, null, counts],
   );
   const [found] = rows;
   if (!found) return null;
   const { exporterId, since, from, unseen, notOurs } = found;
   const send = await lineageSend(db, { filingId, submission });
   const agreeing = await agreeingCertificates(db, { filingId, submission, from, before: send.before });
-  const lookSince = new Date(Math.max(since.getTime(), at.getTime() - LOOK_COUNTS_MS));
+  const lookSince = new Date(Math.max(since.getTime(), counts.getTime()));
   const looked = unseen || (await completeLook(db, { exporterId, since: lookSince, from })) !== null;
   const named = new Set(notOurs);
   const open = [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))].filter((number) => !named.has(number));

@@ -2,7 +2,7 @@
 import type { Carried } from '../../domain/filing/carried';
 import type { Queryable } from '../pool';
 import { readRows } from '../rows/filing-rows';
-import { permitBeside, positionsInDoubt } from '../rows/live-mappings';
+import { isPermitted, permitBeside, positionsInDoubt } from '../rows/live-mappings';
 import type { Word } from '../submissions/words';
 
 /** Carries out the word that a duplicate beside rows may go. Must run in a transaction that holds the filing's lock. */
@@ -16,10 +16,13 @@ export async function permitDuplicate(client: Queryable, word: Word, others: rea
     const why = `row ${other ?? ''} is not one of the filing's that are in doubt, or were abandoned after the send`;
     return { outcome: 'refused', why };
   }
+  const positions = doubted.map(({ position }) => position);
+  // Said once more, as by a command whose answer was lost: what is permitted already is not permitted twice.
+  if (await isPermitted(client, filingId, positions)) return { outcome: 'permitted' };
   if (others.length === 0) {
     const why = `${by} is the first to permit it; somebody else has to permit the same rows too`;
     return { outcome: 'stands', why };
   }
-  await permitBeside(client, { filingId, positions: doubted.map(({ position }) => position) });
+  await permitBeside(client, { filingId, positions });
   return { outcome: 'permitted' };
 }

@@ -155,7 +155,8 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   if (own && ['open', 'unsent', 'refused'].includes(own.verdict))
     return { outcome: 'refused', why: `attempt ${attemptId} is ${own.verdict}: nothing of it was sent` };
   const known = (await readRequests(client, filingId, submission)).find((each) => each.requestId === requestId);
-  if (known?.state === 'not_ours')
+  // While the send is in doubt, what two persons said by mistake is mended by naming it again; its own record is not.
+  if (known?.state === 'not_ours' && (known.processingStatus !== null || own?.verdict !== 'marked'))
     return { outcome: 'refused', why: `request ${requestId} was found to be another filing’s` };
   const since = own?.markedAt ?? args.at;
   const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
@@ -167,7 +168,7 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   await acknowledgeSubmission(client, filingId, submission);
   // The service knows it: what it said before is over.
   const unsaid = { statement: null, incomplete: false, ageMs: 0, at: args.at };
-  if (known?.state === 'absent') await notePoll(client, known, unsaid);
+  if (known && known.state !== 'followed') await notePoll(client, known, unsaid);
   await client.query(
     `UPDATE filing_rows SET state = 'submitted' WHERE filing_id = $1 AND submission = $2 AND live AND state = 'unknown'`,
     [filingId, submission],

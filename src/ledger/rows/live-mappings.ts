@@ -68,7 +68,7 @@ export async function judgeClaims(
   ]);
   const found = await liveHolders(db, wanted.flat());
   const holdersOf = groupBy(found, ({ fingerprint }) => fingerprint);
-  const permits = found.length === 0 ? new Map<string, number>() : await readPermits(db, wanted.flat());
+  const permits = found.length === 0 ? new Map<string, Permit>() : await readPermits(db, wanted.flat());
   const asked = new Map(permitted.map((permit) => [permit.row, permit]));
 
   const next = new Map([...holdersOf].map(([fingerprint, [top]]) => [fingerprint, top.ordinal + 1]));
@@ -89,8 +89,8 @@ export async function judgeClaims(
     if (permit && holders.every((holder) => mayStandBeside(holder, permit, permits))) {
       const besides = [...new Set(holders.map(({ filingId }) => filingId))];
       for (const key of new Set(holders.map(permitKey))) {
-        const left = permits.get(key);
-        if (left !== undefined) permits.set(key, left - 1);
+        const permit = permits.get(key);
+        if (permit) permit.left -= 1;
       }
       claims.push({ ...claim, permit: { reason: permit.reason, besides } });
     } else {
@@ -109,12 +109,12 @@ export async function judgeClaims(
 function mayStandBeside(
   holder: Holder,
   { besides }: PermittedDuplicate,
-  permits: ReadonlyMap<string, number>,
+  permits: ReadonlyMap<string, Permit>,
 ): boolean {
-  const left = permits.get(permitKey(holder));
+  const permit = permits.get(permitKey(holder));
   if (besides && !besides.includes(holder.filingId)) return false;
-  if (holder.inDoubt) return (left ?? 0) > 0;
-  return besides !== undefined || left !== undefined;
+  if (holder.inDoubt) return (permit?.left ?? 0) > 0;
+  return besides !== undefined || (permit?.named ?? false);
 }
 
 const permitKey = ({ fingerprint, filingId }: Pick<Holder, 'fingerprint' | 'filingId'>) => `${fingerprint} ${filingId}`;
@@ -181,22 +181,29 @@ async function liveHolders(db: Queryable, fingerprints: string[]): Promise<Holde
 const STANDING_BESIDE = `(SELECT count(*)::int FROM held_mappings h JOIN filing_rows o USING (filing_id, position)
   WHERE h.fingerprint = p.fingerprint AND p.filing_id = ANY(o.permit_besides))`;
 
-/** By fingerprint and filing, where rows may be permitted beside it: how many more two persons have permitted. */
-async function readPermits(db: Queryable, fingerprints: string[]): Promise<Map<string, number>> {
-  const { rows } = await db.query<{ fingerprint: string; filingId: string; left: number }>(
-    `SELECT fingerprint, filing_id AS "filingId", by_persons - ${STANDING_BESIDE} AS left FROM permits p
+interface Permit {
+  /** How many more rows two persons have permitted beside a holder in doubt. */
+  left: number;
+  /** Whether a refusal has named the holder. */
+  named: boolean;
+}
+
+/** By fingerprint and filing: what may stand beside it. */
+async function readPermits(db: Queryable, fingerprints: string[]): Promise<Map<string, Permit>> {
+  const { rows } = await db.query<Permit & { fingerprint: string; filingId: string }>(
+    `SELECT fingerprint, filing_id AS "filingId", by_persons - ${STANDING_BESIDE} AS left, named FROM permits p
       WHERE fingerprint = ANY($1)`,
     [fingerprints],
   );
-  return new Map(rows.map(({ left, ...of }) => [permitKey(of), left]));
+  return new Map(rows.map(({ left, named, ...of }) => [permitKey(of), { left, named }]));
 }
 
 async function rememberNamed(db: Queryable, holders: readonly Holder[]): Promise<void> {
   await db.query(
-    `INSERT INTO permits (fingerprint, filing_id)
-     SELECT DISTINCT fingerprint, filing_id FROM unnest($1::text[], $2::text[]) AS named (fingerprint, filing_id)
+    `INSERT INTO permits (fingerprint, filing_id, named)
+     SELECT DISTINCT fingerprint, filing_id, true FROM unnest($1::text[], $2::text[]) AS refused (fingerprint, filing_id)
       ORDER BY 1, 2
-     ON CONFLICT DO NOTHING`,
+     ON CONFLICT (fingerprint, filing_id) DO UPDATE SET named = true WHERE NOT permits.named`,
     [holders.map(({ fingerprint }) => fingerprint), holders.map(({ filingId }) => filingId)],
   );
 }
@@ -208,6 +215,17 @@ export async function positionsInDoubt(db: Queryable, filingId: string): Promise
     [filingId],
   );
   return rows.map(({ position }) => position);
+}
+
+/** Whether two persons have permitted a row beside each of these of a filing, and none was filed since. */
+export async function isPermitted(db: Queryable, filingId: string, positions: readonly number[]): Promise<boolean> {
+  const { rows } = await db.query<{ open: boolean }>(
+    `SELECT coalesce(bool_and(coalesce((SELECT by_persons - ${STANDING_BESIDE} FROM permits p
+         WHERE p.fingerprint = m.fingerprint AND p.filing_id = m.filing_id), 0) > 0), false) AS open
+       FROM held_mappings m WHERE m.filing_id = $1 AND m.position = ANY($2)`,
+    [filingId, positions],
+  );
+  return rows[0]?.open ?? false;
 }
 
 /**

@@ -22,11 +22,14 @@ export interface RequestRecord {
   statementAt: Date | null;
   incompleteSince: Date | null;
   polledAtAgeMs: number | null;
+  /** Of the record with which it ended; null where it has not, or where persons closed it. */
+  processingStatus: string | null;
 }
 
 const COLUMNS = `filing_id AS "filingId", submission, request_id AS "requestId", customer_id AS "customerId", attempt_id AS "attemptId",
   source, state, dgft_ack_id AS "dgftAckId", ack_status AS "ackStatus", since, statement, statement_since AS "statementSince",
-  statement_at AS "statementAt", incomplete_since AS "incompleteSince", polled_at_age_ms::float8 AS "polledAtAgeMs"`;
+  statement_at AS "statementAt", incomplete_since AS "incompleteSince", polled_at_age_ms::float8 AS "polledAtAgeMs",
+  processing_status AS "processingStatus"`;
 
 /** The requests of a submission, oldest first. */
 export async function readRequests(db: Queryable, filingId: string, submission: number): Promise<RequestRecord[]> {
@@ -130,14 +133,14 @@ export async function addRequest(
   );
   const holder = rows[0] ?? { filingId, submission };
   if (holder.filingId === filingId && holder.submission === submission) {
-    // One that a person had named, and that an answer of ours names now, is our own. One that was taken for absent, and
-    // that a person names, is asked about again.
+    // One that a person had named, and that an answer of ours names now, is our own. One that was taken for absent
+    // or for another filing's, and that a person names, is asked about again.
     await client.query(
       `UPDATE requests SET attempt_id = coalesce($4, attempt_id), source = CASE WHEN $4 IS NULL THEN source ELSE $5 END,
           state = CASE WHEN state IN ('absent', 'not_ours') THEN 'followed' ELSE state END,
           ended_at = CASE WHEN state IN ('absent', 'not_ours') THEN NULL ELSE ended_at END
         WHERE filing_id = $1 AND submission = $2 AND request_id = $3
-          AND (source = 'named' AND $4::text IS NOT NULL OR state = 'absent' AND $5 = 'named')`,
+          AND (source = 'named' AND $4::text IS NOT NULL OR state IN ('absent', 'not_ours') AND $5 = 'named')`,
       [filingId, submission, requestId, request.attemptId, request.source],
     );
   }

@@ -104,24 +104,30 @@ export async function judgeWord(
 }
 
 /**
- * Takes back the last word of a person about a filing that was not carried out: an answer about a send, or a
- * permission. Must run in a transaction that holds the filing's lock. @returns its kind; null: there is none
+ * Takes back what a person said last about a filing that was not carried out, an answer about a send or a permission,
+ * however often it was said. Repeated with the same `why`, it takes nothing more back. Must run in a transaction that
+ * holds the filing's lock. @returns the kind of what is taken back; null: there is nothing
  */
 export async function withdrawWord(
   client: Queryable,
   { filingId, by, why, at }: { filingId: string; by: string; why: string; at: Date },
 ): Promise<WordKind | null> {
-  const { rows } = await client.query<{ wordId: string; kind: WordKind }>(
-    `SELECT word_id AS "wordId", kind FROM words w WHERE filing_id = $1 AND person_key = $2
-        AND kind IN ('filed', 'not_filed', 'permit')
-        AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome <> 'stands')
-      ORDER BY word_id DESC LIMIT 1`,
+  const { rows } = await client.query<{ wordId: string; kind: WordKind; withdrawn: string | null; said: object }>(
+    `SELECT w.word_id AS "wordId", kind, j.why AS withdrawn,
+            to_jsonb(w) - '{word_id,said_by,note,said_at,step,grant_id}'::text[] AS said
+       FROM words w LEFT JOIN word_judgements j ON j.word_id = w.word_id AND j.outcome = 'withdrawn'
+      WHERE filing_id = $1 AND person_key = $2 AND kind IN ('filed', 'not_filed', 'permit')
+        AND NOT EXISTS (SELECT FROM word_judgements f WHERE f.word_id = w.word_id AND f.outcome IN ('carried_out', 'refused'))
+      ORDER BY w.word_id DESC`,
     [filingId, personKey(by)],
   );
-  const [last] = rows;
-  if (!last) return null;
-  await judgeWord(client, { wordId: last.wordId, outcome: 'withdrawn', why, at });
-  return last.kind;
+  const [newest] = rows;
+  if (newest?.withdrawn === why) return newest.kind;
+  const open = rows.filter(({ withdrawn }) => withdrawn === null);
+  const [last] = open;
+  const same = open.filter(({ said }) => JSON.stringify(said) === JSON.stringify(last?.said));
+  for (const { wordId } of same) await judgeWord(client, { wordId, outcome: 'withdrawn', why, at });
+  return last?.kind ?? null;
 }
 
 /** One word, and what became of it where it was judged. */

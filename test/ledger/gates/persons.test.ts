@@ -1,7 +1,7 @@
 /** Words of persons: records that bind what they were said about, and how two of them count. */
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { personKey } from '../../../src/domain/principal';
-import { readRequests } from '../../../src/ledger/submissions/requests';
+import { endRequest, readRequests } from '../../../src/ledger/submissions/requests';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { closeOpenWords, judgeWord, openWords, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
 import { minutesLater, move, NOW, record, rowsOf } from '../filing-support';
@@ -487,6 +487,19 @@ describe('a request that a person named, and that is another filing’s', () => 
     const of = { filingId: sent.filingId, submission: 1, requestId: named };
     expect(await gates.absent(of)).toMatchObject({ code: 'not_in_doubt' });
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(refused(/agree/u));
+    // What both said by mistake is mended by naming it again.
+    expect(await word({ ...about(sent), kind: 'filed', requestId: named, by: 'anil' })).toEqual({ outcome: 'filed' });
+    expect(await requests(sent.filingId)).toMatchObject([{ id: named, state: 'followed' }]);
+  });
+
+  it('is not named again where its own record showed other rows alone', async () => {
+    const { sent, named } = await misnamed();
+    const request = { filingId: sent.filingId, submission: 1, requestId: named };
+    const end = { state: 'not_ours' as const, processingStatus: 'Processed', errored: [], at: OVER };
+    await gates.step((client) => endRequest(client, request, end));
+    expect(await word({ ...about(sent), kind: 'filed', requestId: named, by: 'anil' })).toEqual(
+      refused(/another filing/u),
+    );
   });
 
   it('no longer keeps a row that one of our own requests rejected', async () => {
@@ -553,6 +566,25 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
     await permit('ravi');
     await permit('meera');
     expect(await file(besides)).toMatchObject({ outcome: 'opened' });
+  });
+
+  it('is not permitted twice by a command that is repeated', async () => {
+    const { filingId, file, permit } = await holderInDoubt('unknown');
+    await permit('ravi');
+    for (const by of ['meera', 'meera', 'ravi']) expect(await permit(by)).toEqual({ outcome: 'permitted' });
+    const first = await file([filingId]);
+    const besides = [filingId, ...('filingId' in first ? [first.filingId] : [])];
+    expect(await file(besides)).toMatchObject({ outcome: 'refused' });
+  });
+
+  it('needs a refusal that names the holder once its outcome is known, whoever permitted it before', async () => {
+    const { filingId, attemptId, file, permit } = await holderInDoubt('submitted');
+    await accept({ attemptId }, null);
+    await permit('ravi');
+    await permit('meera');
+    await accept({ attemptId }, newId());
+    expect(await file(undefined)).toMatchObject({ outcome: 'refused', findings: [{ filingId }] });
+    expect(await file(undefined)).toMatchObject({ outcome: 'opened' });
   });
 
   it('is one beside a row whose acceptance named no request, too', async () => {

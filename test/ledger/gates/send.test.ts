@@ -319,7 +319,10 @@ describe('a row that was released as absent', () => {
     await word({ filingId, attemptId, by: 'ravi', unseen: true });
     expect(await word({ filingId, attemptId, by: 'meera', unseen: true })).toEqual({ outcome: 'again' });
     await check(filingId, own.exporterId);
-    expect(await send(await opened(filingId), late)).toMatchObject({ marked: true });
+    // Days later it counts no more than a look of the day before.
+    const next = await opened(filingId);
+    expect(await send(next, { at: minutesLater(3 * 24 * 60) })).toMatchObject({ marked: false, why: 'look' });
+    expect(await send(next, late)).toMatchObject({ marked: true });
   });
 
   describe('and waits at the gate', () => {

@@ -4,7 +4,7 @@
 import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 import type { Carried } from '../../../domain/filing/carried';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import { sentAs, withoutSend } from '../../../domain/filing/known-send';
+import { sentAs } from '../../../domain/filing/known-send';
 import { calls } from '../../activity-profiles';
 import { readFailure } from '../../failures';
 import type { FilingRun } from '../filing-run';
@@ -50,7 +50,6 @@ export async function carryOutAnswer(
   }
   run.requests.resolved();
   if (carried.outcome === 'filed' && requestId && stage.submission === 1) run.requestId ??= requestId;
-  if (carried.outcome === 'again' && attemptId) run.sends = withoutSend(run.sends, attemptId);
   if (carried.outcome === 'filed' && requestId && attemptId)
     run.noteSend(sentAs(attemptId, { requestId, sentAt: Date.now(), accepted: false }));
   return carried;
