@@ -125,7 +125,7 @@ const FORMULA = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 const NUMBER = /^\s*-\d/u;
 
 /** Whether a spreadsheet may take a text for a formula. */
-export function readsAsFormula(text: string): boolean {
+function readsAsFormula(text: string): boolean {
   return FORMULA.test(text);
 }
 

@@ -1,19 +1,18 @@
 import type { FilingView } from '../domain/filing/view';
-import { listCertificates, type CertificateView } from '../ledger/certificates/certificates';
+import { listCertificates } from '../ledger/certificates/certificates';
 import { getExporter, listExporters } from '../ledger/exporters/exporters';
 import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
-import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filings/filing-view';
+import { listFilingViews, readFilingView } from '../ledger/filings/filing-view';
 import { badCredentials } from '../ledger/vault/credentials';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
 import { exporterIdOf } from './exporters/lookup';
-import { readIrmViews, exporterView, type ExporterView, type IrmView } from './exporters/views';
+import { readIrmViews, exporterView } from './exporters/views';
 import { filingOf, withPaths } from './filings/lookup';
-import { makeReport, type ReportOutcome, type ReportRequest } from './report';
+import { makeReport, type ReportRequest } from './report';
 import { findings, type FindingsRequest } from './reconcile';
-import type { FindingView } from '../domain/reconciliation/findings';
 
-interface ListFilter {
+export interface ListFilter {
   /** In one of these states. */
   states?: readonly string[];
   /** Id or e-mail. */
@@ -37,65 +36,54 @@ const HISTORY = 10_000;
 /** One event of a filing: a move, what somebody said, what was found. */
 export type FilingEventView = Omit<PagedEvent, 'at' | 'id'> & { at: string };
 
-/** Read-only access to the ledger. */
-export interface EbrcReader {
-  /** A filing by its id or reference. @throws RefusedError when there is none */
-  show(filing: string): Promise<FilingView>;
-  /** What happened to a filing, oldest first. @throws RefusedError when there is none */
-  history(filing: string): Promise<FilingEventView[]>;
-  list(filter?: ListFilter): Promise<FilingSummary[]>;
-  /** `document`: part of the number of a shipping bill or invoice. */
-  certificates(filter?: { exporter?: string; document?: string }): Promise<CertificateView[]>;
-  exporters(): Promise<ExporterView[]>;
-  /** @throws RefusedError for one that the ledger does not know */
-  exporter(exporter: string): Promise<ExporterView>;
-  /** Balances as last read from the authority, and the holds of our own filings. */
-  irms(exporter: string): Promise<IrmView[]>;
-  /** Writes the daily or the ageing report. @throws UsageError for an invalid file name or day */
-  report(request: ReportRequest): Promise<ReportOutcome>;
-  /** Findings of the reconciliations, oldest first. */
-  findings(request?: FindingsRequest): Promise<FindingView[]>;
-}
-
-/** The reading part of the typed client. The caller opens and closes its dependencies. */
-export function createEbrcReader(deps: EbrcReaderDependencies): EbrcReader {
+/** Read-only access to the ledger. The caller opens and closes its dependencies. */
+export function createEbrcReader(deps: EbrcReaderDependencies) {
   const { pool, mode, documents } = deps;
   const exporterOf = (exporter: string | undefined) =>
     exporter === undefined ? undefined : exporterIdOf(pool, mode, exporter);
   return {
-    async show(idOrReference) {
+    /** A filing by its id or reference. @throws RefusedError when there is none */
+    async show(idOrReference: string): Promise<FilingView> {
       const { filingId } = await filingOf(deps, idOrReference);
       const view = await readFilingView(pool, filingId);
       if (!view) throw new Error(`Filing ${filingId} was removed while it was read.`);
       return withPaths(deps, view);
     },
-    async history(idOrReference) {
+    /** What happened to a filing, oldest first. @throws RefusedError when there is none */
+    async history(idOrReference: string): Promise<FilingEventView[]> {
       const { filingId } = await filingOf(deps, idOrReference);
       const events = await pageOfEvents(pool, { filingId, after: '0', limit: HISTORY });
       return events.map(({ id: _, at, ...event }) => ({ ...event, at: at.toISOString() }));
     },
-    async list({ exporter, after, limit = LISTED, ...filter } = {}) {
+    async list({ exporter, after, limit = LISTED, ...filter }: ListFilter = {}) {
       const exporterId = await exporterOf(exporter);
       const mark = after === undefined ? undefined : await markBehind(pool, (await filingOf(deps, after)).filingId);
       return listFilingViews(pool, { mode, exporterId, limit, ...filter, ...(mark && { after: mark }) });
     },
-    async certificates({ exporter, document } = {}) {
+    /** `document`: part of the number of a shipping bill or invoice. */
+    async certificates({ exporter, document }: { exporter?: string; document?: string } = {}) {
       const all = await listCertificates(pool, { mode, exporterId: await exporterOf(exporter), document });
       return all.map((each) => ({ ...each, document: each.document && documents.pathOf(each.document) }));
     },
-    findings: (request) => findings(deps, request),
-    report: (request) => makeReport(deps, request),
+    /** Findings of the reconciliations, oldest first. */
+    findings: (request?: FindingsRequest) => findings(deps, request),
+    /** Writes the daily or the ageing report. @throws UsageError for an invalid file name or day */
+    report: (request: ReportRequest) => makeReport(deps, request),
     async exporters() {
       const bad = await badCredentials(pool, mode);
       return (await listExporters(pool, mode)).map((row) => exporterView(row, bad.get(row.exporterId)));
     },
-    async exporter(idOrEmail) {
+    /** @throws RefusedError for one that the ledger does not know */
+    async exporter(idOrEmail: string) {
       const row = await getExporter(pool, await exporterIdOf(pool, mode, idOrEmail));
       if (row) return exporterView(row, (await badCredentials(pool, mode)).get(row.exporterId));
       throw new RefusedError([{ code: 'unknown_exporter', message: `Exporter ${idOrEmail} is not in this ledger.` }]);
     },
-    async irms(idOrEmail) {
+    /** Balances as last read from the authority, and the holds of our own filings. */
+    async irms(idOrEmail: string) {
       return readIrmViews(pool, await exporterIdOf(pool, mode, idOrEmail));
     },
   };
 }
+
+export type EbrcReader = ReturnType<typeof createEbrcReader>;

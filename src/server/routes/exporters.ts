@@ -5,7 +5,7 @@ import { onboardInput } from '../../domain/contracts';
 import { exportersAfter, findExporter, needExporter } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irms';
 import { changeExporter, requireApproval } from '../../starter/exporters/change';
-import { createExporterOperations, type ExporterOutcome } from '../../starter/exporters/operations';
+import { onboard, updateCredentials, type ExporterOutcome } from '../../starter/exporters/operations';
 import { makeTemplate } from '../../starter/exporters/template';
 import { exporterView, type ExporterView } from '../../starter/exporters/views';
 import { createEbrcReader } from '../../starter/reader';
@@ -89,7 +89,6 @@ const irmSchema = z.object({
 
 export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
   const { pool, mode } = deps;
-  const operations = createExporterOperations(deps);
   const reader = createEbrcReader(deps);
 
   addRoute(registrar, {
@@ -107,7 +106,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
         throw new Problem(403, 'exporters_limited', 'A principal that sees some exporters only cannot add others.');
       }
       const credentials = user !== undefined && secret !== undefined ? { username: user, password: secret } : undefined;
-      const outcome = await operations.onboard({ ...customer, credentials, by: principal.name });
+      const outcome = await onboard(deps, { ...customer, credentials, by: principal.name });
       return progressAnswer(outcome, customer);
     },
   });
@@ -187,7 +186,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
     answers: { 202: { description: 'Handed in; GET the exporter for the outcome', schema: progressSchema } },
     async handle({ principal, params, body }) {
       const { exporterId, email, name } = await knownExporter(deps, principal, params.exporter);
-      return progressAnswer(await operations.updateCredentials(exporterId, body, { by: principal.name }), {
+      return progressAnswer(await updateCredentials(deps, exporterId, body, { by: principal.name }), {
         email,
         name,
       });

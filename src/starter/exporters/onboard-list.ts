@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExporterProgress, OnboardState } from '../../domain/contracts';
 import { writeOutputFile } from '../../documents/output-file';
 import { firstLine, RefusedError, type Problem } from '../errors';
-import type { EbrcReader } from '../reader';
 import { csvOf } from './csv';
 import { readExporterList, type ListedExporter } from './list-file';
-import type { ExporterOperations } from './operations';
+import type { ExporterOutcome, OnboardRequest } from './operations';
+import type { ExporterView } from './views';
 import { forEachLimited } from '../lists/for-each-limited';
 
 /** Starts, or progress queries, that run at the same time. */
@@ -39,7 +39,11 @@ export interface ListOnboarding {
   resultFile: string;
 }
 
-type ListClient = Pick<ExporterOperations, 'onboard' | 'onboarding'> & Pick<EbrcReader, 'exporters'>;
+interface ListClient {
+  onboard(request: OnboardRequest): Promise<ExporterOutcome>;
+  onboarding(email: string): Promise<ExporterProgress | null>;
+  exporters(): Promise<ExporterView[]>;
+}
 
 /**
  * Onboards a list of exporters (list-file.ts). A row that is already onboarded is left unchanged, one that is in

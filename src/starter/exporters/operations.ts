@@ -14,12 +14,12 @@ import { answeredByWorker, silenceNotice } from '../../temporal/workers-present'
 const STARTED_WITHIN_MS = 10_000;
 
 /** A portal account's user name and password. They are stored in the vault, and only their reference is passed on. */
-interface Credentials {
+export interface Credentials {
   username: string;
   password: string;
 }
 
-interface OnboardRequest {
+export interface OnboardRequest {
   name: string;
   email: string;
   iec?: string;
@@ -42,145 +42,144 @@ export interface ExporterOutcome extends ExporterProgress {
   notice: string | null;
 }
 
-export interface ExporterOperations {
-  /** Creates or adopts an exporter, validates its credentials and continues until it is ready. Safe to repeat. */
-  onboard(request: OnboardRequest, wait?: ExporterWait): Promise<ExporterOutcome>;
-  /** Submits new credentials: to the onboarding if that waits for them, otherwise to `updateCredentials`. */
-  updateCredentials(
-    exporter: string,
-    credentials: Credentials,
-    options: ExporterWait & { by: string },
-  ): Promise<ExporterOutcome>;
-  /** Progress of the newest onboarding of this e-mail; null if there was none, or if no worker answers. */
-  onboarding(email: string): Promise<ExporterProgress | null>;
-  /** Reads the IRMs live from the authority, for one exporter or for all that are ready, and waits for the result. */
-  refreshIrms(exporter?: string): Promise<RefreshIrmsResult>;
-}
-
 /** `onboard/<mode>/<hash of the e-mail>`: the address itself stays out of workflow ids, which are never encrypted. */
 function onboardingIdOf(mode: Mode, email: string): string {
   const hash = createHash('sha256').update(email.trim().toLowerCase()).digest('hex');
   return onboardWorkflowId(mode, hash.slice(0, 32));
 }
 
-export function createExporterOperations(deps: EbrcClientDependencies): ExporterOperations {
+/** Creates or adopts an exporter, validates its credentials and continues until it is ready. Safe to repeat. */
+export async function onboard(
+  deps: EbrcClientDependencies,
+  request: OnboardRequest,
+  wait: ExporterWait = {},
+): Promise<ExporterOutcome> {
   const { temporal, pool, mode, taskQueue } = deps;
-
-  async function onboard(request: OnboardRequest, wait: ExporterWait = {}): Promise<ExporterOutcome> {
-    const { credentials, by, ...customer } = request;
-    // Checked before the password is stored in the vault, so that a refusal leaves nothing behind.
-    const input = checkedInput({ mode, ...customer, startedBy: by });
-    const workflowId = onboardingIdOf(mode, request.email);
-    const credentialsRef = credentials && (await (await deps.vault()).put(pool, { mode, workflowId, ...credentials }));
-    if (credentialsRef && (await submitToOnboarding(workflowId, credentialsRef, by))) {
-      return followExporter(workflowId, wait);
-    }
-    await temporal.workflow.start('onboardExporter', {
-      workflowId,
-      taskQueue,
-      args: [{ ...input, credentialsRef }],
-      workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-      workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-      memo: { credentialsRef: credentialsRef ?? null },
-    });
-    const { memo } = await temporal.workflow.getHandle(workflowId).describe();
-    // A run that is past its check of credentials would never read these.
-    const unread = credentialsRef !== undefined && memo?.credentialsRef !== credentialsRef;
-    if (unread) await (await deps.vault()).discard(pool, credentialsRef);
-    const outcome = await followExporter(workflowId, wait);
-    // If the caller does not wait for the refusal, the worker's sweep removes it.
-    if (credentialsRef && outcome.state === 'refused') await (await deps.vault()).discard(pool, credentialsRef);
-    return unread ? { ...outcome, notice: outcome.notice ?? NOT_TAKEN } : outcome;
+  const { credentials, by, ...customer } = request;
+  // Checked before the password is stored in the vault, so that a refusal leaves nothing behind.
+  const input = checkedInput({ mode, ...customer, startedBy: by });
+  const workflowId = onboardingIdOf(mode, request.email);
+  const credentialsRef = credentials && (await (await deps.vault()).put(pool, { mode, workflowId, ...credentials }));
+  if (credentialsRef && (await submitToOnboarding(deps, workflowId, credentialsRef, by))) {
+    return followExporter(deps, workflowId, wait);
   }
+  await temporal.workflow.start('onboardExporter', {
+    workflowId,
+    taskQueue,
+    args: [{ ...input, credentialsRef }],
+    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    memo: { credentialsRef: credentialsRef ?? null },
+  });
+  const { memo } = await temporal.workflow.getHandle(workflowId).describe();
+  // A run that is past its check of credentials would never read these.
+  const unread = credentialsRef !== undefined && memo?.credentialsRef !== credentialsRef;
+  if (unread) await (await deps.vault()).discard(pool, credentialsRef);
+  const outcome = await followExporter(deps, workflowId, wait);
+  // If the caller does not wait for the refusal, the worker's sweep removes it.
+  if (credentialsRef && outcome.state === 'refused') await (await deps.vault()).discard(pool, credentialsRef);
+  return unread ? { ...outcome, notice: outcome.notice ?? NOT_TAKEN } : outcome;
+}
 
-  async function updateCredentials(
-    idOrEmail: string,
-    credentials: Credentials,
-    { by, ...wait }: ExporterWait & { by: string },
-  ): Promise<ExporterOutcome> {
-    const known = await findExporter(pool, mode, idOrEmail);
-    const exporterId = known?.exporterId ?? (await exporterIdOf(pool, mode, idOrEmail));
-    const onboarding = known && onboardingIdOf(mode, known.email);
-    if (onboarding) {
-      const handedIn = await (await deps.vault()).put(pool, { mode, workflowId: onboarding, ...credentials });
-      if (await submitToOnboarding(onboarding, handedIn, by)) return followExporter(onboarding, wait);
-      await (await deps.vault()).discard(pool, handedIn);
-    }
-    const workflowId = credentialsWorkflowId(mode, exporterId);
-    const credentialsRef = await (await deps.vault()).put(pool, { mode, workflowId, ...credentials });
-    await refusedByValidator(
-      answeredByWorker(deps, workflowId, () =>
-        temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
-          args: [{ credentialsRef, by }],
-          startWorkflowOperation: new WithStartWorkflowOperation('updateCredentials', {
-            workflowId,
-            taskQueue,
-            args: [{ mode, exporterId, startedBy: by }],
-            workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-          }),
+/** Submits new credentials: to the onboarding if that waits for them, otherwise to `updateCredentials`. */
+export async function updateCredentials(
+  deps: EbrcClientDependencies,
+  idOrEmail: string,
+  credentials: Credentials,
+  { by, ...wait }: ExporterWait & { by: string },
+): Promise<ExporterOutcome> {
+  const { temporal, pool, mode, taskQueue } = deps;
+  const known = await findExporter(pool, mode, idOrEmail);
+  const exporterId = known?.exporterId ?? (await exporterIdOf(pool, mode, idOrEmail));
+  const onboardingId = known && onboardingIdOf(mode, known.email);
+  if (onboardingId) {
+    const handedIn = await (await deps.vault()).put(pool, { mode, workflowId: onboardingId, ...credentials });
+    if (await submitToOnboarding(deps, onboardingId, handedIn, by)) return followExporter(deps, onboardingId, wait);
+    await (await deps.vault()).discard(pool, handedIn);
+  }
+  const workflowId = credentialsWorkflowId(mode, exporterId);
+  const credentialsRef = await (await deps.vault()).put(pool, { mode, workflowId, ...credentials });
+  await refusedByValidator(
+    answeredByWorker(deps, workflowId, () =>
+      temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
+        args: [{ credentialsRef, by }],
+        startWorkflowOperation: new WithStartWorkflowOperation('updateCredentials', {
+          workflowId,
+          taskQueue,
+          args: [{ mode, exporterId, startedBy: by }],
+          workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
         }),
-      ),
-      async () => (await deps.vault()).discard(pool, credentialsRef),
+      }),
+    ),
+    async () => (await deps.vault()).discard(pool, credentialsRef),
+  );
+  return followExporter(deps, workflowId, wait);
+}
+
+/** Whether an onboarding in progress accepted the credentials; one that has ended, or never existed, did not. */
+async function submitToOnboarding(
+  deps: EbrcClientDependencies,
+  workflowId: string,
+  credentialsRef: string,
+  by: string,
+): Promise<boolean> {
+  const handle = deps.temporal.workflow.getHandle(workflowId);
+  try {
+    await answeredByWorker(deps, workflowId, () =>
+      handle.executeUpdate(submitCredentialsUpdate, { args: [{ credentialsRef, by }] }),
     );
-    return followExporter(workflowId, wait);
+    return true;
+  } catch (error) {
+    // A validator's refusal means that the onboarding does not wait for credentials.
+    if (error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError) return false;
+    throw error;
   }
+}
 
-  /** Whether an onboarding in progress accepted the credentials; one that has ended, or never existed, did not. */
-  async function submitToOnboarding(workflowId: string, credentialsRef: string, by: string): Promise<boolean> {
-    const handle = temporal.workflow.getHandle(workflowId);
-    try {
-      await answeredByWorker(deps, workflowId, () =>
-        handle.executeUpdate(submitCredentialsUpdate, { args: [{ credentialsRef, by }] }),
-      );
-      return true;
-    } catch (error) {
-      // A validator's refusal means that the onboarding does not wait for credentials.
-      if (error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError) return false;
-      throw error;
-    }
+async function followExporter(
+  { temporal, taskQueue }: EbrcClientDependencies,
+  workflowId: string,
+  { wait = false, onProgress, onNotice }: ExporterWait,
+): Promise<ExporterOutcome> {
+  const { progress } = await follow(temporal, workflowId, {
+    query: exporterQuery,
+    until: ({ state, exporterId }) =>
+      wait ? state === 'needs_credentials' : exporterId !== null || state !== 'started',
+    onProgress,
+    onSilence: () => void silenceNotice(temporal, taskQueue).then(onNotice),
+    ...(!wait && { withinMs: STARTED_WITHIN_MS }),
+  });
+  if (progress) return { ...progress, notice: null };
+  return { ...NOT_HEARD_OF, workflowId, notice: await silenceNotice(temporal, taskQueue) };
+}
+
+/** Progress of the newest onboarding of this e-mail; null if there was none, or if no worker answers. */
+export async function onboarding(
+  { temporal, mode }: EbrcClientDependencies,
+  email: string,
+): Promise<ExporterProgress | null> {
+  try {
+    const options = { query: exporterQuery, until: () => true, withinMs: STARTED_WITHIN_MS };
+    return (await follow(temporal, onboardingIdOf(mode, email), options)).progress;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
   }
+}
 
-  async function followExporter(
-    workflowId: string,
-    { wait = false, onProgress, onNotice }: ExporterWait,
-  ): Promise<ExporterOutcome> {
-    const { progress } = await follow(temporal, workflowId, {
-      query: exporterQuery,
-      until: ({ state, exporterId }) =>
-        wait ? state === 'needs_credentials' : exporterId !== null || state !== 'started',
-      onProgress,
-      onSilence: () => void silenceNotice(temporal, taskQueue).then(onNotice),
-      ...(!wait && { withinMs: STARTED_WITHIN_MS }),
-    });
-    if (progress) return { ...progress, notice: null };
-    return { ...NOT_HEARD_OF, workflowId, notice: await silenceNotice(temporal, taskQueue) };
-  }
-
-  return {
-    onboard,
-    updateCredentials,
-    onboarding: async (email) => {
-      try {
-        const options = { query: exporterQuery, until: () => true, withinMs: STARTED_WITHIN_MS };
-        return (await follow(temporal, onboardingIdOf(mode, email), options)).progress;
-      } catch (error) {
-        if (error instanceof WorkflowNotFoundError) return null;
-        throw error;
-      }
-    },
-    refreshIrms: async (idOrEmail) => {
-      const exporterId = idOrEmail === undefined ? undefined : await exporterIdOf(pool, mode, idOrEmail);
-      const workflowId = `refresh-irms/${mode}/${exporterId ?? 'all'}`;
-      await temporal.workflow.start('refreshIrms', {
-        workflowId,
-        taskQueue,
-        args: [{ mode, exporterId }],
-        workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
-      });
-      const handle = temporal.workflow.getHandle(workflowId);
-      return answeredByWorker(deps, workflowId, () => handle.result() as Promise<RefreshIrmsResult>);
-    },
-  };
+/** Reads the IRMs live from the authority, for one exporter or for all that are ready, and waits for the result. */
+export async function refreshIrms(deps: EbrcClientDependencies, idOrEmail?: string): Promise<RefreshIrmsResult> {
+  const { temporal, pool, mode, taskQueue } = deps;
+  const exporterId = idOrEmail === undefined ? undefined : await exporterIdOf(pool, mode, idOrEmail);
+  const workflowId = `refresh-irms/${mode}/${exporterId ?? 'all'}`;
+  await temporal.workflow.start('refreshIrms', {
+    workflowId,
+    taskQueue,
+    args: [{ mode, exporterId }],
+    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+  });
+  const handle = temporal.workflow.getHandle(workflowId);
+  return answeredByWorker(deps, workflowId, () => handle.result() as Promise<RefreshIrmsResult>);
 }
 
 const NOT_TAKEN =

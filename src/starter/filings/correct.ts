@@ -34,7 +34,7 @@ export interface CorrectRequest {
 export async function correctFiling(
   deps: EbrcClientDependencies,
   { filing: idOrReference, source, madeBy, channel, approval, allowDuplicate }: CorrectRequest,
-  options: WaitOptions,
+  options: WaitOptions = {},
 ): Promise<FilingOutcome> {
   const parent = await filingOf(deps, idOrReference);
   const stated = { uploadType: parent.uploadType, declaration: parent.declaration, allowDuplicate };

@@ -26,7 +26,7 @@ export interface FileRequest extends FilingTerms {
 export async function fileFile(
   deps: EbrcClientDependencies,
   request: FileRequest,
-  wait: WaitOptions,
+  wait: WaitOptions = {},
 ): Promise<FilingOutcome> {
   const { exporter, reference, n, channel, madeBy, approval } = request;
   const read = await readFileToFile(deps, request, deps);
