@@ -417,6 +417,7 @@ CREATE TABLE requests (
 );
 -- A request files one submission. It is named by client and id together (POST /genebrc/status): the ids of two clients may be alike.
 CREATE UNIQUE INDEX requests_id ON requests (mode, customer_id, request_id) WHERE state <> 'not_ours';
+CREATE INDEX requests_attempt ON requests (attempt_id);
 CREATE INDEX requests_followed ON requests (mode, since) WHERE state = 'followed';
 
 -- A submission with its first request, and when it was sent first.

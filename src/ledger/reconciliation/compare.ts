@@ -229,7 +229,8 @@ async function findInDocuments(client: Queryable, { partyId }: CompareArgs): Pro
        JOIN filings f ON f.filing_id = c.filing_id
        CROSS JOIN LATERAL (SELECT CASE WHEN c.pdf_problem = 'damaged' THEN 'pdf_damaged'
          WHEN c.pdf_problem = 'missing' OR (c.archived_at IS NULL AND f.closed_at IS NOT NULL) THEN 'pdf_missing' END AS kind) k
-      WHERE c.party_id = $1 AND k.kind IS NOT NULL AND r.state = 'certified'`,
+      WHERE c.party_id = $1 AND c.filing_id IS NOT NULL AND (c.pdf_document IS NULL OR c.pdf_problem IS NOT NULL)
+        AND k.kind IS NOT NULL AND r.state = 'certified'`,
     [partyId],
   );
 }
