@@ -15,7 +15,7 @@ import { recordIntent } from '../../src/ledger/filings/filing-intent';
 import { pageOfFilings } from '../../src/ledger/filings/filing-pages';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { openFilingsAfter } from '../../src/ledger/filings/open-filings';
-import { readReadiness } from '../../src/ledger/filings/readiness';
+import { readReadiness } from '../../src/ledger/filings/first-move';
 import { certifyByRecord } from '../../src/ledger/gates/certify';
 import { markSending } from '../../src/ledger/gates/send';
 import { withTransaction } from '../../src/ledger/pool';

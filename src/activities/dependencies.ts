@@ -9,7 +9,7 @@ import type { Pace } from '../assistant/extraction/pace';
 import type { Vault } from '../ledger/vault/vault';
 import type { ReportRenderer } from '../reports/render';
 import type { Workbooks } from '../workbook/workbooks';
-import type { Queueing } from './filings/channel';
+import type { Queueing } from './filings/filing-request';
 
 /** The settings that a filing lives by; they go into its history, so that a replay sees what the first run saw. */
 export interface WorkerSettings {

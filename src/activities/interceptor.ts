@@ -5,7 +5,7 @@ import { BudgetStoppedError } from '../budget/ports';
 import { ApiError } from '../api/errors/api-error';
 import { decide, delayMs, type Decision, type Schedule } from '../domain/service/retry-table';
 import { FILING_MISSING } from '../domain/names';
-import { FilingMissing } from '../ledger/filings/filing-missing';
+import { FilingMissing } from '../ledger/filings/filings';
 import { withStepDeadline } from '../ledger/step-deadline';
 import { LedgerUnavailableError } from '../ledger/unavailable';
 import { failureOf, isTemporalFailure, ledgerUnavailable, refusal, type RetryAdvice } from './application-failure';

@@ -1,6 +1,6 @@
 import { splitWindow, type FilingDate } from '../domain/dates';
 import { saveCertificates } from '../ledger/certificates/certificates';
-import { recordLook } from '../ledger/submissions/looks';
+import { recordLook } from '../ledger/submissions/lost-time';
 import { withHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
 import type { ActivityDependencies } from './dependencies';

@@ -9,7 +9,7 @@ import type { FilingApi } from '../../src/api/client-types';
 import type { FilingState } from '../../src/domain/filing/states';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
-import { recordLook } from '../../src/ledger/submissions/looks';
+import { recordLook } from '../../src/ledger/submissions/lost-time';
 import { endRequest, notePoll } from '../../src/ledger/submissions/requests';
 import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, move, NOW, open, rowsOf } from '../ledger/filing-support';

@@ -4,7 +4,7 @@
  */
 import type { FilingApi, SubmitContext } from '../../src/api/client-types';
 import { needFiling } from '../../src/ledger/filings/filings';
-import { recordLook } from '../../src/ledger/submissions/looks';
+import { recordLook } from '../../src/ledger/submissions/lost-time';
 import { readRequests } from '../../src/ledger/submissions/requests';
 import { needSubmission } from '../../src/ledger/submissions/submissions';
 import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';

@@ -10,7 +10,7 @@ import { markSending } from '../../src/ledger/gates/send';
 import { withTransaction } from '../../src/ledger/pool';
 import { moveRows } from '../../src/ledger/rows/filing-rows';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
-import { recordLook } from '../../src/ledger/submissions/looks';
+import { recordLook } from '../../src/ledger/submissions/lost-time';
 import { endRequest, notePoll, type Statement } from '../../src/ledger/submissions/requests';
 import { recordWord, type NewWord } from '../../src/ledger/submissions/words';
 import { EXPORTER, minutesLater, open, rowsOf } from '../ledger/filing-support';

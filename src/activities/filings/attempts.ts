@@ -3,7 +3,7 @@ import { addEvent, readNow } from '../../ledger/filings/filing-progress';
 import { answerInShort, partsOfAttemptId, type AttemptReading } from '../../domain/filing/attempt';
 import { markRowsUnknown, readAttempt } from '../../ledger/submissions/attempts';
 import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
-import type { Carried } from '../../domain/filing/carried';
+import type { Carried } from '../../domain/filing/questions';
 import { carryOutWord } from '../../ledger/gates/persons';
 import { lockFiling, type LockedFiling } from '../../ledger/filings/filing-lock';
 import { updateCorrectionAttention } from '../../ledger/rows/row-takeover';

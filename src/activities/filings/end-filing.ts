@@ -4,12 +4,12 @@ import { endOf } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { cutText } from '../../domain/text';
 import { saveErrors, saveNote } from '../../ledger/filings/filing-notes';
-import { readNow, type Held } from '../../ledger/filings/filing-progress';
+import { type Held, readNow } from '../../ledger/filings/filing-progress';
 import { withTransaction } from '../../ledger/pool';
 import { releaseUnfiled } from '../../ledger/gates/release';
 import type { LockedFiling } from '../../ledger/filings/filing-lock';
 import { releaseAbsent } from '../../ledger/gates/release-absent';
-import { moveRows, readRows, rowStates, saveRowErrors } from '../../ledger/rows/filing-rows';
+import { type FilingRow, moveRows, readRows, rowStates, saveRowErrors } from '../../ledger/rows/filing-rows';
 import { lastRefusal, reportContradiction } from '../../ledger/submissions/answers';
 import { readRequests, type Statement } from '../../ledger/submissions/requests';
 import { readSubmissions, settleSubmission } from '../../ledger/submissions/submissions';
@@ -17,8 +17,7 @@ import { judgeSaid } from '../../ledger/principals/granted-words';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { FINDINGS_IN_RESULT } from './reserve-balances';
-import { DIFFERS, hold, moveOnSettled, recordEnd, settledStep, type Decided, type Left } from './moves';
-import { fieldErrorsOf } from './refusal-errors';
+import { type Decided, DIFFERS, hold, type Left, moveOnSettled, recordEnd, settledStep } from './moves';
 import { onWholeLedger } from './whole-ledger';
 
 /** A refused part of a filing: what is wrong with it. The filing may have ended with it. */
@@ -227,3 +226,36 @@ const STATEMENTS: Record<Statement, (requestId: string) => string> = {
   errored_empty: (requestId) => `the authority reports request ${requestId} as Errored, and shows no certificate of it`,
   errored: (requestId) => `the authority reports the rows of request ${requestId} as Errored`,
 };
+
+/** First data row of a workbook that we write ourselves for a submission; its header is row 1. */
+const FIRST_UPLOADED_ROW = 2;
+
+/**
+ * The service's refusal of a submission as findings in the caller's own rows. A workbook's complaint names a row of the
+ * workbook that was uploaded, a message's complaint a serial number; both are traced back to where the row came from.
+ */
+function fieldErrorsOf(rows: readonly FilingRow[], answer: StoredAnswer): Finding[] {
+  const whole: Finding = {
+    severity: 'error',
+    code: answer.errorCode?.toLowerCase() ?? answer.kind,
+    row: null,
+    field: null,
+    message: answer.message ?? 'The service refused the submission.',
+  };
+  const complaints = answer.fieldErrors ?? [];
+  if (complaints.length === 0) return [whole];
+  return complaints.map(({ row, field, message }): Finding => {
+    const found = row === undefined ? undefined : rowOf(rows, row, answer.kind);
+    return {
+      severity: 'error',
+      code: 'refused_by_service',
+      row: found?.sourceRow ?? row ?? null,
+      field: field ?? null,
+      message,
+    };
+  });
+}
+
+function rowOf(rows: readonly FilingRow[], row: number, kind: string): FilingRow | undefined {
+  return kind === 'workbook_rejected' ? rows[row - FIRST_UPLOADED_ROW] : rows.find((each) => each.serialNo === row);
+}

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { FilingReadiness } from '../../domain/filing/first-moves';
+import type { FilingReadiness } from '../../domain/filing/move-texts';
 import { saveApproval } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
 import { judgeSaid } from '../../ledger/principals/granted-words';
 import { judgeWord, recordWord, type NewWord, type OpenWords } from '../../ledger/submissions/words';
 import { needFiling } from '../../ledger/filings/filings';
-import { readReadiness } from '../../ledger/filings/readiness';
+import { readReadiness } from '../../ledger/filings/first-move';
 import { recordRunProblem } from '../../ledger/filings/open-filings';
 import { withTransaction } from '../../ledger/pool';
 import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';

@@ -1,9 +1,7 @@
 /** Moves of a filing, recorded in the transaction of the step that causes them. */
-import { endNote } from '../../domain/filing/end-note';
-import { COLLECTING_NOTE } from '../../domain/filing/move-notes';
+import { COLLECTING_NOTE, endNote } from '../../domain/filing/move-texts';
 import { phaseOf } from '../../domain/filing/moves';
-import { stateLimitMs, type StateLimitSettings } from '../../domain/filing/state-limits';
-import type { FilingState } from '../../domain/filing/states';
+import { type FilingState, stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
 import { readFacts, type LockedFiling } from '../../ledger/filings/filing-lock';
 import {
   holdStep,

@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import type { StatusVerdict } from '../../domain/service/request-status';
 import { lockFiling } from '../../ledger/filings/filing-lock';
-import { FilingMissing } from '../../ledger/filings/filing-missing';
+import { FilingMissing } from '../../ledger/filings/filings';
 import { certifyByRecord } from '../../ledger/gates/certify';
 import { releaseRejected } from '../../ledger/gates/release';
 import { readRows } from '../../ledger/rows/filing-rows';

@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import { partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
 import { uploadMismatch } from '../../domain/filing/upload-mismatch';
-import { stateLimitMs } from '../../domain/filing/state-limits';
+import { stateLimitMs } from '../../domain/filing/states';
 import { errorsInShort } from '../../domain/service/request-status';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { acknowledge } from '../../ledger/submissions/acknowledgement';

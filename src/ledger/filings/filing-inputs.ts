@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import type { Queryable } from '../pool';
+import { canonicalContent, type FilingContent } from '../../domain/filing/content-hash';
+import { type PermittedDuplicate, permittedRows } from '../../domain/rules/duplicates';
 
 export interface SavedInput {
   rows: MappingRow[];
@@ -73,3 +75,19 @@ export async function readInput(db: Queryable, inputRef: string): Promise<SavedI
       }
     : null;
 }
+
+/** SHA-256 of a filing's content. */
+export function contentHashOf(content: FilingContent): string {
+  return sha256(canonicalContent(content));
+}
+
+/**
+ * The reference of a filing that was given none, made from its content, so that the same file finds the same filing.
+ * Permitted duplicates are part of it, because such a file must not find the first filing.
+ */
+export function referenceOf(contentHash: string, permitted: readonly PermittedDuplicate[] = []): string {
+  const rows = [...permittedRows(permitted)].sort((a, b) => a - b);
+  return (rows.length === 0 ? contentHash : sha256(JSON.stringify([contentHash, rows]))).slice(0, 16);
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
-import type { StateLimitSettings } from '../../domain/filing/state-limits';
+import type { StateLimitSettings } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
 import { certificateIdentity, comparableText, irmIdentity } from '../../domain/identity';

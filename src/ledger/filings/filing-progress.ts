@@ -4,8 +4,8 @@ import { isEnd, mayFollow, type FilingState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
 import { QUESTION_COLUMNS, standingOf } from '../questions/questions';
 import { ROW_COUNTS } from '../rows/filing-rows';
-import { lockFiling, type LockedFiling } from './filing-lock';
-import { FilingMissing } from './filing-missing';
+import { type LockedFiling, lockFiling } from './filing-lock';
+import { FilingMissing } from './filings';
 
 /**
  * The number of a move that brings lost sends back exceeds the last number by this much: a run may know of moves that

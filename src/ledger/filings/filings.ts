@@ -2,8 +2,19 @@ import type { FilingState } from '../../domain/filing/states';
 import type { ResumedFiling } from '../../domain/filing/resume-input';
 import type { Mode } from '../../domain/names';
 import { QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
-import { FilingMissing } from './filing-missing';
 import type { Queryable } from '../pool';
+
+/**
+ * The ledger does not hold the filing of a step: it was restored to a state from before the filing, or it is another
+ * ledger. The run reads the state of its filing and continues from there.
+ */
+export class FilingMissing extends Error {
+  override readonly name = 'FilingMissing';
+
+  constructor(filingId: string, what = `Filing ${filingId}`) {
+    super(`${what} is not in this ledger. Is DATABASE_URL the one it was made with?`);
+  }
+}
 
 /** A filing as the ledger holds it. */
 export interface FilingRecord extends ResumedFiling, AskedFiling {

@@ -3,17 +3,19 @@ import {
   approvalMove,
   areBalancesFresh,
   CHECKING,
+  type FilingReadiness,
+  type FirstMove,
   isActivationPending,
   submittingMove,
-  type FirstMove,
-} from '../../domain/filing/first-moves';
-import { stateLimitMs, type StateLimitSettings } from '../../domain/filing/state-limits';
-import { hasErrors, type Finding } from '../../domain/rules/finding';
+} from '../../domain/filing/move-texts';
+import { stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
+import { type Finding, hasErrors } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 import { saveBalanceFindings } from './filing-notes';
 import { writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
-import { readReadiness } from './readiness';
+import { ACTIVATES_AT } from '../exporters/exporters';
+import { heldIrmsQuery, irmNumberOf } from '../exporters/irms';
 
 interface NewFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'madeBy' | 'approvalNeeded'> {
   /** Rows of each submission. */
@@ -50,4 +52,31 @@ function moveOfReserved(filing: NewFiling): FirstMove {
   if (filing.approvalNeeded) return approvalMove(filing);
   const [rowCount = 0] = filing.submissions;
   return submittingMove({ submission: 1, rowCount }, filing.submissions.length);
+}
+
+const NUMBER = `${irmNumberOf('irm_key')} AS number`;
+
+/**
+ * How fresh the balances of the IRMs are that a filing's unsent rows take from, read by whichever client of its
+ * exporter's party, and whether the exporter may file yet.
+ */
+export async function readReadiness(
+  db: Queryable,
+  { filingId, exporterId }: { filingId: string; exporterId: string },
+): Promise<FilingReadiness> {
+  const { rows } = await db.query<FilingReadiness>(
+    `WITH wanted AS (
+       SELECT DISTINCT ${NUMBER} FROM filing_rows
+        WHERE filing_id = $1 AND live AND submitted_at IS NULL
+     ), newest AS (
+       ${heldIrmsQuery({ columns: `${NUMBER}, read_at`, exporterId: '$2', numbers: 'ARRAY(SELECT number FROM wanted)' })}
+     )
+     SELECT CASE WHEN (SELECT count(*) FROM wanted) = (SELECT count(DISTINCT number) FROM newest)
+              THEN (SELECT floor(extract(epoch FROM min(read_at)) * 1000)::float8 FROM newest) END AS "balancesReadAt",
+            e.api_state AS "apiState",
+            ${ACTIVATES_AT}
+       FROM (VALUES (1)) AS one LEFT JOIN exporters e ON lower(e.exporter_id) = lower($2)`,
+    [filingId, exporterId],
+  );
+  return rows[0] ?? { balancesReadAt: null, apiState: null, activatesAt: null };
 }

@@ -7,7 +7,7 @@ import type { AttemptRow } from '../gates/attempts';
 import type { RequestRecord } from '../submissions/requests';
 import type { SubmissionRecord } from '../submissions/submissions';
 import { openWords, type OpenWords } from '../submissions/words';
-import { FilingMissing } from './filing-missing';
+import { FilingMissing } from './filings';
 import { FILING_COLUMNS, type FilingRecord } from './filings';
 
 /** A request of a submission, as a workflow needs to know it. */

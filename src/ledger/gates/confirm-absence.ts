@@ -2,7 +2,7 @@
  * What two persons say at the send gate, where rows that were released as absent wait: the certificates that agree with
  * them are other filings', or nothing of them was filed although the certificates cannot be looked at.
  */
-import type { Carried } from '../../domain/filing/carried';
+import type { Carried } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import type { Word } from '../submissions/words';

@@ -1,5 +1,5 @@
 /** Requests that a person named, and that are another filing's: two persons say so, and nothing waits for them then. */
-import type { Carried } from '../../domain/filing/carried';
+import type { Carried } from '../../domain/filing/questions';
 import type { Queryable } from '../pool';
 import { endRequest } from '../submissions/requests';
 import type { Word } from '../submissions/words';

@@ -1,7 +1,7 @@
 /** Carrying out what persons said of a send. Where one person is not enough, a second one has to say the same. */
 import { NEEDS_TOKEN } from '../../domain/principal';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
-import type { Carried } from '../../domain/filing/carried';
+import type { Carried } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { readRows } from '../rows/filing-rows';
@@ -12,8 +12,8 @@ import { certifyByPersons } from './certify';
 import type { Absence, AbsentSubject } from './absent-subject';
 import { confirmAbsence } from './confirm-absence';
 import { closeNotOurs } from './not-ours';
-import { permitDuplicate } from './permit';
 import { releaseAbsent } from './release-absent';
+import { isPermitted, permitBeside, positionsInDoubt } from '../rows/live-mappings';
 
 export interface CarryOut {
   wordId: string;
@@ -208,3 +208,25 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
 
 const isSame = (a: Word['certificates'][number], b: Word['certificates'][number]): boolean =>
   a.row === b.row && a.eBRCNumber === b.eBRCNumber;
+
+/** Carries out the word that a duplicate beside rows may go. Must run in a transaction that holds the filing's lock. */
+async function permitDuplicate(client: Queryable, word: Word, others: readonly Word[]): Promise<Carried> {
+  const { filingId, sourceRows, by } = word;
+  const rows = (await readRows(client, filingId)).filter(({ sourceRow }) => sourceRows?.includes(sourceRow));
+  const inDoubt = new Set(await positionsInDoubt(client, filingId));
+  const doubted = rows.filter(({ position }) => inDoubt.has(position));
+  const other = sourceRows?.find((row) => !doubted.some(({ sourceRow }) => sourceRow === row));
+  if (doubted.length === 0 || other !== undefined) {
+    const why = `row ${other ?? ''} is not one of the filing's that are in doubt, or were abandoned after the send`;
+    return { outcome: 'refused', why };
+  }
+  const positions = doubted.map(({ position }) => position);
+  // Said once more, as by a command whose answer was lost: what is permitted already is not permitted twice.
+  if (await isPermitted(client, filingId, positions)) return { outcome: 'permitted' };
+  if (others.length === 0) {
+    const why = `${by} is the first to permit it; somebody else has to permit the same rows too`;
+    return { outcome: 'stands', why };
+  }
+  await permitBeside(client, { filingId, positions });
+  return { outcome: 'permitted' };
+}

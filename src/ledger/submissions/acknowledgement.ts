@@ -1,7 +1,7 @@
 /** What follows of an accepted answer: its submission is acknowledged, and the filing is being processed. */
 import { partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
 import { phaseOf } from '../../domain/filing/moves';
-import { processingNote } from '../../domain/filing/move-notes';
+import { processingNote } from '../../domain/filing/move-texts';
 import { isPause, mayFollow, type FilingState } from '../../domain/filing/states';
 import { readFacts, type LockedFiling } from '../filings/filing-lock';
 import { moveHeld, readNow, type FilingNow } from '../filings/filing-progress';

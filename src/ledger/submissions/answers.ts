@@ -1,6 +1,6 @@
 import { MAYBE_FILED, partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
-import { lockFiling, type LockedFiling } from '../filings/filing-lock';
-import { FilingMissing } from '../filings/filing-missing';
+import { type LockedFiling, lockFiling } from '../filings/filing-lock';
+import { FilingMissing } from '../filings/filings';
 import { addEvent } from '../filings/filing-progress';
 import { askAbout } from '../questions/questions';
 import { acceptAttempt } from '../gates/accept';

@@ -1,8 +1,12 @@
-/** What may have been sent in the time that a ledger and its document store have both lost. */
+/**
+ * Looks at a party's certificates as they are recorded, and what may have been sent in the time that a ledger and its
+ * document store have both lost.
+ */
 import { attemptIdOf } from '../../domain/filing/attempt';
 import { PUT_BACK_TOGETHER } from '../gates/held-rows';
 import { writeVerdict } from '../gates/verdict';
 import type { Queryable } from '../pool';
+import { type FilingDate, isoFromFilingDate } from '../../domain/dates';
 
 interface Doubted {
   filingId: string;
@@ -110,5 +114,27 @@ export async function noteCertificatesRead(db: Queryable, exporterId: string, at
     `UPDATE parties p SET certificates_read_at = greatest(p.certificates_read_at, $2) FROM exporters e
       WHERE e.party_id = p.party_id AND e.exporter_id = $1`,
     [exporterId, at],
+  );
+}
+
+export interface Look {
+  exporterId: string;
+  beganAt: Date;
+  endedAt: Date;
+  from: FilingDate;
+  to: FilingDate;
+  /** Why it is not complete; null: every day of the span was read, and every entry. */
+  problem: string | null;
+}
+
+/** Records a look, which serves all filings of the exporter's party. */
+export async function recordLook(
+  db: Queryable,
+  { exporterId, beganAt, endedAt, from, to, problem }: Look,
+): Promise<void> {
+  await db.query(
+    `INSERT INTO looks (party_id, began_at, ended_at, from_date, to_date, complete, problem)
+     SELECT party_id, $2, $3, $4, $5, $6, $7 FROM exporters WHERE exporter_id = $1`,
+    [exporterId, beganAt, endedAt, isoFromFilingDate(from), isoFromFilingDate(to), problem === null, problem],
   );
 }

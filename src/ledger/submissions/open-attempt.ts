@@ -1,8 +1,8 @@
 /** Opens the attempt for a send, or says why there is none. */
 import { attemptIdOf, MAYBE_FILED, type AttemptVerdict } from '../../domain/filing/attempt';
 import type { FilingState, SubmissionState } from '../../domain/filing/states';
-import type { LockedFiling } from '../filings/filing-lock';
-import { FilingMissing } from '../filings/filing-missing';
+import { type LockedFiling } from '../filings/filing-lock';
+import { FilingMissing } from '../filings/filings';
 import type { Queryable } from '../pool';
 import { holderBeside } from '../rows/live-mappings';
 import { absenceToConfirm } from '../gates/absence';

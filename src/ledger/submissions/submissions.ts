@@ -1,5 +1,5 @@
 import type { SubmissionState } from '../../domain/filing/states';
-import { FilingMissing } from '../filings/filing-missing';
+import { FilingMissing } from '../filings/filings';
 import type { Queryable } from '../pool';
 
 export interface SubmissionRecord {

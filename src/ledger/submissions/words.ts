@@ -1,6 +1,6 @@
 /** What persons said of a filing: append-only; what became of each is a row of its own. */
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
-import type { Carried } from '../../domain/filing/carried';
+import type { Carried } from '../../domain/filing/questions';
 import { personKey } from '../../domain/principal';
 import type { Queryable } from '../pool';
 import { VALID_FOR } from '../principals/grants';

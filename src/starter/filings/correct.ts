@@ -1,7 +1,7 @@
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
-import { contentHashOf } from '../../ledger/filings/filing-content';
+import { contentHashOf } from '../../ledger/filings/filing-inputs';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { listCorrections, needFiling, nextNumber, type FilingRecord } from '../../ledger/filings/filings';
 import type { EbrcClientDependencies } from '../dependencies';

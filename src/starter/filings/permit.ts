@@ -1,7 +1,7 @@
 /** A person's word that a duplicate beside rows of a filing may go, and taking a word back. */
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '../../domain/principal';
-import type { Carried } from '../../domain/filing/carried';
+import type { Carried } from '../../domain/filing/questions';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { readFilingView } from '../../ledger/filings/filing-view';
 import { carryOutWord } from '../../ledger/gates/persons';

@@ -5,12 +5,19 @@ import type { Decided, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/filings/settings';
 import type { FileInput, FilingCounts } from '../../domain/contracts';
-import { isEnd, isPause, type FilingState } from '../../domain/filing/states';
-import { stateLimitMs } from '../../domain/filing/state-limits';
+import { type FilingState, isEnd, isPause, stateLimitMs } from '../../domain/filing/states';
 import { steps } from '../activity-profiles';
 import { isFilingMissing } from '../failures';
-import { FilingMovedOn } from './filing-ends';
-import { inOneText, noteEvent, recordRunProblem, toMove, type Attention, type Event, type Move } from './filing-steps';
+import {
+  type Attention,
+  type Event,
+  FilingMovedOn,
+  inOneText,
+  type Move,
+  noteEvent,
+  recordRunProblem,
+  toMove,
+} from './filing-steps';
 import { NO_ROWS, showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
 export class FilingProgress {

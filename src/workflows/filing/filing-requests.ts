@@ -6,9 +6,8 @@ import { ApplicationFailure, condition, currentUpdateInfo } from '@temporalio/wo
 import type { OpenWords, SaidWord } from '../../activities/filings/filing-ledger';
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
 import { personKey } from '../../domain/principal';
-import { FilingMovedOn } from './filing-ends';
 import type { FilingProgress } from './filing-progress';
-import type { Event } from './filing-steps';
+import { type Event, FilingMovedOn } from './filing-steps';
 
 /** What a person's answer is about now. */
 export interface InQuestion {

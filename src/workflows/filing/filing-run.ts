@@ -2,16 +2,16 @@
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../../domain/contracts';
-import type { FilingReadiness } from '../../domain/filing/first-moves';
+import type { FilingReadiness } from '../../domain/filing/move-texts';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
 import { resumeInput } from '../../domain/filing/resume-input';
 import type { Finding } from '../../domain/rules/finding';
 import { summaryText } from '../../domain/text';
 import { Waits } from '../waits';
-import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-ends';
+import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-steps';
 import { FilingProgress } from './filing-progress';
 import { FilingRequests } from './filing-requests';
-import type { PendingMark } from './overdue';
+import type { PendingMark } from './filing-steps';
 import { NO_ROWS, textOf, type Refusal } from './show-filing';
 
 export { FilingEnded, FilingGivenUp, FilingMovedOn };

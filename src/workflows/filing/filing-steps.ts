@@ -1,9 +1,8 @@
-/** Steps on the ledger as a filing's run makes them. */
+/** What a filing's run moves by: moves with their deadlines, what ends its work from outside, and overdue marks. */
 import { ActivityFailure, log } from '@temporalio/workflow';
 import type { MoveArgs } from '../../activities/filings/moves';
 import type { FilingCounts } from '../../domain/contracts';
-import { needsAttention, type FilingState } from '../../domain/filing/states';
-import { stateLimitMs, type StateLimitSettings } from '../../domain/filing/state-limits';
+import { type FilingState, needsAttention, stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
 import { steps } from '../activity-profiles';
 
 export interface Event {
@@ -100,5 +99,59 @@ async function tryTo(write: () => Promise<unknown>): Promise<void> {
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
     log.warn('what only helps could not be written', { error });
+  }
+}
+
+/** A person gave the filing up, or cancelled it before anything was sent. */
+export class FilingGivenUp extends Error {
+  override readonly name = 'FilingGivenUp';
+}
+
+/**
+ * The ledger holds other moves of the filing than this run: somebody reset the workflow, or another run of it has
+ * been at work. What the run decided is out of date; it reads the filing again and goes on from there.
+ */
+export class FilingMovedOn extends Error {
+  override readonly name: string = 'FilingMovedOn';
+}
+
+/** The filing has ended in the ledger: another run ended it, and its recorded outcome stands. */
+export class FilingEnded extends FilingMovedOn {
+  override readonly name: string = 'FilingEnded';
+}
+
+/** A mark past which a filing is overdue; its watchdog's timer looks at it (see watchdog.ts). */
+export interface OverdueMark {
+  /** ms since the epoch. */
+  at: number;
+  /** Shown beside the timer. */
+  summary: string;
+  /** The state that a filing is overdue in; in a pause the mark waits until the filing is back in it. */
+  during: FilingState;
+  text: string;
+  attention: string;
+}
+
+/** The mark of the work under way. */
+export interface PendingMark extends OverdueMark {
+  /** The move that the watchdog makes past it; null before. */
+  made: Promise<void> | null;
+}
+
+/** A run as far as a mark needs it. */
+interface MarkedRun {
+  overdueMark: PendingMark | null;
+}
+
+/** Does work that may take days; past the mark the filing needs attention, and the work goes on. */
+export async function untilOverdue<T>(run: MarkedRun, mark: OverdueMark, work: () => Promise<T>): Promise<T> {
+  const pending: PendingMark = { ...mark, made: null };
+  run.overdueMark = pending;
+  try {
+    return await work();
+  } finally {
+    run.overdueMark = null;
+    // A failure of the move is thrown here, at the end of the work.
+    await pending.made;
   }
 }

@@ -1,6 +1,6 @@
 /** From settled rows to the end: certificate details, PDFs, and the filing's outcome. */
 import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
-import { COLLECTING_NOTE } from '../../domain/filing/move-notes';
+import { COLLECTING_NOTE } from '../../domain/filing/move-texts';
 import { RATE_LIMITS } from '../../domain/names';
 import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import type { FetchedCertificates } from '../../activities/certificates';
@@ -9,9 +9,9 @@ import type { collectCertificates } from '../collect-certificates';
 import { readFailure, type ReadFailure } from '../failures';
 import type { FilingRun } from './filing-run';
 import { downloadAll } from './download-pdfs';
-import { interruptible } from './interruptible';
-import { recordFailureAndContinue } from './record-failure';
-import { untilOverdue, type OverdueMark } from './overdue';
+import { interruptible, recordFailureAndContinue } from './filing-calls';
+import { untilOverdue } from './filing-steps';
+import { type OverdueMark } from './filing-steps';
 import { throughPauses, waitOut } from './pauses';
 
 /** Details are asked for this often; they only add to the status, so the filing goes on without them. */

@@ -1,13 +1,17 @@
-/** What a filing waits out wherever it is: bad credentials, our own access, activation. */
+/**
+ * What a filing waits out wherever it is: bad credentials, our own access, activation, a ledger that was put back, a
+ * document store that cannot count sends.
+ */
 import type { ExporterState } from '../../activities/exporters/exporters';
 import type { FilingState } from '../../domain/filing/states';
-import { CREDENTIALS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
+import { ACCESS, CREDENTIALS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import { asSentence } from '../../domain/text';
 import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
-import { waitForAccess, waitForActivation, whileAwaitingCredentials, type Progress } from '../waits';
+import { type Progress, waitForAccess, waitForActivation, whileAwaitingCredentials } from '../waits';
 import type { FilingRun } from './filing-run';
-import { recordFailureAndContinue } from './record-failure';
+import { recordFailureAndContinue } from './filing-calls';
+import { sleep } from '@temporalio/workflow';
 
 /**
  * Makes a call, waiting out every pause and making it again. Failures that are no pause come through. The filing is
@@ -91,4 +95,37 @@ async function readActivation(run: FilingRun): Promise<Pick<ExporterState, 'read
   );
   // The filing must not end for it: nothing is known of the activation, so it is looked at again.
   return exporter ?? { readiness: 'activation_pending', activatesAt: null };
+}
+
+/** What is waited for, where a step failed for want of a whole ledger or of its store. @throws any other failure */
+export function needsWholeLedger(error: unknown): { kind: string; message: string; attention: string } {
+  const { kind, message } = readFailure(error);
+  if (kind !== 'ledger_put_back' && kind !== 'documents_unavailable') throw error;
+  return { kind, message, attention: `${message} It is looked at again by itself, within 15 minutes.` };
+}
+
+/**
+ * Makes a step, and makes it again until the ledger is whole and its store is there; meanwhile the filing asks for
+ * attention, and continues as new when its history is long. `inRun`: the step needs what only this run holds, so that
+ * it does not.
+ */
+export async function onceLedgerIsWhole<T>(
+  run: FilingRun,
+  step: () => Promise<T>,
+  { inRun = false }: { inRun?: boolean } = {},
+): Promise<T> {
+  const { asks: attention } = run;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const result = await step();
+      if (tries > 1) await run.move(run.state, { kind: 'resumed', text: 'resumed' }, { attention });
+      return result;
+    } catch (error) {
+      const { kind, message, attention: asked } = needsWholeLedger(error);
+      if (tries === 1) await run.move(run.state, { kind, text: message }, { attention: asked, needsAttention: true });
+      const [ms, summary] = [delayMs(ACCESS, tries), `Retry after ${kind}`] as const;
+      if (inRun) await sleep(ms, { summary });
+      else await run.rest(ms, summary);
+    }
+  }
 }

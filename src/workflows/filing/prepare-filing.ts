@@ -1,11 +1,10 @@
 /** Everything before the submission: activation, fresh balances, their reservation, approval. */
 import type { Reserved } from '../../activities/filings/reserve-balances';
-import { approvalMove, areBalancesFresh, isActivationPending, type FirstMove } from '../../domain/filing/first-moves';
+import { approvalMove, areBalancesFresh, isActivationPending, type FirstMove } from '../../domain/filing/move-texts';
 import { calls, type CallAbout } from '../activity-profiles';
 import type { FilingRun } from './filing-run';
-import { interruptible } from './interruptible';
+import { interruptible, recordFailureAndContinue } from './filing-calls';
 import { throughPauses, waitUntilActive } from './pauses';
-import { recordFailureAndContinue } from './record-failure';
 import { FilingRefused } from './refusal';
 
 /**

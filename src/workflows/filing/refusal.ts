@@ -4,7 +4,7 @@ import type { StoredAnswer } from '../../domain/filing/attempt';
 import type { Finding } from '../../domain/rules/finding';
 import { FilingMovedOn, type FilingRun } from './filing-run';
 import { annotate } from './finish-filing';
-import { onceLedgerIsWhole } from './ledger-waits';
+import { onceLedgerIsWhole } from './pauses';
 
 /** The filing, or one submission of it, cannot be sent as it is. */
 export class FilingRefused extends Error {

@@ -1,7 +1,7 @@
 /** One timer for each filing that looks whether it has moved or is overdue, and arms itself again. */
 import { condition } from '@temporalio/workflow';
 import { FilingMovedOn, type FilingRun } from './filing-run';
-import type { PendingMark } from './overdue';
+import type { PendingMark } from './filing-steps';
 
 const NOT_MOVED = 'It has not moved for longer than its state explains. See its workflow in the Temporal UI.';
 const NOT_ACTIVE =

@@ -1,5 +1,4 @@
-import { stateLimitMs } from '../../../src/domain/filing/state-limits';
-import { FILING_STATES, isEnd, needsAttention } from '../../../src/domain/filing/states';
+import { FILING_STATES, isEnd, needsAttention, stateLimitMs } from '../../../src/domain/filing/states';
 import { judgeRun, LATE_MS, type FilingRunStatus } from '../../../src/domain/filing/run-judgement';
 
 const NOW = new Date('2026-02-10T06:00:00Z');

@@ -11,7 +11,7 @@ import { releaseAbsent, type AbsenceArgs } from '../../../src/ledger/gates/relea
 import { withTransaction, type Queryable } from '../../../src/ledger/pool';
 import { readRows } from '../../../src/ledger/rows/filing-rows';
 import { storeAnswer } from '../../../src/ledger/submissions/answers';
-import { recordLook, type Look } from '../../../src/ledger/submissions/looks';
+import { recordLook, type Look } from '../../../src/ledger/submissions/lost-time';
 import { endRequest, notePoll, settleIfDone, type Statement } from '../../../src/ledger/submissions/requests';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';

@@ -11,7 +11,7 @@ import { releaseRejected } from '../../../src/ledger/gates/release';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import { withTransaction } from '../../../src/ledger/pool';
 import { mergeKnownSends } from '../../../src/ledger/submissions/known-sends';
-import { recordLook } from '../../../src/ledger/submissions/looks';
+import { recordLook } from '../../../src/ledger/submissions/lost-time';
 import { recordWord } from '../../../src/ledger/submissions/words';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { EXPORTER, knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';

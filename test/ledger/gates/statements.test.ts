@@ -49,7 +49,7 @@ describe('is written by one statement', () => {
     ['requests', 'errored', ['UPDATE ledger/submissions/requests.ts']],
     ['requests', 'statement', ['UPDATE ledger/submissions/requests.ts']],
     ['words', 'person_key', ['INSERT ledger/submissions/words.ts']],
-    ['looks', 'complete', ['INSERT ledger/submissions/looks.ts']],
+    ['looks', 'complete', ['INSERT ledger/submissions/lost-time.ts']],
     ['ledger_identity', 'marks_lapsed_to', ['UPDATE ledger/sends/import-send.ts']],
   ])('%s.%s', (table, column, writers) => {
     expect(writersOf(table, column)).toEqual(writers);

@@ -7,7 +7,7 @@ import { withTransaction } from '../../../src/ledger/pool';
 import { importSends } from '../../../src/ledger/sends/send-import';
 import { countSend } from '../../../src/ledger/sends/count-send';
 import { mergeKnownSends, knownSends } from '../../../src/ledger/submissions/known-sends';
-import { recordLook } from '../../../src/ledger/submissions/looks';
+import { recordLook } from '../../../src/ledger/submissions/lost-time';
 import { readRequests } from '../../../src/ledger/submissions/requests';
 import { needSubmission } from '../../../src/ledger/submissions/submissions';
 import type { TestDatabase } from '../../support/postgres';

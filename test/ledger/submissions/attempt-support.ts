@@ -1,5 +1,5 @@
 import type { StoredAnswer } from '../../../src/domain/filing/attempt';
-import type { Carried } from '../../../src/domain/filing/carried';
+import type { Carried } from '../../../src/domain/filing/questions';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { recordWord, type NewWord } from '../../../src/ledger/submissions/words';

@@ -2,8 +2,8 @@ import { sleep } from '@temporalio/workflow';
 import type { FileInput } from '../../../src/domain/contracts';
 import type { OpenedFiling } from '../../../src/activities/filings/open-filing';
 import { FilingRun } from '../../../src/workflows/filing/filing-run';
-import { untilOverdue } from '../../../src/workflows/filing/overdue';
 import { watch } from '../../../src/workflows/filing/watchdog';
+import { untilOverdue } from '../../../src/workflows/filing/filing-steps';
 
 /** A filing is overdue while its end is queued behind another write. @returns its state in the end */
 export async function overdueBehindItsEnd(

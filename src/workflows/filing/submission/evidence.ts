@@ -1,12 +1,12 @@
-/** Rounds of evidence about a submission of unknown outcome. */
+/** Looks at a submission: at its requests, and rounds of evidence about one of unknown outcome. */
 import type { Evidence } from '../../../activities/filings/settle';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import { calls } from '../../activity-profiles';
 import type { FilingRun } from '../filing-run';
-import { interruptible } from '../interruptible';
-import { recordFailureAndContinue } from '../record-failure';
+import { interruptible, recordFailureAndContinue } from '../filing-calls';
 import { throughPauses } from '../pauses';
 import { freshenBalances } from '../prepare-filing';
+import type { PollResult } from '../../../activities/filings/poll-status';
 
 const ROUNDS_IN_WINDOW = 24;
 const MIN_ROUND_MS = 5_000;
@@ -53,3 +53,36 @@ export async function gatherEvidence(
   await run.took(filing);
   return evidence;
 }
+
+/** Asks until there is an outcome. */
+export function pollRequests(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
+  return calls('poll', about(run, stage)).pollStatus(pollArgs(run, stage));
+}
+
+/** Asks once, beside other evidence: a failure is an event, and no evidence of anything. */
+export function lookAtRequest(
+  run: FilingRun,
+  stage: SubmissionStage,
+  { once }: { once: true },
+): Promise<PollResult | null> {
+  const problem = { kind: 'poll_refused', text: 'The request could not be asked about' };
+  return recordFailureAndContinue(run, problem, () =>
+    throughPauses(run, () =>
+      interruptible(run, () => calls('helpful', about(run, stage)).pollStatus({ ...pollArgs(run, stage), once })),
+    ),
+  );
+}
+
+const about = ({ exporterId }: FilingRun, { requests }: SubmissionStage) => ({
+  summary: `Status of request ${requests.map(({ requestId }) => requestId).join(', ')}`,
+  rateClass: 'api' as const,
+  exporterId,
+});
+
+const pollArgs = ({ filingId, exporterId, sends }: FilingRun, { submission, ackErrors = [] }: SubmissionStage) => ({
+  filingId,
+  submission,
+  exporterId,
+  ackErrors,
+  sends: sends.filter((send) => send.submission === submission),
+});

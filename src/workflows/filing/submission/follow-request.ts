@@ -3,18 +3,17 @@ import { ActivityFailure } from '@temporalio/workflow';
 import type { FetchedCertificates } from '../../../activities/certificates';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { PollResult } from '../../../activities/filings/poll-status';
-import { processingNote } from '../../../domain/filing/move-notes';
+import { processingNote } from '../../../domain/filing/move-texts';
 import { ACCESS, delayMs } from '../../../domain/service/retry-table';
 import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';
 import { FilingMovedOn, type FilingRun } from '../filing-run';
-import { interruptible, Interrupted } from '../interruptible';
-import { recordFailureAndContinue } from '../record-failure';
-import { untilOverdue } from '../overdue';
+import { Interrupted, interruptible, recordFailureAndContinue } from '../filing-calls';
+import { untilOverdue } from '../filing-steps';
 import { throughPauses } from '../pauses';
 import { freshenBalances } from '../prepare-filing';
 import { carryOutAnswer } from './person-answer';
-import { pollRequests } from './poll-request';
+import { pollRequests } from './evidence';
 import { acknowledgedAs, settleUnknown } from './unknown-outcome';
 
 /** Whether a request of the submission is still to be asked about. */

@@ -2,13 +2,12 @@
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { TakenSnapshot } from '../../../activities/filings/snapshot';
 import type { AttemptVerdict } from '../../../domain/filing/attempt';
-import { submittingMove, type FirstMove } from '../../../domain/filing/first-moves';
+import { submittingMove, type FirstMove } from '../../../domain/filing/move-texts';
 import { calls } from '../../activity-profiles';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
-import { onceLedgerIsWhole } from '../ledger-waits';
-import { throughPauses } from '../pauses';
+import { onceLedgerIsWhole, throughPauses } from '../pauses';
 import { prepareFiling } from '../prepare-filing';
-import { recordFailureAndContinue } from '../record-failure';
+import { recordFailureAndContinue } from '../filing-calls';
 import { FilingRefused } from '../refusal';
 import { roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';

@@ -2,13 +2,13 @@
  * What a person answers about a send: checked at the service where it names a request, looked into, and carried out.
  */
 import { ActivityFailure, isCancellation } from '@temporalio/workflow';
-import type { Carried } from '../../../domain/filing/carried';
+import type { Carried } from '../../../domain/filing/questions';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import { sentAs } from '../../../domain/filing/known-send';
 import { calls } from '../../activity-profiles';
 import { readFailure } from '../../failures';
 import type { FilingRun } from '../filing-run';
-import { onceLedgerIsWhole } from '../ledger-waits';
+import { onceLedgerIsWhole } from '../pauses';
 import { gatherEvidence } from './evidence';
 
 /**

@@ -9,8 +9,7 @@ import type { AdoptedAnswer } from '../../../activities/filings/take-over-answer
 import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
-import { onceLedgerIsWhole } from '../ledger-waits';
-import { waitOut } from '../pauses';
+import { onceLedgerIsWhole, waitOut } from '../pauses';
 import { FilingRefused } from '../refusal';
 import { openNext } from './open-attempt';
 import { acknowledgedAs, doubtOf, settleUnknown, type Attempt, type Doubt } from './unknown-outcome';

@@ -8,11 +8,10 @@ import { NOT_FILED, type AttemptReading, type StoredAnswer } from '../../../doma
 import { sentAs } from '../../../domain/filing/known-send';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import type { InQuestion } from '../filing-requests';
-import { onceLedgerIsWhole } from '../ledger-waits';
+import { onceLedgerIsWhole } from '../pauses';
 import { takeRefusal } from '../refusal';
-import { gather, roundMs } from './evidence';
+import { gather, lookAtRequest, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
-import { lookAtRequest } from './poll-request';
 
 export interface Attempt {
   attemptId: string;

@@ -1,5 +1,6 @@
-/** The moves that a filing makes before anything of it is sent: the ledger and the workflow record the same. */
+/** The moves that the ledger and the workflow make alike, and what they say. */
 import type { FilingState } from './states';
+import type { FilingCounts } from '../contracts';
 
 /** A balance older than this is read again before it is relied on. */
 const FRESH_BALANCE_MS = 60 * 60_000;
@@ -48,5 +49,42 @@ export function approvalMove({ filingId, madeBy }: { filingId: string; madeBy: s
     state: 'awaiting_approval',
     event: { kind: 'awaiting_approval', text: 'waiting for approval' },
     attention: `Waiting for approval by somebody other than ${madeBy}: ebrc approve ${filingId}`,
+  };
+}
+
+/** Events of moves that run and activities make alike. */
+interface MoveNote {
+  kind: string;
+  text: string;
+}
+
+/** Of the move to the processing of a request. */
+export const processingNote = (requestId: string | null): MoveNote => ({
+  kind: 'processing',
+  text: `request ${requestId} is with the authority`,
+});
+
+/** Of the move to the collection of certificates. */
+export const COLLECTING_NOTE: MoveNote = { kind: 'collecting', text: 'the rows are settled; collecting certificates' };
+
+const TEXTS: Partial<Record<FilingState, string>> = {
+  certified: 'every row has its certificate',
+  partly_certified: 'some rows have their certificate, the others need a correction',
+  rejected: 'the authority rejected every row',
+  needs_correction: 'refused before anything was accepted',
+  abandoned: 'given up',
+};
+
+/** The event text of a filing's end, and what a person can do about it. */
+export function endNote(
+  filingId: string,
+  state: FilingState,
+  { errored }: FilingCounts,
+): { event: { kind: string; text: string }; attention: string | null } {
+  const correctable = state === 'partly_certified' || state === 'rejected' || state === 'needs_correction';
+  const what = errored > 0 ? `${errored} rows` : 'It';
+  return {
+    event: { kind: state, text: TEXTS[state] ?? state },
+    attention: correctable ? `${what} can be corrected and filed again: ebrc correct ${filingId} FILE` : null,
   };
 }
