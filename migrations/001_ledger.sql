@@ -1035,10 +1035,14 @@ CREATE TRIGGER word_judgements_append_only BEFORE UPDATE OR DELETE ON word_judge
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
 CREATE TRIGGER consents_append_only BEFORE UPDATE OR DELETE ON consents FOR EACH STATEMENT EXECUTE FUNCTION refuse_rewriting();
 
--- The service's answer to a send, as it came.
+-- The service's answer to a send, as it came. A second one, as where a send was repeated after a restore, is a fact too: the
+-- first one stays in the filing's story.
 CREATE FUNCTION keep_answer() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION 'the answer to attempt % is evidence: it is never changed', OLD.attempt_id USING ERRCODE = 'restrict_violation';
+  INSERT INTO filing_events (filing_id, at, kind, text, data)
+  VALUES (OLD.filing_id, clock_timestamp(), 'answer_replaced', 'attempt ' || OLD.attempt_id || ' was answered otherwise before',
+    jsonb_build_object('attemptId', OLD.attempt_id, 'status', OLD.answer_status, 'answeredAt', OLD.answered_at, 'answer', OLD.answer));
+  RETURN NEW;
 END
 $$;
 CREATE TRIGGER attempts_answer_kept BEFORE UPDATE ON attempts FOR EACH ROW
