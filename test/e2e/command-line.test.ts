@@ -101,14 +101,11 @@ it('onboards an exporter until it is ready', async () => {
   expect(onboarded.code).toBe(0);
 });
 
-it('lists its remittances with their balances', async () => {
+it('checks a file without sending it', async () => {
   const irms = (await run(['irms', EXPORTER, '--json'])).json<DemoIrm[]>();
   expect(irms.length).toBeGreaterThan(1);
   file = join(folder, 'remittances.json');
   await writeFile(file, JSON.stringify(demoMessage(irms)));
-});
-
-it('checks a file without sending it', async () => {
   const checked = await run(['check', file, '--exporter', EXPORTER, '--json']);
   expect(checked.json()).toMatchObject({ ok: true, rows: 3, errors: [] });
   expect(checked.code).toBe(0);
@@ -120,14 +117,6 @@ it('checks a file without sending it', async () => {
   expect(refused.json<{ errors: Problem[] }>().errors[0]).toMatchObject({ row: 1, code: 'irm_unknown' });
   expect(refused.code).toBe(3);
   expect(sandbox.calls({ operation: 'push-irm' })).toEqual([]);
-});
-
-it('makes a workbook from the service’s template', async () => {
-  const output = join(folder, 'template.xlsx');
-  const made = await run(['template', EXPORTER, '-o', output, '--json']);
-  expect(made.json()).toMatchObject({ path: output, source: 'service' });
-  expect(made.json<{ rows: number }>().rows).toBeGreaterThan(1);
-  expect((await readFile(output)).subarray(0, 2).toString()).toBe('PK');
 });
 
 it('files it and brings every certificate home', async () => {
@@ -143,21 +132,6 @@ it('files it and brings every certificate home', async () => {
   }
   expect(new Set(filed.rows.map((row) => row.eBRCNumber)).size).toBe(3);
   expect(result.code).toBe(0);
-});
-
-it('prints the first filing when the same file is filed again, under the same reference', async () => {
-  const again = await run(['file', file, '--exporter', EXPORTER, '--reference', 'E2E-1', '--wait', '--json']);
-  expect(again.json()).toMatchObject({ filingId: filed.filingId, state: 'certified' });
-  expect(again.code).toBe(0);
-  expect(sandbox.calls({ operation: 'push-irm' })).toHaveLength(1);
-});
-
-it('refuses the same mappings under another reference, and names the filing that holds them', async () => {
-  const refused = await runBuilt(['file', file, '--exporter', EXPORTER, '--reference', 'E2E-2', '--json']);
-  const [first] = refused.json<{ errors: Problem[] }>().errors;
-  expect(first).toMatchObject({ filingId: filed.filingId, allowDuplicate: '1-3=REASON' });
-  expect(refused.code).toBe(3);
-  expect(sandbox.doubleFilings()).toEqual([]);
 });
 
 it('lets just the rows pass that --allow-duplicate names', async () => {
@@ -345,21 +319,6 @@ it('shows and lists what the ledger holds', async () => {
   expect(await readFile(csv, 'utf8')).toMatch(new RegExp(`^eBRCNumber,date,[^]*\n${number},\\d{4}-`, 'u'));
   const people = await run(['show', 'E2E-1']);
   expect(people.stdout).toContain(filed.rows[0]?.eBRCNumber);
-});
-
-it('changes an exporter at the service', async () => {
-  const changed = await run(['exporter', EXPORTER, '--company', 'Kaveri Softworks Pvt Ltd', '--json']);
-  expect(changed.json()).toMatchObject({ companyName: 'Kaveri Softworks Pvt Ltd', readiness: 'ready' });
-});
-
-it('takes new credentials for an exporter that is onboarded', async () => {
-  const args = ['credentials', EXPORTER, '--username', 'kaveri.softworks', '--password-stdin', '--wait', '--json'];
-  const wrong = await run(args, { input: 'not-the-password\n' });
-  expect(wrong.json()).toMatchObject({ state: 'needs_credentials' });
-  expect(wrong.code).toBe(4);
-  const right = await run(args, { input: `${PASSWORD}\n` });
-  expect(right.json()).toMatchObject({ state: 'ready' });
-  expect(right.code).toBe(0);
 });
 
 it('keeps its schedules on Temporal', async () => {

@@ -34,18 +34,8 @@ const COLUMNS = {
 type Column = keyof typeof COLUMNS;
 const MANDATORY: readonly Column[] = ['document', 'date', 'value', 'currency'];
 
-/** An invoice of the list; dates are YYYY-MM-DD. */
-interface ListedInvoice {
-  row: number;
-  exporter: string | null;
-  document: string;
-  documentDate: string;
-  type: number | null;
-  amount: string;
-  currency: string;
-  buyer: string | null;
-  dueDate: string | null;
-}
+/** An invoice of the list, with what it names its exporter by. */
+type ListedInvoice = Omit<InvoiceRecord, 'exporterId'> & { row: number; exporter: string | null };
 
 interface InvoiceProblem {
   row: number;
