@@ -37,7 +37,7 @@ const body = z.object({
 export async function startCodecServer(options: CodecServerOptions): Promise<CodecServer> {
   const { codec, host, port, tls, token } = options;
   const app: FastifyInstance = tls
-    ? (Fastify({ logger: false, bodyLimit: BODY_LIMIT, https: tls }))
+    ? Fastify({ logger: false, bodyLimit: BODY_LIMIT, https: tls })
     : Fastify({ logger: false, bodyLimit: BODY_LIMIT });
   app.addHook('onRequest', async (request, reply) => {
     allowOrigin(options, request, reply);
