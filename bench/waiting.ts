@@ -5,7 +5,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { forEachLimited } from '../src/starter/lists/for-each-limited';
+import { forEachLimited } from '../src/domain/values';
 import { openFilingBench } from './support/filing-bench';
 import { quietRuntime } from './support/quiet-runtime';
 import { report } from './support/report';

@@ -3,7 +3,7 @@ import type { EbrcClient } from '../src/starter/client';
 import { RefusedError, UsageError } from '../src/starter/errors';
 import type { PlannedExporter, PlannedFiling } from './plan';
 import type { Random } from './random';
-import { forEachLimited } from '../src/starter/lists/for-each-limited';
+import { forEachLimited } from '../src/domain/values';
 
 const AT_ONCE = 12;
 /** One filing in this many has its command repeated. */

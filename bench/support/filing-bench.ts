@@ -5,7 +5,7 @@ import { startWorkers } from '../../chaos/workers';
 import { onboardAll } from '../../chaos/filer';
 import { makePlan } from '../../chaos/plan';
 import { openStage, type Stage } from '../../chaos/stage';
-import { forEachLimited } from '../../src/starter/lists/for-each-limited';
+import { forEachLimited } from '../../src/domain/values';
 import { searchAttributes } from '../../src/domain/search-attributes';
 import { cpuTimes } from './cpu-time';
 

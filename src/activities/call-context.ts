@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { CallContext } from '../api/client-types';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A step on the ledger, and the wait between two checks of the budget, end well within this. */
 const STEP_MS = 60_000;
@@ -57,4 +58,23 @@ export async function withStepHeartbeat<T>(step: () => Promise<T>): Promise<T> {
 
 function heartbeatEveryMs(timeoutMs: number | undefined): number {
   return Math.max(250, Math.min(5_000, (timeoutMs ?? 30_000) / 4));
+}
+
+const INITIAL_PAUSE_MS = 200;
+const MAX_PAUSE_MS = 5_000;
+
+/**
+ * Repeats a write for as long as the process lives, with growing pauses. For the few writes that must not be lost while
+ * PostgreSQL restarts; the pauses keep no process alive that wants to end.
+ */
+export async function keepTrying(write: () => Promise<void>, onFailure: (error: unknown) => void): Promise<void> {
+  for (let pause = INITIAL_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
+    try {
+      await write();
+      return;
+    } catch (error) {
+      onFailure(error);
+      await sleep(pause, undefined, { ref: false });
+    }
+  }
 }

@@ -1,4 +1,6 @@
 import type { Grouping, Report } from './report';
+import { extname, join } from 'node:path';
+import { bufferOf, createBoundedThread, type BoundedThread } from '../workbook/bounded-thread';
 
 /** The form of a report: an HTML page or a workbook. */
 export type ReportForm = 'html' | 'xlsx';
@@ -31,4 +33,33 @@ export function workflowLinks(
   if (!ui) return null;
   const root = `${ui.address}/namespaces/${encodeURIComponent(ui.namespace)}/workflows`;
   return (workflowId) => `${root}/${encodeURIComponent(workflowId)}`;
+}
+
+/** What the thread of reports is given. */
+export interface ReportJob {
+  report: Report;
+  form: ReportForm;
+  grouping: Grouping;
+}
+
+/** There is one report a day, so the thread ends as soon as its page and its workbook are drawn. */
+const IDLE_MS = 1_000;
+
+/** Draws reports in a separate thread: charts and thousands of cells would delay a worker's heartbeats. */
+export function createReportThread({
+  timeoutMs = 180_000,
+  memoryMb = 256,
+  execArgv,
+}: BoundedThread = {}): ReportRenderer {
+  const filename = join(__dirname, `thread${extname(__filename)}`);
+  const thread = createBoundedThread<ReportJob, Uint8Array>(filename, {
+    idleMs: IDLE_MS,
+    timeoutMs,
+    memoryMb,
+    execArgv,
+  });
+  return {
+    render: async (report, how) => bufferOf(await thread.run({ report, ...how })),
+    close: () => thread.close(),
+  };
 }

@@ -16,7 +16,7 @@ import { createApiCallAudit } from '../ledger/service/api-calls';
 import { createBudgetStore, readBudgetUsage } from '../budget/store';
 import { createVault } from '../ledger/vault/vault';
 import { filingSweepJob } from '../temporal/sweep';
-import { createReportThread } from '../reports/threads';
+import { createReportThread } from '../reports/render';
 import type { Tracer } from '../telemetry/tracer';
 import { relayEvents } from '../ledger/events/relay';
 import { createWorkbookThreads } from '../workbook/threads';

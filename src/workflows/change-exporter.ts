@@ -2,8 +2,7 @@ import { ApplicationFailure } from '@temporalio/workflow';
 import type { ChangeExporterInput, ChangeExporterResult } from '../domain/contracts';
 import { otherModeText } from '../domain/values';
 import { calls } from './activity-profiles';
-import { readFailure } from './failures';
-import { needInput } from './need-input';
+import { readFailure, needInput } from './failures';
 
 /** Changes the name, the company name or the address of an exporter at the service; what is left out stays. */
 export async function changeExporter(input: ChangeExporterInput): Promise<ChangeExporterResult> {

@@ -3,6 +3,7 @@ import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure } from '@temp
 import type { FailureDetails } from '../activities/application-failure';
 import { FILING_MISSING, SET_ASIDE } from '../domain/names';
 import { isErrorKind, type ErrorKind } from '../domain/service/error-kinds';
+import { isObject } from '../domain/values';
 
 export interface ReadFailure {
   /** Null when the failure is not from activity code: a lost worker, a missed heartbeat, a time-out. */
@@ -38,4 +39,20 @@ export function readFailure(error: unknown): ReadFailure {
     current = current.cause;
   }
   return { kind: null, message: current instanceof Error ? current.message : String(current), details: {} };
+}
+
+/**
+ * Fails a workflow that was started with nothing, or with something that is no object: callers in any SDK start
+ * workflows by name. Without this the first read of a property would fail the workflow task, and Temporal would repeat
+ * that for ever. A field that is null is taken out: SDKs whose objects have all their fields write null for one that is
+ * left out.
+ * @throws ApplicationFailure of type `invalid_input`
+ */
+export function needInput(workflow: string, input: unknown): void {
+  if (isObject(input)) {
+    for (const [field, value] of Object.entries(input)) if (value === null) delete input[field];
+    return;
+  }
+  const message = `${workflow} takes one object; schemas/${workflow}.input.schema.json describes it.`;
+  throw ApplicationFailure.nonRetryable(message, 'invalid_input');
 }

@@ -12,7 +12,7 @@ import { Submissions, validateSubmission, type Submission } from './exporter/cre
 import { ExporterStatus } from './exporter/exporter-progress';
 import { credentialsRenewedSignal, exporterQuery, submitCredentialsUpdate } from './messages';
 import { makeReady } from './exporter/make-ready';
-import { needInput } from './need-input';
+import { needInput } from './failures';
 import { retryUntilFixed } from './exporter/retry-until-fixed';
 
 /** An onboarding may wait for months; it continues as new well before its history is long. */

@@ -1,6 +1,6 @@
 import { calls } from './activity-profiles';
 import type { DailyReportInput, DailyReportResult } from '../domain/contracts';
-import { needInput } from './need-input';
+import { needInput } from './failures';
 import { ApplicationFailure, setCurrentDetails } from '@temporalio/workflow';
 import type { ExtractDocumentInput, ExtractDocumentResult } from '../assistant/extraction/contracts';
 

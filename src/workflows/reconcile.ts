@@ -3,7 +3,7 @@ import { ApplicationFailure, continueAsNew, setCurrentDetails, setHandler, workf
 import type { ReconcileInput, ReconcileResult } from '../domain/contracts';
 import { noFindings, RECONCILE_CHECKS, type ReconcileCheck } from '../domain/reconciliation/findings';
 import { calls } from './activity-profiles';
-import { needInput } from './need-input';
+import { needInput } from './failures';
 import { reconciliationQuery } from './messages';
 import { compareParty, repairParty, type ComparedParty } from './reconcile-party';
 

@@ -3,8 +3,7 @@ import type { RefreshCandidate } from '../activities/exporters/irms';
 import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
 import { otherModeText } from '../domain/values';
 import { calls } from './activity-profiles';
-import { readFailure } from './failures';
-import { needInput } from './need-input';
+import { readFailure, needInput } from './failures';
 
 /** Twelve events an exporter and more for what is repeated: a page stays well below 2,000. */
 const PAGE = 100;

@@ -7,9 +7,8 @@ import { otherModeText } from '../domain/values';
 import { calls } from './activity-profiles';
 import { checkSubmission, Submissions, validateSubmission, type Submission } from './exporter/credential-submissions';
 import { ExporterStatus } from './exporter/exporter-progress';
-import { readFailure } from './failures';
+import { readFailure, needInput } from './failures';
 import { exporterQuery, submitCredentialsUpdate } from './messages';
-import { needInput } from './need-input';
 import { retryUntilFixed } from './exporter/retry-until-fixed';
 
 /** A workflow started without a submission is a mistake of the caller's and ends after this time. */

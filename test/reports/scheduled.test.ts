@@ -2,8 +2,7 @@
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import type { DailyReportInput, DailyReportResult } from '../../src/domain/contracts';
-import { createReportThread } from '../../src/reports/threads';
-import type { ReportRenderer } from '../../src/reports/render';
+import { createReportThread, type ReportRenderer } from '../../src/reports/render';
 import { readScheduleFile, applySchedules, listSchedules, type LastResult } from '../../src/starter/schedules';
 import type { dailyReport } from '../../src/workflows/one-step';
 import { knowExporter } from '../ledger/filing-support';

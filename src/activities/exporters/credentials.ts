@@ -1,5 +1,4 @@
-import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common';
-import { ApplicationFailureCategory } from '@temporalio/common';
+import { ApplicationFailure, WorkflowNotFoundError, ApplicationFailureCategory } from '@temporalio/common';
 import { ApiError } from '../../api/errors/api-error';
 import type { CallContext } from '../../api/client-types';
 import { recordConsent } from '../../ledger/filings/consents';
@@ -18,11 +17,10 @@ import {
 import { needExporter, saveExporter } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irms';
 import { VaultError } from '../../ledger/vault/vault';
-import { withHeartbeat } from '../call-context';
+import { withHeartbeat, keepTrying } from '../call-context';
 import { outcomeOf, type CheckRefusal } from './credential-outcome';
 import type { ActivityDependencies } from '../dependencies';
 import { exporterState, type ExporterState } from './exporters';
-import { keepTrying } from '../keep-trying';
 
 /**
  * The statement that the person who submits credentials agrees to; it is part of the evidence, so a changed text is a

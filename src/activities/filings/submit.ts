@@ -20,10 +20,9 @@ import { countSend } from '../../ledger/sends/count-send';
 import { saveSubmissionDocument } from '../../ledger/submissions/submissions';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { failureOf, refusal } from '../application-failure';
-import { withHeartbeat } from '../call-context';
+import { withHeartbeat, keepTrying } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
-import { keepTrying } from '../keep-trying';
 import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
 import { ledgerFailure } from './whole-ledger';
 

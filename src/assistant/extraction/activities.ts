@@ -22,9 +22,8 @@ import {
 } from './extractions';
 import { releaseSlot, noteFailedCall, takeSlot, type Pace, type FailureScope } from './pace';
 import { failureOf, notYet, refusal } from '../../activities/application-failure';
-import { withHeartbeat } from '../../activities/call-context';
+import { withHeartbeat, keepTrying } from '../../activities/call-context';
 import type { ActivityDependencies, ExtractionDependencies } from '../../activities/dependencies';
-import { keepTrying } from '../../activities/keep-trying';
 
 export interface OpenedExtraction {
   /** What is wrong with the input; nothing else is set then. */

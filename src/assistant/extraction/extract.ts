@@ -13,7 +13,7 @@ import { readExtraction, readWaitingReason } from './extractions';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import { UsageError } from '../../starter/errors';
 import { silenceNotice } from '../../temporal/workers-present';
-import { forEachLimited } from '../../starter/lists/for-each-limited';
+import { forEachLimited } from '../../domain/values';
 import { createHash } from 'node:crypto';
 import { open, readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';

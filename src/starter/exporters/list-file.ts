@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { parseBoundedJson } from '../../domain/bounded-json';
 import { emailAddress } from '../../domain/exporter/exporter';
 import { refusal, UsageError } from '../errors';
-import { csvRows, sheetRows, type ListRow } from '../lists/list-rows';
+import { csvRows, sheetRows, type ListRow } from '../list-rows';
 
 const COLUMNS = ['name', 'email', 'iec', 'companyName', 'address', 'username', 'password'] as const;
 type Column = (typeof COLUMNS)[number];

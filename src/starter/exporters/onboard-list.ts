@@ -6,7 +6,7 @@ import { csvOf } from './csv';
 import { readExporterList, type ListedExporter } from './list-file';
 import type { ExporterOutcome, OnboardRequest } from './operations';
 import type { ExporterView } from './views';
-import { forEachLimited } from '../lists/for-each-limited';
+import { forEachLimited } from '../../domain/values';
 
 /** Starts, or progress queries, that run at the same time. */
 const AT_ONCE = 8;

@@ -1,7 +1,7 @@
 import { parse, type Info } from 'csv-parse/sync';
-import { WorkbookRefused } from '../../workbook/read';
-import { readTexts } from '../../workbook/texts';
-import { refusal } from '../errors';
+import { WorkbookRefused } from '../workbook/read';
+import { readTexts } from '../workbook/texts';
+import { refusal } from './errors';
 
 /** A row of a list, as in its file. */
 export interface ListRow {
