@@ -36,7 +36,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   await access(codePath).catch(() => {
     throw new Error(`The workflow bundle is missing (${codePath}). Run: npm run build`);
   });
-  for (const warning of config.warnings) logger.warn(warning);
+  for (const warning of config.warnings) logger.warn({ problem: warning }, 'a setting to know of');
   limitHeaps();
   const metrics = installRuntime(config, logger);
 
@@ -57,7 +57,12 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   };
   // A migration that fails is reported at once; a PostgreSQL that is temporarily unavailable is waited for.
   const passes = (error: unknown) => error instanceof LedgerUnavailableError;
-  await waitFor(database, () => migrate(pool, { log: (message) => logger.info(message) }), logger, { passes });
+  await waitFor(
+    database,
+    () => migrate(pool, { log: (what) => logger.info({ what }, 'the ledger was migrated') }),
+    logger,
+    { passes },
+  );
   const temporal = { name: 'Temporal', address, hint: 'Check TEMPORAL_ADDRESS and that the server runs.' };
   const connection = await waitFor(temporal, () => Connection.connect(connectionOptions), logger);
   const native = await waitFor(temporal, () => NativeConnection.connect(connectionOptions), logger);
@@ -66,7 +71,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   const dataConverter = dataConverterOf(config.payloadKeys, {
     onUnreadable: (error) => {
       metrics.count('ebrc_codec_failures', { reason: error.code });
-      logger.error({ code: error.code }, `a payload does not open: ${error.message}`);
+      logger.error({ code: error.code, why: error.message }, 'a payload does not open');
     },
   });
   const interceptors = { workflow: telemetry ? [telemetry.clientInterceptor] : [] };
@@ -176,7 +181,7 @@ function main(): void {
   start().then(
     () => process.exit(0),
     (error: unknown) => {
-      logger.fatal({ err: error }, error instanceof Error ? error.message : 'the worker failed');
+      logger.fatal({ err: error }, 'the worker failed');
       process.exit(1);
     },
   );

@@ -47,9 +47,14 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
           workflowId: info.workflowExecution?.workflowId,
           attempt: info.attempt,
           kind: error.kind,
+          operation: error.operation,
+          status: error.status,
+          code: error.errorCode,
+          requestId: error.requestId,
           ...advice,
         },
-        error.message,
+        // Its message has the service's words, which name exporters, documents and amounts.
+        'a call failed',
       );
       return failureOf(error, advice);
     }
@@ -62,8 +67,11 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
     }
     if (error instanceof FilingMissing) return refusal(FILING_MISSING, error.message);
     if (error instanceof LedgerUnavailableError) {
-      const { code, message } = error;
-      this.options.logger.warn({ activity: info.activityType, attempt: info.attempt, code }, message);
+      const { code } = error;
+      this.options.logger.warn(
+        { activity: info.activityType, attempt: info.attempt, code },
+        'the ledger cannot be used right now',
+      );
       return ledgerUnavailable(error, info.attempt);
     }
     this.options.logger.error({ activity: info.activityType, err: error }, 'activity failed unexpectedly');

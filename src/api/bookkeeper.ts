@@ -29,7 +29,7 @@ export function createBookkeeper(options: { audit?: Audit; logger?: Logger; cloc
 
   function keep(work: Promise<void>, what: string): Promise<void> {
     const kept = work
-      .catch((error: unknown) => logger?.warn({ err: error }, `${what} could not be recorded`))
+      .catch((error: unknown) => logger?.warn({ what, err: error }, 'a call could not be recorded'))
       .finally(() => pending.delete(kept));
     pending.add(kept);
     return kept;

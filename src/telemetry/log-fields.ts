@@ -53,7 +53,7 @@ export const LOG_FIELDS: ReadonlySet<string> = new Set([
   // Reports
   ...['on', 'page', 'workbook'],
   // The program itself
-  ...['address', 'host', 'port', 'url', 'apiUrl', 'mode', 'registered', 'missing'],
+  ...['address', 'host', 'port', 'url', 'apiUrl', 'mode', 'registered', 'missing', 'documents'],
 ]);
 
 /** Names that other libraries use for our fields. */
@@ -86,6 +86,7 @@ function plain(value: unknown): unknown {
 
 /**
  * Class, code, kind, message and stack of an error and its causes; its other fields may contain statements and answers.
+ * An error that has a kind is told by it: the message repeats what the service said of a filing.
  */
 function errorFields(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return maskText(String(error));
@@ -95,7 +96,7 @@ function errorFields(error: unknown, depth = 0): unknown {
   return {
     type: name,
     ...Object.fromEntries(words),
-    message: maskText(message),
+    ...(typeof kind !== 'string' && typeof type !== 'string' && { message: maskText(message) }),
     stack: maskText(
       (stack ?? '')
         .split('\n')

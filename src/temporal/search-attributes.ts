@@ -29,10 +29,8 @@ export async function ensureSearchAttributes(
   } catch (error) {
     logger.warn(
       { missing: missing.map(([name]) => name), err: error },
-      'search attributes are missing and this worker may not register them; lists in the UI lack them until somebody does: ' +
-        missing
-          .map(([name, type]) => `temporal operator search-attribute create --name ${name} --type ${type}`)
-          .join('; '),
+      'search attributes are missing and this worker may not register them; lists in the UI lack them until somebody ' +
+        'does, with `temporal operator search-attribute create`; `ebrc doctor` says how',
     );
   }
   const now = await registered(connection, namespace).catch(() => known);

@@ -120,6 +120,6 @@ export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
   ];
 
   function logRemoved(rows: number, what: string): void {
-    if (rows > 0) logger.info({ rows }, `old ${what} removed`);
+    if (rows > 0) logger.info({ rows, what }, 'old rows removed');
   }
 }

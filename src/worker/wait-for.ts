@@ -34,7 +34,7 @@ export async function waitFor<T>(
           { cause: error },
         );
       }
-      logger.warn({ address: what.address, reason }, `waiting for ${what.name}`);
+      logger.warn({ what: what.name, address: what.address, reason }, 'waiting for a server');
       await sleep(PAUSE_MS);
     }
   }

@@ -35,7 +35,7 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
     async recordProgress(move: MoveArgs): Promise<Left> {
       const { filingId, state, event } = move;
       const recorded = await withTransaction(pool, (client) => recordMove(client, move, now()));
-      if (recorded.filing !== 'differs') logger.info({ filingId, state, event: event.kind }, event.text);
+      if (recorded.filing !== 'differs') logger.info({ filingId, state, event: event.kind }, 'a filing moved');
       return recorded;
     },
 
