@@ -8,6 +8,7 @@ import { runCommand } from './run-command';
 
 const FOLDER = join(__dirname, '..', '.state', 'dev');
 
+const SHOWN = 6;
 const FRESH = 'npm run dev -- --fresh';
 
 async function dev(): Promise<void> {
@@ -53,8 +54,10 @@ async function dev(): Promise<void> {
 dev().then(
   () => process.exit(0),
   (error: unknown) => {
+    // It ends with the end of a log.
+    const lines = (error instanceof Error ? error.message : String(error)).trim().split('\n');
     process.stderr.write(
-      `\nThe stack failed: ${error instanceof Error ? error.message : String(error)}\nLogs: ${FOLDER}\n` +
+      `\nThe stack failed: ${lines.slice(-SHOWN).map(logLine).join('\n')}\nLogs: ${FOLDER}\n` +
         `If the data of an earlier version are in the way: ${FRESH}\n`,
     );
     process.exit(1);

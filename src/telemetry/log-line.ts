@@ -22,7 +22,7 @@ export function logLine(json: string): string {
     .filter(([name]) => !LEFT_OUT.has(name))
     .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
   const reason = (err as { message?: unknown } | undefined)?.message;
-  const text = [LEVELS[Number(level)] ?? '', msg, typeof reason === 'string' ? `(${reason})` : ''];
+  const text = [LEVELS[Number(level)] ?? '', msg, typeof reason === 'string' && reason !== msg ? `(${reason})` : ''];
   const line = [new Date(Number(time)).toTimeString().slice(0, 8), ...text].filter(Boolean).join(' ');
   return [line, details.join(' ')].filter(Boolean).join('  ');
 }

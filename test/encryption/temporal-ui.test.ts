@@ -7,7 +7,8 @@ import { freePort } from '../../dev/free-port';
 import { startTemporalServer, type TemporalServer } from '../../dev/temporal-server';
 import { startCodecServer, type CodecServer } from '../../src/encryption/codec-server';
 import { dataConverterOf, createPayloadCodec } from '../../src/encryption/payload-codec';
-import { inBrowser, openBrowser } from '../support/chromium';
+import { openBrowser } from '../../dev/browser';
+import { inBrowser } from '../support/chromium';
 
 const keys = [{ id: 'test', key: randomBytes(32) }];
 /** Set to keep what was seen in docs/pictures. */

@@ -8,7 +8,8 @@ import { dailyReport } from '../../src/reports/make';
 import type { Report } from '../../src/reports/report';
 import { writeReportHtml } from '../../src/reports/write-html';
 import { knowExporter } from '../ledger/filing-support';
-import { inBrowser, openBrowser } from '../support/chromium';
+import { openBrowser } from '../../dev/browser';
+import { inBrowser } from '../support/chromium';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { HOUR_MS, tell } from './ledger-of-a-month';
 

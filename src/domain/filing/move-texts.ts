@@ -82,7 +82,7 @@ export function endNote(
   { errored }: FilingCounts,
 ): { event: { kind: string; text: string }; attention: string | null } {
   const correctable = state === 'partly_certified' || state === 'rejected' || state === 'needs_correction';
-  const what = errored > 0 ? `${errored} rows` : 'It';
+  const what = errored > 0 ? `${errored} ${errored === 1 ? 'row' : 'rows'}` : 'It';
   return {
     event: { kind: state, text: TEXTS[state] ?? state },
     attention: correctable ? `${what} can be corrected and filed again: ebrc correct ${filingId} FILE` : null,

@@ -175,7 +175,7 @@ function checkRemittances(unchecked: readonly UncheckedRow[]): Finding[] {
           rowThatExceeds(running, largest),
           'mappedIRMAmountFCC',
           'over_remittance',
-          `Mapped amounts of this IRM add up to ${formatAmount(total)} (rows ${listed(group.map(({ row }) => row))}), more than the remittance of ${formatAmount(largest)}. Lower them.`,
+          `Mapped amounts of this IRM add up to ${formatAmount(total)} (${group.length === 1 ? 'row' : 'rows'} ${listed(group.map(({ row }) => row))}), more than the remittance of ${formatAmount(largest)}. Lower them.`,
         ),
       );
     }

@@ -63,12 +63,16 @@ export async function listFilingViews(db: Queryable, page: FilingPage): Promise<
 
 async function readOtherUses(db: Queryable, filingId: string): Promise<OtherUse[]> {
   const { rows } = await db.query<OtherUse>(
-    `WITH own AS (SELECT party_id, irm_key, submitted_at FROM filing_rows WHERE filing_id = $1)
+    `WITH own AS (SELECT party_id, irm_key, submitted_at FROM filing_rows WHERE filing_id = $1),
+       -- The balance that is compared may have been read long before the send.
+       readings AS (SELECT b->>'irmKey' AS irm_key, (b->>'readBefore')::timestamptz AS at
+          FROM filings, jsonb_array_elements(evidence->'balances') b WHERE filing_id = $1)
      SELECT r.irm_key AS "irmKey", f.filing_id AS "filingId", f.reference, sum(r.mapped_amount)::text AS amount
        FROM filing_rows r JOIN filings f USING (filing_id)
       WHERE r.filing_id <> $1 AND r.live AND r.submitted_at IS NOT NULL
         AND (r.party_id, ${irmNumberOf('r.irm_key')}, r.irm_key) IN (SELECT party_id, ${irmNumberOf('irm_key')}, irm_key FROM own)
-        AND (r.settled_at IS NULL OR r.settled_at > (SELECT min(submitted_at) FROM own))
+        AND (r.settled_at IS NULL OR r.settled_at > coalesce(
+          (SELECT min(at) FROM readings k WHERE k.irm_key = r.irm_key), (SELECT min(submitted_at) FROM own)))
       GROUP BY r.irm_key, f.filing_id, f.reference ORDER BY r.irm_key, f.filing_id`,
     [filingId],
   );

@@ -40,8 +40,9 @@ figure svg { display: block; width: 100%; max-width: 520px; height: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; }
 th, td { padding: 5px 9px; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
 td { max-width: 36ch; overflow-wrap: break-word; }
-th { position: sticky; top: 0; background: var(--card); white-space: nowrap; }
+th { position: sticky; top: 0; background: var(--card); }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+th, th.number { white-space: normal; vertical-align: bottom; }
 td.date { white-space: nowrap; }
 th button { all: unset; cursor: pointer; font-weight: 600; }
 th button:focus-visible { outline: 2px solid var(--c1); outline-offset: 2px; }

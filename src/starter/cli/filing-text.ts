@@ -188,15 +188,14 @@ const placeText = ({ place, of }: { place: number; of: number }): string => `pla
 
 /** A line of progress. */
 export function progressText(
-  { state, requestId, counts, asked }: FilingResult,
+  { state, counts, asked }: FilingResult,
   waiting: Waiting | null = null,
 ): string {
   const parts: string[] = [state];
-  if (requestId) parts.push(`request ${requestId}`);
   if (counts.rows > 0)
     parts.push(`${counts.certified} of ${counts.rows} certified, ${counted(counts.archived, 'PDF')}`);
   if (counts.errored > 0) parts.push(`${counts.errored} errored`);
-  const subject = waitingText(waiting) ?? waitsFor({ state, asked }, counts);
+  const subject = waiting ? shortly(waiting) : waitsFor({ state, asked }, counts);
   if (subject && state !== 'refused') parts.push(`waits for ${subject}`);
   return parts.join(', ');
 }
