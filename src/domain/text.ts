@@ -105,8 +105,8 @@ export function summaryText(text: string): string {
  * JSON that is safe to print on a terminal: characters that JSON itself does not escape are escaped too, which does not
  * change its value.
  */
-export function printableJson(document: unknown): string {
-  return JSON.stringify(document, null, 2).replace(
+export function printableJson(document: unknown, indent = 2): string {
+  return JSON.stringify(document, null, indent).replace(
     /[\u007f-\u009f\u00ad\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]/gu,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );

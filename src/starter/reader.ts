@@ -1,5 +1,5 @@
 import type { FilingView } from '../domain/filing/view';
-import { listCertificates } from '../ledger/certificates/certificates';
+import { pageOfCertificates, type CertificatePage } from '../ledger/certificates/certificate-pages';
 import { getExporter, listExporters } from '../ledger/exporters/exporters';
 import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
 import { listFilingViews, readFilingView } from '../ledger/filings/filing-view';
@@ -29,6 +29,14 @@ export interface ListFilter {
   limit?: number;
 }
 
+export interface CertificateFilter {
+  exporter?: string;
+  document?: string;
+  /** No more than these. */
+  limit?: number;
+}
+
+/** Entries of a list by default, and of a page of one. */
 const LISTED = 1_000;
 /** Events of one filing; a filing that waits for months has some thousands. */
 const HISTORY = 10_000;
@@ -60,10 +68,22 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
       const mark = after === undefined ? undefined : await markBehind(pool, (await filingOf(deps, after)).filingId);
       return listFilingViews(pool, { mode, exporterId, limit, ...filter, ...(mark && { after: mark }) });
     },
-    /** `document`: part of the number of a shipping bill or invoice. */
-    async certificates({ exporter, document }: { exporter?: string; document?: string } = {}) {
-      const all = await listCertificates(pool, { mode, exporterId: await exporterOf(exporter), document });
-      return all.map((each) => ({ ...each, document: each.document && documents.pathOf(each.document) }));
+    /** Pages of certificates, newest first. `document`: part of the number of a shipping bill or invoice. */
+    async *certificates({ exporter, document, limit = Infinity }: CertificateFilter = {}) {
+      const filter = { mode, exporters: null, exporterId: await exporterOf(exporter), document };
+      let after: CertificatePage['after'];
+      for (let left = limit; left > 0;) {
+        const asked = Math.min(left, LISTED);
+        const page = await pageOfCertificates(pool, { ...filter, after, limit: asked });
+        left -= page.length;
+        yield page.map(({ mark: _, ...each }) => ({
+          ...each,
+          document: each.document && documents.pathOf(each.document),
+        }));
+        const last = page.at(-1);
+        if (last === undefined || page.length < asked) return;
+        after = { seenAt: last.mark, eBRCNumber: last.eBRCNumber };
+      }
     },
     /** Findings of the reconciliations, oldest first. */
     findings: (request?: FindingsRequest) => findings(deps, request),

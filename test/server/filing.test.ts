@@ -1,6 +1,6 @@
 /** The main job over HTTP: onboard, file, wait, read certificates. */
 import { createHash } from 'node:crypto';
-import { listCertificates } from '../../src/ledger/certificates/certificates';
+import { pageOfCertificates } from '../../src/ledger/certificates/certificate-pages';
 import type { FilingBody } from '../../src/server/views/filing';
 import { KAVERI, messageOf, onboard, openDoorStage, type DoorStage, type ProblemBody } from './door-stage';
 
@@ -121,7 +121,7 @@ it('pages through lists, and each entry stands in one page', async () => {
   const all = await stage.ask<{ items: FilingBody[] }>('GET', '/v1/filings');
   expect(seen).toEqual(all.body.items.map(({ filingId }) => filingId));
   expect(seen.length).toBeGreaterThan(2);
-  const certificates = await listCertificates(stage.ledger.pool, { mode: 'test' });
+  const certificates = await pageOfCertificates(stage.ledger.pool, { mode: 'test', exporters: null, limit: 1_000 });
   const listed = await stage.ask<{ items: unknown[] }>('GET', '/v1/certificates?limit=500');
   expect(listed.body.items).toHaveLength(certificates.length);
   expect((await stage.ask('GET', '/v1/filings?cursor=nonsense')).status).toBe(400);

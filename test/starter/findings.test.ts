@@ -136,3 +136,16 @@ describe('filings', () => {
     expect(stdout).toMatch(/LOST\t.*\tevidence whether it was filed, by 2026-02-10/u);
   });
 });
+
+it('prints certificates as one document, as lines, and no more than were asked for', async () => {
+  await ledger.pool.query('UPDATE certificates SET pdf_document = NULL');
+  const all = (await ebrc(['certificates', '--json'], { env })).json<{ eBRCNumber: string }[]>();
+  expect(all.length).toBeGreaterThan(0);
+  const lines = async (...args: string[]) =>
+    (await ebrc(['certificates', '--jsonl', ...args], { env })).stdout.split('\n').filter((line) => line !== '');
+  expect((await lines()).map((line) => JSON.parse(line) as unknown)).toEqual(all);
+  expect((await lines('--limit', '1')).map((line) => JSON.parse(line) as unknown)).toEqual(all.slice(0, 1));
+  const none = await ebrc(['certificates', '--document', 'nothing like it', '--json'], { env });
+  expect(none.json()).toEqual([]);
+  expect((await ebrc(['certificates', '--limit', '0'], { env })).code).toBe(2);
+});

@@ -19,19 +19,22 @@ export interface CertificatePage {
   exporters: readonly string[] | null;
   eBRCNumber?: string;
   filingId?: string;
+  /** Part of the number of a shipping bill or invoice. */
+  document?: string;
   after?: CertificateMark;
   limit: number;
 }
 
 /** Certificates, the newest in the ledger first. */
 export async function pageOfCertificates(db: Queryable, page: CertificatePage): Promise<PagedCertificate[]> {
-  const { mode, exporterId, exporters, eBRCNumber, filingId, after, limit } = page;
+  const { mode, exporterId, exporters, eBRCNumber, filingId, document, after, limit } = page;
   const parties = (ids: string) => `c.party_id IN (SELECT party_id FROM exporters WHERE lower(exporter_id) ${ids})`;
   const where = new Conditions(mode, limit)
     .add(exporterId, (p) => `c.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower(${p}))`)
     .add(exporters, (p) => parties(`= ANY(${p})`))
     .add(eBRCNumber, (p) => `c.ebrc_number = ${p}`)
     .add(filingId, (p) => `c.filing_id = ${p}`)
+    .add(document, (p) => `strpos(lower(coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no)), lower(${p})) > 0`)
     .behind(after && { at: after.seenAt, id: after.eBRCNumber }, { at: 'c.first_seen_at', id: 'c.ebrc_number' });
   const { rows } = await db.query<PagedCertificate>(
     `SELECT ${CERTIFICATE_COLUMNS}, ${MICROSECONDS('c.first_seen_at')} AS mark

@@ -216,19 +216,3 @@ export const CERTIFICATE_COLUMNS = `c.ebrc_number AS "eBRCNumber", c.ebrc_date A
 /** The filing and the row of a certificate `c`, where it has them. */
 export const CERTIFICATE_SOURCES = `LEFT JOIN filings f ON f.filing_id = c.filing_id
   LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position`;
-
-/** All certificates of a mode, both those of our own filings and others that fetch-details returned; newest first. */
-export async function listCertificates(
-  db: Queryable,
-  { mode, exporterId, document }: { mode: string; exporterId?: string; document?: string },
-): Promise<CertificateView[]> {
-  const { rows } = await db.query<CertificateView>(
-    `SELECT ${CERTIFICATE_COLUMNS}
-       FROM certificates c JOIN exporters e USING (exporter_id) ${CERTIFICATE_SOURCES}
-      WHERE e.mode = $1 AND ($2::text IS NULL OR c.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($2)))
-        AND ($3::text IS NULL OR strpos(lower(coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no)), lower($3)) > 0)
-      ORDER BY c.first_seen_at DESC, c.ebrc_number`,
-    [mode, exporterId ?? null, document ?? null],
-  );
-  return rows;
-}

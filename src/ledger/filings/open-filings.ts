@@ -12,9 +12,10 @@ export type OpenFilingRun = ResumedFiling & Pick<FilingRecord, 'workflowId' | 's
 
 const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.reference, f.made_by AS "madeBy",
     f.n, f.state, f.workflow_id AS "workflowId", f.seq::int AS seq, f.due_at AS "dueAt",
-    (EXISTS (SELECT 1 FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.live AND r.submitted_at IS NOT NULL)
-      OR EXISTS (SELECT 1 FROM submissions s WHERE s.filing_id = f.filing_id AND s.state NOT IN ('planned', 'released'))
-      OR EXISTS (SELECT 1 FROM attempts a WHERE a.filing_id = f.filing_id AND a.verdict IN ('marked', 'accepted'))) AS sent
+    -- Each looked up by its filing: of EXISTS under OR, PostgreSQL would read all that was ever sent.
+    coalesce((SELECT true FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.live AND r.submitted_at IS NOT NULL LIMIT 1),
+      (SELECT true FROM submissions s WHERE s.filing_id = f.filing_id AND s.state NOT IN ('planned', 'released') LIMIT 1),
+      (SELECT true FROM attempts a WHERE a.filing_id = f.filing_id AND a.verdict IN ('marked', 'accepted') LIMIT 1), false) AS sent
   FROM filings f WHERE f.closed_at IS NULL`;
 
 /** A page of a mode's open filings in the order of their ids, starting after `after`. */

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type Readable, Writable } from 'node:stream';
 import { createSpinner } from 'nanospinner';
 import { printable, printableJson, printableLines } from '../../domain/text';
@@ -26,6 +27,11 @@ export interface Terminal extends Streams {
   json: boolean;
   /** The result: `document` in JSON mode, `page` for people. */
   result(document: unknown, page: () => Page): void;
+  /**
+   * A list, written page by page while it is read: one JSON document in JSON mode, one JSON text a line with `lines`,
+   * otherwise `page` of each; of an empty list `page` of none. @returns how many entries there were
+   */
+  pages<T>(pages: AsyncIterable<readonly T[]>, page: (items: readonly T[]) => Page, lines?: boolean): Promise<number>;
   /** A remark for people, on stderr. */
   note(message: string): void;
   progress(): Progress;
@@ -49,6 +55,26 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
       running?.stop();
       const printed = json ? printableJson(document) : render(page(), layoutOf(stdout));
       stdout.write(printed.endsWith('\n') ? printed : `${printed}\n`);
+    },
+    async pages(pages, page, jsonLines = false) {
+      let count = 0;
+      const write = async (text: string) => {
+        if (!stdout.write(text)) await once(stdout, 'drain');
+      };
+      const textOf = <T>(items: readonly T[], toPage: (of: readonly T[]) => Page): string => {
+        if (jsonLines) return items.map((each) => `${printableJson(each, 0)}\n`).join('');
+        if (!json) return `${count === 0 ? '' : '\n'}${render(toPage(items), layoutOf(stdout))}\n`;
+        return items.map((each, nth) => `${count + nth === 0 ? '[\n' : ',\n'}${printableJson(each)}`).join('');
+      };
+      for await (const items of pages) {
+        running?.stop();
+        if (items.length > 0) await write(textOf(items, page));
+        count += items.length;
+      }
+      if (jsonLines) return count;
+      if (json) await write(count === 0 ? '[]\n' : '\n]\n');
+      else if (count === 0) await write(textOf([], page));
+      return count;
     },
     note(message) {
       running?.stop();

@@ -37,7 +37,8 @@ const MANY_PAGES = 40;
 /** Every new statement on the pool is planned before it runs. @returns what is read too much, and by which statement */
 async function watchPlans(pool: pg.Pool): Promise<Map<string, string>> {
   const { rows } = await pool.query<{ name: string; partial: string[] | null }>(
-    `SELECT c.relname AS name, (SELECT array_agg(i.indexrelid::regclass::text) FROM pg_index i WHERE i.indrelid = c.oid AND i.indpred IS NOT NULL) AS partial
+    `SELECT c.relname AS name, (SELECT array_agg(i.indexrelid::regclass::text) FROM pg_index i WHERE i.indrelid = c.oid AND i.indpred IS NOT NULL
+              AND (SELECT x.relpages FROM pg_class x WHERE x.oid = i.indexrelid) < 5) AS partial
        FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace AND c.relpages > ${MANY_PAGES}`,
   );
   const large = new Set(rows.map(({ name }) => name));

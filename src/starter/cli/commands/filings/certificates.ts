@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import { amountText, counted } from '../../texts';
 import type { Bind } from '../../context';
 import { dateText } from '../../filing-text';
@@ -11,7 +11,8 @@ const HELP = `
 Examples:
   $ ebrc certificates --exporter accounts@asha.example
   $ ebrc certificates --document INV-2026-117 --pdfs certificates/
-  $ ebrc certificates --pdfs july.zip -o july.csv`;
+  $ ebrc certificates --pdfs july.zip -o july.csv
+  $ ebrc certificates --jsonl > certificates.jsonl`;
 
 interface CertificateOptions {
   exporter?: string;
@@ -19,6 +20,8 @@ interface CertificateOptions {
   pdfs?: string;
   output?: string;
   force?: boolean;
+  limit?: number;
+  jsonl?: boolean;
 }
 
 export function addCertificateCommands(program: Command, bind: Bind): void {
@@ -30,16 +33,24 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
     .option('--document <number>', 'only those of documents whose number contains this')
     .option('--pdfs <place>', 'copy the PDFs into this folder or .zip, named DOCUMENT-EBRCNUMBER.pdf')
     .option('-o, --output <FILE>', 'write the list to a file; ends in .csv or .xlsx')
+    .option('--limit <n>', 'no more than these, the newest (default: all)', limitArgument)
+    .option('--jsonl', 'print one JSON text a line')
     .addOption(forceOption())
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, _args, { exporter, document, pdfs, output, force }: CertificateOptions) => {
+      bind(async (cli, _args, { exporter, document, pdfs, output, force, limit, jsonl }: CertificateOptions) => {
         if (output !== undefined) await checkOutputPath(output, { force, endings: ['.csv', '.xlsx'] });
         const { isZip, writeCertificates, writePdfs } = await import('../../../export-certificates.js');
         if (pdfs !== undefined && isZip(pdfs)) await checkOutputPath(pdfs, { force, endings: ['.zip'] });
-        const all = await (await cli.reader()).certificates({ exporter, document });
-        if (output !== undefined) await writeCertificates(output, all);
+        const pages = (await cli.reader()).certificates({ exporter, document, limit });
         const { mode } = await cli.config('mode');
+        if (output === undefined && pdfs === undefined) {
+          await cli.terminal.pages(pages, (items) => certificatesPage(items, mode), jsonl);
+          return;
+        }
+        const all: CertificateView[] = [];
+        for await (const page of pages) all.push(...page);
+        if (output !== undefined) await writeCertificates(output, all);
         const copies = pdfs === undefined ? null : await writePdfs(await cli.documents(), pdfs, all);
         const shown = all.map((each) => (copies ? { ...each, copy: copies.get(each.eBRCNumber) ?? null } : each));
         cli.terminal.result(shown, () => certificatesPage(all, mode));
@@ -51,6 +62,12 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
         }
       }),
     );
+}
+
+function limitArgument(text: string): number {
+  const limit = Number(text);
+  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
+  throw new InvalidArgumentError('Give a whole number from 1.');
 }
 
 function certificatesPage(certificates: readonly CertificateView[], mode: Mode): Page {
