@@ -18,7 +18,7 @@ export const VARIABLES = {
   EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
   EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys },
   EBRC_PAYLOAD_KEY: { value: values.encryptionKeys },
-  EBRC_DOCUMENTS: { value: values.documents },
+  EBRC_DOCUMENTS: { value: values.documents, default: './documents' },
   EBRC_METRICS: { value: values.listenAddress },
   EBRC_TOKEN: { value: values.token },
   EBRC_HTTP: { value: values.listenAddress, default: '127.0.0.1:8080' },

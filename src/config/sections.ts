@@ -1,6 +1,4 @@
 /** Settings that are read together: servers, keys and the mode of the key. */
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { isS3 } from '../documents/s3-location';
 import { isOpenHttp, openDatabaseLink, openTemporalLink, weakEncryptionKey } from './links';
@@ -35,15 +33,12 @@ export function readTraces(read: Reader) {
   return { tracesEndpoint };
 }
 
-/** The same for every working directory: workers and command lines of one user must find the same store. */
-const DEFAULT_DOCUMENTS = join(homedir(), '.local', 'share', 'ebrc', 'documents');
-
 /**
  * The AWS SDK itself reads the credentials, region and endpoint of an object store; this adds what it has no variable
  * for.
  */
 export function readDocuments(env: Environment, read: Reader): string | undefined {
-  const documents = read.isSet('EBRC_DOCUMENTS') ? read.optional('EBRC_DOCUMENTS') : DEFAULT_DOCUMENTS;
+  const documents = read.required('EBRC_DOCUMENTS');
   const endpoint = env['AWS_ENDPOINT_URL_S3']?.trim() || env['AWS_ENDPOINT_URL']?.trim();
   if (documents === undefined || !isS3(documents) || !endpoint) return documents;
   if (!URL.canParse(endpoint)) {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ConfigError, environmentFor, loadConfig, type Section } from '../../src/config/config';
 
@@ -105,7 +105,7 @@ describe('a configuration that works', () => {
       },
       taskQueue: 'ebrc',
       cachedWorkflows: 50,
-      documents: join(homedir(), '.local/share/ebrc/documents'),
+      documents: resolve('documents'),
       poll: { firstMs: 15 * 60_000, minMs: 2 * 60_000, maxMs: 15 * 60_000 },
       overdueAfterMs: 4 * 3_600_000,
       settleAfterMs: 4 * 3_600_000,
