@@ -83,7 +83,6 @@ async function recordFiling({ pool }: Ledger): Promise<void> {
     warnings: [],
     madeBy: 'bench',
     approvalNeeded: false,
-    approvalRequired: false,
     grantId: null,
     shown: '',
     permitted: [],
@@ -123,7 +122,7 @@ const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
   {
     name: 'filing: check and reserve balances',
     run: ({ pool }) =>
-      reserveBalances(pool, { filingId: filing.id, exporterId: HEAVY, at: new Date() }, (_, findings) => {
+      reserveBalances(pool, { filingId: filing.id, at: new Date() }, (_, findings) => {
         if (findings.some(({ severity }) => severity === 'error')) throw new Error(JSON.stringify(findings[0]));
         return Promise.resolve();
       }),

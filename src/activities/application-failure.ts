@@ -19,6 +19,8 @@ export interface FailureDetails {
   causes?: string[];
   /** The credentials that a refused call was, or would have been, made with. */
   credentialsVersion?: number;
+  /** Of a send that the service answered: the secret of the execution that made it. */
+  sentBy?: string;
 }
 
 /** Histories are kept for years and payloads have limits: the whole list is in the ledger, a sample travels. */
@@ -41,7 +43,7 @@ export interface RetryAdvice {
 export function failureOf(
   error: ApiError,
   advice: RetryAdvice,
-  more: Pick<FailureDetails, 'credentialsVersion'> = {},
+  more: Pick<FailureDetails, 'credentialsVersion' | 'sentBy'> = {},
 ): ApplicationFailure {
   const details: FailureDetails = {
     kind: error.kind,

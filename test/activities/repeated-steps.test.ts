@@ -103,7 +103,7 @@ async function certify(filingId: string, position = 0): Promise<void> {
 it('reserves balances, opens an attempt, reads it and takes its answer over', async () => {
   const filingId = await attempts.filing();
   const submitting = await moveOf(filingId, 'submitting');
-  await twice(filingId, 'reserveBalances', { filingId, exporterId: EXPORTER, move: submitting });
+  await twice(filingId, 'reserveBalances', { filingId, move: submitting });
   const { returned } = await twice(filingId, 'openAttempt', { ...(await held(filingId)), submission: 1 });
   expect(returned).toMatchObject({ outcome: 'attempt', number: 1, verdict: 'open' });
   const attemptId = `${filingId}-1-1`;

@@ -98,7 +98,6 @@ export async function record(
     warnings: [],
     madeBy: 'asha',
     approvalNeeded: false,
-    approvalRequired: false,
     grantId: null,
     shown: '',
     permitted: [],

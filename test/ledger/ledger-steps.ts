@@ -55,7 +55,7 @@ export async function openAttempt(
 /** Reads what became of an attempt. */
 export async function readAttempt(
   client: Queryable,
-  args: { attemptId: string; refusal?: string; at: Date },
+  args: { attemptId: string; refused?: { reason: string; sender: string }; at: Date },
 ): Promise<AttemptReading> {
   return readLocked(client, await lockFiling(client, partsOfAttemptId(args.attemptId).filingId), args);
 }

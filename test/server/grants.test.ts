@@ -9,6 +9,7 @@ import { needFiling } from '../../src/ledger/filings/filings';
 import { markSending } from '../../src/ledger/gates/send';
 import { withTransaction } from '../../src/ledger/pool';
 import { writeGrant } from '../../src/ledger/principals/grants';
+import { addPrincipal } from '../../src/ledger/principals/principals';
 import { shownOfFiling } from '../../src/ledger/principals/shown';
 import { removePrincipal } from '../../src/starter/principals';
 import type { FilingBody } from '../../src/server/views/filing';
@@ -80,6 +81,35 @@ it('approves nothing for who has no grant, or one that is for something else, vo
   expect(body).toMatchObject({ state: 'awaiting_approval', approvedBy: null });
 });
 
+it('approves what was looked at, and not what was filed under its reference since', async () => {
+  const shown = await waiting('SWAP-1');
+  const path = (name: string, action: string) => `/v1/filings/${encodeURIComponent(name)}/${action}`;
+  await stage.ask('POST', path('SWAP-1', 'abandon'), { token: maker, json: { note: 'no' } });
+  const json = { exporter: exporterId, reference: 'SWAP-1', n: 2, message: await message('SWAP-OTHER') };
+  const { body: other } = await stage.ask<FilingBody>('POST', '/v1/filings', { token: maker, json });
+  const ask = (name: string, body: object) =>
+    stage.ask<FilingBody & ProblemBody>('POST', path(name, 'approve'), { token: checker, json: body });
+  expect(await ask('SWAP-1', {})).toMatchObject({ status: 409, body: { code: 'approve_refused' } });
+  const { contentHash } = shown;
+  expect(await ask(other.filingId, { contentHash })).toMatchObject({ status: 409, body: { code: 'approve_refused' } });
+  const approved = await ask('SWAP-1#2', { contentHash: other.contentHash });
+  expect(approved).toMatchObject({ status: 200, body: { filingId: other.filingId, approvedBy: 'ravi' } });
+});
+
+it('takes no grant of a principal whose time is over, or that was removed and added again', async () => {
+  const { pool } = stage.ledger;
+  const held = await waiting('GRANT-9');
+  const expiring = await approvalBy(pool, 'expiring', held.filingId);
+  await pool.query(`UPDATE principals SET expires_at = now() - interval '1 hour' WHERE name = 'expiring'`);
+  await expect(approve(held, expiring)).rejects.toMatchObject(refusedWith(/its time was over/u));
+  const leaver = await approvalBy(pool, 'leaver', held.filingId);
+  const { principalId } = await principalOf(pool, 'leaver');
+  await pool.query('UPDATE principals SET removed_at = now() WHERE principal_id = $1', [principalId]);
+  const again = { mode: 'test', name: 'leaver', isSystem: false, roles: ['checker'], exporters: null } as const;
+  await addPrincipal(pool, { ...again, expiresAt: null });
+  await expect(approve(held, leaver)).rejects.toMatchObject(refusedWith(/no principal any more/u));
+});
+
 it('sends nothing that nobody approved, for who answers workflow tasks instead of a worker', async () => {
   const { filingId } = await waiting('GRANT-3');
   const { documents } = stage.deps;
@@ -91,7 +121,7 @@ it('sends nothing that nobody approved, for who answers workflow tasks instead o
   });
   expect(await steps.run('recordApproval', { wordId: '4711', move: move('checking', 1) })).toMatchObject({
     refused: expect.any(String) as string,
-    counts: null,
+    filing: null,
   });
   await steps.run('recordProgress', move('checking', 1), { activityId: 'a' });
   await steps.run('recordProgress', move('submitting', 2), { activityId: 'b' });

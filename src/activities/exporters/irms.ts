@@ -71,10 +71,7 @@ export function createIrmActivities(deps: ActivityDependencies) {
      * Reads all pages of the saved IRMs into the ledger (spec: "GET /irm"). With `reserve`, the balances are then
      * reserved for a filing of the exporter, as long as its run knows of all its moves.
      */
-    async readIrms(args: {
-      exporterId: string;
-      reserve?: Omit<ReserveArgs, 'exporterId'> & { seq: number };
-    }): Promise<ReadIrmsResult> {
+    async readIrms(args: { exporterId: string; reserve?: ReserveArgs & { seq: number } }): Promise<ReadIrmsResult> {
       const exporter = await needExporter(pool, args.exporterId);
       const { exporterId } = exporter;
       // Saved balances are those of the last refresh, however late they are read.
@@ -92,9 +89,7 @@ export function createIrmActivities(deps: ActivityDependencies) {
         logger.warn({ exporterId, what: change.what }, 'an IRM was amended or cancelled');
       }
       const { reserve } = args;
-      const reserved = reserve
-        ? await withStepHeartbeat(() => reserveBalances(deps, { ...reserve, exporterId }))
-        : null;
+      const reserved = reserve ? await withStepHeartbeat(() => reserveBalances(deps, reserve)) : null;
       return { irmCount: count, changed: changed.length, reserved };
     },
 

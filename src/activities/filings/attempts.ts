@@ -10,7 +10,7 @@ import { updateCorrectionAttention } from '../../ledger/rows/row-takeover';
 import { judgeWord } from '../../ledger/submissions/words';
 import { withTransaction } from '../../ledger/pool';
 import type { ActivityDependencies } from '../dependencies';
-import { stepId } from '../step-id';
+import { senderOf, stepId } from '../step-id';
 import {
   DIFFERS,
   hold,
@@ -33,8 +33,11 @@ export function createAttemptActivities(deps: ActivityDependencies) {
   const judgeAndRead = (
     client: pg.PoolClient,
     filing: LockedFiling | null,
-    { attemptId, refusal }: { attemptId: string; refusal?: string },
-  ) => readAttempt(client, filing, { attemptId, ...(refusal && { refusal }), at: now() });
+    { attemptId, refusal }: { attemptId: string; refusal?: ReturnedRefusal },
+  ) => {
+    const refused = refusal && { reason: refusal.reason, sender: senderOf(refusal.sentBy) };
+    return readAttempt(client, filing, { attemptId, ...(refused && { refused }), at: now() });
+  };
 
   return {
     /**
@@ -56,7 +59,7 @@ export function createAttemptActivities(deps: ActivityDependencies) {
       ...args
     }: {
       attemptId: string;
-      refusal?: string;
+      refusal?: ReturnedRefusal;
       seq: number;
     }): Promise<AttemptReading & Left> => {
       const read = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<AttemptReading & Left> => ({
@@ -199,6 +202,12 @@ export function createAttemptActivities(deps: ActivityDependencies) {
     markRowsUnknown: ({ attemptId, move }: { attemptId: string; move: MoveArgs }): Promise<Left> =>
       withTransaction(pool, (client) => recordMove(client, move, now(), () => markRowsUnknown(client, attemptId))),
   };
+}
+
+/** A documented refusal that the execution returned; `sentBy`: its secret. */
+export interface ReturnedRefusal {
+  reason: string;
+  sentBy: string;
 }
 
 /** Its answer as a sample: an answer may be large. */

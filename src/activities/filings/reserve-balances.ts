@@ -10,7 +10,6 @@ export const FINDINGS_IN_RESULT = 50;
 
 export interface ReserveArgs {
   filingId: string;
-  exporterId: string;
   /** The moves that the run knew of, for a step that may be late: nothing is recorded where there are others. */
   seq?: number;
   /** Where the filing goes if the balances hold. */
@@ -28,10 +27,10 @@ export interface Reserved extends Left {
  */
 export function reserveBalances(
   { pool, clock }: Pick<ActivityDependencies, 'pool' | 'clock'>,
-  { filingId, exporterId, seq, move }: ReserveArgs,
+  { filingId, seq, move }: ReserveArgs,
 ): Promise<Reserved> {
   const at = new Date(clock());
-  return reserveInLedger(pool, { filingId, exporterId, at }, async (client, findings) => {
+  return reserveInLedger(pool, { filingId, at }, async (client, findings) => {
     const errors = findings.filter((finding) => finding.severity === 'error').slice(0, FINDINGS_IN_RESULT);
     const save = () => saveBalanceFindings(client, filingId, findings);
     if (move && errors.length === 0) return { ...(await recordMove(client, move, at, save)), errors };

@@ -5,12 +5,13 @@ import { ApiError } from '../../api/errors/api-error';
 import type { BulkUploadAnswer, PushAnswer } from '../../api/schemas/filings';
 import type { CallContext, SubmissionResult } from '../../api/client-types';
 import type { MappingRow, PushMessage } from '../../domain/filing/mapping';
-import { answerInShort, type StoredAnswer } from '../../domain/filing/attempt';
+import { answerInShort, partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
+import { sameId } from '../../domain/identity';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import { storeAnswer } from '../../ledger/submissions/answers';
 import { noteUnknown } from '../../ledger/submissions/attempts';
 import { readRows } from '../../ledger/rows/filing-rows';
-import { needFiling } from '../../ledger/filings/filings';
+import { needFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { anyConnection, withTransaction } from '../../ledger/pool';
 import { judgeRefused, judgeUnsent } from '../../ledger/gates/release';
 import { markSending } from '../../ledger/gates/send';
@@ -23,6 +24,7 @@ import { failureOf, refusal } from '../application-failure';
 import { withHeartbeat, keepTrying } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
+import { senderOf } from '../step-id';
 import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
 import { ledgerFailure } from './whole-ledger';
 
@@ -89,7 +91,9 @@ export function createSubmitActivities(deps: ActivityDependencies) {
   ): Promise<Submitted> {
     // From the mark on, nothing cancels the request any more: a stop in the middle would make its outcome unknown.
     const beforeMark = new AbortController();
-    const sender = randomUUID();
+    // Only who holds the secret can say what became of the mark; the ledger and the store hold its hash.
+    const secret = randomUUID();
+    const sender = senderOf(secret);
     let marked = false;
     try {
       const result = await withCredentials(deps, args.exporterId, () =>
@@ -106,7 +110,7 @@ export function createSubmitActivities(deps: ActivityDependencies) {
       const answer = acceptedAnswer(result);
       return { answer: answerInShort(answer), adopted: await keepAnswer(args, answer) };
     } catch (error) {
-      throw await closing(args, { sender, counted: marked }, error);
+      throw await closing(args, { secret, counted: marked }, error);
     }
   }
 
@@ -159,10 +163,11 @@ export function createSubmitActivities(deps: ActivityDependencies) {
   /** Records what the failed exchange proves, and turns it into the failure that the workflow reads. */
   async function closing(
     { filingId, attemptId }: SubmitArgs,
-    { sender, counted }: { sender: string; counted: boolean },
+    { secret, counted }: { secret: string; counted: boolean },
     error: unknown,
   ): Promise<unknown> {
-    const failure = causeOf(error);
+    const failure = causeOf(error, secret);
+    const sender = senderOf(secret);
     const at = new Date(clock());
     const { answer, kind: reason } = failure;
     // A status came: the service itself refused it, readably. Otherwise nothing was written.
@@ -192,7 +197,7 @@ export function createSubmitActivities(deps: ActivityDependencies) {
      * repeated.
      */
     async submitPush(args: SubmitArgs): Promise<Submitted> {
-      const filing = await needFiling(pool, args.filingId);
+      const filing = await filingOf(args);
       const rows = await submissionRows(args);
       const message: PushMessage = {
         platformCustomerId: args.exporterId,
@@ -208,7 +213,7 @@ export function createSubmitActivities(deps: ActivityDependencies) {
      * POST /genebrc/bulk-upload for one submission: its workbook is written, kept in the document store and uploaded.
      */
     async submitBulk(args: SubmitArgs): Promise<Submitted> {
-      const filing = await needFiling(pool, args.filingId);
+      const filing = await filingOf(args);
       const workbook = await workbooks.write(
         await submissionRows(args),
         (await readBulkTemplate(pool, deps.mode)) ?? undefined,
@@ -228,6 +233,18 @@ export function createSubmitActivities(deps: ActivityDependencies) {
       });
     },
   };
+
+  /**
+   * The filing of an attempt. What is sent is what the send gate asks about: a step that names another filing,
+   * submission or client sends nothing.
+   */
+  async function filingOf({ attemptId, filingId, submission, exporterId }: SubmitArgs): Promise<FilingRecord> {
+    const of = partsOfAttemptId(attemptId);
+    const filing = await needFiling(pool, of.filingId);
+    const same = of.filingId === filingId && of.submission === submission && sameId(filing.exporterId, exporterId);
+    if (!same) throw refusal('unexpected', `Attempt ${attemptId} is not one of what was to be sent.`);
+    return filing;
+  }
 
   /** The rows of the submission with the serial numbers that are sent. */
   async function submissionRows({ filingId, submission }: SubmitArgs): Promise<MappingRow[]> {
@@ -270,14 +287,14 @@ function withoutLedger(cause: LedgerUnavailableError): ApiError {
 }
 
 /** The kind of a failed exchange, what is kept of it, and what is thrown. */
-function causeOf(thrown: unknown): { kind: string; answer: StoredAnswer; thrown: unknown } {
+function causeOf(thrown: unknown, secret: string): { kind: string; answer: StoredAnswer; thrown: unknown } {
   const error = thrown instanceof LedgerUnavailableError ? withoutLedger(thrown) : thrown;
   if (error instanceof ApiError) {
     const { kind, status, message, errorCode, fieldErrors } = error;
     return {
       kind,
       answer: { kind, status, message, errorCode, fieldErrors },
-      thrown: failureOf(error, { retry: false }),
+      thrown: failureOf(error, { retry: false }, status === undefined ? {} : { sentBy: secret }),
     };
   }
   const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined;

@@ -35,17 +35,22 @@ export async function lockForPartyChange(
 }
 
 /**
- * Locks the party of an exporter until the transaction ends: an attachment to another party waits. Called before rows
+ * Locks the party of an exporter until the transaction ends: an attachment to another party waits, and so does a change
+ * of its policy of approval. Called before rows
  * are written or locked ("the rest" in the order of locks).
  * @throws Error if the ledger does not hold the exporter
  */
-export async function lockParty(client: Queryable, exporterId: string): Promise<number> {
-  const { rows } = await client.query<{ partyId: number }>(
-    'SELECT party_id AS "partyId" FROM exporters WHERE lower(exporter_id) = lower($1) FOR SHARE',
+export async function lockParty(
+  client: Queryable,
+  exporterId: string,
+): Promise<{ partyId: number; requiresApproval: boolean }> {
+  const { rows } = await client.query<{ partyId: number; requiresApproval: boolean }>(
+    `SELECT party_id AS "partyId", requires_approval AS "requiresApproval" FROM exporters
+      WHERE lower(exporter_id) = lower($1) FOR SHARE`,
     [exporterId],
   );
   if (!rows[0]) throw new Error(`Exporter ${exporterId} is not in this ledger. Onboard it, or check DATABASE_URL.`);
-  return rows[0].partyId;
+  return rows[0];
 }
 
 /**

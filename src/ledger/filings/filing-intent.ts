@@ -45,8 +45,6 @@ export interface Intent extends Pick<
   warnings: Finding[];
   /** Rows whose mapping may be filed although it is live. */
   permitted: readonly PermittedDuplicate[];
-  /** The exporter's policy as it is now. */
-  approvalRequired: boolean;
   /** The hash that a grant has to be for. */
   shown: string;
   at: Date;
@@ -67,14 +65,14 @@ export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<Intent
     await lockReference(client, asked);
     const known = await judgeReference(client, asked);
     if (known) return known;
-    const maker = await judgeMaker(client, asked);
-    if ('outcome' in maker) return maker;
-    const intent = { ...asked, ...maker };
-    const before = await filedBefore(client, intent);
-    await lockIrms(client, intent.mode, [...intent.rows.map(({ mapping }) => mapping), ...before.irms]);
+    const before = await filedBefore(client, asked);
+    await lockIrms(client, asked.mode, [...asked.rows.map(({ mapping }) => mapping), ...before.irms]);
     for (const filingId of before.filings) await lockFiling(client, filingId);
 
-    const partyId = await lockParty(client, intent.exporterId);
+    const { partyId, requiresApproval } = await lockParty(client, asked.exporterId);
+    const maker = await judgeMaker(client, asked, requiresApproval);
+    if ('outcome' in maker) return maker;
+    const intent = { ...asked, ...maker };
     const fingerprints = intent.rows.map(({ mapping }) => fingerprintOf(partyId, mapping));
     const { predecessors, findings: notTaken } = await judgeTakeOver(client, { ...intent, fingerprints });
     if (predecessors === null) return { outcome: 'refused', findings: notTaken };
@@ -111,8 +109,10 @@ type Maker = Pick<Intent, 'madeBy' | 'approvalNeeded'>;
 async function judgeMaker(
   client: Queryable,
   intent: Intent,
+  approvalRequired: boolean,
 ): Promise<Maker | (IntentOutcome & { outcome: 'refused' })> {
-  const { grantId, exporterId, shown, madeBy, approvalNeeded, approvalRequired } = intent;
+  const { grantId, exporterId, shown, madeBy } = intent;
+  const approvalNeeded = intent.approvalNeeded || approvalRequired;
   const refused = (code: string, message: string) => {
     const finding: Finding = { severity: 'error', code, row: null, field: null, message };
     return { outcome: 'refused' as const, findings: [finding] };

@@ -147,8 +147,8 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
        DO UPDATE SET text = excluded.text, until = excluded.until, last_seen_at = excluded.last_seen_at
      ), noted AS (
        INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
-       VALUES ($1, $2, $9, $6, $10, $11, $12, $13, $3)
-       ON CONFLICT DO NOTHING
+       SELECT $1, $2, CASE WHEN NOT EXISTS (SELECT FROM filing_events WHERE filing_id = $1 AND step = $9) THEN $9 END, $6, $10, $11,
+              $12, $13::jsonb, $3
      )
      SELECT ${COUNTS}, ${standingOf('$1')} AS standing`,
     [

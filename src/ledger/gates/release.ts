@@ -47,8 +47,8 @@ export async function judgeUnsent(
 
 /**
  * Judges an attempt as refused: the service answered with a documented refusal, and accepted nothing. `sender`: the
- * execution that read the answer; null: the run knows it from a failure that could not be stored. Must run in a
- * transaction that holds the filing's lock. @returns whether it was judged so
+ * execution that read the answer. Must run in a transaction that holds the filing's lock.
+ * @returns whether it was judged so
  */
 export async function judgeRefused(
   client: Queryable,
@@ -58,7 +58,7 @@ export async function judgeRefused(
     reason,
     answer,
     at,
-  }: { attemptId: string; sender: string | null; reason: string; answer?: StoredAnswer; at: Date },
+  }: { attemptId: string; sender: string; reason: string; answer?: StoredAnswer; at: Date },
 ): Promise<boolean> {
   const judged = await writeVerdict(client, {
     attemptId,
@@ -67,7 +67,7 @@ export async function judgeRefused(
     reason,
     answer,
     at,
-    ...(sender !== null && { ofSender: sender }),
+    ofSender: sender,
   });
   if (judged) await afterNotFiled(client, attemptId, at);
   return judged;

@@ -41,7 +41,9 @@ export interface Granted {
 interface GrantRow extends Omit<Granted, 'approvalRequired'>, GrantedDeed {
   approvalRequired: boolean;
   exporters: string[] | null;
+  /** Removed since, or another one under the name of one that was. */
   removed: boolean;
+  expired: boolean;
   fresh: boolean;
   used: boolean;
 }
@@ -59,7 +61,8 @@ export async function checkGrant(
 ): Promise<Granted | string> {
   const { rows } = await db.query<GrantRow>(
     `SELECT g.principal_id AS "principalId", p.name AS by, p.is_system AS "isSystem", p.roles, p.exporters, g.action, g.shown,
-            g.exporter_id AS "exporterId", g.filing_id AS "filingId", p.removed_at IS NOT NULL AS removed,
+            g.exporter_id AS "exporterId", g.filing_id AS "filingId", p.removed_at IS NOT NULL OR g.granted_at < p.created_at AS removed,
+            coalesce(p.expires_at <= now(), false) AS expired,
             g.approval_required OR coalesce((SELECT requires_approval FROM exporters e WHERE e.exporter_id = g.exporter_id), false)
               AS "approvalRequired", g.granted_at > now() - ${VALID_FOR} AS fresh,
             EXISTS (SELECT FROM filings f WHERE f.grant_id = g.grant_id) AS used
@@ -84,6 +87,7 @@ function whyNot(grant: GrantRow, { action, exporterId, filingId, shown }: Grante
   if (unused && !grant.fresh) return `the grant of ${by} is older than a day: do it again`;
   if (grant.shown !== shown) return `what was shown to ${by} is not what stands now: look at it again`;
   if (grant.removed) return `${by} is no principal any more`;
+  if (grant.expired) return `${by} was a principal until its time was over`;
   const may: readonly Role[] = MAY[action];
   if (!roles.some((role) => may.includes(role))) return `${by} has ${roles.join(', ')}; this needs ${may.join(' or ')}`;
   return exporters === null || exporters.includes(id) ? null : `${by} may not see the exporter`;

@@ -21,7 +21,7 @@ export async function addPrincipal(db: Queryable, principal: NewPrincipal): Prom
   const { rows } = await db.query<Principal>(
     `INSERT INTO principals AS p (mode, name, name_key, is_system, roles, exporters, expires_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7)
-     ON CONFLICT (mode, name_key) DO UPDATE SET name = $2, is_system = $4, roles = $5, exporters = $6, expires_at = $7, removed_at = NULL
+     ON CONFLICT (mode, name_key) DO UPDATE SET name = $2, is_system = $4, roles = $5, exporters = $6, expires_at = $7, removed_at = NULL, created_at = now()
        WHERE p.removed_at IS NOT NULL
      RETURNING ${PRINCIPAL_COLUMNS}`,
     [mode, name, personKey(name), isSystem, roles, exporters?.map((id) => id.toLowerCase()) ?? null, expiresAt],

@@ -74,11 +74,11 @@ export async function holdsOn(
  */
 export async function reserveBalances<T>(
   pool: pg.Pool,
-  { filingId, exporterId, at }: { filingId: string; exporterId: string; at: Date },
+  { filingId, at }: { filingId: string; at: Date },
   record: (client: pg.PoolClient, findings: Finding[]) => Promise<T>,
 ): Promise<T> {
   return withTransaction(pool, async (client) => {
-    const { mode } = await needFiling(client, filingId);
+    const { mode, exporterId } = await needFiling(client, filingId);
     const rows = await readRowsToSend(client, filingId);
     await lockIrms(
       client,

@@ -95,7 +95,7 @@ async function partyNow(client: Queryable, content: string): Promise<number> {
     `SELECT coalesce($1::jsonb -> 'exporter' ->> 'exporter_id', $1::jsonb -> 'filing' ->> 'exporter_id') AS "exporterId"`,
     [content],
   );
-  return lockParty(client, rows[0]?.exporterId ?? '');
+  return (await lockParty(client, rows[0]?.exporterId ?? '')).partyId;
 }
 
 /** The send's exporter, where this ledger lacks it, in the party of its IEC here. */

@@ -37,15 +37,15 @@ export async function markRowsUnknown(client: Queryable, attemptId: string): Pro
 
 /**
  * Reads what became of an attempt. One that was never marked is judged unsent first, so that a worker that was given up
- * on and wakes late finds the fence closed. `refusal`: the kind of a documented refusal that the execution returned, in
- * case it could not record it. Must run in a transaction that holds the filing's lock.
+ * on and wakes late finds the fence closed. `refused`: a documented refusal that the execution returned, in case it
+ * could not record it; it judges its own mark alone. Must run in a transaction that holds the filing's lock.
  */
 export async function readAttempt(
   client: Queryable,
   filing: LockedFiling | null,
-  { attemptId, refusal, at }: { attemptId: string; refusal?: string; at: Date },
+  { attemptId, refused, at }: { attemptId: string; refused?: { reason: string; sender: string }; at: Date },
 ): Promise<AttemptReading> {
-  if (refusal !== undefined) await judgeRefused(client, { attemptId, sender: null, reason: refusal, at });
+  if (refused) await judgeRefused(client, { attemptId, ...refused, at });
   await judgeUnsent(client, { attemptId, proof: 'unmarked', reason: 'closed before anything was written', at });
   return { ...(await reading(client, attemptId)), filingEnded: filing?.ended ?? false };
 }

@@ -7,6 +7,7 @@ import { correctFiling } from '../../starter/filings/correct';
 import { createFilingOperations } from '../../starter/filings/operator-commands';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
+import { needNamed } from '../../starter/filings/lookup';
 import { visibleFiling } from '../access/scope';
 import { depsFor, type Door } from '../context';
 import { Problem } from '../http/problem';
@@ -57,10 +58,24 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
     tag: TAG,
     roles: MAY.approve,
     params: FILING,
-    body: z.strictObject({ note: note.optional() }),
+    body: z.strictObject({
+      note: note.optional(),
+      contentHash: visible(100)
+        .optional()
+        .describe('of what was looked at, as the filing shows it; refused for another'),
+    }),
     answers: after,
     async handle({ principal, params, body }) {
-      const { filingId, madeBy } = await visibleFiling(deps, principal, params.filing);
+      const filing = await visibleFiling(deps, principal, params.filing);
+      const { filingId, madeBy, contentHash } = filing;
+      needNamed(filing, params.filing);
+      if (body.contentHash !== undefined && body.contentHash !== contentHash) {
+        throw new Problem(
+          409,
+          'approve_refused',
+          `Filing ${filingId} has other content than what was looked at: ${contentHash}.`,
+        );
+      }
       if (personKey(madeBy) === personKey(principal.name)) {
         throw new Problem(403, 'maker_approves', 'Whoever made a filing never approves it. Somebody else has to.');
       }

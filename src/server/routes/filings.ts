@@ -5,7 +5,7 @@ import { fileInput } from '../../domain/contracts';
 import { FILING_STATES } from '../../domain/filing/states';
 import { pageOfEvents, pageOfFilings, pageOfRows } from '../../ledger/filings/filing-pages';
 import { inQuestion } from '../../ledger/filings/filing-view';
-import { filingOfReference } from '../../ledger/filings/filings';
+import { standingOfReference } from '../../ledger/filings/filings';
 import { fileFile } from '../../starter/filings/file';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
@@ -79,7 +79,8 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
       const { principal, body } = call;
       const { reference, n, channel, approval } = body;
       const exporter = await visibleExporter(deps, principal, body.exporter);
-      const before = await filingOfReference(pool, { mode, reference, n: n ?? 1 });
+      const standing = await standingOfReference(pool, { mode, reference, n: n ?? 1 });
+      const before = standing?.n === (n ?? 1) ? standing : null;
       const source = sourceOf(call);
       const terms = { reference, n, channel, approval, madeBy: principal.name, ...statedOf(body) };
       const outcome = await fileFile(
@@ -87,7 +88,7 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
         { source, exporter, ...terms },
         {},
       ).catch((error: unknown) => {
-        throw before && !maySee(principal, before.exporterId) ? hiddenHolder(error) : error;
+        throw standing && !maySee(principal, standing.exporterId) ? hiddenHolder(error) : error;
       });
       return recorded(door, call, outcome, before ? 200 : 201);
     },
@@ -253,7 +254,9 @@ async function waitedFor(
 }
 
 /** The holder of the reference is none of the caller's exporters: that it is taken is all that is said. */
+const OF_REFERENCE = ['reference_taken', 'reference_live', 'exporter_differs', 'wrong_number', 'not_correctable'];
+
 function hiddenHolder(error: unknown): unknown {
-  if (!(error instanceof RefusedError) || error.errors[0]?.code !== 'reference_taken') return error;
+  if (!(error instanceof RefusedError) || !OF_REFERENCE.includes(error.errors[0]?.code ?? '')) return error;
   return new Problem(409, 'reference_taken', 'The reference is in use. Choose another one.');
 }

@@ -14,6 +14,17 @@ export async function filingOf(
   throw unknownFiling(idOrReference, mode);
 }
 
+/**
+ * A reference names its newest filing, and somebody may have filed under it again since another one was looked at: what
+ * is approved is named by its id, or with its number.
+ * @throws RefusedError where a bare reference names one of several filings
+ */
+export function needNamed({ filingId, reference, n }: FilingRecord, name: string): void {
+  if (n === 1 || name !== reference) return;
+  const text = `There are ${n} filings under reference ${reference}: name the one that you looked at, ${reference}#${n} or ${filingId}.`;
+  throw refusal('approve_refused', text, { filingId });
+}
+
 /** The refusal of an unknown filing. */
 export function unknownFiling(idOrReference: string, mode: Mode) {
   return refusal(

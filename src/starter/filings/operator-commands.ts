@@ -22,7 +22,7 @@ import type { EbrcClientDependencies } from '../dependencies';
 import { refusal } from '../errors';
 import { withGrant, type CommandArgs } from './granting';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
-import { filingOf, withPaths } from './lookup';
+import { filingOf, withPaths, needNamed } from './lookup';
 import { resumeAll, resumeFiling, type ResumedRun } from './resume';
 import { followFiling, type WaitOptions } from './start';
 import { silenceNotice } from '../../temporal/workers-present';
@@ -88,7 +88,10 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
     return { filing: view, waitsForPerson: waitsForPerson(view), notice: null };
   }
   return {
-    approve: (filing, args, wait) => operate(APPROVE, filing, args, wait),
+    approve: async (filing, args, wait) => {
+      needNamed(await filingOf(deps, filing), filing);
+      return operate(APPROVE, filing, args, wait);
+    },
     resolve: (filing, args, wait) => operate(RESOLVE, filing, args, wait),
     abandon: async (filing, args, wait) => {
       const unrecorded = await giveUpUnrecorded(deps, filing);

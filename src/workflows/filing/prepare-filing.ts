@@ -25,10 +25,10 @@ export async function prepareFiling(run: FilingRun, next?: FirstMove): Promise<v
 }
 
 function reserve(run: FilingRun, next?: FirstMove): Promise<Reserved> {
-  const { filingId, exporterId } = run;
+  const { filingId } = run;
   return run.step(() => {
     const move = next && run.nextMove(next.state, next.event, next);
-    return run.steps('Check and reserve the balances').reserveBalances({ filingId, exporterId, ...(move && { move }) });
+    return run.steps('Check and reserve the balances').reserveBalances({ filingId, ...(move && { move }) });
   });
 }
 

@@ -225,7 +225,7 @@ describe('an IEC', () => {
     for (const filing of clients) {
       const nameless = filing === clients[0] ? clients[1] : await client();
       await withTransaction(ledger.pool, async (db) => {
-        const before = await lockParty(db, filing);
+        const { partyId: before } = await lockParty(db, filing);
         const learning = learn(nameless, iec).then(() => 'learnt');
         expect(await Promise.race([learning, untilSomebodyWaits()])).toBe('waits');
         expect(await party(filing)).toBe(before);

@@ -23,7 +23,7 @@ const release = (filingId: string, submission: number | null = null) =>
   under(filingId, (client) =>
     releaseUnfiled(client, { filingId, submission, state: 'needs_correction', reason: 'refused', at: NOW }),
   );
-const refuse = (attemptId: string, sender: string | null = 'this-execution', reason = 'validation_failed') =>
+const refuse = (attemptId: string, sender = 'this-execution', reason = 'validation_failed') =>
   under(attemptId.slice(0, -4), (client) =>
     judgeRefused(client, { attemptId, sender, reason, answer: { kind: reason, status: 400 }, at: NOW }),
   );
@@ -95,7 +95,7 @@ describe('the ground unsent', () => {
     const { filingId, attemptId } = await party.sent();
     await unsent(attemptId, 'void');
     expect(await open(filingId)).toMatchObject({ outcome: 'attempt', number: 2, verdict: 'open' });
-    await check(filingId, party.exporterId);
+    await check(filingId);
     expect(await mark(`${filingId}-1-2`)).toMatchObject({ marked: true });
   });
 

@@ -134,7 +134,7 @@ describe('the mark is refused', () => {
       const other = await exporter();
       const { filingId, attemptId } = await other.sent();
       await close(attemptId);
-      await check(filingId, other.exporterId);
+      await check(filingId);
       const next = await opened(filingId);
       await ledger().pool.query('UPDATE attempts SET verdict = $2 WHERE attempt_id = $1', [attemptId, verdict]);
       const passes = ['unsent', 'refused', 'absent'].includes(verdict);
@@ -202,7 +202,7 @@ describe('the mark is refused', () => {
     await close(attemptId);
     const next = await opened(filingId);
     expect(await send(next)).toMatchObject({ marked: false, why: 'unchecked' });
-    await check(filingId, party.exporterId);
+    await check(filingId);
     expect(await send(next)).toMatchObject({ marked: true });
   });
 
@@ -213,7 +213,7 @@ describe('the mark is refused', () => {
     await party.look(minutesLater(243));
     const next = await opened(filingId);
     expect(await send(next)).toMatchObject({ marked: false, why: 'unchecked' });
-    await check(filingId, party.exporterId);
+    await check(filingId);
     expect(await send(next)).toMatchObject({ marked: true });
   });
 });
@@ -252,7 +252,7 @@ describe('a row that was released as absent', () => {
     const { filingId, attemptId } = await own.sent(rowsOfIt);
     await own.look(OVER);
     expect(await absent({ attemptId })).toEqual({ outcome: 'again' });
-    await check(filingId, own.exporterId);
+    await check(filingId);
     return { own, filingId };
   }
   const late = { at: minutesLater(260) };
@@ -308,7 +308,7 @@ describe('a row that was released as absent', () => {
     const notOurs = [`EBOTHER-${filingId}`];
     await word({ filingId, attemptId, by: 'ravi', notOurs });
     expect(await word({ filingId, attemptId, by: 'meera', notOurs })).toEqual({ outcome: 'again' });
-    await check(filingId, own.exporterId);
+    await check(filingId);
     await own.look(minutesLater(250));
     expect(await send(await opened(filingId), late)).toMatchObject({ marked: true });
   });
@@ -318,7 +318,7 @@ describe('a row that was released as absent', () => {
     const { filingId, attemptId } = await own.sent();
     await word({ filingId, attemptId, by: 'ravi', unseen: true });
     expect(await word({ filingId, attemptId, by: 'meera', unseen: true })).toEqual({ outcome: 'again' });
-    await check(filingId, own.exporterId);
+    await check(filingId);
     // Days later it counts no more than a look of the day before.
     const next = await opened(filingId);
     expect(await send(next, { at: minutesLater(3 * 24 * 60) })).toMatchObject({ marked: false, why: 'look' });

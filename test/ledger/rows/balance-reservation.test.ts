@@ -32,9 +32,7 @@ function filing(reference: string, amount: number, more: Partial<Mapping> = {}):
 }
 
 const reserve = (filingId: string): Promise<Finding[]> =>
-  reserveBalances(ledger.pool, { filingId, exporterId: EXPORTER, at: NOW }, (_client, findings) =>
-    Promise.resolve(findings),
-  );
+  reserveBalances(ledger.pool, { filingId, at: NOW }, (_client, findings) => Promise.resolve(findings));
 async function releaseAll(filings: string[]): Promise<void> {
   for (const filingId of filings) {
     await withTransaction(ledger.pool, (db) => releaseUnsent(db, { filingId, state: 'withdrawn', at: NOW }));

@@ -11,7 +11,7 @@ import { withTransaction } from '../../../src/ledger/pool';
 import type { Mark } from '../../../src/ledger/gates/send';
 import type { TestDatabase } from '../../support/postgres';
 import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
-import { EXPORTER, minutesLater, NOW, open, rowsOf } from '../filing-support';
+import { minutesLater, NOW, open, rowsOf } from '../filing-support';
 import { closeNotSent, markSending, openAttempt, readAttempt } from '../ledger-steps';
 
 export const ACCEPTED: StoredAnswer = { kind: 'accepted', status: 200, requestId: 'R1', dgftAckId: 'A1' };
@@ -42,8 +42,8 @@ export function attemptSteps(ledger: () => TestDatabase) {
     open: (filingId: string, submission = 1, now = at) =>
       step((client) => openAttempt(client, { filingId, submission, at: now })),
     /** Checks the balances, as before every send after the first. */
-    check: (filingId: string, exporterId = EXPORTER) =>
-      reserveBalances(ledger().pool, { filingId, exporterId, at }, (_client, findings) => Promise.resolve(findings)),
+    check: (filingId: string) =>
+      reserveBalances(ledger().pool, { filingId, at }, (_client, findings) => Promise.resolve(findings)),
     mark: (attemptId: string, sender = 'this-execution'): Promise<Mark> =>
       step((client) => markSending(client, { attemptId, sender, payloadHash: 'hash', at })),
     /** Marks an attempt and counts its send, as right before its first byte. */
@@ -80,7 +80,11 @@ export function attemptSteps(ledger: () => TestDatabase) {
         return carryOutWord(client, { wordId, settleMs: SETTLE_MS, singlePerson, at: said.at });
       });
     },
-    read: (attemptId: string, refusal?: string) => step((client) => readAttempt(client, { attemptId, refusal, at })),
+    /** `refusal`: that its own execution returned. */
+    read: (attemptId: string, refusal?: string) => {
+      const refused = refusal && { reason: refusal, sender: 'this-execution' };
+      return step((client) => readAttempt(client, { attemptId, ...(refused && { refused }), at }));
+    },
     close: (attemptId: string, sender = 'this-execution') =>
       step((client) => closeNotSent(client, { attemptId, sender, reason: 'not_sent', at })),
     lose: (attemptId: string, sender = 'this-execution') =>

@@ -81,13 +81,14 @@ async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): P
 
 /** Reads an attempt whose activity failed, was lost, or belonged to an earlier run. */
 async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure | null): Promise<Sent> {
-  const refusal = failure && wasRefused(failure) ? (failure.kind ?? undefined) : undefined;
+  const { sentBy } = failure?.details ?? {};
+  const refusal = failure && wasRefused(failure) && sentBy ? { reason: failure.kind ?? '', sentBy } : null;
   const { attemptId } = attempt;
   const summary = 'Read the attempt';
   const read = () =>
     onceLedgerIsWhole(
       run,
-      () => run.step(({ seq }) => run.steps(summary).readAttempt({ attemptId, seq, ...(refusal ? { refusal } : {}) })),
+      () => run.step(({ seq }) => run.steps(summary).readAttempt({ attemptId, seq, ...(refusal && { refusal }) })),
       { inRun: failure !== null },
     );
   let reading = await read();

@@ -72,7 +72,7 @@ export function addFileCommand(program: Command, bind: Bind): void {
         const { readFileToFile } = await import('../../../filings/file.js');
         // Before any server is contacted: errors in the file do not depend on them.
         const source = { path: file };
-        const store = { documents: await cli.documents(), workbooks: await cli.workbooks() };
+        const store = { documents: await cli.configuredDocuments(), workbooks: await cli.workbooks() };
         const read = await readFileToFile(store, { source, reference, ...stated });
         const client = await cli.client();
         const onDoubtful = doubtsOf(cli.terminal, options.strict ?? false);

@@ -1,0 +1,103 @@
+/** What whoever can schedule steps on the workers' queues, without any grant, cannot do. */
+import type { FilingApi, SubmitContext } from '../../src/api/client-types';
+import type { FilingState } from '../../src/domain/filing/states';
+import { saveIrms } from '../../src/ledger/exporters/irms';
+import { needFiling } from '../../src/ledger/filings/filings';
+import { EXPORTER, irmRecord, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
+import { attemptSteps } from '../ledger/submissions/attempt-support';
+import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { openDoor, type ActivityDoor } from './door';
+
+const OTHER = 'exporter-9';
+let ledger: TestDatabase;
+let door: ActivityDoor;
+let pushed = 0;
+const attempts = attemptSteps(() => ledger);
+
+beforeAll(async () => {
+  ledger = await createTestDatabase();
+  await knowExporter(ledger);
+  await knowExporter(ledger, OTHER, 'AAGCM9999K');
+  const pushIrm = async (_message: unknown, context: SubmitContext) => {
+    await context.beforeWrite();
+    pushed += 1;
+    const parsed = { requestId: `R${pushed}`, dgftAckId: null, ackStatus: null, recordResCount: 1 };
+    return { status: 200, warnings: [], parsed };
+  };
+  door = await openDoor(ledger, { pushIrm } as unknown as FilingApi);
+});
+afterAll(async () => {
+  await door?.close();
+  await ledger?.drop();
+});
+
+it('sends nothing of an unapproved filing under the attempt of another one, nor under another client', async () => {
+  const rows = rowsOf({ sbCumInvoiceNumber: '7700001', mappedIRMAmountFCC: 1 });
+  const held = await open(ledger, 'UNAPPROVED', rows, { approvalNeeded: true });
+  const cover = await attempts.filing();
+  const attemptId = await attempts.opened(cover);
+  const own = { filingId: cover, submission: 1, exporterId: EXPORTER, attemptId };
+  for (const other of [{ filingId: held }, { submission: 2 }, { exporterId: OTHER }]) {
+    expect(await door.failure('submitPush', { ...own, ...other })).toMatchObject({ type: 'unexpected' });
+  }
+  expect([pushed, await attempts.attempts(cover)]).toEqual([0, ['open']]);
+  await door.run('submitPush', own);
+  expect(pushed).toBe(1);
+});
+
+it('judges no send as refused for who only says so', async () => {
+  const filingId = await attempts.filing();
+  const attemptId = await attempts.opened(filingId);
+  await attempts.count(attemptId, door.deps.documents);
+  await move(ledger, filingId, 'submitting', 'outcome_unknown');
+  const { rows } = await ledger.pool.query<{ sender: string }>('SELECT sender FROM attempts WHERE attempt_id = $1', [
+    attemptId,
+  ]);
+  // What the ledger shows of the sender is no proof either.
+  for (const sentBy of ['whoever', rows[0]?.sender ?? '']) {
+    const refusal = { reason: 'validation_failed', sentBy };
+    expect(await door.run('readAttempt', { attemptId, refusal, seq: 0 })).toMatchObject({ verdict: 'marked' });
+  }
+  expect(await attempts.attempts(filingId)).toEqual(['marked']);
+});
+
+it('ends no filing with an outcome that its rows do not have', async () => {
+  const filingId = await attempts.filing();
+  const { seq } = await needFiling(ledger.pool, filingId);
+  const step = (state: FilingState, n: number) => {
+    const event = { kind: state, text: state };
+    return { filingId, seq: seq + n, state, attention: null, event };
+  };
+  for (const [n, state] of (['submitting', 'processing', 'collecting'] as const).entries())
+    await door.run('recordProgress', step(state, n + 1), { activityId: state });
+  expect(await door.failure('recordProgress', step('certified', 4))).toMatchObject({ type: 'unexpected' });
+  expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'collecting', closedAt: null });
+});
+
+it('keeps the event of every move, whichever step records it', async () => {
+  const filingId = await attempts.filing();
+  const { seq } = await needFiling(ledger.pool, filingId);
+  const info = { activityId: 'same', workflowExecution: { workflowId: 'w', runId: 'r' } };
+  const at = (n: number, kind: string) => {
+    const event = { kind, text: kind };
+    return { filingId, seq: seq + n, state: 'submitting' as const, attention: null, event };
+  };
+  await door.run('recordProgress', at(1, 'first'), info);
+  await door.run('recordProgress', at(2, 'second'), info);
+  const { rows } = await ledger.pool.query<{ kind: string }>(
+    'SELECT kind FROM filing_events WHERE filing_id = $1 AND seq > $2 ORDER BY seq',
+    [filingId, seq],
+  );
+  expect(rows.map(({ kind }) => kind)).toEqual(['first', 'second']);
+});
+
+it('reserves the balances of the filing’s own exporter, whichever is read', async () => {
+  const rows = rowsOf({ sbCumInvoiceNumber: '7900003', mappedIRMAmountFCC: 9_999_999 });
+  const filingId = await open(ledger, 'OVERDRAWN', rows);
+  const irm = { ...irmRecord(99_999_999, 'AAGCM9999K'), remittanceFCCAmount: 99_999_999, irmUtilizedAmt: 0 };
+  await saveIrms(ledger.pool, OTHER, [irm], new Date());
+  const { errors } = await door.run('reserveBalances', { filingId });
+  expect(errors.map(({ severity }) => severity)).toContain('error');
+  const { rows: checked } = await ledger.pool.query('SELECT checked FROM filing_rows WHERE filing_id = $1', [filingId]);
+  expect(checked).toEqual([{ checked: false }]);
+});
