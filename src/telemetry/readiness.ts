@@ -33,9 +33,10 @@ export const postgresqlProbe = (pool: pg.Pool): Probe => ({
 });
 
 /** Checks that Temporal answers a call that needs no namespace and changes nothing. */
-export const temporalProbe = ({ connection }: Client): Probe => ({
+export const temporalProbe = (client: Client): Probe => ({
   name: 'temporal',
   look: async () => {
+    const { connection } = client;
     await connection.withDeadline(Date.now() + WITHIN_MS, () => connection.workflowService.getSystemInfo({}));
     return 'answers';
   },
