@@ -42,7 +42,6 @@ async function askOnce({ filingId, exporterId }: EndedFilingArgs, submission: nu
     calls('helpful', { ...status, priorityKey: 5 }).pollStatus({
       filingId,
       submission,
-      exporterId,
       ackErrors: [],
       once: true,
     }),

@@ -32,7 +32,6 @@ import { settleRequest } from './settle-request';
 export interface PollArgs {
   filingId: string;
   submission: number;
-  exporterId: string;
   /** What the acknowledgement complained of; it stands in where the status gives no reason. */
   ackErrors: string[];
   /** Returns `not_yet` instead of waiting for the next look. */
@@ -102,8 +101,8 @@ export function createPollActivities(deps: ActivityDependencies) {
     }
   }
 
-  async function ask(exporterId: string, request: RequestRecord): Promise<RequestStatus | 'unknown_request'> {
-    const { requestId } = request;
+  async function ask(request: RequestRecord): Promise<RequestStatus | 'unknown_request'> {
+    const { requestId, customerId: exporterId } = request;
     try {
       return await readStatus({ exporterId, requestId });
     } catch (error) {
@@ -148,10 +147,10 @@ export function createPollActivities(deps: ActivityDependencies) {
 
     /** POST /genebrc/status, until every record is accounted for (spec: "Request status record"). */
     async pollStatus(args: PollArgs): Promise<PollResult> {
-      const { exporterId, once = false } = args;
+      const { once = false } = args;
       const request = await requestToAsk(args);
       if (request === null) return withoutRequest(args);
-      const { filingId, submission, requestId } = request;
+      const { filingId, submission, requestId, customerId: exporterId } = request;
       const later = async (text: string): Promise<PollResult> => {
         if (once) return { outcome: 'not_yet', requestId, processingStatus: null, errors: [] };
         throw notYet(text, await nextDelay(request));
@@ -162,7 +161,7 @@ export function createPollActivities(deps: ActivityDependencies) {
       if (age < bounds.firstMs && !failedAck && !once && Context.current().info.attempt === 1) {
         return later('An acknowledgement is not expected yet.');
       }
-      const record = await ask(exporterId, request);
+      const record = await ask(request);
       const at = new Date(clock());
       const note = (statement: Statement | null, incomplete = false) =>
         notePoll(pool, request, { statement, incomplete, ageMs: age, at });

@@ -187,10 +187,7 @@ function shortly({ for: subject, since, queue, expectedBy, until }: Waiting): st
 const placeText = ({ place, of }: { place: number; of: number }): string => `place ${place} of ${of}`;
 
 /** A line of progress. */
-export function progressText(
-  { state, counts, asked }: FilingResult,
-  waiting: Waiting | null = null,
-): string {
+export function progressText({ state, counts, asked }: FilingResult, waiting: Waiting | null = null): string {
   const parts: string[] = [state];
   if (counts.rows > 0)
     parts.push(`${counts.certified} of ${counts.rows} certified, ${counted(counts.archived, 'PDF')}`);

@@ -79,10 +79,9 @@ const about = ({ exporterId }: FilingRun, { requests }: SubmissionStage) => ({
   exporterId,
 });
 
-const pollArgs = ({ filingId, exporterId, sends }: FilingRun, { submission, ackErrors = [] }: SubmissionStage) => ({
+const pollArgs = ({ filingId, sends }: FilingRun, { submission, ackErrors = [] }: SubmissionStage) => ({
   filingId,
   submission,
-  exporterId,
   ackErrors,
   sends: sends.filter((send) => send.submission === submission),
 });
