@@ -83,8 +83,7 @@ async function record(requestId: string, filingId: string, more: object): Promis
     ebrcBulkGenStatusLst: [entry],
   } as unknown as Partial<RequestStatus>);
 }
-const poll = (filingId: string) =>
-  door.run('pollStatus', { filingId, submission: 1, ackErrors: [], once: true });
+const poll = (filingId: string) => door.run('pollStatus', { filingId, submission: 1, ackErrors: [], once: true });
 const requests = async (filingId: string) =>
   (await readRequests(ledger.pool, filingId, 1)).map(({ requestId, state, statement }) => [
     requestId,
