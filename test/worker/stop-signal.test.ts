@@ -71,7 +71,7 @@ it('handles it before anything is loaded, and while it waits for a server', asyn
   const { child, said, ended } = start({ DATABASE_URL: 'postgres://u:p@127.0.0.1:1/ebrc' });
   await eventually(() => hearsSigterm(child));
   expect(said()).toBe('');
-  await eventually(() => said().includes('waiting for PostgreSQL'));
+  await eventually(() => /waiting for a server.*PostgreSQL|PostgreSQL.*waiting for a server/u.test(said()));
   child.kill('SIGTERM');
   expect(await ended).toEqual({ code: 0, signal: null });
 });
