@@ -22,14 +22,15 @@ export function certificatesBefore(of: string): string {
         AND o.taken_at > ${of}.taken_at - interval '3 days') END`;
 }
 
-/** Stores a snapshot for a submission, with the balances of its IRMs in the ledger. */
+/** Stores a snapshot for a submission of the exporter, with the balances of its IRMs in the ledger. */
 export async function saveSnapshot(
   db: Queryable,
   snapshot: { filingId: string; submission: number; exporterId: string; certificates: string[] | null; at: Date },
 ): Promise<void> {
   await db.query(
     `INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, certificates, balances)
-     SELECT $1, $2, $3, (SELECT party_id FROM exporters WHERE exporter_id = $3), $4, $5, ${BALANCES}`,
+     SELECT $1, $2, $3, (SELECT party_id FROM exporters WHERE exporter_id = $3), $4, $5, ${BALANCES}
+       FROM filings WHERE filing_id = $1 AND exporter_id = $3`,
     [
       snapshot.filingId,
       snapshot.submission,
