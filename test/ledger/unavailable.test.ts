@@ -100,7 +100,7 @@ describe('a server that does not let us in', () => {
   });
 
   it('all connections of the pool are in use', async () => {
-    const pool = createPool({ url: database.url, max: 1, timeouts: { connectMs: 100 } });
+    const pool = createPool({ url: database.url, max: 1, timeouts: { connectMs: 1_000 } });
     const client = await pool.connect();
     expect(await errorOf(pool.query('SELECT 1'))).toEqual(unavailable('timeout'));
     client.release();
