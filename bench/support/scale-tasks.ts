@@ -10,8 +10,6 @@ import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { feedEnd, readFeed } from '../../src/ledger/events/feed';
 import { placeEvents } from '../../src/ledger/events/relay';
 import { readFigures } from '../../src/ledger/figures';
-import { saveInput } from '../../src/ledger/filings/filing-inputs';
-import { recordIntent } from '../../src/ledger/filings/filing-intent';
 import { pageOfFilings } from '../../src/ledger/filings/filing-pages';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { openFilingsAfter } from '../../src/ledger/filings/open-filings';
@@ -31,6 +29,7 @@ import { endedWithRequests, nextRequest, readRequests } from '../../src/ledger/s
 import { orphanedSecrets } from '../../src/ledger/vault/vault';
 import { proposeMappings } from '../../src/assistant/proposals/propose';
 import { createEbrcReader } from '../../src/starter/reader';
+import { open } from '../../test/ledger/filing-support';
 
 interface Ledger {
   pool: pg.Pool;
@@ -67,29 +66,7 @@ async function recordFiling({ pool }: Ledger): Promise<void> {
   const rows = found.map((irm, nth) =>
     mappingRow({ ...irm, serialNo: nth + 1, sbCumInvoiceNumber: `${reference}-${nth}`, mappedIRMAmountFCC: 1 }),
   );
-  const outcome = await recordIntent(pool, {
-    mode: MODE,
-    exporterId: HEAVY,
-    reference,
-    n: 1,
-    corrects: null,
-    workflowId: `file/test/${reference}`,
-    contentHash: reference,
-    inputRef: await saveInput(pool, { rows, sourceKind: 'json' }),
-    rows,
-    uploadType: 101,
-    declaration: 'Y',
-    channel: 'push',
-    warnings: [],
-    madeBy: 'bench',
-    approvalNeeded: false,
-    grantId: null,
-    shown: '',
-    permitted: [],
-    at: new Date(),
-  });
-  if (outcome.outcome !== 'opened') throw new Error(JSON.stringify(outcome));
-  filing.id = outcome.filingId;
+  filing.id = await open({ pool }, reference, rows, { exporterId: HEAVY, at: new Date() });
 }
 
 async function sendFiling({ pool }: Ledger): Promise<void> {

@@ -206,8 +206,6 @@ export function createCertificateActivities(deps: ActivityDependencies) {
   }
 }
 
-/** The end of a filing, recorded with its last PDF. */
-
 /**
  * Records that a PDF is archived, and the end of the filing that waits for it, where all of its certificates have their
  * PDFs and all of its rows an outcome. Without `pdf`: it was recorded before, perhaps by a try whose answer was lost.

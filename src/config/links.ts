@@ -1,11 +1,10 @@
-import { parse } from 'pg-connection-string';
-import { isLoopback } from './values';
-import type { EncryptionKey } from '../encryption/keys';
-
 /**
  * What a `prod_` key requires of the links that its data travels over, and of the keys it is stored under. Each check
  * answers the sentence about what is wrong and what is allowed, or null. No secret is repeated.
  */
+import { parse } from 'pg-connection-string';
+import { isLoopback } from './values';
+import type { EncryptionKey } from '../encryption/keys';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -74,7 +73,6 @@ function isTrivial(key: Buffer): boolean {
 }
 
 /** What is said of a variable that is missing: what it is, and what is allowed. */
-
 export const API_URL_HINT = 'is missing; allowed: the root of the filing service, ending in /api/v1';
 export const API_KEY_HINT = 'is missing; allowed: a key of the filing service, which starts with dev_ or prod_';
 export const MODE_HINT = `${API_KEY_HINT}; EBRC_MODE (test or live) is enough for commands that only read`;

@@ -1,3 +1,7 @@
+/**
+ * How each kind of value is read. A message names what was wrong and what is allowed; the variable's name is put before
+ * it. A value that may be secret, or hold a password, is never repeated.
+ */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -6,11 +10,6 @@ import { isS3, parseS3Location, S3_FORM } from '../documents/s3-location';
 import { DURATION_FORM, formatDuration, parseDuration } from '../domain/dates';
 import { modeOfKey, type Mode } from '../domain/names';
 import type { EncryptionKey } from '../encryption/keys';
-
-/**
- * How each kind of value is read. A message names what was wrong and what is allowed; the variable's name is put before
- * it. A value that may be secret, or hold a password, is never repeated.
- */
 
 /** In ms. */
 export const MINUTE = 60_000;

@@ -22,8 +22,6 @@ export interface Principal {
   expiresAt: Date | null;
 }
 
-/** What a principal answers for. */
-
 /** The roles of which one is enough for an action that somebody answers for. */
 export const MAY = {
   file: ['maker'],

@@ -120,6 +120,19 @@ export function harmless(text: string): string {
   return readsAsFormula(text) ? `'${text}` : text;
 }
 
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** Printable text for a page: in its text and in quoted values of attributes. */
+export function htmlText(text: string): string {
+  return printable(text).replace(/[&<>"']/gu, (character) => ENTITIES[character] ?? character);
+}
+
 /** Spreadsheets take the full-width signs for the plain ones, and skip blanks before them. */
 const FORMULA = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 const NUMBER = /^\s*-\d/u;

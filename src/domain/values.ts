@@ -11,8 +11,6 @@ export function groupBy<T>(items: Iterable<T>, keyOf: (item: T) => string | unde
   return groups;
 }
 
-/** Messages about invalid input, for people. */
-
 /** A problem found by a schema: the field, and what is wrong with it. */
 export function issueText({ path, message }: { path: readonly PropertyKey[]; message: string }): string {
   return `${path.join('.') || 'input'}: ${message}`;

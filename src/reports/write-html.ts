@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { printable } from '../domain/text';
+import { htmlText } from '../domain/text';
 import {
   formatValue,
   type Grouping,
@@ -25,7 +25,7 @@ const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha25
  */
 export function writeReportHtml(report: Report, { grouping }: { grouping: Grouping }): string {
   const made = formatValue(report.madeAt, 'instant', grouping);
-  const nav = report.groups.map(({ id, title }) => `<a href="#${escape(id)}">${escape(title)}</a>`).join('');
+  const nav = report.groups.map(({ id, title }) => `<a href="#${htmlText(id)}">${htmlText(title)}</a>`).join('');
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -33,14 +33,14 @@ export function writeReportHtml(report: Report, { grouping }: { grouping: Groupi
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <meta name="color-scheme" content="light dark">
-<title>${escape(report.title)}</title>
+<title>${htmlText(report.title)}</title>
 <style>${STYLE}</style>
 </head>
 <body data-grouping="${grouping}">
 <header>
-<h1>${escape(report.title)}</h1>
-<p>Mode <strong>${escape(report.mode)}</strong>, made ${escape(made)} (Asia/Kolkata)</p>
-${report.notes.map((note) => `<p class="note">${escape(note)}</p>`).join('\n')}
+<h1>${htmlText(report.title)}</h1>
+<p>Mode <strong>${htmlText(report.mode)}</strong>, made ${htmlText(made)} (Asia/Kolkata)</p>
+${report.notes.map((note) => `<p class="note">${htmlText(note)}</p>`).join('\n')}
 <nav>${nav}</nav>
 </header>
 <main>
@@ -63,9 +63,9 @@ function toDoHtml(groups: readonly Group[], grouping: Grouping): string {
   const headline = count === 0 ? 'Nothing to do: no figure is outside its expected range.' : `To do: ${count}`;
   const items = alarms.map(({ group, figure: { label, value, kind, currency } }) => {
     const shown = [formatValue(value, kind, grouping), currency].filter(Boolean).join(' ');
-    return `<li><a href="#${escape(group.id)}">${escape(group.title)}</a>: ${escape(label)} <strong>${escape(shown)}</strong></li>`;
+    return `<li><a href="#${htmlText(group.id)}">${htmlText(group.title)}</a>: ${htmlText(label)} <strong>${htmlText(shown)}</strong></li>`;
   });
-  return `<section id="to-do">\n<h2>${escape(headline)}</h2>\n${count > 0 ? `<ul>${[...items, ...asked].join('')}</ul>` : ''}\n</section>`;
+  return `<section id="to-do">\n<h2>${htmlText(headline)}</h2>\n${count > 0 ? `<ul>${[...items, ...asked].join('')}</ul>` : ''}\n</section>`;
 }
 
 /** Rows of a table that say what to do, as items of the list. */
@@ -73,7 +73,7 @@ function askedBy({ id }: Group, { columns, rows }: Table): string[] {
   const at = columns.findIndex(({ label }) => label === WHAT_TO_DO);
   return rows
     .filter((row) => row[at])
-    .map((row) => `<li><a href="#${escape(id)}">${escape(textOf(row[0]))}</a>: ${escape(textOf(row[at]))}</li>`);
+    .map((row) => `<li><a href="#${htmlText(id)}">${htmlText(textOf(row[0]))}</a>: ${htmlText(textOf(row[at]))}</li>`);
 }
 
 function textOf(cell: Value | Linked | undefined): string {
@@ -96,16 +96,16 @@ const isFlat = ({ series }: Chart): boolean =>
   series.every(({ values }) => values.every((value) => value === null || Number(value) === 0));
 
 function groupHtml(group: Group, grouping: Grouping): string {
-  const title = `<h2>${escape(group.title)}</h2>`;
+  const title = `<h2>${htmlText(group.title)}</h2>`;
   if (!isEmpty(group))
-    return `<section id="${escape(group.id)}">\n${title}\n${contentHtml(group, grouping)}\n</section>`;
+    return `<section id="${htmlText(group.id)}">\n${title}\n${contentHtml(group, grouping)}\n</section>`;
   const line = `<summary>${title} <span class="none">nothing</span></summary>`;
-  return `<section id="${escape(group.id)}"><details>${line}${contentHtml(group, grouping)}</details></section>`;
+  return `<section id="${htmlText(group.id)}"><details>${line}${contentHtml(group, grouping)}</details></section>`;
 }
 
 function contentHtml(group: Group, grouping: Grouping): string {
   const charts = [group.trend, ...group.charts].filter((chart): chart is Chart => chart !== null);
-  return `<p class="definition">${escape(group.definition)}</p>
+  return `<p class="definition">${htmlText(group.definition)}</p>
 <dl class="figures">${group.figures.map((figure) => figureHtml(figure, grouping)).join('')}</dl>
 ${charts.length > 0 ? `<div class="charts">${charts.map((chart) => chartHtml(chart, grouping)).join('')}</div>` : ''}
 ${group.tables.map((table) => tableHtml(table, grouping)).join('\n')}`;
@@ -114,55 +114,42 @@ ${group.tables.map((table) => tableHtml(table, grouping)).join('\n')}`;
 function figureHtml({ id, label, value, kind, currency, alarm }: Figure, grouping: Grouping): string {
   const shown = formatValue(value, kind, grouping) || '–';
   const raw = value instanceof Date ? value.toISOString() : (value ?? '');
-  const unit = currency === undefined ? '' : ` <span class="unit">${escape(currency)}</span>`;
+  const unit = currency === undefined ? '' : ` <span class="unit">${htmlText(currency)}</span>`;
   const sign = alarm ? '<span class="sign" title="Look at this">!</span> ' : '';
-  return `<div class="figure${alarm ? ' alarm' : ''}" data-figure="${escape(id)}" data-value="${escape(String(raw))}"><dt>${escape(label)}</dt><dd>${sign}${escape(shown)}${unit}</dd></div>`;
+  return `<div class="figure${alarm ? ' alarm' : ''}" data-figure="${htmlText(id)}" data-value="${htmlText(String(raw))}"><dt>${htmlText(label)}</dt><dd>${sign}${htmlText(shown)}${unit}</dd></div>`;
 }
 
 function chartHtml(chart: Chart, grouping: Grouping): string {
   const picture = isFlat(chart) ? '<p class="none">Nothing in this time.</p>' : chartSvg(chart, grouping);
-  return `<figure><figcaption>${escape(chart.title)}, ${escape(chart.unit)}</figcaption>${picture}</figure>`;
+  return `<figure><figcaption>${htmlText(chart.title)}, ${htmlText(chart.unit)}</figcaption>${picture}</figure>`;
 }
 
 const NUMERIC: ReadonlySet<ValueKind> = new Set(['count', 'money', 'hours', 'days', 'share']);
 
 function tableHtml({ id, title, columns, rows, cut }: Table, grouping: Grouping): string {
-  if (rows.length === 0) return `<h3>${escape(title)}</h3><p class="none">None.</p>`;
+  if (rows.length === 0) return `<h3>${htmlText(title)}</h3><p class="none">None.</p>`;
   const numeric = columns.map(({ kind }) => NUMERIC.has(kind));
   const head = columns
     .map(({ label }, at) => {
       const kind = numeric[at] ? ' class="number"' : '';
-      return `<th scope="col"${kind} aria-sort="none"><button type="button">${escape(label)}</button></th>`;
+      return `<th scope="col"${kind} aria-sort="none"><button type="button">${htmlText(label)}</button></th>`;
     })
     .join('');
   const body = rows
     .map((row) => `<tr>${row.map((value, at) => cellHtml(value, columns[at]?.kind ?? 'text', grouping)).join('')}</tr>`)
     .join('\n');
   const more = cut ? `<p class="note">The first ${rows.length}; there are more in the workbook.</p>` : '';
-  return `<h3>${escape(title)}</h3><div class="scroll" tabindex="0"><table id="table-${escape(id)}"><thead><tr>${head}</tr></thead><tbody>
+  return `<h3>${htmlText(title)}</h3><div class="scroll" tabindex="0"><table id="table-${htmlText(id)}"><thead><tr>${head}</tr></thead><tbody>
 ${body}
 </tbody></table></div>${more}`;
 }
 
 function cellHtml(value: Value | Linked, kind: ValueKind, grouping: Grouping): string {
   if (value !== null && typeof value === 'object' && !(value instanceof Date)) {
-    return `<td><a href="${escape(value.href)}" rel="noreferrer">${escape(value.text)}</a></td>`;
+    return `<td><a href="${htmlText(value.href)}" rel="noreferrer">${htmlText(value.text)}</a></td>`;
   }
-  const shown = escape(formatValue(value, kind, grouping));
+  const shown = htmlText(formatValue(value, kind, grouping));
   if (kind === 'day' || kind === 'instant') return `<td class="date">${shown}</td>`;
   if (!NUMERIC.has(kind)) return `<td>${shown}</td>`;
-  return `<td class="number" data-v="${escape(value === null ? '' : String(value))}">${shown}</td>`;
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** Escapes text and quoted attribute values. */
-function escape(text: string): string {
-  return printable(text).replace(/[&<>"']/gu, (character) => ENTITIES[character] ?? character);
+  return `<td class="number" data-v="${htmlText(value === null ? '' : String(value))}">${shown}</td>`;
 }

@@ -1,8 +1,8 @@
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
 import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../domain/contracts';
-import { noFindings, type FindingView, type FindingKind } from '../domain/reconciliation/findings';
+import type { FindingView, FindingKind } from '../domain/reconciliation/findings';
 import { issueText } from '../domain/values';
-import { reconciliationQuery } from '../workflows/messages';
+import { reconciliationBegun, reconciliationQuery } from '../workflows/messages';
 import type { EbrcClientDependencies, EbrcReaderDependencies } from './dependencies';
 import { RefusedError, refusal } from './errors';
 import { exporterIdOf } from './exporters/lookup';
@@ -58,7 +58,7 @@ export async function reconcile(
     onSilence: () => void silenceNotice(temporal, taskQueue).then(onNotice),
     ...(!wait && { withinMs: STARTED_WITHIN_MS }),
   });
-  const result = progress ?? notStartedYet(handle.firstExecutionRunId, workflowId, input);
+  const result = progress ?? reconciliationBegun(handle.firstExecutionRunId, workflowId, input);
   const known = exporter === undefined || result.skipped.every(({ exporterId: skipped }) => skipped !== exporterId);
   return { ...result, findings: known ? await findings(deps, { exporter }) : [] };
 }
@@ -73,22 +73,6 @@ function checkedInput(input: ReconcileInput): ReconcileInput {
       message: issueText(issue),
     })),
   );
-}
-
-function notStartedYet(runId: string, workflowId: string, { from, to }: ReconcileInput): ReconcileResult {
-  return {
-    runId,
-    workflowId,
-    state: 'started',
-    from: from ?? '',
-    to: to ?? '',
-    parties: 0,
-    opened: 0,
-    closed: 0,
-    healed: 0,
-    counts: noFindings(),
-    skipped: [],
-  };
 }
 
 export interface FindingsRequest {

@@ -32,8 +32,6 @@ import type { OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry/
 import type { SpanAttributes, Tracer } from './tracer';
 import { maskText } from './log-fields';
 
-/** The parts of a span that are sent: names, times, ids and short words of ours. */
-
 /**
  * The SDK's interceptors put whole records into a span (memo, search attributes, messages and stacks of failures, the
  * reason of a termination). Only these attributes are sent.

@@ -87,8 +87,6 @@ export function resumeOptions(filing: ResumedFiling & { workflowId: string }, ta
   };
 }
 
-/** Checks the run of an open filing, and starts a new one if something was sent and the run is lost. */
-
 export interface CheckRunDependencies {
   pool: pg.Pool;
   temporal: Client;

@@ -1,12 +1,11 @@
-import type { MetricMeter, MetricTags } from '@temporalio/common';
-import type { RuntimeOptions } from '@temporalio/worker';
-import type { ListenAddress } from '../config/listen-address';
-import { RATE_CLASSES, type Mode } from '../domain/names';
-
 /**
  * All metrics of this project; dashboards and alerts use these names. The metrics of Temporal's SDK (`temporal_…`) are
  * served at the same address. Labels contain classes, states and kinds, never names, numbers or ids of filings.
  */
+import type { MetricMeter, MetricTags } from '@temporalio/common';
+import type { RuntimeOptions } from '@temporalio/worker';
+import type { ListenAddress } from '../config/listen-address';
+import { RATE_CLASSES, type Mode } from '../domain/names';
 
 interface Definition {
   /** The text of `# HELP`. */

@@ -1,4 +1,5 @@
 /** Updates, queries and the two signals of the workflows. Handlers are set in the workflow files. */
+import { noFindings } from '../domain/reconciliation/findings';
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type {
   AbandonArgs,
@@ -6,6 +7,7 @@ import type {
   ExporterProgress,
   FileInput,
   FilingResult,
+  ReconcileInput,
   ReconcileResult,
   ResolveArgs,
 } from '../domain/contracts';
@@ -42,3 +44,13 @@ export const answerStoredSignal = defineSignal<[{ attemptId: string }]>('answerS
 
 /** Query of `reconcile`: how far it is. */
 export const reconciliationQuery = defineQuery<ReconcileResult>('reconciliation');
+
+/** What a reconciliation has come to before it has compared anything. */
+export const reconciliationBegun = (
+  runId: string,
+  workflowId: string,
+  { from = '', to = '' }: Pick<ReconcileInput, 'from' | 'to'> = {},
+): ReconcileResult => ({
+  ...{ runId, workflowId, state: 'started', from, to },
+  ...{ parties: 0, opened: 0, closed: 0, healed: 0, counts: noFindings(), skipped: [] },
+});

@@ -1,10 +1,10 @@
 /** Compares the ledger with the authority, party by party, and repairs what needs no person. */
 import { ApplicationFailure, continueAsNew, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { ReconcileInput, ReconcileResult } from '../domain/contracts';
-import { noFindings, RECONCILE_CHECKS, type ReconcileCheck } from '../domain/reconciliation/findings';
+import { RECONCILE_CHECKS, type ReconcileCheck } from '../domain/reconciliation/findings';
 import { calls } from './activity-profiles';
 import { needInput } from './failures';
-import { reconciliationQuery } from './messages';
+import { reconciliationBegun, reconciliationQuery } from './messages';
 import { compareParty, repairParty, type ComparedParty } from './reconcile-party';
 
 /** Parties of a run, where none of them needs more than the comparison: some 35 events each. */
@@ -35,19 +35,7 @@ export async function reconcile(input: ReconcileInput & { resume?: ReconcileResu
   needInput('reconcile', input);
   const { resume, ...asked } = input;
   const { workflowId, firstExecutionRunId: runId } = workflowInfo();
-  const result: ReconcileResult = resume?.soFar ?? {
-    runId,
-    workflowId,
-    state: 'started',
-    from: '',
-    to: '',
-    parties: 0,
-    opened: 0,
-    closed: 0,
-    healed: 0,
-    counts: noFindings(),
-    skipped: [],
-  };
+  const result: ReconcileResult = resume?.soFar ?? reconciliationBegun(runId, workflowId);
   setHandler(reconciliationQuery, () => result);
   if (!resume) {
     const plan = await calls('ledger', { summary: 'Validate the input and its dates' }).planReconciliation({

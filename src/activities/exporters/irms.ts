@@ -13,7 +13,7 @@ import { saveIrms } from '../../ledger/exporters/irms';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from './credential-guard';
 import type { ActivityDependencies } from '../dependencies';
-import { reserveBalances, type ReserveArgs, type Reserved } from '../filings/reserve-balances';
+import { reserveBalances, type ReserveArgs, type Reserved } from '../filings/filing-ledger';
 
 export interface ReadIrmsResult {
   irmCount: number;

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { addEvent, readNow } from '../../ledger/filings/filing-progress';
-import { answerInShort, partsOfAttemptId, type AttemptReading } from '../../domain/filing/attempt';
+import { answerInShort, NOT_FILED, partsOfAttemptId, type AttemptReading } from '../../domain/filing/attempt';
 import { markRowsUnknown, readAttempt } from '../../ledger/submissions/attempts';
 import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
 import type { Carried } from '../../domain/filing/questions';
@@ -86,7 +86,7 @@ export function createAttemptActivities(deps: ActivityDependencies) {
         const held = await hold(client, { filingId, seq: move.seq - 1 }, filing);
         if (held === 'differs') return { ...reading, ...DIFFERS };
         const { verdict, reason } = reading;
-        if (!verdict || !['unsent', 'refused', 'absent'].includes(verdict)) return { ...reading, filing: null };
+        if (!verdict || !NOT_FILED.includes(verdict)) return { ...reading, filing: null };
         const text = `${move.event.text} (${reason ?? 'the attempt is closed'})`;
         const event = { ...move.event, text };
         return { ...reading, filing: await moveOf(client, held, { ...move, event }, now()) };

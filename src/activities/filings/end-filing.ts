@@ -16,7 +16,7 @@ import { readSubmissions, settleSubmission } from '../../ledger/submissions/subm
 import { judgeSaid } from '../../ledger/principals/granted-words';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import { FINDINGS_IN_RESULT } from './reserve-balances';
+import { FINDINGS_IN_RESULT } from './filing-request';
 import { type Decided, DIFFERS, hold, type Left, moveOnSettled, recordEnd, settledStep } from './moves';
 import { onWholeLedger } from './whole-ledger';
 

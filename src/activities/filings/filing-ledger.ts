@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FilingReadiness } from '../../domain/filing/move-texts';
-import { saveApproval } from '../../ledger/filings/filing-notes';
+import { saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
 import { judgeSaid } from '../../ledger/principals/granted-words';
-import { judgeWord, recordWord, type NewWord, type OpenWords } from '../../ledger/submissions/words';
+import { judgeWord, type NewWord, type OpenWords, recordWord } from '../../ledger/submissions/words';
 import { needFiling } from '../../ledger/filings/filings';
 import { readReadiness } from '../../ledger/filings/first-move';
 import { recordRunProblem } from '../../ledger/filings/open-filings';
@@ -13,8 +13,10 @@ import type { FilingState } from '../../domain/filing/states';
 import { refusal } from '../application-failure';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import { DIFFERS, hold, moveOf, recordMove, type Left, type MoveArgs } from './moves';
-import { reserveBalances, type ReserveArgs, type Reserved } from './reserve-balances';
+import { DIFFERS, hold, type Left, type MoveArgs, moveOf, recordMove } from './moves';
+import type { Finding } from '../../domain/rules/finding';
+import { reserveBalances as reserveInLedger } from '../../ledger/rows/balance-reservation';
+import { errorsOf } from './filing-request';
 
 export type { OpenWords };
 
@@ -112,4 +114,36 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
 
     stopAwaitingCredentials: ({ workflowId }: { workflowId: string }): Promise<void> => removeWaiter(pool, workflowId),
   };
+}
+
+export interface ReserveArgs {
+  filingId: string;
+  /** The moves that the run knew of, for a step that may be late: nothing is recorded where there are others. */
+  seq?: number;
+  /** Where the filing goes if the balances hold. */
+  move?: MoveArgs;
+}
+
+export interface Reserved extends Left {
+  /** Of the balances; none were reserved then. */
+  errors: Finding[];
+}
+
+/**
+ * Checks the balances under the IRMs' locks and reserves them; errors are recorded with the filing. With `move`, the
+ * filing goes there in the same transaction where they hold.
+ */
+export function reserveBalances(
+  { pool, clock }: Pick<ActivityDependencies, 'pool' | 'clock'>,
+  { filingId, seq, move }: ReserveArgs,
+): Promise<Reserved> {
+  const at = new Date(clock());
+  return reserveInLedger(pool, { filingId, at }, async (client, findings) => {
+    const errors = errorsOf(findings);
+    const save = () => saveBalanceFindings(client, filingId, findings);
+    if (move && errors.length === 0) return { ...(await recordMove(client, move, at, save)), errors };
+    if (seq !== undefined && (await hold(client, { filingId, seq })) === 'differs') return { ...DIFFERS, errors };
+    await save();
+    return { filing: null, errors };
+  });
 }

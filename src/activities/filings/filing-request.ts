@@ -81,6 +81,14 @@ export function withoutRepeats(findings: readonly Finding[]): Finding[] {
   });
 }
 
+/** Findings beyond this number stay in the ledger, or are counted: a payload has limits. */
+export const FINDINGS_IN_RESULT = 50;
+
+/** The errors among findings, as many as a result carries. */
+export function errorsOf(findings: readonly Finding[]): Finding[] {
+  return findings.filter(({ severity }) => severity === 'error').slice(0, FINDINGS_IN_RESULT);
+}
+
 /** A finding of the whole request. */
 export function finding(code: string, field: string | null, message: string): Finding {
   return { severity: 'error', code, row: null, field, message };

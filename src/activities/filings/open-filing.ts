@@ -19,7 +19,7 @@ import { shownToFile } from '../../ledger/principals/shown';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import { chooseChannel, finding, judgeRequest, readRequest, withoutRepeats } from './filing-request';
+import { chooseChannel, errorsOf, finding, judgeRequest, readRequest, withoutRepeats } from './filing-request';
 import { settingsOf, type ReadSettingsResult } from './settings';
 import { onWholeLedger } from './whole-ledger';
 
@@ -56,9 +56,6 @@ export type OpenFilingResult = Opening & { settings: ReadSettingsResult };
 const UNASKED =
   'The run was started with the update file (awaitUpdate), which did not arrive within a minute. Nothing was recorded: ' +
   'send both again.';
-
-/** Findings beyond this number are counted, not carried: a payload has limits. */
-const FINDINGS_IN_RESULT = 50;
 
 export interface OpenFilingArgs {
   input: FileInput;
@@ -207,10 +204,6 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
     await takeUp(filingId, sends);
     return opened(isEnd(filing.state) ? 'recorded' : 'resumed', filingId);
   }
-}
-
-function errorsOf(findings: readonly Finding[]): Finding[] {
-  return findings.filter((each) => each.severity === 'error').slice(0, FINDINGS_IN_RESULT);
 }
 
 function problemsOf({ issues }: z.ZodError): Finding[] {

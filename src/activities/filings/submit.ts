@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import type pg from 'pg';
 import { ApiError } from '../../api/errors/api-error';
-import type { BulkUploadAnswer, PushAnswer } from '../../api/schemas/filings';
+import type { PushAnswer } from '../../api/schemas/filings';
 import type { CallContext, SubmissionResult } from '../../api/client-types';
 import type { MappingRow, PushMessage } from '../../domain/filing/mapping';
 import { answerInShort, partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
@@ -20,11 +20,12 @@ import { closeFiled } from '../../ledger/sends/conclusion';
 import { countSend } from '../../ledger/sends/count-send';
 import { saveSubmissionDocument } from '../../ledger/submissions/submissions';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
-import { failureOf, refusal } from '../application-failure';
+import { refusal } from '../application-failure';
 import { withHeartbeat, keepTrying } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { senderOf } from '../step-id';
+import { acceptedAnswer, attemptClosed, causeOf, nothingSent } from './submit-outcome';
 import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
 import { ledgerFailure } from './whole-ledger';
 
@@ -257,56 +258,4 @@ export function createSubmitActivities(deps: ActivityDependencies) {
   }
 }
 
-function acceptedAnswer({ parsed, status, warnings }: SubmissionResult<PushAnswer | BulkUploadAnswer>): StoredAnswer {
-  return {
-    kind: 'accepted',
-    status,
-    requestId: parsed.requestId,
-    dgftAckId: parsed.dgftAckId,
-    ackStatus: parsed.ackStatus,
-    recordResCount: parsed.recordResCount,
-    errorDetails: parsed.errorDetails ?? [],
-    warnings,
-    ...('irms' in parsed && Array.isArray(parsed.irms)
-      ? { irms: parsed.irms as unknown[], parsedRowCount: parsed.parsedRowCount as number | null }
-      : {}),
-  };
-}
-
-function attemptClosed({ attemptId }: SubmitArgs, why: string): ApiError {
-  return new ApiError({
-    kind: 'attempt_closed',
-    operation: 'pushIrm',
-    message: `Attempt ${attemptId} sends nothing: ${why}.`,
-  });
-}
-
-/** PostgreSQL was unavailable before the first byte: nothing was written. */
-function withoutLedger(cause: LedgerUnavailableError): ApiError {
-  return new ApiError({ kind: 'ledger_unavailable', operation: 'pushIrm', message: cause.message, cause });
-}
-
-/** The kind of a failed exchange, what is kept of it, and what is thrown. */
-function causeOf(thrown: unknown, secret: string): { kind: string; answer: StoredAnswer; thrown: unknown } {
-  const error = thrown instanceof LedgerUnavailableError ? withoutLedger(thrown) : thrown;
-  if (error instanceof ApiError) {
-    const { kind, status, message, errorCode, fieldErrors } = error;
-    return {
-      kind,
-      answer: { kind, status, message, errorCode, fieldErrors },
-      thrown: failureOf(error, { retry: false }, status === undefined ? {} : { sentBy: secret }),
-    };
-  }
-  const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined;
-  const message = error instanceof Error ? error.message : String(type ?? error);
-  if (typeof type === 'string') return { kind: type, answer: { kind: type, message }, thrown: error };
-  // A defect may strike after the write: only the marks can tell, so nothing is claimed here.
-  return { kind: 'unexpected', answer: { kind: 'unexpected', message }, thrown: refusal('unexpected', message) };
-}
-
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-
-/** PostgreSQL went away before the first byte: the failure's kind means that nothing was written. */
-function nothingSent(error: unknown): never {
-  throw error instanceof LedgerUnavailableError ? withoutLedger(error) : error;
-}

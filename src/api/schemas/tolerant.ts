@@ -1,14 +1,13 @@
-import { z } from 'zod';
-import { isObject } from '../../domain/values';
-import { bounded, cutList } from '../http/answers';
-import { meansNoValue } from '../../domain/text';
-import { cleanWords } from './clean';
-
 /**
  * Schemas for the service's answers. The specification leaves much open, so an answer is never refused because of a
  * detail: absent, null, `""`, `"NA"` and `"-"` are the same, numbers may come as text and text as numbers, and a value
  * of the wrong type becomes null instead of failing the whole record. Texts have been cleaned before (`clean.ts`).
  */
+import { z } from 'zod';
+import { isObject } from '../../domain/values';
+import { bounded, cutList } from '../http/answers';
+import { meansNoValue } from '../../domain/text';
+import { cleanWords } from './clean';
 
 function toText(value: unknown): string | null {
   if (typeof value === 'string') return meansNoValue(value) ? null : value;

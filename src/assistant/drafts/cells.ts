@@ -1,6 +1,7 @@
 import type { Mapping, MappingField } from '../../domain/filing/mapping';
 import { isFilingDate } from '../../domain/dates';
 import { isAmount } from '../../domain/money';
+import { INVOICE_FIELDS } from '../../domain/rules/columns';
 import type { OpenDocument, OpenIrm } from '../proposals/score';
 
 /**
@@ -87,14 +88,8 @@ function documentCells(document: DocumentFacts): DraftCells {
   };
 }
 
-const NEEDED: readonly MappingField[] = [
-  'sbCumInvoiceNumber',
-  'sbCumInvoiceDate',
-  'portCode',
-  'billNo',
-  'sbCumInvoiceFCC',
-  'sbCumInvoiceValueinFCC',
-];
+/** What only a document states: the amount follows from it and from the IRM. */
+const NEEDED = INVOICE_FIELDS.filter((field) => field !== 'mappedIRMAmountFCC');
 
 export interface Drafted {
   irm: OpenIrm | null;

@@ -149,8 +149,6 @@ function atLeastZero(amount: string): string {
   return compareAmounts(amount, 0) < 0 ? '0' : amount;
 }
 
-/** The held records of IRMs, and the lookup of the records that a mapping refers to. */
-
 /**
  * An IRM as the ledger holds it. Dates are DDMMYYYY or null, amounts exact decimal text in `currency`, null where
  * unknown.

@@ -39,8 +39,7 @@ export const emailAddress = z
   .max(MAX_LENGTH)
   .regex(/^[^\s@"<>,;]+@[\p{L}\p{M}\p{N}_-]+(\.[\p{L}\p{M}\p{N}_-]+)+$/u, 'is not an e-mail address');
 
-/** The readiness of an exporter, from what the service returned (spec: "Readiness matrix"). Pure. */
-
+/** What the service returned of an exporter, from which its readiness follows (spec: "Readiness matrix"). */
 export interface ExporterFlags {
   isActive: boolean;
   hasCredentials: boolean;

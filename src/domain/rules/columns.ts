@@ -118,7 +118,7 @@ const BY_NAME = new Map(
 );
 
 /** What a person fills in: a row in which all of these are empty is one of the template's that was left as it is. */
-export const INVOICE_FIELDS: readonly ColumnField[] = [
+export const INVOICE_FIELDS: readonly MappingField[] = [
   'sbCumInvoiceNumber',
   'sbCumInvoiceDate',
   'portCode',

@@ -1,3 +1,4 @@
+/** Rules about one value at a time (spec: "Push message", item fields). */
 import { valueReadsAsFormula } from '../text';
 import { MAX_ROWS_PER_SUBMISSION } from '../service/limits';
 import { isFilingDate } from '../dates';
@@ -16,8 +17,6 @@ import {
   quoted,
 } from './value-messages';
 import { UPLOAD_TYPES, isUploadType } from './columns';
-
-/** Rules about one value at a time (spec: "Push message", item fields). */
 
 /**
  * Text formats from the authority's annexure. Public copies of it are second-hand, so a mismatch only warns and never

@@ -1,3 +1,4 @@
+/** Rules between the rows of one filing. */
 import { errorAt, warningAt, type Finding } from './finding';
 import { allowDuplicate } from './duplicates';
 import { groupBy } from '../values';
@@ -8,8 +9,6 @@ import { type Amount, compareAmounts, formatAmount, isAmount, sumAmounts } from 
 import { hasValue, type UncheckedRow } from './unchecked-row';
 import { listed, TOO_MUCH_TEXT } from './value-messages';
 import { isUploadType } from './columns';
-
-/** Rules between the rows of one filing. */
 
 export interface FileContext {
   /** The filing's upload type; if absent, the rows only have to agree with each other. */

@@ -1,3 +1,4 @@
+/** Rules between the fields of one row (spec: "Push message", Rules; domain facts as warnings). */
 import { oncePerCell, type Finding, errorAt, warningAt } from './finding';
 import type { MappingRow, MappingField } from '../filing/mapping';
 import { uncheckedRow, type UncheckedRow, hasValue } from './unchecked-row';
@@ -6,8 +7,6 @@ import { type FileContext, checkFile, checkSize } from './file';
 import { DIRECT_EXPORT, SOFTEX } from './columns';
 import { compareFilingDates } from '../dates';
 import { missing, quoted } from './value-messages';
-
-/** Rules between the fields of one row (spec: "Push message", Rules; domain facts as warnings). */
 
 const GST_FIELDS = ['gstinInvoiceNumber', 'gstinInvoiceDate'] as const;
 const IT_PURPOSES: ReadonlySet<string> = new Set(['P0802', 'P0803', 'P0807', 'P0103']);

@@ -12,7 +12,7 @@ import { matchCertificates, type Ambiguity } from '../../domain/reconciliation/c
 import { filingDateInKolkata } from '../../domain/dates';
 import type { RowState } from '../../domain/filing/states';
 import { unclaimedCertificates } from '../certificates/certificates';
-import { candidateRows } from '../rows/filing-rows';
+import { candidateRows, countOpenRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
 import { settleSubmission } from '../submissions/submissions';
 import { lineageSend, type LineageSend } from './absence';
@@ -102,7 +102,7 @@ export async function certifyByDetails(
   const send = await lineageSend(client, { filingId, submission });
   const found: Omit<Adoption, 'openRows'> = { adopted: [], ambiguous: [], contradicted: [] };
   if (send.from !== null && send.before !== null) await adopt(client, of, send, found);
-  const openRows = await countUnsettled(client, filingId, submission);
+  const openRows = await countOpenRows(client, filingId, submission);
   if (openRows === 0) await settleSubmission(client, { filingId, submission, state: 'settled', at: of.at });
   return { ...found, openRows };
 
@@ -142,7 +142,7 @@ export async function certifyByPersons(
   await holdWhereReleased(client, of, certificates);
   const claimed = await claim(client, { ...of, adoption: 'persons', certificates });
   const { filingId, submission, at } = of;
-  if ((await countUnsettled(client, filingId, submission)) === 0)
+  if ((await countOpenRows(client, filingId, submission)) === 0)
     await settleSubmission(client, { filingId, submission, state: 'settled', at });
   return certificates
     .filter(({ position }) => !claimed.has(position))
@@ -216,13 +216,4 @@ async function certifiedAs(
     [filingId, submission],
   );
   return rows;
-}
-
-async function countUnsettled(client: Queryable, filingId: string, submission: number): Promise<number> {
-  const { rows } = await client.query<{ n: number }>(
-    `SELECT count(*)::int AS n FROM filing_rows
-      WHERE filing_id = $1 AND submission = $2 AND state IN ('planned', 'submitted', 'unknown')`,
-    [filingId, submission],
-  );
-  return rows[0]?.n ?? 0;
 }

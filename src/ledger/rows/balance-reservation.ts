@@ -32,17 +32,13 @@ export async function holdsOn(
   db: Queryable,
   { exporterId, irmNumbers, exceptFiling }: { exporterId: string; irmNumbers: string[]; exceptFiling: string | null },
 ): Promise<Hold[]> {
-  const { rows } = await db.query<{
-    filingId: string;
-    reference: string;
-    state: string;
-    irmKey: string;
-    irmDt: string;
-    amount: string;
-    submittedAt: Date | null;
-    settledAt: Date | null;
-    rowState: string;
-  }>(
+  const { rows } = await db.query<
+    Omit<Hold, 'submittedAt' | 'outcomeKnown' | 'certifiedAt'> & {
+      submittedAt: Date | null;
+      settledAt: Date | null;
+      rowState: string;
+    }
+  >(
     `SELECT f.filing_id AS "filingId", f.reference, f.state, r.irm_key AS "irmKey",
             r.mapping->>'irmDt' AS "irmDt", sum(r.mapped_amount)::text AS amount, r.submitted_at AS "submittedAt",
             max(r.settled_at) AS "settledAt", r.state AS "rowState"
@@ -53,16 +49,11 @@ export async function holdsOn(
       GROUP BY f.filing_id, f.reference, f.state, r.irm_key, r.mapping->>'irmDt', r.submitted_at, r.state`,
     [exporterId, irmNumbers.map(comparableText), exceptFiling],
   );
-  return rows.map((row) => ({
-    filingId: row.filingId,
-    reference: row.reference,
-    state: row.state,
-    irmKey: row.irmKey,
-    irmDt: row.irmDt,
-    amount: row.amount,
-    submittedAt: row.submittedAt?.getTime() ?? null,
-    outcomeKnown: row.rowState !== 'unknown',
-    certifiedAt: row.rowState === 'certified' ? (row.settledAt?.getTime() ?? Infinity) : null,
+  return rows.map(({ submittedAt, settledAt, rowState, ...hold }) => ({
+    ...hold,
+    submittedAt: submittedAt?.getTime() ?? null,
+    outcomeKnown: rowState !== 'unknown',
+    certifiedAt: rowState === 'certified' ? (settledAt?.getTime() ?? Infinity) : null,
   }));
 }
 

@@ -37,13 +37,18 @@ interface Command<A extends CommandArgs> {
   update: UpdateDefinition<FilingResult, [A]>;
   name: 'approve' | 'resolve' | 'abandon';
   doneIn: readonly string[];
+  /** Whether it may be given under the name that was used. @throws RefusedError */
+  judgeName?: (filing: FilingRecord, name: string) => void;
   /** Adds what only the ledger knows, and names the update so that it is carried out once. @throws RefusedError */
   prepare?: (deps: EbrcClientDependencies, filing: FilingRecord, args: A) => Promise<{ args: A; updateId: string }>;
   /** What it does to a filing that has ended; null: nothing. @throws RefusedError */
   afterEnd?: (deps: EbrcClientDependencies, filing: FilingRecord, args: A) => Promise<FilingOutcome | null>;
 }
 
-const APPROVE: Command<ApproveArgs> = { update: approveUpdate, name: 'approve', doneIn: ['certified'] };
+const APPROVE: Command<ApproveArgs> = {
+  ...{ update: approveUpdate, name: 'approve', doneIn: ['certified'] },
+  judgeName: needNamed,
+};
 const RESOLVE: Command<ResolveArgs> = {
   ...{ update: resolveUpdate, name: 'resolve', doneIn: [] },
   ...{ prepare: prepareResolve, afterEnd: resolveAfterEnd },
@@ -73,6 +78,7 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
   ) {
     const args = { ...given, by: deps.principal?.name ?? given.by };
     const filing = await filingOf(deps, idOrReference);
+    command.judgeName?.(filing, idOrReference);
     if (isEnd(filing.state)) {
       const after = command.afterEnd && (await command.afterEnd(deps, filing, args));
       return after ?? ended(deps, command, filing);
@@ -88,10 +94,7 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
     return { filing: view, waitsForPerson: waitsForPerson(view), notice: null };
   }
   return {
-    approve: async (filing, args, wait) => {
-      needNamed(await filingOf(deps, filing), filing);
-      return operate(APPROVE, filing, args, wait);
-    },
+    approve: (filing, args, wait) => operate(APPROVE, filing, args, wait),
     resolve: (filing, args, wait) => operate(RESOLVE, filing, args, wait),
     abandon: async (filing, args, wait) => {
       const unrecorded = await giveUpUnrecorded(deps, filing);

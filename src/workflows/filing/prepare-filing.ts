@@ -1,5 +1,5 @@
 /** Everything before the submission: activation, fresh balances, their reservation, approval. */
-import type { Reserved } from '../../activities/filings/reserve-balances';
+import type { Reserved } from '../../activities/filings/filing-ledger';
 import { approvalMove, areBalancesFresh, isActivationPending, type FirstMove } from '../../domain/filing/move-texts';
 import { calls, type CallAbout } from '../activity-profiles';
 import type { FilingRun } from './filing-run';

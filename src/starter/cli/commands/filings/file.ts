@@ -14,18 +14,22 @@ import {
   waiting,
 } from '../options';
 
-interface FileOptions {
-  exporter?: string;
-  uploadType?: string;
-  declaration?: 'Y' | 'N';
-  reference?: string;
-  again?: number;
+/** Of both commands. */
+interface CorrectOptions {
   channel: 'auto' | 'push' | 'bulk';
   approval?: boolean;
   allowDuplicate?: PermittedDuplicate[];
   by: string;
   strict?: boolean;
   wait?: boolean;
+}
+
+interface FileOptions extends CorrectOptions {
+  exporter?: string;
+  uploadType?: string;
+  declaration?: 'Y' | 'N';
+  reference?: string;
+  again?: number;
 }
 
 const HELP = `
@@ -83,15 +87,6 @@ export function addFileCommand(program: Command, bind: Bind): void {
         );
       }),
     );
-}
-
-interface CorrectOptions {
-  channel: 'auto' | 'push' | 'bulk';
-  approval?: boolean;
-  allowDuplicate?: PermittedDuplicate[];
-  by: string;
-  strict?: boolean;
-  wait?: boolean;
 }
 
 const CORRECT_HELP = `
