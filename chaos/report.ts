@@ -40,37 +40,26 @@ const COLUMNS: readonly (readonly [head: string, value: (result: ScenarioResult)
 ];
 
 /** One line for each scenario, as Markdown. */
-export function summaryOf(results: readonly ScenarioResult[], only: readonly string[] = []): string {
-  const columns = COLUMNS.filter(([head]) => only.length === 0 || only.includes(head));
+export function summaryOf(results: readonly ScenarioResult[]): string {
   const line = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`;
   return [
-    line(columns.map(([head]) => head)),
-    `|${columns.map(() => '---|').join('')}`,
-    ...results.map((result) => line(columns.map(([, value]) => value(result)))),
+    line(COLUMNS.map(([head]) => head)),
+    `|${COLUMNS.map(() => '---|').join('')}`,
+    ...results.map((result) => line(COLUMNS.map(([, value]) => value(result)))),
   ].join('\n');
 }
 
-/** A page, the columns of the summary that it shows (all where none is named), and the line above it. */
-const PAGES = [
-  { file: 'README.md', only: ['scenario', 'filings', 'certified', 'unknown, with evidence', 'filed twice', 'lost'] },
-  { file: join('docs', 'reliability.md'), only: [] },
-] as const;
+const PAGE = join(__dirname, '..', 'docs', 'reliability.md');
 const BEGIN = '<!-- npm run chaos -- --write-docs -->';
 const END = '<!-- end -->';
 
-/** Puts the summary between the marks of README.md and docs/reliability.md. */
+/** Puts the summary between the marks of docs/reliability.md. */
 export async function writeDocs(results: readonly ScenarioResult[], { seed }: { seed: number }): Promise<void> {
-  for (const { file, only } of PAGES) {
-    const path = join(__dirname, '..', file);
-    const text = await readFile(path, 'utf8');
-    const [from, to] = [text.indexOf(BEGIN), text.indexOf(END)];
-    if (from < 0 || to < from) throw new Error(`${file} has no place for the table: ${BEGIN} … ${END}`);
-    const machine = only.length > 0 ? '' : `${machineOf(seed)}\n\n`;
-    await writeFile(
-      path,
-      `${text.slice(0, from + BEGIN.length)}\n\n${machine}${summaryOf(results, only)}\n\n${text.slice(to)}`,
-    );
-  }
+  const text = await readFile(PAGE, 'utf8');
+  const [from, to] = [text.indexOf(BEGIN), text.indexOf(END)];
+  if (from < 0 || to < from) throw new Error(`${PAGE} has no place for the table: ${BEGIN} … ${END}`);
+  const tables = `${machineOf(seed)}\n\n${summaryOf(results)}`;
+  await writeFile(PAGE, `${text.slice(0, from + BEGIN.length)}\n\n${tables}\n\n${text.slice(to)}`);
 }
 
 function machineOf(seed: number): string {

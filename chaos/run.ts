@@ -78,7 +78,7 @@ const program = new Command('chaos')
       .argParser(fault),
   )
   .option('--json', 'print the results as JSON on standard output, and the rest on standard error', false)
-  .option('--write-docs', 'put the summary into README.md and docs/reliability.md', false)
+  .option('--write-docs', 'put the summary into docs/reliability.md', false)
   .addHelpText('after', EXAMPLES);
 
 async function main(): Promise<void> {
