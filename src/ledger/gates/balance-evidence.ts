@@ -17,20 +17,73 @@ interface Asked {
   windowOver: boolean;
 }
 
+/** What was filed on the row's IRM, or may have been. */
+interface Filed {
+  amount: string;
+  sentAt: Date | null;
+  /** When it was certified; null: it has no outcome. */
+  certifiedAt: Date | null;
+}
+
+/** The available balance of the row's IRM, at a time. */
+interface Reading {
+  at: Date;
+  available: string;
+}
+
+const UNREAD = 'the balance of its IRM was not read between the issue of the certificate and the look that shows it';
+
 /**
- * Why an IRM's balance does not bear out a certificate that fetch-details shows for a row. It has to be read after the
- * certificate's issue and before the look that shows it, and since the reading in the snapshot its use has to have
- * grown by what was certified on it since and these rows. Within the settle window every other row that was sent on the
- * IRM and has no outcome counts too: it may be what used the balance. Null where the balance bears it out.
+ * Why an IRM's balance does not bear out a certificate that fetch-details shows for a row; null where it does. It has
+ * to be read after the certificate's issue and before the look that shows it, and since the reading in the snapshot its
+ * use has to have grown by these rows and by what was certified on it since. Within the settle window every other row
+ * that was sent on the IRM and has no outcome counts too: it may be what used the balance.
  */
 export async function contradictedByBalance(db: Queryable, asked: Asked): Promise<string | null> {
-  const { filingId, submission, position, eBRCDate, matched, windowOver } = asked;
-  const { rows } = await db.query<{
-    irmNumber: string;
-    before: string | null;
-    now: string | null;
-    needed: string;
-  }>(
+  const { irmNumber, at, before, now } = await balanceAround(db, asked);
+  if (at === null || before === null || now === null) return UNREAD;
+  const filed = await filedOnIrm(db, asked);
+  for (const { reading, since, counted } of await comparisons(db, asked, { at, available: before }, filed)) {
+    const grown = subtractAmounts(reading.available, now);
+    const needed = sumAmounts(counted.map(({ amount }) => amount));
+    if (compareAmounts(sumAmounts([grown, SMALLEST_UNIT]), needed) < 0)
+      return `the balance of IRM ${irmNumber} fell by ${grown} since ${since}, and ${needed} would have to be filed on it`;
+  }
+  return null;
+}
+
+/**
+ * The readings to compare the balance with now with, and what has to have used it since. Of a row that was sent before
+ * the snapshot's reading and certified after it nobody knows whether that reading shows it. So the newest reading that
+ * comes between no row's send and its outcome is compared too, and since the snapshot's own only what was sent after
+ * it; without such a reading the row counts.
+ */
+async function comparisons(
+  db: Queryable,
+  asked: Asked,
+  snapshot: Reading,
+  filed: readonly Filed[],
+): Promise<{ reading: Reading; since: string; counted: Filed[] }[]> {
+  const outcomeAfter = (at: Date) => filed.filter(({ certifiedAt }) => certifiedAt === null || certifiedAt > at);
+  const onTheirWay = (at: Date) =>
+    outcomeAfter(at).filter(({ sentAt, certifiedAt }) => certifiedAt !== null && (sentAt === null || sentAt < at));
+  const uncertain = new Set(onTheirWay(snapshot.at));
+  const strict = { reading: snapshot, since: 'the send', counted: outcomeAfter(snapshot.at) };
+  if (uncertain.size === 0) return [strict];
+  const certain = (await earlierReadings(db, asked, snapshot.at)).find(({ at }) => onTheirWay(at).length === 0);
+  if (!certain) return [strict];
+  return [
+    { ...strict, counted: strict.counted.filter((row) => !uncertain.has(row)) },
+    { reading: certain, since: 'an earlier reading', counted: outcomeAfter(certain.at) },
+  ];
+}
+
+/** The balance in the snapshot before the send, and as it is now where that was read at a time that counts. */
+async function balanceAround(
+  db: Queryable,
+  { filingId, submission, position, eBRCDate }: Asked,
+): Promise<{ irmNumber: string; at: Date | null; before: string | null; now: string | null }> {
+  const { rows } = await db.query<{ irmNumber: string; at: Date; before: string | null; now: string | null }>(
     `WITH row AS (SELECT * FROM filing_rows WHERE filing_id = $1 AND position = $3),
        sent AS (
          SELECT a.marked_at, s.taken_at, s.balances FROM attempts a JOIN snapshots s USING (snapshot_id)
@@ -39,28 +92,46 @@ export async function contradictedByBalance(db: Queryable, asked: Asked): Promis
          SELECT sum((b->>'available')::numeric) AS available, min((b->>'readAt')::timestamptz) AS read_at
            FROM row r, sent s, jsonb_array_elements(s.balances) AS b WHERE b->>'irmKey' = r.irm_key),
        look AS (SELECT max(began_at) AS at FROM looks WHERE complete AND party_id = (SELECT party_id FROM row))
-     SELECT r.mapping->>'irmNumber' AS "irmNumber", k.available::text AS before,
+     SELECT r.mapping->>'irmNumber' AS "irmNumber", coalesce(k.read_at, s.taken_at) AS at, k.available::text AS before,
             (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at AND i.read_at <= look.at
                        AND (i.read_at AT TIME ZONE 'Asia/Kolkata')::date >= to_date($4, 'DDMMYYYY')) THEN sum(i.available)::text END
-               FROM irms i, look WHERE i.exporter_id = r.exporter_id AND ${sameIrm('i.irm_key', 'r.irm_key')}) AS now,
-            (SELECT coalesce(sum(o.mapped_amount), 0)::text FROM filing_rows o WHERE o.party_id = r.party_id AND ${sameIrm('o.irm_key', 'r.irm_key')}
-                AND ((o.state = 'certified' AND o.settled_at > coalesce(k.read_at, s.taken_at))
-                  OR (o.filing_id = $1 AND o.position = ANY($5))
-                  OR (NOT $6 AND o.ebrc_number IS NULL AND o.live AND o.submitted_at IS NOT NULL))) AS needed
+               FROM irms i, look WHERE i.exporter_id = r.exporter_id AND ${sameIrm('i.irm_key', 'r.irm_key')}) AS now
        FROM row r, sent s, known k`,
-    [
-      filingId,
-      submission,
-      position,
-      eBRCDate !== null && /^\d{8}$/.test(eBRCDate) ? eBRCDate : '01011970',
-      matched,
-      windowOver,
-    ],
+    [filingId, submission, position, eBRCDate !== null && /^\d{8}$/.test(eBRCDate) ? eBRCDate : '01011970'],
   );
-  const [found] = rows;
-  if (!found || found.before === null || found.now === null)
-    return 'the balance of its IRM was not read between the issue of the certificate and the look that shows it';
-  const grown = subtractAmounts(found.before, found.now);
-  if (compareAmounts(sumAmounts([grown, SMALLEST_UNIT]), found.needed) >= 0) return null;
-  return `the balance of IRM ${found.irmNumber} fell by ${grown} since the send, and ${found.needed} would have to be filed on it`;
+  return rows[0] ?? { irmNumber: '', at: null, before: null, now: null };
+}
+
+/** What counts as filed on the row's IRM: certified, a row that a certificate is shown for now, or perhaps filed. */
+async function filedOnIrm(db: Queryable, { filingId, position, matched, windowOver }: Asked): Promise<Filed[]> {
+  const { rows } = await db.query<Filed>(
+    `SELECT o.mapped_amount::text AS amount, o.submitted_at AS "sentAt",
+            CASE WHEN o.state = 'certified' THEN o.settled_at END AS "certifiedAt"
+       FROM filing_rows o JOIN filing_rows r ON r.filing_id = $1 AND r.position = $2 AND o.party_id = r.party_id
+                                            AND ${sameIrm('o.irm_key', 'r.irm_key')}
+      WHERE o.state = 'certified' OR (o.filing_id = $1 AND o.position = ANY($3))
+         OR (NOT $4 AND o.ebrc_number IS NULL AND o.live AND o.submitted_at IS NOT NULL)`,
+    [filingId, position, matched, windowOver],
+  );
+  return rows;
+}
+
+/** What the row's IRM had before `until`, newest first: the sum of its records, from when each of them was known. */
+async function earlierReadings(db: Queryable, { filingId, position }: Asked, until: Date): Promise<Reading[]> {
+  const { rows } = await db.query<Reading>(
+    `WITH record AS (
+         SELECT i.exporter_id, i.irm_number, i.ad_code, i.ifsc_code, i.issue_date FROM irms i
+           JOIN filing_rows r ON r.filing_id = $1 AND r.position = $2 AND i.exporter_id = r.exporter_id
+                             AND ${sameIrm('i.irm_key', 'r.irm_key')}),
+       change AS (SELECT * FROM irm_changes JOIN record USING (exporter_id, irm_number, ad_code, ifsc_code, issue_date)),
+       reading AS (SELECT DISTINCT seen_at AS at FROM change WHERE seen_at < $3)
+     SELECT at, sum(available)::text AS available
+       FROM reading, record, LATERAL (
+         SELECT c.available FROM change c
+          WHERE (c.ad_code, c.ifsc_code, c.issue_date) = (record.ad_code, record.ifsc_code, record.issue_date) AND c.seen_at <= at
+          ORDER BY c.seen_at DESC, c.change_id DESC LIMIT 1) AS known
+      GROUP BY at HAVING count(known.available) = (SELECT count(*) FROM record) ORDER BY at DESC`,
+    [filingId, position, until],
+  );
+  return rows;
 }

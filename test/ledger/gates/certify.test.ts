@@ -337,8 +337,8 @@ describe('a balance contradicts a certificate of details', () => {
     await reads(own);
     expect(await byDetails(own, filingId)).toMatchObject(contradicted);
   });
-  const balanceRead = async (own: Party, at = minutesLater(20)) =>
-    readBalance(ledger(), 1, at, own.exporterId, await iecOf(own));
+  const balanceRead = async (own: Party, at = minutesLater(20), available = 1) =>
+    readBalance(ledger(), available, at, own.exporterId, await iecOf(own));
 
   it('where it was read before the day of the certificate’s issue', async () => {
     const { party: own, filingId } = await filed();
@@ -380,6 +380,35 @@ describe('a balance contradicts a certificate of details', () => {
     expect(await byDetails(own, one.filingId, { windowOver: true })).toMatchObject({
       adopted: [{ eBRCNumber: 'SINCE' }],
     });
+  });
+
+  it('not by a row that was on its way when the snapshot was read: an earlier reading tells', async () => {
+    const own = await exporter();
+    const before = await own.sent([{ mappedIRMAmountFCC: 7 }], { at: minutesLater(1) });
+    // The authority has processed the first row here, and its certificate is seen later.
+    await balanceRead(own, minutesLater(5), 9_993);
+    const { filingId } = await own.sent([{}], { at: minutesLater(6) });
+    await byRecord(own, before.filingId, { 0: `EB-${before.filingId}` }, minutesLater(10));
+    await own.show(filingId, 'ON-ITS-WAY');
+    await balanceFalls(own, 9_993);
+    expect(await byDetails(own, filingId, { windowOver: true })).toMatchObject(contradicted);
+    await balanceFalls(own, 9_988, minutesLater(25));
+    expect(await byDetails(own, filingId, { windowOver: true })).toMatchObject({
+      adopted: [{ eBRCNumber: 'ON-ITS-WAY' }],
+    });
+  });
+
+  it('by a row that was on its way and used the balance only after the snapshot', async () => {
+    const own = await exporter();
+    const before = await own.sent([{ mappedIRMAmountFCC: 7 }], { at: minutesLater(1) });
+    await balanceRead(own, minutesLater(5), 10_000);
+    const { filingId } = await own.sent([{}], { at: minutesLater(6) });
+    await byRecord(own, before.filingId, { 0: `EB-${before.filingId}` }, minutesLater(10));
+    await own.show(filingId, 'FOREIGN-2');
+    // What has fallen is the first row; the certificate is another remittance's.
+    await balanceFalls(own, 9_993);
+    expect(await byDetails(own, filingId, { windowOver: true })).toMatchObject(contradicted);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted' }]);
   });
 });
 
