@@ -17,10 +17,7 @@ import { createSettingsActivities } from './filings/settings';
 import { createSettleActivities } from './filings/settle';
 import { createSnapshotActivities } from './filings/snapshot';
 import { createSubmitActivities } from './filings/submit';
-import { pruneReconciliation } from '../ledger/reconciliation/runs';
-
-/** Closed findings and ended runs: a financial year and the audit after it. */
-const RECONCILIATION_DAYS = 730;
+import { pruneReconciliation, RECONCILIATION_DAYS } from '../ledger/reconciliation/runs';
 
 function createMaintenanceActivities({ pool, clock }: ActivityDependencies) {
   return {

@@ -10,6 +10,7 @@ import { makeTemplate } from './exporters/template';
 import { checkFile } from './filings/check';
 import { correctFiling } from './filings/correct';
 import { fileFile } from './filings/file';
+import { writeEvidence } from './filings/evidence';
 import { createFilingOperations } from './filings/operator-commands';
 import { createEbrcReader } from './reader';
 import { acknowledgeFinding, reconcile } from './reconcile';
@@ -39,6 +40,8 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
     check: bound(checkFile),
     /** Files the errored rows of a filing again, as a new filing. */
     correct: bound(correctFiling),
+    /** Writes all evidence of a filing into one `.zip`. */
+    evidence: bound(writeEvidence),
     /** Onboards every exporter of a list (.csv, .xlsx or .json); the failure of one row does not affect the others. */
     onboardList: (path: string, options: OnboardListOptions) =>
       onboardList(() => Promise.resolve({ ...exporters, exporters: () => reader.exporters() }), path, options),

@@ -1,8 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
-import { Readable } from 'node:stream';
 import { isFilingDate, isoFromFilingDate } from '../domain/dates';
 import { writeOutputFile } from '../documents/output-file';
+import { zipStream } from '../documents/zip';
 import type { DocumentStore } from '../documents/stored-document';
 import type { CertificateView } from '../ledger/certificates/certificates';
 import { csvOf } from './exporters/csv';
@@ -55,7 +55,8 @@ export async function writePdfs(
     copies.push({ eBRCNumber, stored, name });
   }
   if (isZip(target)) {
-    await writeZip(store, target, copies);
+    const entries = copies.map(({ stored, name }) => ({ name, content: () => store.read(stored), compressed: true }));
+    await writeOutputFile(target, await zipStream(entries));
     return new Map(copies.map(({ eBRCNumber, name }) => [eBRCNumber, name]));
   }
   await mkdir(target, { recursive: true, mode: 0o700 });
@@ -70,23 +71,6 @@ export async function writePdfs(
 
 export const isZip = (path: string): boolean => extname(path).toLowerCase() === '.zip';
 
-/** One PDF in memory at a time, however many there are. They are compressed already. */
-async function writeZip(
-  store: DocumentStore,
-  path: string,
-  copies: readonly { stored: string; name: string }[],
-): Promise<void> {
-  const { default: JsZip } = await import('jszip');
-  const zip = new JsZip();
-  for (const { stored, name } of copies) {
-    const content = async function* () {
-      yield await store.read(stored);
-    };
-    zip.file(name, Readable.from(content(), { objectMode: false }));
-  }
-  const pieces = zip.generateNodeStream({ streamFiles: true, compression: 'STORE' });
-  await writeOutputFile(path, new Readable().wrap(pieces));
-}
-
 /** A number as part of a file's name on any system: `KVR/2026/117` gives `KVR_2026_117`. */
-const fileNamePart = (text: string): string => text.replace(/[^\p{L}\p{N}.-]+/gu, '_').replace(/^\./u, '_') || '_';
+export const fileNamePart = (text: string): string =>
+  text.replace(/[^\p{L}\p{N}.-]+/gu, '_').replace(/^\./u, '_') || '_';

@@ -23,6 +23,7 @@ import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { expressionsOf, metricsIn } from '../support/ops-files';
 import { eventually } from '../support/processes';
 import { devServer, type DevServer } from '../support/temporal';
+import { contentsOfZip, unsummed } from '../support/zips';
 import { namesUpward, startTraceReceiver, type ReceivedSpan, type TraceReceiver } from '../support/trace-receiver';
 
 const EXPORTER = 'accounts@kaveri.example';
@@ -255,6 +256,17 @@ it('leaves no password and no key in the ledger', async () => {
   expect(dump).toContain(EXPORTER);
   expect(dump).toContain('vault_secrets');
   expect(secretsIn(dump)).toEqual([]);
+});
+
+it('leaves no password and no key in the evidence of a filing', async () => {
+  const path = join(folder, 'evidence.zip');
+  const written = await run(['evidence', 'SECRETS-1', '-o', path, '--json']);
+  expect(written.json()).toMatchObject({ path, removed: [], differs: [] });
+  const files = await contentsOfZip(await readFile(path));
+  expect(unsummed(files)).toEqual([]);
+  const text = Buffer.concat([...files.values()]).toString('latin1');
+  expect(text).toContain(EXPORTER);
+  expect(secretsIn(text)).toEqual([]);
 });
 
 it('leaves no password and no key in logs, in what is printed, and in files', async () => {

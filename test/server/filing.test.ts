@@ -1,5 +1,7 @@
 /** The main job over HTTP: onboard, file, wait, read certificates. */
 import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { contentsOfZip, unsummed } from '../support/zips';
 import { pageOfCertificates } from '../../src/ledger/certificates/certificate-pages';
 import type { FilingBody } from '../../src/server/views/filing';
 import { KAVERI, messageOf, onboard, openDoorStage, type DoorStage, type ProblemBody } from './door-stage';
@@ -154,6 +156,50 @@ it('abandons what waits, and says so when it is too late', async () => {
   expect([given.status, given.body.state]).toEqual([200, 'abandoned']);
   const late = await stage.ask('POST', '/v1/filings/DOOR%2F1/abandon', { json: { note: 'x' } });
   expect(late).toMatchObject({ status: 409, body: { code: 'filing_ended', state: 'certified' } });
+});
+
+it('answers all evidence of a filing, with the hash of every file', async () => {
+  const bundle = async (name: string) => {
+    const { status, headers, bytes } = await stage.ask('GET', `/v1/filings/${encodeURIComponent(name)}/bundle`);
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/zip']);
+    const files = await contentsOfZip(bytes);
+    expect(unsummed(files)).toEqual([]);
+    return files;
+  };
+  const json = <T>(files: ReadonlyMap<string, Buffer>, name: string) => JSON.parse(String(files.get(name))) as T;
+  interface About {
+    removed: { file: string }[];
+    differs: { file: string }[];
+  }
+  await stage.ask('GET', '/v1/filings/DOOR%2F6', { headers: { prefer: 'wait=60' } });
+  const files = await bundle('DOOR/6');
+  const [attempt] = json<{ attempt_id: string; sends: number[]; answer: { kind: string } }[]>(files, 'attempts.json');
+  expect(attempt).toMatchObject({ answer: { kind: 'accepted' } });
+  const sent = json<{ ebrcBulkGenDtos: unknown[] }>(files, `sends/${attempt?.attempt_id}/request.json`);
+  expect(sent).toMatchObject({ decalarationFlag: 'Y', ebrcBulkGenDtos: [{ sbCumInvoiceNumber: 'DOOR/6' }] });
+  expect([...files.keys()]).toContain(`sends/${attempt?.attempt_id}/record-${attempt?.sends[0]}.json`);
+  const acts = json<{ action: string; principal: string }[]>(files, 'grants.json');
+  // The approval that came too late comes last.
+  expect(acts.slice(0, 2).map(({ action, principal }) => [action, principal])).toEqual([
+    ['file', 'asha'],
+    ['approve', 'ravi'],
+  ]);
+  expect(json(files, 'words.json')).toMatchObject([{ kind: 'approve', judgements: [{ outcome: 'carried_out' }] }]);
+  expect(json(files, 'about.json')).toMatchObject({ reference: 'DOOR/6', removed: [], differs: [] });
+
+  // What is gone, and what was rewritten, shows.
+  const [row] = (await stage.ask<{ items: RowBody[] }>('GET', '/v1/filings/DOOR%2F1/rows')).body.items;
+  const pdf = `certificates/${row?.eBRCNumber}.pdf`;
+  const first = await bundle('DOOR/1');
+  expect(createHash('sha256').update(first.get(pdf)!).digest('hex')).toBe(row?.sha256);
+  const [certificate] = json<{ pdf_document: string; filing_id: string }[]>(first, 'certificates.json');
+  await rm(stage.deps.documents.pathOf(certificate!.pdf_document));
+  await stage.ledger.pool.query('DELETE FROM filing_events WHERE filing_id = $1 AND seq = 1', [certificate!.filing_id]);
+  const later = await bundle('DOOR/1');
+  expect(later.has(pdf)).toBe(false);
+  const about = json<About>(later, 'about.json');
+  expect(about.removed.map(({ file }) => file)).toEqual([pdf]);
+  expect(about.differs.map(({ file }) => file)).toEqual(['events.json']);
 });
 
 it('reconciles, and answers findings and reports', async () => {

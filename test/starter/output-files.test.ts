@@ -19,6 +19,7 @@ const COMMANDS: readonly [name: string, args: string[], ending: string][] = [
   ['draft', ['draft', '--exporter', 'a@b.example', 'bills'], '.xlsx'],
   ['extract', ['extract', 'invoice', 'a.pdf'], '.json'],
   ['report', ['report', 'daily'], '.html'],
+  ['evidence', ['evidence', 'JULY-2026'], '.zip'],
 ];
 
 async function errorOf(args: readonly string[]): Promise<Problem & { exit: number | null }> {

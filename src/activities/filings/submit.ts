@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { ApiError } from '../../api/errors/api-error';
 import type { PushAnswer } from '../../api/schemas/filings';
 import type { CallContext, SubmissionResult } from '../../api/client-types';
-import type { MappingRow, PushMessage } from '../../domain/filing/mapping';
+import { type MappingRow, pushMessageOf } from '../../domain/filing/mapping';
 import { answerInShort, partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
 import { sameId } from '../../domain/identity';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
@@ -199,14 +199,7 @@ export function createSubmitActivities(deps: ActivityDependencies) {
      */
     async submitPush(args: SubmitArgs): Promise<Submitted> {
       const filing = await filingOf(args);
-      const rows = await submissionRows(args);
-      const message: PushMessage = {
-        platformCustomerId: args.exporterId,
-        recordResCount: rows.length,
-        uploadType: String(filing.uploadType),
-        decalarationFlag: filing.declaration,
-        ebrcBulkGenDtos: rows.map((row) => row.mapping),
-      };
+      const message = pushMessageOf(filing, await readRows(pool, args.filingId, args.submission));
       return submit(args, sha256(JSON.stringify(message)), (context) => api.pushIrm(message, context));
     },
 

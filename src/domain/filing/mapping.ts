@@ -80,3 +80,17 @@ export interface PushMessage {
   decalarationFlag: 'Y' | 'N';
   ebrcBulkGenDtos: Mapping[];
 }
+
+/** The message by which rows of a filing are sent, each with the serial number that it has in its submission. */
+export function pushMessageOf(
+  { exporterId, uploadType, declaration }: { exporterId: string; uploadType: number; declaration: 'Y' | 'N' },
+  rows: readonly { serialNo: number; mapping: Mapping }[],
+): PushMessage {
+  return {
+    platformCustomerId: exporterId,
+    recordResCount: rows.length,
+    uploadType: String(uploadType),
+    decalarationFlag: declaration,
+    ebrcBulkGenDtos: rows.map(({ serialNo, mapping }) => ({ ...mapping, serialNo })),
+  };
+}

@@ -31,6 +31,9 @@ export async function endRun(
   ]);
 }
 
+/** Closed findings and questions are kept for this many days: a financial year and the audit after it. */
+export const RECONCILIATION_DAYS = 730;
+
 /** Removes findings that were closed, runs that ended and readings that were made before a moment. */
 export async function pruneReconciliation(
   db: Queryable,

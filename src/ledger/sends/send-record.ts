@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { certificatesBefore } from '../certificates/snapshots';
+import { movesUpTo, type MovesHead } from '../filings/moves-head';
 import type { Queryable } from '../pool';
 
 /**
@@ -80,6 +81,7 @@ export async function contentOfSend(db: Queryable, attemptId: string): Promise<s
             'exporter', to_jsonb(e), 'iec', p.iec, 'input', to_jsonb(i) - 'rows',
             'snapshot', (SELECT to_jsonb(snap) || jsonb_build_object('certificates', ${certificatesBefore('snap')}) FROM snapshots snap
               WHERE snap.snapshot_id = a.snapshot_id AND snap.certificates IS NOT NULL),
+            'moves', ${movesUpTo('f.filing_id', 'f.seq')},
             'rows', (SELECT jsonb_agg(to_jsonb(r) ORDER BY r.position) FROM filing_rows r
               WHERE r.filing_id = a.filing_id AND r.submission = a.submission))::text AS content
        FROM attempts a JOIN submissions s USING (filing_id, submission) JOIN filings f USING (filing_id)
@@ -87,4 +89,10 @@ export async function contentOfSend(db: Queryable, attemptId: string): Promise<s
     [attemptId],
   );
   return rows[0]?.content ?? null;
+}
+
+/** The head of the filing's moves as the record of a send has it; null in a void record. */
+export function movesAtSend({ content }: SendRecord): MovesHead | null {
+  if (content === null) return null;
+  return (JSON.parse(content) as { moves?: MovesHead }).moves ?? null;
 }

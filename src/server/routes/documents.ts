@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificate-pages';
 import { readInputHead } from '../../ledger/filings/filing-inputs';
+import { evidenceBundle } from '../../starter/filings/evidence';
 import { visibleExporter, visibleFiling } from '../access/scope';
 import type { Door } from '../context';
 import { listOf, pageOf, paging, readCursor } from '../http/paging';
@@ -117,6 +118,22 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
       if (name === null)
         throw notFound('no_workbook', `Filing ${filingId} was made from a message, and has no workbook.`);
       return { headers: workbookHeaders(`${filingId}.xlsx`), body: await documents.read(name) };
+    },
+  });
+
+  addRoute(registrar, {
+    id: 'getBundle',
+    method: 'GET',
+    path: '/filings/:filing/bundle',
+    summary: 'All evidence of a filing as one zip, with the SHA-256 of every file',
+    tag: 'Filings',
+    params: z.object({ filing: filingName }),
+    answers: { 200: { description: 'The zip', type: 'application/zip' } },
+    async handle({ principal, params }) {
+      const filing = await visibleFiling(deps, principal, params.filing);
+      const { zip } = await evidenceBundle(deps, filing);
+      const disposition = `attachment; filename="evidence-${filing.filingId}.zip"`;
+      return { headers: { 'content-type': 'application/zip', 'content-disposition': disposition }, body: zip };
     },
   });
 }

@@ -7,6 +7,7 @@ import { addCompletionCommand } from './commands/operations/completion';
 import { addCodecServerCommand } from './commands/operations/codec-server';
 import { addCorrectCommand, addFileCommand } from './commands/filings/file';
 import { addCredentialsCommand, addOnboardCommand } from './commands/exporters/onboard';
+import { addEvidenceCommand } from './commands/filings/evidence';
 import { addDeployCommand } from './commands/operations/deploy';
 import { addDoctorCommand } from './commands/operations/doctor';
 import { addExporterCommands, addIrmsCommand } from './commands/exporters/exporters';
@@ -160,6 +161,7 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind:
     addCorrectCommand,
     addResumeCommand,
     addCertificateCommands,
+    addEvidenceCommand,
   ],
   'Drafts from documents:': [addProposeCommand, addExtractCommand, addDraftCommand],
   'Reconciliation and reports:': [addReconcileCommands, addReportCommand, addInvoiceCommands],
