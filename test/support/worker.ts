@@ -161,6 +161,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     stop,
     close: async () => {
       await stop();
+      await clock.read();
       await api.close();
       await rm(documents, { recursive: true, force: true });
       closed();
@@ -168,15 +169,26 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
   };
 }
 
-/** The server's time for code that cannot wait for it: the last time read, plus the time since. */
+/**
+ * The server's time for code that cannot wait for it: the last time read, plus the time since. `read` resolves once no
+ * reading is under way: an activity that was given up may have begun one, and the SDK throws, out of everybody's reach,
+ * when it repeats a call after its connection was closed.
+ */
 async function createTestClock(
   env: Pick<TestStage, 'currentTimeMs'>,
-): Promise<{ now: () => number; refresh: () => Promise<void> }> {
+): Promise<{ now: () => number; refresh: () => Promise<void>; read: () => Promise<unknown> }> {
   let known = { server: await env.currentTimeMs(), here: performance.now() };
+  const readings = new Set<Promise<void>>();
+  const readTime = async () => {
+    known = { server: await env.currentTimeMs(), here: performance.now() };
+  };
   return {
     now: () => Math.round(known.server + performance.now() - known.here),
-    refresh: async () => {
-      known = { server: await env.currentTimeMs(), here: performance.now() };
+    refresh: () => {
+      const reading = readTime().finally(() => readings.delete(reading));
+      readings.add(reading);
+      return reading;
     },
+    read: () => Promise.allSettled(readings),
   };
 }
