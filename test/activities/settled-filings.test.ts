@@ -6,7 +6,11 @@ import type { FilingApi } from '../../src/api/client-types';
 import type { CertificateDetail } from '../../src/api/schemas/filings';
 import type { FilingState } from '../../src/domain/filing/states';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
+import { readFacts } from '../../src/ledger/filings/filing-lock';
+import { takeUpFiling } from '../../src/ledger/filings/filing-takeup';
 import { needFiling } from '../../src/ledger/filings/filings';
+import { certifyByPersons } from '../../src/ledger/gates/certify';
+import { withTransaction } from '../../src/ledger/pool';
 import { needSubmission } from '../../src/ledger/submissions/submissions';
 import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, move, NOW, open, readBalance, rowsOf } from '../ledger/filing-support';
@@ -134,4 +138,30 @@ it('does not touch a filing that was given up', async () => {
   const { seq } = await needFiling(ledger.pool, filingId);
   expect((await door.run('gatherEvidence', { filingId, ...of })).filing).toBeNull();
   expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'abandoned', seq });
+});
+
+it('goes back to the request of an answer that comes while the certificates of its other rows are collected', async () => {
+  const row = { mappedIRMAmountFCC: 5 };
+  const rows = rowsOf({ ...row, sbCumInvoiceNumber: '9600001' }, { ...row, sbCumInvoiceNumber: '9600002' });
+  const filingId = await open(ledger, 'ANSWERED-WHILE-COLLECTING', rows);
+  const attemptId = await opened(filingId);
+  await mark(attemptId);
+  const of = { filingId, submission: 1, exporterId: EXPORTER, at: NOW };
+  // By the certificate of the first row the submission was filed; the other row was freed.
+  await ledger.pool.query(
+    `WITH release AS (INSERT INTO releases (filing_id, submission, ground, attempt_id, released_at) VALUES ($1, 1, 'absent', $2, $3) RETURNING release_id)
+     UPDATE filing_rows SET release_id = release.release_id, state = 'needs_correction' FROM release WHERE filing_id = $1 AND position = 1`,
+    [filingId, attemptId, NOW],
+  );
+  const certificates = [{ position: 0, eBRCNumber: 'EBRC-9600001', eBRCDate: null }];
+  await withTransaction(ledger.pool, (client) => certifyByPersons(client, { ...of, certificates }));
+  await move(ledger, filingId, 'submitting', 'outcome_unknown', 'collecting');
+  expect(await readFacts(ledger.pool, filingId)).toMatchObject({ settled: true, followed: false });
+
+  await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId: 'R-WHILE-COLLECTING' } });
+  expect(await readFacts(ledger.pool, filingId)).toMatchObject({ settled: false, followed: true });
+  const { seq } = await needFiling(ledger.pool, filingId);
+  expect(await door.run('endFiling', { filingId, seq }, step('end'))).toEqual({ filing: 'differs' });
+  await withTransaction(ledger.pool, (client) => takeUpFiling(client, { filingId, step: 'taken-up', at: NOW }));
+  expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'processing', closedAt: null });
 });

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { StoredAnswer } from '../../domain/filing/attempt';
+import { phaseOf } from '../../domain/filing/moves';
 import { endOf } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { cutText } from '../../domain/text';
@@ -7,7 +8,7 @@ import { saveErrors, saveNote } from '../../ledger/filings/filing-notes';
 import { type Held, readNow } from '../../ledger/filings/filing-progress';
 import { withTransaction } from '../../ledger/pool';
 import { releaseUnfiled } from '../../ledger/gates/release';
-import type { LockedFiling } from '../../ledger/filings/filing-lock';
+import { readFacts, type LockedFiling } from '../../ledger/filings/filing-lock';
 import { releaseAbsent } from '../../ledger/gates/release-absent';
 import { type FilingRow, moveRows, readRows, rowStates, saveRowErrors } from '../../ledger/rows/filing-rows';
 import { lastRefusal, reportContradiction } from '../../ledger/submissions/answers';
@@ -174,7 +175,10 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
       return onWholeLedger(deps, filingId, giveUp, { attemptId: null });
     },
 
-    /** Ends the filing as its rows amount to, in the transaction that reads them, where they all have an outcome. */
+    /**
+     * Ends the filing as its rows amount to, in the transaction that reads them, where they all have an outcome.
+     * `differs` too where a submission that was settled is to be followed again, as after a late answer.
+     */
     endFiling: (decided: Decided): Promise<Left> =>
       withTransaction(pool, async (client) => {
         const { filingId } = decided;
@@ -182,7 +186,11 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
         if (held === 'differs') return DIFFERS;
         const before = await readNow(client, filingId, stepId());
         const state = endOf(before.counts);
-        if (held === 'repeated' || state === null) return { filing: before };
+        if (held === 'repeated') return { filing: before };
+        if (state === null) {
+          const settled = phaseOf(await readFacts(client, filingId)) === 'collect';
+          return settled ? { filing: before } : DIFFERS;
+        }
         return { filing: await recordEnd(client, held, { filingId, state, now: before }, now()) };
       }),
   };

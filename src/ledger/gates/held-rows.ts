@@ -128,11 +128,6 @@ export async function holdAsSent(
   { filingId, submission, positions, sentAt, at }: SentAfterAll,
 ): Promise<void> {
   await withdraw(client, { filingId, submission, why: 'it was sent', at });
-  await client.query(
-    `UPDATE submissions SET state = 'planned', terminal_at = NULL
-      WHERE filing_id = $1 AND submission = $2 AND state = 'released'`,
-    [filingId, submission],
-  );
   await stopUnsentDuplicates(client, { filingId, submission, positions, at });
   const { rows } = await client.query<{ position: number; live: boolean }>(
     `WITH stopped AS (SELECT filing_id, position, live FROM filing_rows s WHERE filing_id = $1 AND submission = $2
@@ -145,6 +140,13 @@ export async function holdAsSent(
      RETURNING r.position, stopped.live`,
     [filingId, submission, positions ?? null, sentAt],
   );
+  // It has rows without an outcome again: its requests are asked about.
+  if (rows.length > 0)
+    await client.query(
+      `UPDATE submissions SET state = 'planned', terminal_at = NULL
+        WHERE filing_id = $1 AND submission = $2 AND state IN ('released', 'settled')`,
+      [filingId, submission],
+    );
   const freed = rows.filter(({ live }) => !live).map(({ position }) => position);
   await holdAgain(client, { filingId, positions: freed });
 }
