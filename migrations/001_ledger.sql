@@ -416,7 +416,8 @@ CREATE TABLE requests (
   PRIMARY KEY (filing_id, submission, request_id)
 );
 -- A request files one submission. It is named by client and id together (POST /genebrc/status): the ids of two clients may be alike.
-CREATE UNIQUE INDEX requests_id ON requests (mode, customer_id, request_id) WHERE state <> 'not_ours';
+-- Without case: a person may type it otherwise than the service writes it.
+CREATE UNIQUE INDEX requests_id ON requests (mode, customer_id, lower(request_id)) WHERE state <> 'not_ours';
 CREATE INDEX requests_attempt ON requests (attempt_id);
 CREATE INDEX requests_followed ON requests (mode, since) WHERE state = 'followed';
 

@@ -5,6 +5,7 @@ import { uploadMismatch } from '../../domain/filing/upload-mismatch';
 import { stateLimitMs } from '../../domain/filing/states';
 import { errorsInShort } from '../../domain/service/request-status';
 import { readRows } from '../../ledger/rows/filing-rows';
+import { requestOf } from '../../ledger/gates/attempts';
 import { acknowledge } from '../../ledger/submissions/acknowledgement';
 import { reportContradiction, storeAnswer } from '../../ledger/submissions/answers';
 import { readRequests } from '../../ledger/submissions/requests';
@@ -53,7 +54,7 @@ export async function takeOverAnswer(
     await reportContradiction(client, { filingId, kind: 'upload_mismatch', key: attemptId, text, at });
   }
   const requests = await readRequests(client, filingId, submission);
-  const own = requests.find((request) => request.attemptId === attemptId);
+  const own = requestOf({ attemptId, answer }, requests);
   if (!own && answer.requestId) await reportTaken(client, { attemptId, requestId: answer.requestId, at });
   const dueInMs = stateLimitMs('processing', settings, 0) ?? 0;
   const adopted = {

@@ -2,6 +2,7 @@ import type { FilingView, OtherUse, RowView, SubmissionView } from '../../domain
 import { fieldOfAuthority } from '../../domain/service/authority-codes';
 import type { Finding } from '../../domain/rules/finding';
 import { irmNumberOf } from '../exporters/irms';
+import { HAS_REQUEST } from '../gates/attempts';
 import type { Queryable } from '../pool';
 import { readQuestions } from '../questions/questions';
 import { readLastingNotices } from '../submissions/answers';
@@ -162,15 +163,15 @@ export async function inQuestion(
   const { rows } = await db.query<{ attempt: string | null; request: string | null }>(
     `SELECT a.attempt_id AS attempt, q.request_id AS request FROM submissions s
        LEFT JOIN LATERAL (SELECT * FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission
-          AND a.verdict IN ('marked', 'accepted') ORDER BY EXISTS (SELECT FROM requests o WHERE o.attempt_id = a.attempt_id),
+          AND a.verdict IN ('marked', 'accepted') ORDER BY ${HAS_REQUEST},
             a.verdict = 'accepted', a.number LIMIT 1) AS a ON true
        LEFT JOIN LATERAL (SELECT * FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission
           AND s.state NOT IN ('settled', 'released') AND q.state <> 'not_ours' AND (q.state <> 'followed' OR q.statement IS NOT NULL)
           AND NOT EXISTS (SELECT FROM requests o WHERE o.filing_id = s.filing_id AND o.submission = s.submission AND o.state = 'followed'
-            AND o.statement IS NULL) AND (a.attempt_id IS NULL OR EXISTS (SELECT FROM requests o WHERE o.attempt_id = a.attempt_id))
+            AND o.statement IS NULL) AND (a.attempt_id IS NULL OR ${HAS_REQUEST})
           ORDER BY q.since DESC LIMIT 1) AS q ON true
       WHERE s.filing_id = $1 AND (a.attempt_id IS NOT NULL OR q.request_id IS NOT NULL)
-      ORDER BY s.state IN ('settled', 'released'), q.request_id IS NULL AND EXISTS (SELECT FROM requests o WHERE o.attempt_id = a.attempt_id),
+      ORDER BY s.state IN ('settled', 'released'), q.request_id IS NULL AND ${HAS_REQUEST},
         s.submission LIMIT 1`,
     [filingId],
   );

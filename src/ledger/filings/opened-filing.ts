@@ -3,7 +3,7 @@ import type { FilingCounts } from '../../domain/contracts';
 import type { Queryable } from '../pool';
 import { standingOf } from '../questions/questions';
 import { ROW_COUNTS } from '../rows/filing-rows';
-import type { AttemptRow } from '../gates/attempts';
+import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
 import type { RequestRecord } from '../submissions/requests';
 import type { SubmissionRecord } from '../submissions/submissions';
 import { openWords, type OpenWords } from '../submissions/words';
@@ -72,7 +72,7 @@ const STAGES = `(SELECT coalesce(jsonb_agg(jsonb_build_object('submission', s.su
     'attempts', (SELECT coalesce(max(a.number), 0) FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission),
     'attempt', (SELECT jsonb_build_object('attemptId', a.attempt_id, 'number', a.number, 'verdict', a.verdict) FROM attempts a
        WHERE a.filing_id = s.filing_id AND a.submission = s.submission AND a.verdict IN ('open', 'marked', 'accepted')
-       ORDER BY EXISTS (SELECT FROM requests q WHERE q.attempt_id = a.attempt_id), a.verdict = 'open', a.number DESC LIMIT 1)
+       ORDER BY ${HAS_REQUEST}, a.verdict = 'open', a.number DESC LIMIT 1)
     ) ORDER BY s.submission), '[]')
   FROM submissions s WHERE s.filing_id = filings.filing_id)`;
 

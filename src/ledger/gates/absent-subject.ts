@@ -1,7 +1,7 @@
 /** Whether an attempt, or a request, can be judged as absent at all, and what the service says of it. */
 import { MAYBE_FILED } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
-import { isInDoubt, type AttemptRow } from './attempts';
+import { isInDoubt, requestOf, type AttemptRow } from './attempts';
 
 /** What is said to have filed nothing: an attempt in doubt, or a request and the rows that it was to file. */
 export type AbsentSubject =
@@ -55,7 +55,7 @@ export async function stateOfSubject(
   if ('attemptId' in subject) {
     const own = attempts.find(({ attemptId }) => attemptId === subject.attemptId);
     if (own?.verdict === 'open') return refused('not_in_doubt', `attempt ${own.attemptId} has not been sent yet`);
-    const request = requests.find(({ attemptId }) => attemptId === subject.attemptId);
+    const request = own && requestOf(own, requests);
     if (request)
       return refused(
         'not_in_doubt',

@@ -2,6 +2,7 @@
 import { partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
 import { acknowledgeSubmission, addRequest } from '../submissions/requests';
+import { askAbout } from '../questions/questions';
 import { closeOpenAttempts, type AttemptRow } from './attempts';
 import { holdAsSent } from './held-rows';
 import { writeVerdict } from './verdict';
@@ -49,5 +50,30 @@ export async function acceptAttempt(
   if (!requestId) return;
   const source = late ? 'acknowledged_late' : 'acknowledged';
   const request = { filingId, submission, requestId, source, attemptId, dgftAckId, ackStatus, warnings } as const;
+  await takeFromNamed(client, { ...request, at });
   await addRequest(client, { ...request, since: sentAt });
+}
+
+/** A person may have named the request for another send: the service's own answer says whose it is. */
+async function takeFromNamed(
+  client: Queryable,
+  {
+    filingId,
+    submission,
+    requestId,
+    attemptId,
+    at,
+  }: { filingId: string; submission: number; requestId: string; attemptId: string; at: Date },
+): Promise<void> {
+  const { rows } = await client.query<{ filingId: string }>(
+    `UPDATE requests o SET state = 'not_ours', ended_at = coalesce(o.ended_at, $4) FROM submissions s
+      WHERE s.filing_id = $1 AND s.submission = $2 AND o.mode = s.mode AND o.customer_id = s.customer_id
+        AND lower(o.request_id) = lower($3) AND o.source = 'named' AND o.state <> 'not_ours'
+        AND (o.filing_id, o.submission) <> (s.filing_id, s.submission) RETURNING o.filing_id AS "filingId"`,
+    [filingId, submission, requestId, at],
+  );
+  for (const { filingId: other } of rows) {
+    const text = `Request ${requestId}, which was named for this filing, is the one of attempt ${attemptId}: look at what came of it.`;
+    await askAbout(client, { filingId: other, kind: 'request_taken', text, until: 'fact', key: requestId, at });
+  }
 }

@@ -1,5 +1,6 @@
 /** The attempts of a submission as the gates judge them. */
 import type { AttemptVerdict, StoredAnswer } from '../../domain/filing/attempt';
+import { sameId } from '../../domain/identity';
 import type { Queryable } from '../pool';
 import { writeVerdict } from './verdict';
 
@@ -23,15 +24,31 @@ export async function lockAttempts(client: Queryable, filingId: string, submissi
   return rows.map((row) => ({ ...row, settleMs: row.settleMs === null ? null : Number(row.settleMs) }));
 }
 
+/** Whether an answer named a request of the submission: of an attempt `a`, in SQL. As {@link requestOf}. */
+export const HAS_REQUEST = `EXISTS (SELECT FROM requests o WHERE o.filing_id = a.filing_id AND o.submission = a.submission
+  AND (o.attempt_id = a.attempt_id OR lower(o.request_id) = lower(a.answer->>'requestId')))`;
+
 /**
- * Whether an attempt is in doubt: marked, or accepted without a request of its own, which is like a lost answer.
- * `requests`: those of its submission.
+ * The request that the answer to an attempt named: its own, or that of another attempt of the submission, where the
+ * service answered both alike. `requests`: those of its submission.
  */
+export function requestOf<R extends { requestId: string; attemptId: string | null }>(
+  { attemptId, answer }: Pick<AttemptRow, 'attemptId' | 'answer'>,
+  requests: readonly R[],
+): R | undefined {
+  const named = answer?.requestId ?? null;
+  return (
+    requests.find((each) => each.attemptId === attemptId) ??
+    requests.find(({ requestId }) => named !== null && sameId(requestId, named))
+  );
+}
+
+/** Whether an attempt is in doubt: marked, or accepted without a request, which is like a lost answer. */
 export function isInDoubt(
-  { attemptId, verdict }: Pick<AttemptRow, 'attemptId' | 'verdict'>,
-  requests: readonly { attemptId: string | null }[],
+  attempt: Pick<AttemptRow, 'attemptId' | 'verdict' | 'answer'>,
+  requests: Parameters<typeof requestOf>[1],
 ): boolean {
-  return verdict === 'marked' || (verdict === 'accepted' && !requests.some((each) => each.attemptId === attemptId));
+  return attempt.verdict === 'marked' || (attempt.verdict === 'accepted' && !requestOf(attempt, requests));
 }
 
 /** Closes the open attempts of a filing, or of one submission, so that nothing of it is sent any more. */

@@ -1,6 +1,7 @@
 /** Carrying out what persons said of a send. Where one person is not enough, a second one has to say the same. */
 import { NEEDS_TOKEN } from '../../domain/principal';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
+import { sameId } from '../../domain/identity';
 import type { Carried } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
@@ -142,8 +143,8 @@ async function positionsOf(client: Queryable, filingId: string, sourceRows: read
 
 async function filed(client: Queryable, word: Word, others: readonly Word[], args: CarryOut): Promise<Carried> {
   if (word.certificates.length > 0) return certified(client, word, others, args);
-  const { filingId, requestId, attemptId } = word;
-  if (requestId === null || attemptId === null)
+  const { filingId, attemptId } = word;
+  if (word.requestId === null || attemptId === null)
     return { outcome: 'refused', why: 'name the request id under which it was filed' };
   const { submission, filingId: ofFiling } = partsOfAttemptId(attemptId);
   if (ofFiling !== filingId) return { outcome: 'refused', why: `attempt ${attemptId} is not one of this filing` };
@@ -154,7 +155,9 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   const own = rows[0];
   if (own && ['open', 'unsent', 'refused'].includes(own.verdict))
     return { outcome: 'refused', why: `attempt ${attemptId} is ${own.verdict}: nothing of it was sent` };
-  const known = (await readRequests(client, filingId, submission)).find((each) => each.requestId === requestId);
+  const said = word.requestId.trim();
+  const known = (await readRequests(client, filingId, submission)).find((each) => sameId(each.requestId, said));
+  const requestId = known?.requestId ?? said;
   // While the send is in doubt, what two persons said by mistake is mended by naming it again; its own record is not.
   if (known?.state === 'not_ours' && (known.processingStatus !== null || own?.verdict !== 'marked'))
     return { outcome: 'refused', why: `request ${requestId} was found to be another filing’s` };

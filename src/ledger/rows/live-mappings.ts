@@ -5,6 +5,7 @@ import type { Finding } from '../../domain/rules/finding';
 import { groupBy } from '../../domain/values';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { mappingIdentity } from '../../domain/identity';
+import { HAS_REQUEST } from '../gates/attempts';
 import { listed } from '../../domain/rules/value-messages';
 import type { Queryable } from '../pool';
 import type { Predecessor } from './row-takeover';
@@ -15,7 +16,7 @@ import type { Predecessor } from './row-takeover';
  */
 const IN_DOUBT = `(o.state IN ('unknown', 'abandoned_after_send') OR (o.state = 'submitted' AND EXISTS
   (SELECT FROM attempts a WHERE a.filing_id = o.filing_id AND a.submission = o.submission
-    AND (a.verdict = 'marked' OR (a.verdict = 'accepted' AND NOT EXISTS (SELECT FROM requests q WHERE q.attempt_id = a.attempt_id)))
+    AND (a.verdict = 'marked' OR (a.verdict = 'accepted' AND NOT ${HAS_REQUEST}))
     AND (a.verdict = 'accepted' OR a.reason IS NOT NULL OR a.marked_at + (coalesce(a.timeout_ms, 0) + 30000) * interval '1 ms' < clock_timestamp()))))`;
 
 /** A live row that holds a mapping: its own, or one of its lineage. */

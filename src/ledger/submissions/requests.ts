@@ -99,7 +99,7 @@ export async function acknowledgeSubmission(client: Queryable, filingId: string,
 }
 
 /**
- * Adds a request to a submission. A request that the submission has already is kept as
+ * Adds a request to a submission; ids are compared without case. A request that the submission has already is kept as
  * it is, and a filing never takes over the id of another one: the outcome of that one would be taken for this one's.
  * @returns the filing and submission that have the id; the given ones where it was added, now or before
  */
@@ -128,7 +128,7 @@ export async function addRequest(
   if (added) return { filingId, submission };
   const { rows } = await client.query<{ filingId: string; submission: number }>(
     `SELECT o.filing_id AS "filingId", o.submission FROM submissions s JOIN requests o USING (mode, customer_id)
-      WHERE s.filing_id = $1 AND s.submission = $2 AND o.request_id = $3 AND o.state <> 'not_ours'`,
+      WHERE s.filing_id = $1 AND s.submission = $2 AND lower(o.request_id) = lower($3) AND o.state <> 'not_ours'`,
     [filingId, submission, requestId],
   );
   const holder = rows[0] ?? { filingId, submission };
@@ -139,7 +139,7 @@ export async function addRequest(
       `UPDATE requests SET attempt_id = coalesce($4, attempt_id), source = CASE WHEN $4 IS NULL THEN source ELSE $5 END,
           state = CASE WHEN state IN ('absent', 'not_ours') THEN 'followed' ELSE state END,
           ended_at = CASE WHEN state IN ('absent', 'not_ours') THEN NULL ELSE ended_at END
-        WHERE filing_id = $1 AND submission = $2 AND request_id = $3
+        WHERE filing_id = $1 AND submission = $2 AND lower(request_id) = lower($3)
           AND (source = 'named' AND $4::text IS NOT NULL OR state IN ('absent', 'not_ours') AND $5 = 'named')`,
       [filingId, submission, requestId, request.attemptId, request.source],
     );
@@ -154,7 +154,7 @@ export async function requestHolder(
 ): Promise<{ filingId: string; submission: number } | null> {
   const { rows } = await db.query<{ filingId: string; submission: number }>(
     `SELECT q.filing_id AS "filingId", q.submission FROM filings f JOIN requests q ON q.mode = f.mode AND q.customer_id = f.exporter_id
-      WHERE f.filing_id = $1 AND q.request_id = $2 AND q.state <> 'not_ours'`,
+      WHERE f.filing_id = $1 AND lower(q.request_id) = lower($2) AND q.state <> 'not_ours'`,
     [filingId, requestId],
   );
   return rows[0] ?? null;

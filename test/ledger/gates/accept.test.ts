@@ -257,6 +257,28 @@ it('never lets a release follow an acceptance, whichever of the two comes first'
   }
 });
 
+it('under a request that a person had named for another filing takes it from that one, in whatever case', async () => {
+  const [own, other] = [await party.sent(), await party.sent()];
+  const requestId = newId();
+  const { filingId, attemptId } = other;
+  await gates.word({ filingId, attemptId, kind: 'filed', requestId: requestId.toLowerCase(), by: 'ravi' });
+  await accept(own, requestId, LATER);
+  expect(await gates.requests(own.filingId)).toMatchObject([{ id: requestId, state: 'followed' }]);
+  expect(await gates.requests(filingId)).toMatchObject([{ source: 'named', state: 'not_ours' }]);
+  expect((await readFilingView(ledger().pool, filingId))?.attention).toContain(own.attemptId);
+});
+
+it('of two attempts under one request is one filing: neither is in doubt once that has ended', async () => {
+  const { filingId, first, second } = await absentAndNext();
+  const requestId = newId();
+  await mark(second);
+  await accept({ attemptId: first }, requestId);
+  await accept({ attemptId: second }, requestId);
+  expect(await inQuestion(ledger().pool, filingId)).toEqual({ attempt: first, request: null });
+  expect(await gates.endRequest(filingId, requestId, [0])).toEqual([0]);
+  expect(await attempts(filingId)).toEqual(['rejected', 'rejected']);
+});
+
 it('keeps the complete answer, with every list of it', async () => {
   const { attemptId } = await party.sent();
   const answer = { ...ACCEPTED, requestId: newId(), errorDetails: Array.from({ length: 60 }, (_, n) => `note ${n}`) };

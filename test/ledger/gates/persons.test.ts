@@ -1,7 +1,7 @@
 /** Words of persons: records that bind what they were said about, and how two of them count. */
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { personKey } from '../../../src/domain/principal';
-import { endRequest, readRequests } from '../../../src/ledger/submissions/requests';
+import { endRequest, readRequests, requestHolder } from '../../../src/ledger/submissions/requests';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { closeOpenWords, judgeWord, openWords, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
 import { minutesLater, move, NOW, record, rowsOf } from '../filing-support';
@@ -375,6 +375,20 @@ describe('filed', () => {
       refused(new RegExp(winner?.filingId ?? '-', 'u')),
     );
     expect(await requests(loser?.filingId ?? '')).toEqual([]);
+  });
+
+  it('is refused of another filing’s request however its id is typed, and finds its own', async () => {
+    const party = await exporter();
+    const [one, two] = [await party.sent(), await party.sent()];
+    const requestId = newId();
+    await accept(one, requestId);
+    const typed = ` ${requestId.toLowerCase()} `;
+    expect(await filed(two, typed)).toEqual(refused(new RegExp(one.filingId, 'u')));
+    expect(await requestHolder(ledger().pool, { filingId: two.filingId, requestId: typed.trim() })).toMatchObject({
+      filingId: one.filingId,
+    });
+    expect(await filed(one, typed)).toEqual({ outcome: 'filed' });
+    expect([await requests(one.filingId), await requests(two.filingId)]).toMatchObject([[{ id: requestId }], []]);
   });
 
   it('is refused of a request of another submission: its outcome would be taken for this one’s', async () => {

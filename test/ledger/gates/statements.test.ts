@@ -45,7 +45,15 @@ describe('is written by one statement', () => {
     ['releases', 'withdrawn_at', ['UPDATE ledger/gates/held-rows.ts']],
     ['requests', 'request_id', ['INSERT ledger/submissions/requests.ts']],
     // Ended, and followed again where an answer of ours names a request that a person had named.
-    ['requests', 'state', ['UPDATE ledger/submissions/requests.ts', 'UPDATE ledger/submissions/requests.ts']],
+    [
+      'requests',
+      'state',
+      [
+        'UPDATE ledger/gates/accept.ts',
+        'UPDATE ledger/submissions/requests.ts',
+        'UPDATE ledger/submissions/requests.ts',
+      ],
+    ],
     ['requests', 'errored', ['UPDATE ledger/submissions/requests.ts']],
     ['requests', 'statement', ['UPDATE ledger/submissions/requests.ts']],
     ['words', 'person_key', ['INSERT ledger/submissions/words.ts']],
