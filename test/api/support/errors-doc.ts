@@ -24,7 +24,7 @@ export function renderErrors(): string {
     decisionOn('pushIrm', kind),
   ]);
   const line = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+  return [line(head), `|${head.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
 }
 
 /** What the service answers where a call fails with this kind, by status. */
