@@ -1122,7 +1122,7 @@ END $$;
 CREATE TRIGGER certificates_archived AFTER UPDATE OF archived_at ON certificates
   FOR EACH ROW WHEN (OLD.archived_at IS NULL AND NEW.archived_at IS NOT NULL) EXECUTE FUNCTION write_certificate_event();
 
--- As src/domain/exporter/readiness.ts has it.
+-- As `readinessOf` in src/domain/exporter/exporter.ts has it.
 CREATE FUNCTION readiness_of(e exporters) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE
     WHEN NOT e.is_active AND e.has_credentials THEN 'unvalidated'

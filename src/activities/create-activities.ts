@@ -23,7 +23,7 @@ function createMaintenanceActivities({ pool, clock }: ActivityDependencies) {
   return {
     /**
      * Removes closed findings and ended runs of reconciliations after two years. Filings, certificates and consents are
-     * never removed; old audit rows are, by a job of each worker (`src/worker/cleaning.ts`).
+     * never removed; old audit rows are, by a job of the worker that leads (`src/worker/jobs.ts`).
      */
     pruneLedger(): Promise<Record<string, number>> {
       return pruneReconciliation(pool, new Date(clock() - RECONCILIATION_DAYS * DAY_MS));

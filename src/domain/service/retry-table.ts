@@ -113,7 +113,7 @@ const SUBMISSIONS: Partial<Readonly<Record<ErrorKind, Decision>>> = {
   not_sent: resend,
   rate_limited: resend,
   ledger_unavailable: resend,
-  // Waited for before the next attempt: see workflows/ledger-waits.ts.
+  // Waited for before the next attempt: see `onceLedgerIsWhole` in src/workflows/filing/pauses.ts.
   ledger_put_back: resend,
   documents_unavailable: resend,
   // The code that closed the attempt knows that nothing was written; the workflow reads the marks and continues from

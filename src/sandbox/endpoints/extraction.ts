@@ -64,7 +64,7 @@ const PATHS: readonly { operation: Operation; url: string; extract: (seed: numbe
 /**
  * The extraction service (spec: "Extraction service"). The contents of `data` are not documented: the sandbox derives
  * plausible values from a hash of the file, the same ones for the same file. The only thing read from the PDF is a
- * script (document-script.ts).
+ * script, in a comment line that begins with `%ebrc-sandbox`.
  */
 export function addExtractionRoutes(app: FastifyInstance, context: Context): void {
   const given = new Map<string, number>();

@@ -37,7 +37,7 @@ export class RowEdits {
 
   /**
    * Applies the changes. Rows without changes stay byte for byte the same.
-   * @param xml rows and cells with their addresses (`addressed` in sheet-xml.ts)
+   * @param xml rows and cells with their addresses (`addressed` in sheet-frame.ts)
    * @returns the rows in pieces; once all were read, {@link formulasGone} says whether a changed cell had a formula
    */
   *apply(xml: string): Generator<string> {

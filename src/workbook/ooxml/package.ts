@@ -9,7 +9,7 @@ import { type ZipEntry, partKey, readZip, unpack } from './zip';
  * runs code or fetches data. Parts are unpacked on demand.
  */
 export interface WorkbookPackage {
-  /** Parts by `partKey` (zip-reader.ts). */
+  /** Parts by `partKey` (zip.ts). */
   entries: ReadonlyMap<string, ZipEntry>;
   /** The bytes of a part, or undefined if it is absent. @throws WorkbookRefused for a part that is too long */
   bytes(name: string): Promise<Buffer | undefined>;
