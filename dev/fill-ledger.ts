@@ -54,7 +54,7 @@ export async function fillLedger(pool: pg.Pool, { rows, exporters = 1_000, open 
   await checkIdentities(pool);
 }
 
-/** Of a filled ledger. */
+/** The name of an exporter in a filled ledger. */
 export function exporterName(nth: number): string {
   return `X${String(nth).padStart(6, '0')}`;
 }

@@ -4,7 +4,7 @@
  */
 import type { Queryable } from '../../src/ledger/pool';
 
-/** Of each table what the protocol's model has. A send without an attempt is a number that was given up. */
+/** The columns of each table that the protocol's model has. A send without an attempt is a number that was given up. */
 const RECORDED = {
   filings: ['state'],
   filing_rows: ['position', 'submission', 'state', 'live'],

@@ -19,7 +19,7 @@ export interface FailureDetails {
   causes?: string[];
   /** The credentials that a refused call was, or would have been, made with. */
   credentialsVersion?: number;
-  /** Of a send that the service answered: the secret of the execution that made it. */
+  /** Where the service answered a send: the secret of the execution that made it. */
   sentBy?: string;
 }
 

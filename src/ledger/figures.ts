@@ -5,7 +5,7 @@ import type { Mode } from '../domain/names';
 import type { Queryable } from './pool';
 import { ASKS } from './questions/questions';
 
-/** Of what is under way: indexes hold just that, however much has ended. */
+/** Figures of what is in progress: indexes hold just that, however much has ended. */
 export interface LedgerFigures {
   /** Per state that has open filings. */
   filings: { state: FilingState; count: number; oldestSeconds: number }[];
@@ -15,7 +15,7 @@ export interface LedgerFigures {
   withRunProblem: number;
   unknownRows: number;
   openRequests: number;
-  /** Of the last 24 hours; null where nothing was acknowledged. */
+  /** In the last 24 hours; null where nothing was acknowledged. */
   acknowledgementSeconds: { median: number; ninetieth: number; longest: number } | null;
   /** Certificates of our filings whose PDF is not stored, or is not the one that was. */
   pdfs: { missing: number; damaged: number };
@@ -23,7 +23,7 @@ export interface LedgerFigures {
   findings: { kind: FindingKind; count: number; oldestSeconds: number }[];
 }
 
-/** Of everything that the ledger ever recorded: every row is counted. */
+/** Figures of everything that the ledger ever recorded: every row is counted. */
 export interface HistoryFigures {
   /** Per end that filings have. */
   ended: { state: FilingState; count: number }[];

@@ -152,7 +152,7 @@ const DESCRIPTION = {
     openapi: '3.1.0',
     info: {
       title: 'eBRC filing',
-      // Of the API, not of the program: it changes when clients have to.
+      // The API's version, not the program's: it changes when clients have to.
       version: '1',
       description: 'Files electronic Bank Realization Certificates. Clients must expect new fields in answers.',
       license: { name: 'MIT', identifier: 'MIT' },

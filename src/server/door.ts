@@ -17,7 +17,7 @@ export interface DoorOptions {
   deps: EbrcClientDependencies;
   logger: Logger;
   address: ListenAddress;
-  /** Of one principal. */
+  /** The limit of one principal. */
   requestsPerSecond?: number;
 }
 

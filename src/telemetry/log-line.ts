@@ -6,7 +6,7 @@ const LEVELS: Readonly<Record<number, string>> = {
   50: 'ERROR',
   60: 'FATAL',
 };
-/** Of no use to a person at a terminal. */
+/** Fields that a person at a terminal does not need. */
 const LEFT_OUT = new Set(['level', 'time', 'pid', 'hostname', 'name', 'msg', 'err', 'traceId', 'spanId', 'runId']);
 
 /** A line of our JSON logs for people: `13:34:50 filing recorded  filingId=F1 outcome=opened`; others as they are. */

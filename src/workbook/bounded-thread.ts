@@ -59,7 +59,7 @@ export function createBoundedThread<Job, Result>(
   };
 }
 
-/** One job at a time; of those who wait, each in turn has one. */
+/** One job at a time; those who wait take turns. */
 class Turns {
   private busy = false;
   /** By whom they wait; who was served last stands last. */

@@ -36,7 +36,7 @@ export const LEDGER_GAUGES = {
   ebrc_finding_oldest_seconds: { help: 'Age of the oldest open finding of a kind; 0 where there is none' },
 } as const satisfies Record<string, Definition>;
 
-/** Of this process. */
+/** Gauges of this process. */
 export const PROCESS_GAUGES = {
   ebrc_ledger_up: { help: '1 while this worker reaches PostgreSQL' },
   ebrc_job_last_success_timestamp_seconds: { help: 'When a background job of this worker last succeeded' },

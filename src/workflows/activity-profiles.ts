@@ -153,7 +153,7 @@ export function steps({
   summary: string;
   /** How many rows the step opens or settles. */
   rows?: number;
-  /** Of the normal activity. */
+  /** The profile of the normal activity. */
   profile?: 'ledger' | 'note';
 }): ActivityInterfaceFor<Activities> {
   const normal = calls(profile, { summary });

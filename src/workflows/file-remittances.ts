@@ -202,7 +202,7 @@ function refuse(run: FilingRun, error: Pick<Finding, 'code' | 'field' | 'message
   return false;
 }
 
-/** Of a filing that is checked before anything of it is sent. */
+/** The checks before anything of the filing is sent. */
 async function checkFirst(run: FilingRun): Promise<void> {
   if (run.state === 'checking' && !run.justOpened) await run.move('checking', CHECKING.event);
   const first = run.filing?.submissions.find((stage) => stage.state === 'planned');

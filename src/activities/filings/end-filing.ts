@@ -130,7 +130,7 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
           reason,
           errors: messages,
         };
-        // Of a request that has ended the service says nothing more: what it leaves open is answered by persons.
+        // The service says nothing more about a request that has ended: persons answer what it leaves open.
         const stated = statement !== null && request?.state === 'followed';
         const freed =
           held === 'repeated' || (stated && (await releaseAbsent(client, { ...given, at })).outcome !== 'refused');

@@ -125,7 +125,7 @@ export interface ReserveArgs {
 }
 
 export interface Reserved extends Left {
-  /** Of the balances; none were reserved then. */
+  /** What is wrong with the balances; none were reserved then. */
   errors: Finding[];
 }
 

@@ -16,7 +16,7 @@ export interface FilingRequest {
   rows: MappingRow[];
   uploadType?: number;
   declaration?: 'Y' | 'N';
-  /** Of rows that the ledger keeps already. */
+  /** The id of rows that the ledger has already. */
   inputRef?: string;
   allowDuplicate: PermittedDuplicate[];
   findings: Finding[];

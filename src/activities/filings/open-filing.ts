@@ -171,7 +171,7 @@ export function createOpenFilingActivities(deps: ActivityDependencies) {
 
   async function opened(outcome: 'opened' | 'resumed' | 'recorded', filingId: string): Promise<Opening> {
     const filing = await readStanding(pool, filingId);
-    // Of one that was made just now nothing was sent.
+    // Nothing was sent of a filing that was recorded just now.
     const made = outcome === 'opened';
     const sends = made ? [] : await knownSends(pool, filingId);
     const reserved = made && filing.state !== 'checking';

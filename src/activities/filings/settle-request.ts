@@ -18,7 +18,7 @@ interface ReadRecord {
   /** Whether the request has ended with it. */
   final: boolean;
   processingStatus: string | null;
-  /** Of the request, in ms. */
+  /** The request's age, in ms. */
   age: number;
   exporterId: string;
   at: Date;

@@ -7,7 +7,7 @@ const FRESH_BALANCE_MS = 60 * 60_000;
 
 /** What decides whether a filing's balances may be checked as they stand in the ledger. */
 export interface FilingReadiness {
-  /** Of the oldest balance among the filing's IRMs, ms since the epoch; null when one was never read. */
+  /** When the oldest balance of the filing's IRMs was read, ms since the epoch; null when one never was. */
   balancesReadAt: number | null;
   apiState: string | null;
   /** ISO 8601. */
@@ -58,13 +58,13 @@ interface MoveNote {
   text: string;
 }
 
-/** Of the move to the processing of a request. */
+/** The note of the move to the processing of a request. */
 export const processingNote = (requestId: string | null): MoveNote => ({
   kind: 'processing',
   text: `request ${requestId} is with the authority`,
 });
 
-/** Of the move to the collection of certificates. */
+/** The note of the move to the collection of certificates. */
 export const COLLECTING_NOTE: MoveNote = { kind: 'collecting', text: 'the rows are settled; collecting certificates' };
 
 const TEXTS: Partial<Record<FilingState, string>> = {

@@ -28,7 +28,7 @@ export interface OpenRow extends Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvo
   mine: boolean;
   /** Exact decimal text from the ledger. */
   mappedIRMAmountFCC: number | string;
-  /** Of the mapped amount, and of the document. */
+  /** The currencies of the mapped amount and of the document. */
   currency: string;
   documentCurrency?: string | null;
   /** The IRM in comparable form: certificates do not name it, so equal rows of two IRMs are not interchangeable. */

@@ -40,7 +40,7 @@ export interface Intent extends Pick<
   | 'grantId'
 > {
   rows: MappingRow[];
-  /** Of rows that the ledger keeps already; null: they are kept with the filing. */
+  /** The id of rows that the ledger has already; null: the rows are stored with the filing. */
   inputRef: string | null;
   warnings: Finding[];
   /** Rows whose mapping may be filed although it is live. */
@@ -48,7 +48,7 @@ export interface Intent extends Pick<
   /** The hash that a grant has to be for. */
   shown: string;
   at: Date;
-  /** Of the worker: the first move is recorded with the intent; left out: the caller records it. */
+  /** The worker's: the first move is recorded with the intent. Left out: the caller records it. */
   settings?: StateLimitSettings;
 }
 

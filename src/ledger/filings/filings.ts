@@ -38,7 +38,7 @@ export interface FilingRecord extends ResumedFiling, AskedFiling {
   grantId: string | null;
   annotated: string | null;
   closedAt: Date | null;
-  /** Of the first submission. */
+  /** The first submission's. */
   requestId: string | null;
   dgftAckId: string | null;
   /** Whether a person has been asked about its unknown outcome. */
@@ -49,7 +49,7 @@ export interface FilingRecord extends ResumedFiling, AskedFiling {
   waitsFor: string | null;
 }
 
-/** Of {@link FilingRecord}, from the table `filings` under its own name. */
+/** The columns of {@link FilingRecord}, from the table `filings` under its own name. */
 export const FILING_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, n, corrects,
   workflow_id AS "workflowId", content_hash AS "contentHash", input_ref AS "inputRef", upload_type AS "uploadType",
   declaration, channel, state, seq::int AS seq,

@@ -20,7 +20,7 @@ import { heldIrmsQuery, irmNumberOf } from '../exporters/irms';
 interface NewFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'madeBy' | 'approvalNeeded'> {
   /** Rows of each submission. */
   submissions: readonly number[];
-  /** Of the check of its balances, which are reserved where it found no error. */
+  /** What the check of its balances found; without an error they are reserved. */
   findings: readonly Finding[];
   at: Date;
 }

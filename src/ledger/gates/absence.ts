@@ -37,7 +37,7 @@ export interface LineageSend {
   before: string[] | null;
 }
 
-/** Of which send certificates can be, for a submission's rows. */
+/** The send that certificates of a submission's rows can come from: the first of their lineages. */
 export async function lineageSend(db: Queryable, { filingId, submission, positions }: Rows): Promise<LineageSend> {
   const { rows } = await db.query<LineageSend>(
     `WITH ${NAMED}, ${FIRST}

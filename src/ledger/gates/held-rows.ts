@@ -101,8 +101,8 @@ export async function giveBackIfAllFree(client: Queryable, filingId: string): Pr
 }
 
 /**
- * Of a row `s`; $3: the rows that are known to be filed, or null: all of the submission. Where only some are, those
- * that the authority rejected stay free.
+ * Whether row `s` is held again. $3: the positions that are known to be filed, or null for the whole submission. Where
+ * only some are, those that the authority rejected stay free.
  */
 const STANDS_AS_SENT = `($3::int[] IS NULL OR s.position = ANY($3)
   OR NOT EXISTS (SELECT FROM releases l WHERE l.release_id = s.release_id AND l.ground = 'rejected'))`;

@@ -20,7 +20,7 @@ export interface CarryOut {
   wordId: string;
   /** The settle window of this process. */
   settleMs: number;
-  /** Of an installation with one person. */
+  /** Whether the installation has one person (`EBRC_SINGLE_PERSON`). */
   singlePerson: boolean;
   at: Date;
 }

@@ -2,7 +2,7 @@ import { type Principal, type Role, personKey } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 
-/** Of {@link Principal}, from the table `principals` as `p`. */
+/** The columns of {@link Principal}, from the table `principals` as `p`. */
 export const PRINCIPAL_COLUMNS = `p.principal_id AS "principalId", p.mode, p.name, p.is_system AS "isSystem", p.roles, p.exporters,
   p.expires_at AS "expiresAt"`;
 

@@ -7,7 +7,7 @@ import type { Word } from '../submissions/words';
 
 const hashOf = (parts: readonly unknown[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 
-/** Of what is to be filed: its content (exporter, rows, declaration), its name, its channel and its permits. */
+/** The hash of what is to be filed: its content (exporter, rows, declaration), its name, its channel and its permits. */
 export function shownToFile(
   { channel = 'auto', n = 1, corrects, approval = false }: FileInput,
   more: { contentHash: string; reference: string; permitted: FileInput['allowDuplicate'] },
@@ -16,7 +16,7 @@ export function shownToFile(
   return hashOf(['file', more.contentHash, more.reference, n, corrects ?? null, channel, approval, permits]);
 }
 
-/** Of a filing that waits for approval, or is given up. */
+/** The hash of a filing that waits for approval, or is given up. */
 export async function shownOfFiling(
   db: Queryable,
   action: 'approve' | 'abandon',

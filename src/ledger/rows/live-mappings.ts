@@ -11,7 +11,7 @@ import type { Queryable } from '../pool';
 import type { Predecessor } from './row-takeover';
 
 /**
- * Of a row `o`. One that was sent is in doubt too while an attempt is whose answer can no longer come, or named no
+ * Whether row `o` is in doubt. A sent row is, too, while the answer of an attempt can no longer come or named no
  * request.
  */
 const IN_DOUBT = `(o.state IN ('unknown', 'abandoned_after_send') OR (o.state = 'submitted' AND EXISTS
@@ -60,7 +60,7 @@ export async function judgeClaims(
     partyId: number;
     rows: readonly MappingRow[];
     permitted: readonly PermittedDuplicate[];
-    /** Of each row, in order. */
+    /** What each row takes over, in order. */
     predecessors?: readonly (Predecessor | null)[];
   },
 ): Promise<ClaimJudgement> {

@@ -26,7 +26,7 @@ interface EarlierRow extends IrmNames, Pick<Mapping, 'sbCumInvoiceNumber'> {
 /** What a row takes over. */
 export interface Predecessor {
   lineage: string;
-  /** Of every row of the lineage. */
+  /** The fingerprints of every row of the lineage. */
   fingerprints: string[];
 }
 
@@ -57,7 +57,7 @@ interface Successor extends Reference {
   exporterId: string;
   corrects: string | null;
   rows: readonly MappingRow[];
-  /** Of the rows, in order. */
+  /** The fingerprints of the rows, in order. */
   fingerprints: readonly string[];
 }
 

@@ -24,7 +24,7 @@ interface Acknowledgement {
 
 /**
  * Moves the rows of a stored acceptance on and, where nothing else of the filing is to be sent or in doubt, moves
- * the filing on to its processing. Of a filing that has ended nothing changes. Repeating it changes nothing. Must run
+ * the filing on to its processing. Nothing changes in a filing that has ended. Repeating it changes nothing. Must run
  * in a transaction that holds the filing's lock.
  * @returns the filing in its processing, now or since before; null where it is elsewhere
  */

@@ -22,7 +22,7 @@ export async function recordSeenAnswer(
   );
 }
 
-/** Of a mode, $1: the newest answers, as many as the cadence uses, $2. */
+/** The newest answers of mode $1, $2 of them: as many as the cadence uses. */
 const SEEN = `SELECT after_ms::float8 AS "afterMs", took_ms::float8 AS "byMs" FROM acknowledgement_times
   WHERE mode = $1 ORDER BY at DESC, filing_id, submission LIMIT $2`;
 

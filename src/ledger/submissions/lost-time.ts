@@ -11,7 +11,7 @@ import { type FilingDate, isoFromFilingDate } from '../../domain/dates';
 interface Doubted {
   filingId: string;
   submission: number;
-  /** Of the attempt that stands for what may have been sent. */
+  /** The number of the attempt that represents what may have been sent. */
   number: number;
   at: Date;
 }

@@ -115,7 +115,7 @@ const snapshotFor = ({ filing, submission, attempt }: Record<'filing' | 'submiss
       AND NOT EXISTS (SELECT FROM attempts t WHERE t.filing_id = ${filing} AND t.submission = ${submission}
         AND t.attempt_id <> ${attempt} AND t.snapshot_id >= n.snapshot_id))`;
 
-/** Of an attempt that was opened before. */
+/** Notes the newest snapshot for an attempt that was opened before it was taken. */
 async function noteSnapshot(client: Queryable, attemptId: string): Promise<void> {
   const newest = snapshotFor({ filing: 'a.filing_id', submission: 'a.submission', attempt: '$1' });
   await client.query(`UPDATE attempts a SET snapshot_id = coalesce(${newest}, snapshot_id) WHERE attempt_id = $1`, [

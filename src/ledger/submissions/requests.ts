@@ -22,7 +22,7 @@ export interface RequestRecord {
   statementAt: Date | null;
   incompleteSince: Date | null;
   polledAtAgeMs: number | null;
-  /** Of the record with which it ended; null where it has not, or where persons closed it. */
+  /** What its last record says; null while it has not ended, or where persons closed it. */
   processingStatus: string | null;
 }
 

@@ -38,7 +38,7 @@ export interface Word {
 }
 
 export type NewWord = Omit<Word, 'wordId' | 'markedAt' | 'grantId'> & {
-  /** Of a grant that is void or used, nothing is kept: what was said is a claim. */
+  /** Left out where the grant is void or used: the statement is a claim then. */
   grantId?: string | null;
   /** The update that says it, and its content: a repeated one records it once. */
   step: string;

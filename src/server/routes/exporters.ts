@@ -238,7 +238,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
   });
 }
 
-/** Of a workbook that is downloaded. @param name of letters, digits and `-` */
+/** The headers of a downloaded workbook. @param name of letters, digits and `-` */
 export function workbookHeaders(name: string): Record<string, string> {
   const safe = name.replace(/[^\w.-]/g, '_').slice(0, 120);
   return { 'content-type': WORKBOOK, 'content-disposition': `attachment; filename="${safe}"` };

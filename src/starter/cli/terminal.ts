@@ -9,7 +9,7 @@ import { refusal, RefusedError, UsageError } from '../errors';
 import { counted, describeProblems } from './texts';
 import { createInterface as readlineOf } from 'node:readline';
 
-/** Of a terminal that does not say how wide it is. */
+/** For a terminal that does not tell its width. */
 const DEFAULT_COLUMNS = 80;
 
 /** Where the command line reads and writes; tests pass their own. */

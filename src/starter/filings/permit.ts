@@ -15,7 +15,7 @@ import { filingOf, withPaths } from './lookup';
 import type { FilingOutcome } from './outcome';
 
 export interface PermitArgs {
-  /** Of the caller's file. */
+  /** Row numbers of the caller's file. */
   rows: number[];
   note: string;
   by: string;

@@ -68,7 +68,7 @@ export class FilingRun extends FilingProgress {
   renewedCredentials = 0;
   /** Signals that an answer came late: a wait for one reads the ledger again. */
   lateAnswers = 0;
-  /** Of the work under way, for the watchdog. */
+  /** When the work in progress is overdue, for the watchdog. */
   overdueMark: PendingMark | null = null;
   /** Whether the run has nothing left to do. */
   over = false;

@@ -10,7 +10,7 @@ const NOT_ACTIVE =
 /** What is due next; `at` in ms since the epoch. */
 interface Due {
   at: number;
-  /** Of the timer. */
+  /** The timer's summary. */
   summary: string;
   mark: PendingMark | null;
 }

@@ -56,7 +56,7 @@ const questionOf = (doubt: Doubt): InQuestion =>
 
 async function gatherUntilSettled(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled> {
   const { settleAfterMs } = run.settings;
-  // Of the question before, if a person was asked about that one.
+  // Left from the previous question, if a person was asked about it.
   run.asked = false;
   const since = await begin(run, stage, doubt);
   for (let asked = false; ;) {

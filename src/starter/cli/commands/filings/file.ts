@@ -14,7 +14,7 @@ import {
   waiting,
 } from '../options';
 
-/** Of both commands. */
+/** Options that `file` and `correct` share. */
 interface CorrectOptions {
   channel: 'auto' | 'push' | 'bulk';
   approval?: boolean;

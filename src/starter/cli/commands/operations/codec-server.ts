@@ -12,7 +12,7 @@ interface Flags {
   behindProxy?: boolean;
 }
 
-/** Of a token that a network can try: 256 random bits have 43 characters. */
+/** At least, where a network can try tokens: 256 random bits have 43 characters. */
 const TOKEN_LENGTH = 32;
 
 const HELP = `
