@@ -1,5 +1,4 @@
-# syntax=docker/dockerfile:1.7
-
+# The base is pinned by version: a digest would be of one platform's image, and this builds on amd64 and arm64.
 FROM node:24.11.1-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -8,10 +7,8 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY scripts ./scripts
 COPY src ./src
 RUN npm run build
-# What runs needs neither compiler nor tests. The source maps stay, so that stack traces name the source.
-RUN npm prune --omit=dev --no-audit --no-fund
-# The Temporal SDK brings its native part for five platforms; the other three are 80 MB.
-RUN find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 -not -name '*-linux-gnu' -exec rm -r {} +
+# What runs needs neither compiler, bundler nor tests, and one platform's native part.
+RUN npm prune --omit=dev --no-audit --no-fund && node scripts/prune-image.mjs
 
 FROM node:24.11.1-bookworm-slim
 ENV NODE_ENV=production NODE_OPTIONS=--enable-source-maps
@@ -25,14 +22,15 @@ COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY realisation-rules.yaml schedules.yaml ./
 COPY migrations ./migrations
-# `docker compose exec worker-sandbox ebrc list`, in any folder.
+# `ebrc`, in any folder.
 RUN chmod 755 dist/starter/cli.js && ln -s /app/dist/starter/cli.js /usr/local/bin/ebrc
 # A volume mounted here takes its owner from the image.
-RUN install -d -o node -g node /var/lib/ebrc/documents
+RUN install -d -o node -g node /var/lib/ebrc/documents /var/lib/ebrc/sandbox
 ENV EBRC_DOCUMENTS=/var/lib/ebrc/documents EBRC_HEALTH=127.0.0.1:9465
 USER node
-# Ready: PostgreSQL and Temporal answer, every queue is polled, and it does not stop.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=3 \
+# Ready: PostgreSQL, Temporal and the document store can be used, every queue is polled, and it does not stop. The start period is longer than
+# a worker waits for its servers.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=370s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:9465/readyz').then(({ok}) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Node itself is process 1, so that SIGTERM reaches the worker, which ends in order.
 CMD ["node", "dist/worker.js"]

@@ -222,7 +222,9 @@ function readObservability(read: Reader) {
 
 /** The database of the environment, if it names one. @throws ConfigError if it cannot be used */
 export function databaseOfEnvironment(env: Environment = process.env): string | undefined {
-  return env['DATABASE_URL']?.trim() ? loadConfig(env, { need: ['database'] }).databaseUrl : undefined;
+  return env['DATABASE_URL']?.trim() || env['DATABASE_URL_FILE']?.trim()
+    ? loadConfig(env, { need: ['database'] }).databaseUrl
+    : undefined;
 }
 
 /**
@@ -235,7 +237,7 @@ export function environmentFor(
   env: Environment = process.env,
 ): Record<string, string | undefined> {
   const foreign = Object.entries(env).filter(
-    ([name]) => !(name in VARIABLES) && !/^(EBRC_|TEMPORAL_|OTEL_|PG[A-Z]+$)/.test(name),
+    ([name]) => !(name.replace(/_FILE$/, '') in VARIABLES) && !/^(EBRC_|TEMPORAL_|OTEL_|PG[A-Z]+$)/.test(name),
   );
   return { ...Object.fromEntries(foreign), ...variables };
 }

@@ -1,33 +1,38 @@
 import type { z } from 'zod';
+import { readSecretFile } from './secret-file';
 import * as values from './values';
 
 const { MINUTE, HOUR, DAY } = values;
 
-/** How to read each variable, and the text that stands for an unset one (none: it has to be given). */
+/**
+ * How to read each variable, and the text that stands for an unset one (none: it has to be given). A secret may be
+ * given as NAME_FILE, the path of a file that holds it.
+ */
 export const VARIABLES = {
   EBRC_API_URL: { value: values.apiUrl },
-  EBRC_API_KEY: { value: values.apiKey },
+  EBRC_API_KEY: { value: values.apiKey, secret: true },
   EBRC_MODE: { value: values.mode },
   EBRC_EXTRACTION_URL: { value: values.extractionUrl },
-  EBRC_EXTRACTION_KEY: { value: values.headerKey },
+  EBRC_EXTRACTION_KEY: { value: values.headerKey, secret: true },
   EBRC_EXTRACTION_MAPPING: { value: values.filePath },
   EBRC_EXTRACTION_VERSION: { value: values.word, default: '1' },
-  DATABASE_URL: { value: values.databaseUrl },
+  DATABASE_URL: { value: values.databaseUrl, secret: true },
   DATABASE_POOL: { value: values.databasePool, default: '8' },
   EBRC_CACHED_WORKFLOWS: { value: values.cachedWorkflows, default: '50' },
   EBRC_TASK_QUEUE: { value: values.taskQueue, default: 'ebrc' },
-  EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys },
-  EBRC_PAYLOAD_KEY: { value: values.encryptionKeys },
+  EBRC_ENCRYPTION_KEY: { value: values.encryptionKeys, secret: true },
+  EBRC_PAYLOAD_KEY: { value: values.encryptionKeys, secret: true },
   EBRC_DOCUMENTS: { value: values.documents, default: './documents' },
   EBRC_METRICS: { value: values.listenAddress },
-  EBRC_TOKEN: { value: values.token },
+  EBRC_TOKEN: { value: values.token, secret: true },
   EBRC_HTTP: { value: values.listenAddress, default: '127.0.0.1:8080' },
   EBRC_HEALTH: { value: values.listenAddress },
   OTEL_EXPORTER_OTLP_ENDPOINT: { value: values.otlpEndpoint },
   EBRC_DEPLOYMENT: { value: values.word },
   EBRC_BUILD_ID: { value: values.word },
-  EBRC_CODEC_TOKEN: { value: values.headerKey },
+  EBRC_CODEC_TOKEN: { value: values.headerKey, secret: true },
   EBRC_CODEC_ORIGINS: { value: values.origins, default: '' },
+  TEMPORAL_API_KEY: { value: values.headerKey, secret: true },
   EBRC_POLL_FIRST: { value: values.duration(0, 7 * DAY), default: '15m' },
   EBRC_POLL_MIN: { value: values.duration(100, 7 * DAY), default: '2m' },
   EBRC_POLL_MAX: { value: values.duration(100, 7 * DAY), default: '15m' },
@@ -39,7 +44,7 @@ export const VARIABLES = {
   EBRC_HTTP_TIMEOUT: { value: values.duration(100, 10 * MINUTE), default: '60s' },
   EBRC_RATE_WINDOW: { value: values.duration(100, HOUR), default: '60s' },
   LOG_LEVEL: { value: values.logLevel, default: 'info' },
-} as const satisfies Record<string, { value: z.ZodType<unknown, string>; default?: string }>;
+} as const satisfies Record<string, { value: z.ZodType<unknown, string>; default?: string; secret?: true }>;
 
 type Variable = keyof typeof VARIABLES;
 type ValueOf<V extends Variable> = z.output<(typeof VARIABLES)[V]['value']>;
@@ -58,23 +63,43 @@ export interface Reader {
   optional<V extends Variable>(name: V): ValueOf<V> | undefined;
   /** As `optional`, and notes `missing` as the problem where it is unset and has no default. */
   required<V extends Variable>(name: V, missing?: string): ValueOf<V> | undefined;
+  /** Whether it is given, even if it cannot be used. */
   isSet(name: Variable): boolean;
   report(variable: string, problem: string): void;
   problems(): ConfigProblem[];
 }
 
+/** What is given for a variable; `problem` where the file with it cannot be read. */
+interface GivenText {
+  text?: string;
+  problem?: string;
+  file?: string;
+}
+
 export function createReader(env: Environment): Reader {
   const problems = new Map<string, string>();
-  const textOf = (name: Variable) => {
-    const { default: byDefault } = VARIABLES[name] as { default?: string };
-    return env[name]?.trim() || byDefault;
-  };
   const report = (variable: string, problem: string) => {
     if (!problems.has(variable)) problems.set(variable, problem);
   };
+  const lookUp = (name: Variable): GivenText => {
+    const { default: byDefault, secret } = VARIABLES[name] as { default?: string; secret?: true };
+    const text = env[name]?.trim();
+    const file = secret && env[`${name}_FILE`]?.trim();
+    if (text && file) report(`${name}_FILE`, `is set, and so is ${name}; allowed: one of them`);
+    if (text || !file) return { text: text || byDefault };
+    const read = readSecretFile(file);
+    if ('problem' in read) report(`${name}_FILE`, read.problem);
+    return { ...read, file };
+  };
+  const lookedUp = new Map<Variable, GivenText>();
+  const textOf = (name: Variable) => {
+    const found = lookedUp.get(name) ?? lookUp(name);
+    lookedUp.set(name, found);
+    return found;
+  };
   const optional = <V extends Variable>(name: V): ValueOf<V> | undefined => {
-    const text = textOf(name);
-    if (text === undefined) return undefined;
+    const { text } = textOf(name);
+    if (!text) return undefined;
     const read = VARIABLES[name].value.safeParse(text);
     if (read.success) return read.data as ValueOf<V>;
     report(name, read.error.issues[0]?.message ?? 'cannot be read');
@@ -83,10 +108,11 @@ export function createReader(env: Environment): Reader {
   return {
     optional,
     required: (name, missing = 'is missing') => {
-      if (textOf(name) === undefined) report(name, missing);
+      const { text, problem, file } = textOf(name);
+      if (!text && !problem) report(name, file ? `is missing: ${file} is empty` : missing);
       return optional(name);
     },
-    isSet: (name) => textOf(name) !== undefined,
+    isSet: (name) => Boolean(textOf(name).text ?? textOf(name).problem),
     report,
     problems: () => [...problems].map(([variable, problem]) => ({ variable, problem })),
   };

@@ -58,6 +58,8 @@ export function readDocuments(env: Environment, read: Reader): string | undefine
 /** Uses the standard variables, files and profiles of Temporal programs, as `@temporalio/envconfig` reads them. */
 export function readTemporal(env: Environment, read: Reader) {
   const set = Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => Boolean(entry[1])));
+  const apiKey = read.optional('TEMPORAL_API_KEY');
+  if (apiKey !== undefined) set['TEMPORAL_API_KEY'] = apiKey;
   try {
     const { connectionOptions, namespace = 'default' } = loadClientConnectConfig({ overrideEnvVars: set });
     const address = connectionOptions.address ?? '127.0.0.1:7233';

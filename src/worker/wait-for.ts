@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 
 /** How long to wait at start for a server that is not up yet. */
-const START_WITHIN_MS = 120_000;
+export const START_WITHIN_MS = 120_000;
 const PAUSE_MS = 2_000;
 
 export interface WaitOptions {

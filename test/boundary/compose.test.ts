@@ -1,24 +1,23 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { parseEnv } from 'node:util';
 import { parse } from 'yaml';
 import { VARIABLES, loadConfig } from '../../src/config/config';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { shutdownTimes } from '../../src/worker/shutdown';
+import { START_WITHIN_MS } from '../../src/worker/wait-for';
 import { ROOT, readProject } from './project';
 
 interface Service {
   image: string;
   command?: string[];
   build?: { context: string; dockerfile: string };
-  environment?: Record<string, string>;
+  /** Null: passed on from where Compose runs. */
+  environment?: Record<string, string | null>;
   ports?: string[];
   volumes?: string[];
-  healthcheck?: { test?: string[]; disable?: boolean };
+  healthcheck?: { test?: string[]; disable?: boolean; start_period?: string };
   profiles: string[];
   secrets?: string[];
   read_only?: boolean;
@@ -31,7 +30,11 @@ interface Service {
 }
 
 const text = readProject('docker-compose.yml');
-const compose = parse(text, { merge: true }) as { services: Record<string, Service>; volumes: Record<string, unknown> };
+const compose = parse(text, { merge: true }) as {
+  services: Record<string, Service>;
+  volumes: Record<string, unknown>;
+  secrets: Record<string, { file: string }>;
+};
 const services = Object.entries(compose.services);
 const service = (name: string): Service => {
   const found = compose.services[name];
@@ -41,6 +44,12 @@ const service = (name: string): Service => {
 
 /** The value that a `${NAME:-default}` has where nothing is set. */
 const byDefault = (value: string) => value.replace(/\$\{\w+:-([^}]*)\}/g, '$1');
+const environmentOf = (name: string): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(service(name).environment ?? {}).flatMap(([variable, value]) =>
+      value === null ? [] : [[variable, byDefault(value)]],
+    ),
+  );
 
 it('has the parts that the service needs', () => {
   const of = (profile: string) =>
@@ -48,10 +57,11 @@ it('has the parts that the service needs', () => {
   expect(of('sandbox').sort()).toEqual(
     [
       ...['postgres', 'temporal', 'temporal-namespace', 'temporal-schema', 'temporal-ui'],
-      ...['ledger-migrate', 'sandbox', 'worker-sandbox', 'door-sandbox'],
+      ...['ledger-migrate', 'sandbox', 'worker-sandbox', 'door-sandbox', 'welcome'],
     ].sort(),
   );
-  expect(of('production').sort()).toEqual(['door', 'worker']);
+  expect(of('production').sort()).toEqual(['door', 'migrate', 'worker']);
+  expect(of('command-line').sort()).toEqual(['ebrc', 'ebrc-production']);
   expect(of('monitoring').sort()).toEqual(['grafana', 'prometheus']);
   expect(services.filter(([, { profiles }]) => profiles.length !== 1)).toEqual([]);
 });
@@ -78,20 +88,23 @@ it('checks the health of everything that stays up, and waits for what it needs',
     const ends = condition === 'service_completed_successfully';
     expect([name, ends || service(name).healthcheck !== undefined]).toEqual([name, true]);
   }
-  const staysUp = services.filter(
-    ([name]) => !['temporal-schema', 'temporal-namespace', 'ledger-migrate'].includes(name),
-  );
+  const ends = ['temporal-schema', 'temporal-namespace', 'ledger-migrate', 'migrate'];
+  const staysUp = services.filter(([name]) => !ends.includes(name));
   for (const [name, { healthcheck }] of staysUp) expect([name, Boolean(healthcheck)]).toEqual([name, true]);
 });
 
 it('mounts and builds what the project has', () => {
-  const volumes = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')[0] ?? ''));
+  const volumes = services.flatMap(([, { volumes = [] }]) =>
+    volumes.map((volume) => byDefault(volume).split(':')[0] ?? ''),
+  );
   for (const source of volumes) {
     if (source.startsWith('.')) expect([source, existsSync(join(ROOT, source))]).toEqual([source, true]);
     else expect(Object.keys(compose.volumes)).toContain(source);
   }
-  const { build } = service('worker');
-  expect(existsSync(join(ROOT, build?.context ?? '', build?.dockerfile ?? ''))).toBe(true);
+  // One service of each profile builds the image.
+  const builds = services.flatMap(([, { profiles, build }]) => (build ? [{ ...build, profiles }] : []));
+  expect(builds.map(({ profiles }) => profiles)).toEqual([['sandbox'], ['production']]);
+  for (const { context, dockerfile } of builds) expect(existsSync(join(ROOT, context, dockerfile))).toBe(true);
   for (const script of ['create-schema.sh', 'create-namespace.sh', 'dynamic-config.yaml']) {
     expect(existsSync(join(ROOT, 'docker/temporal', script))).toBe(true);
     expect(text).toContain(`/${script}`);
@@ -99,34 +112,31 @@ it('mounts and builds what the project has', () => {
 });
 
 it('runs programs that the build makes', () => {
-  for (const [name, { image, command = [], healthcheck }] of services) {
+  for (const [name, { image, command = [], entrypoint = [] }] of services) {
     if (!image.startsWith('ebrc-worker:')) continue;
-    const programs = [...command, ...(healthcheck?.test ?? [])].filter((word) => word.startsWith('dist/'));
-    expect([name, programs.length > 0]).toEqual([name, true]);
-    for (const program of programs) {
-      const source = program.replace(/^dist\//, 'src/').replace(/\.js$/, '.ts');
-      expect([source, existsSync(join(ROOT, source))]).toEqual([source, true]);
-    }
+    const [program = '', script = ''] = [...entrypoint, ...command];
+    expect([name, ['ebrc', 'node', '/bin/sh'].includes(program)]).toEqual([name, true]);
+    if (program === 'node') expect(script).toBe('dist/worker.js');
   }
+  expect(readProject('Dockerfile')).toContain('/usr/local/bin/ebrc');
 });
 
 it('starts the sandbox with options that it has', () => {
-  const options = (service('sandbox').command ?? []).filter((word) => word.startsWith('--'));
+  const options = (service('sandbox').command ?? []).flatMap((word) => /^--[\w-]+/.exec(word) ?? []);
+  expect(options).toContain('--state');
   const command = readProject('src/starter/cli/commands/operations/sandbox.ts');
   for (const option of options) expect([option, command.includes(`'${option} <`)]).toEqual([option, true]);
 });
 
 it('gives the worker an environment that it starts with', () => {
-  const environment = Object.fromEntries(
-    Object.entries(service('worker-sandbox').environment ?? {}).map(([name, value]) => [name, byDefault(value)]),
-  );
+  const environment = environmentOf('worker-sandbox');
   const known = [...Object.keys(VARIABLES), 'TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE'];
   for (const name of Object.keys(environment)) expect(known).toContain(name);
   const config = loadConfig({ ...environment, HOME: '/nonexistent' });
 
   // Every address names a service of this file and the port that it listens on.
   expect(new URL(config.apiUrl).hostname).toBe('sandbox');
-  expect(service('sandbox').command).toContain(new URL(config.apiUrl).port);
+  expect(service('sandbox').command).toContain(`--port=${new URL(config.apiUrl).port}`);
   expect(service('sandbox').ports).toEqual([expect.stringMatching(new RegExp(`:${new URL(config.apiUrl).port}$`))]);
   expect(config.temporal.address).toBe('temporal:7233');
   expect(service('temporal').ports).toEqual([expect.stringMatching(/:7233$/)]);
@@ -134,22 +144,56 @@ it('gives the worker an environment that it starts with', () => {
   expect([database.hostname, database.port]).toEqual(['postgres', '5432']);
   const ledger = readProject('docker/postgres/create-ledger.sql');
   expect(ledger).toContain(`CREATE USER ${database.username} PASSWORD '${database.password}' IN ROLE ebrc_run`);
-  const owner = new URL(service('ledger-migrate').environment?.['DATABASE_URL'] ?? '');
-  expect(ledger).toContain(`CREATE USER ${owner.username} PASSWORD '${owner.password}' IN ROLE ebrc_migrate`);
-  expect(ledger).toContain(`CREATE DATABASE ${database.pathname.slice(1)} OWNER ${owner.username}`);
-  const temporal = service('temporal').environment ?? {};
+  for (const name of ['ledger-migrate', 'welcome']) {
+    const owner = new URL(environmentOf(name)['DATABASE_URL'] ?? '');
+    expect(ledger).toContain(`CREATE USER ${owner.username} PASSWORD '${owner.password}' IN ROLE ebrc_migrate`);
+    expect(ledger).toContain(`CREATE DATABASE ${database.pathname.slice(1)} OWNER ${owner.username}`);
+  }
+  const temporal = environmentOf('temporal');
   expect(ledger).toContain(`CREATE USER ${temporal['POSTGRES_USER']} PASSWORD '${temporal['POSTGRES_PWD']}'`);
   expect(service('worker-sandbox').volumes).toEqual([`documents:${config.documents}`]);
   expect(readProject('Dockerfile')).toContain(config.documents);
 });
 
-it('gives the production worker no setting of the sandbox, and its secrets as files', () => {
-  const { environment = {}, secrets = [], entrypoint, depends_on } = service('worker');
-  expect(depends_on).toBeUndefined();
-  expect(Object.values(environment).join(' ')).not.toMatch(/sandbox|postgres:/);
-  expect(secrets).toEqual(['DATABASE_URL', 'EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY', 'TEMPORAL_API_KEY']);
-  for (const name of secrets) expect(environment).not.toHaveProperty(name);
-  expect(entrypoint?.at(-1)).toBe('/ebrc/with-secrets.sh');
+it('passes every variable of .env.example, secrets as files, each to who needs it', () => {
+  const example = Object.keys(parseEnv(readProject('.env.example')));
+  const variablesOf = (name: string) =>
+    new Set(Object.keys(service(name).environment ?? {}).map((each) => each.replace(/_FILE$/, '')));
+  const worker = variablesOf('worker');
+  // Of the HTTP API, and of people and the codec server, who use the command line.
+  const others: Record<string, string> = {
+    EBRC_HTTP: 'door',
+    EBRC_TOKEN: 'ebrc-production',
+    EBRC_CODEC_TOKEN: 'ebrc-production',
+  };
+  for (const name of example) {
+    const reached = variablesOf(others[name] ?? 'worker').has(name);
+    expect([name, reached]).toEqual([name, true]);
+  }
+  expect(example.length).toBeGreaterThan(35);
+  expect([...worker].filter((name) => /^AWS_|^TEMPORAL_TLS_|^NODE_EXTRA/.test(name)).length).toBeGreaterThan(8);
+
+  for (const name of ['worker', 'door', 'migrate', 'ebrc-production']) {
+    const { environment = {}, secrets = [], volumes = [] } = service(name);
+    expect(Object.values(environment).join(' ')).not.toMatch(/sandbox|postgres:/);
+    for (const secret of Object.keys(VARIABLES).filter((each) => 'secret' in VARIABLES[each as keyof typeof VARIABLES]))
+      expect(environment).not.toHaveProperty(secret);
+    // No secret without its variable; a variable of a secret that the service does not have is not read by it.
+    const files = Object.entries(environment).flatMap(
+      ([, value]) => /^\/run\/secrets\/(\w+)$/.exec(value ?? '')?.[1] ?? [],
+    );
+    expect(secrets.filter((secret) => !files.includes(secret))).toEqual([]);
+    for (const secret of secrets) expect(Object.keys(compose.secrets)).toContain(secret);
+    expect(volumes).toContain('./docker/files:/etc/ebrc:ro');
+  }
+  // The key of the service is the worker's alone, and the owner's password that of who migrates.
+  const holders = (secret: string) =>
+    services.flatMap(([name, { secrets }]) => (secrets?.includes(secret) ? [name] : []));
+  expect(holders('EBRC_API_KEY')).toEqual(['worker']);
+  expect(holders('DATABASE_URL_OWNER')).toEqual(['migrate']);
+});
+
+it('starts the production worker with what its files and `.env` say', () => {
   const given = {
     EBRC_API_URL: 'https://api.example/api/v1',
     EBRC_API_KEY: 'prod_key',
@@ -157,34 +201,14 @@ it('gives the production worker no setting of the sandbox, and its secrets as fi
     DATABASE_URL: 'postgres://w:p@db.example/ebrc?sslmode=verify-full',
     TEMPORAL_ADDRESS: 'temporal.example:7233',
   };
-  const read = Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, byDefault(value)]));
+  const read = Object.fromEntries(Object.entries(environmentOf('worker')).filter(([name]) => !name.endsWith('_FILE')));
   expect(loadConfig({ ...read, ...given, HOME: '/nonexistent' })).toMatchObject({ mode: 'live' });
-});
-
-it('makes a variable of every secret file, and keeps the program in its place', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'ebrc-secrets-'));
-  try {
-    await writeFile(join(folder, 'EBRC_API_KEY'), 'dev_a "b" $c\n');
-    await writeFile(join(folder, 'TEMPORAL_API_KEY'), '');
-    const script = readProject('docker/worker/with-secrets.sh').replaceAll('/run/secrets', folder);
-    const show =
-      'process.stdout.write(JSON.stringify([process.env.EBRC_API_KEY, process.env.TEMPORAL_API_KEY ?? null]))';
-    const { stdout } = await promisify(execFile)(
-      '/bin/sh',
-      ['-c', script, 'with-secrets', process.execPath, '-e', show],
-      {
-        env: { PATH: process.env['PATH'] },
-      },
-    );
-    expect(JSON.parse(stdout)).toEqual(['dev_a "b" $c', null]);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
 });
 
 it('locks our own programs, and bounds the logs of all', () => {
   for (const [name, { logging }] of services) expect([name, logging !== undefined]).toEqual([name, true]);
-  for (const name of ['worker', 'worker-sandbox', 'sandbox', 'ledger-migrate', 'prometheus', 'grafana']) {
+  const own = services.flatMap(([name, { image }]) => (image.startsWith('ebrc-worker:') ? [name] : []));
+  for (const name of [...own, 'prometheus', 'grafana']) {
     const { read_only, cap_drop, security_opt, ulimits } = service(name);
     expect([name, ulimits]).toEqual([name, { core: 0 }]);
     expect([name, read_only, cap_drop, security_opt]).toEqual([name, true, ['ALL'], ['no-new-privileges:true']]);
@@ -218,9 +242,13 @@ it('shows a Kubernetes deployment that ends in time and asks the right paths', (
 
 it('asks the worker for its readiness where it answers', () => {
   const asked = [service('worker').healthcheck?.test?.at(-1), readProject('Dockerfile')];
-  const address = service('worker').environment?.['EBRC_HEALTH'] ?? 'none';
+  const address = environmentOf('worker')['EBRC_HEALTH'] ?? 'none';
   for (const text of asked) expect(text).toContain(`http://${address}/readyz`);
   expect(readProject('Dockerfile')).toContain(`EBRC_HEALTH=${address}`);
+  // A worker waits for PostgreSQL, and twice for Temporal.
+  const period = service('worker').healthcheck?.start_period ?? '';
+  expect(readProject('Dockerfile')).toContain(`--start-period=${period} `);
+  expect(Number.parseInt(period) * 1_000).toBeGreaterThan(3 * START_WITHIN_MS);
 });
 
 it('opens ports of this machine alone', () => {

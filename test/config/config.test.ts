@@ -1,8 +1,16 @@
 import { createHash } from 'node:crypto';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { ConfigError, environmentFor, loadConfig, type Section } from '../../src/config/config';
+import {
+  ConfigError,
+  databaseOfEnvironment,
+  environmentFor,
+  loadConfig,
+  type Section,
+  VARIABLES,
+} from '../../src/config/config';
 
 /** As random as a drawn one, and the same in every run. */
 const drawn = (text: string) => createHash('sha256').update(text).digest();
@@ -171,6 +179,79 @@ describe('a configuration that works', () => {
       loadConfig({ ...LEAST, EBRC_API_KEY: apiKey }).encryptionKeys[0].key.toString('hex');
     expect(keyOf('dev_one')).toBe(keyOf('dev_one'));
     expect(keyOf('dev_one')).not.toBe(keyOf('dev_two'));
+  });
+});
+
+describe('a secret in a file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ebrc-secrets-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const secretFile = (name: string, text: string, mode = 0o600) => {
+    writeFileSync(join(folder, name), text, { mode });
+    return join(folder, name);
+  };
+  const SECRETS: Record<string, string> = {
+    EBRC_API_KEY: 'dev_from_a_file',
+    EBRC_EXTRACTION_KEY: 'extraction',
+    DATABASE_URL: LEAST.DATABASE_URL,
+    EBRC_ENCRYPTION_KEY: `k1:${KEY}`,
+    EBRC_PAYLOAD_KEY: `p1:${OLD_KEY}`,
+    EBRC_TOKEN: `ebrc_test_${'a'.repeat(43)}`,
+    EBRC_CODEC_TOKEN: 'codec',
+    TEMPORAL_API_KEY: 'cloud',
+  };
+  const others = { HOME: '/nonexistent', EBRC_API_URL: LEAST.EBRC_API_URL, EBRC_EXTRACTION_URL: 'https://x.example' };
+
+  it('is read for every secret, as if it were the value', () => {
+    const secret = Object.entries(VARIABLES).flatMap(([name, variable]) => ('secret' in variable ? [name] : []));
+    expect(Object.keys(SECRETS).sort()).toEqual(secret.sort());
+    const files = Object.fromEntries(
+      Object.entries(SECRETS).map(([name, text]) => [`${name}_FILE`, secretFile(name, `${text}\n`)]),
+    );
+    const config = loadConfig({ ...others, ...files });
+    expect(config).toEqual(loadConfig({ ...others, ...SECRETS }));
+    expect(config.temporal.connectionOptions).toMatchObject({ apiKey: 'cloud', tls: true });
+    expect(databaseOfEnvironment(files)).toBe(LEAST.DATABASE_URL);
+    for (const [name, text] of Object.entries(SECRETS)) {
+      const problems = problemsOf({ ...others, ...files, [name]: text });
+      expect(problems).toEqual([
+        { variable: `${name}_FILE`, problem: `is set, and so is ${name}; allowed: one of them` },
+      ]);
+    }
+  });
+
+  it('is unset where the file is empty, and says so where it is needed', () => {
+    const empty = secretFile('empty', '\n');
+    expect(loadConfig({ ...LEAST, TEMPORAL_API_KEY_FILE: empty }).temporal.connectionOptions.apiKey).toBeUndefined();
+    expect(problemsOf({ DATABASE_URL_FILE: empty }, ['database'])).toEqual([
+      { variable: 'DATABASE_URL', problem: `is missing: ${empty} is empty` },
+    ]);
+  });
+
+  it('names a file that it cannot read, with its owner and mode, and nothing of what is in it', () => {
+    const wrong = secretFile('wrong', 'mysql://u:hunter2@h/d');
+    expect(problemsOf({ DATABASE_URL_FILE: wrong }, ['database'])).toEqual([
+      { variable: 'DATABASE_URL', problem: expect.not.stringContaining('hunter2') },
+    ]);
+    expect(problemsOf({ DATABASE_URL_FILE: join(folder, 'none') }, ['database'])).toEqual([
+      { variable: 'DATABASE_URL_FILE', problem: expect.stringContaining('which does not exist') },
+    ]);
+    expect(problemsOf({ DATABASE_URL_FILE: folder }, ['database'])).toEqual([
+      { variable: 'DATABASE_URL_FILE', problem: expect.stringContaining('which is a folder') },
+    ]);
+    chmodSync(folder, 0o755);
+    const locked = secretFile('locked', 'k1:x', 0o200);
+    const root = process.geteuid?.() === 0;
+    if (root) process.seteuid?.(65_534);
+    try {
+      expect(problemsOf({ ...LEAST, EBRC_ENCRYPTION_KEY_FILE: locked })).toEqual([
+        {
+          variable: 'EBRC_ENCRYPTION_KEY_FILE',
+          problem: expect.stringMatching(/user \d+, group \d+, with mode 0200;/),
+        },
+      ]);
+    } finally {
+      if (root) process.seteuid?.(0);
+    }
   });
 });
 
