@@ -24,10 +24,10 @@ COPY realisation-rules.yaml schedules.yaml ./
 COPY migrations ./migrations
 # `ebrc`, in any folder.
 RUN chmod 755 dist/starter/cli.js && ln -s /app/dist/starter/cli.js /usr/local/bin/ebrc
-# A volume mounted here takes its owner from the image.
-RUN install -d -o node -g node /var/lib/ebrc/documents /var/lib/ebrc/sandbox
+# What is done beside the worker without --by is recorded under the user's name. A volume mounted here takes its owner from the image.
+RUN usermod --login ebrc node && install -d -o ebrc -g node /var/lib/ebrc/documents /var/lib/ebrc/sandbox
 ENV EBRC_DOCUMENTS=/var/lib/ebrc/documents EBRC_HEALTH=127.0.0.1:9465
-USER node
+USER ebrc
 # Ready: PostgreSQL, Temporal and the document store can be used, every queue is polled, and it does not stop. The start period is longer than
 # a worker waits for its servers.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=370s --retries=3 \

@@ -98,7 +98,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
     max: 1,
     timeouts: PROBE_TIMEOUTS,
   });
-  health?.watch([postgresqlProbe(probed), temporalProbe(client), pollersProbe(workers)]);
+  health?.watch([postgresqlProbe(probed), temporalProbe(client), pollersProbe(workers), composition.documentsProbe]);
   const jobs = startBackgroundJobs(composition.jobs, logger, (outcome) => observeJob(metrics, outcome));
   const stop = once(async () => {
     logger.info('stopping: calls under way are finished');

@@ -10,3 +10,9 @@ export function parseListenAddress(text: string): ListenAddress | null {
   const port = Number(parts?.[2]);
   return parts?.[1] && port <= 65_535 ? { host: parts[1].replace(/^\[|\]$/g, ''), port } : null;
 }
+
+/** How a browser or program on this machine writes the host of an address that is listened on. */
+export function hostForUrl(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}

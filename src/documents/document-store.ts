@@ -9,5 +9,3 @@ export type { DocumentStore, StoredDocument } from './stored-document';
 export function createDocumentStore({ root }: { root: string }): DocumentStore {
   return isS3(root) ? createS3Store(root) : createFolderStore(root);
 }
-
-export { probeS3Store } from './s3/s3-store';

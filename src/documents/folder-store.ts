@@ -11,6 +11,7 @@ import {
   DocumentError,
   assertDocumentName,
   documentName,
+  unreadable,
   type DocumentKind,
   type DocumentStore,
   type StoredDocument,
@@ -77,6 +78,18 @@ export function createFolderStore(root: string): DocumentStore {
     exists: async (name) => fileExists(pathOf(name)),
     pathOf,
     sha256Of: async (name) => sha256OfFile(pathOf(name)),
+    probe: async () => {
+      await prepare();
+      const name = `${TEMPORARY}${randomUUID()}`;
+      const path = join(folder, name);
+      try {
+        await writeFile(path, name, { flag: 'wx', mode: 0o600, flush: true });
+        const read = await readFile(path, 'utf8');
+        if (read !== name || !(await readdir(folder)).includes(name)) throw unreadable(folder);
+      } finally {
+        await rm(path, { force: true });
+      }
+    },
     setAside: async ({ name, kind, mode }) => {
       const path = pathOf(documentName(name, kind, mode));
       if (!(await fileExists(path))) return false;

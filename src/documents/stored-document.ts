@@ -63,6 +63,9 @@ export function assertSameContent({ name, sha256: stored }: { name: string; sha2
   throw new DocumentError('conflict', name, message);
 }
 
+/** What a probe says of a store that does not have what was just written. */
+export const unreadable = (root: string): Error => new Error(`${root} does not show what was just written to it`);
+
 export interface StoredDocument {
   /** File name inside the store: the ledger stores it, and all other methods take it. */
   name: string;
@@ -109,6 +112,8 @@ export interface DocumentStore extends Records {
   pathOf(name: string): string;
   /** SHA-256 of the stored content, hex. */
   sha256Of(name: string): Promise<string>;
+  /** Writes, reads, lists and removes something small. Rejects with the system's error where one of them fails. */
+  probe(): Promise<void>;
   /** Moves a damaged document aside and keeps it, so that a new one can be stored. False if there is none. */
   setAside(input: { name: string; kind: DocumentKind; mode?: Mode }): Promise<boolean>;
 }

@@ -145,7 +145,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const app: FastifyInstance = await buildServer(context, refuseConnections, keep);
   await listen(app, settings);
   const { port } = app.server.address() as AddressInfo;
-  const origin = `http://${settings.host}:${port}`;
+  // Listening on every address is for containers; whoever reads this reaches it on this machine.
+  const origin = `http://${settings.host === '0.0.0.0' ? '127.0.0.1' : settings.host}:${port}`;
   settings.log.info({ url: `${origin}/api/v1` }, 'sandbox listening');
 
   return {

@@ -1,7 +1,7 @@
 /** The HTTP API: one stateless process in front of the functions that the command line uses. */
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
-import type { ListenAddress } from '../config/listen-address';
+import { hostForUrl, type ListenAddress } from '../config/listen-address';
 import type { EbrcClientDependencies } from '../starter/dependencies';
 import { createAuditTrail } from './access/audit-trail';
 import { createGate } from './access/gate';
@@ -46,9 +46,8 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
   await app.listen({ host: address.host, port: address.port });
   app.server.maxConnections = limits.MAX_CONNECTIONS;
   const { port } = app.server.address() as AddressInfo;
-  const host = address.host.includes(':') ? `[${address.host}]` : address.host;
   return {
-    url: `http://${host}:${port}`,
+    url: `http://${hostForUrl(address.host)}:${port}`,
     async close() {
       stopping = true;
       watch.close();

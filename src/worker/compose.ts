@@ -11,7 +11,6 @@ import { createExtractionApi } from '../api/endpoints/extraction';
 import type { CallerOptions } from '../api/http/call';
 import type { Config } from '../config/config';
 import { createDocumentStore } from '../documents/document-store';
-import { claimStore } from '../ledger/sends/sends';
 import { createApiCallAudit } from '../ledger/service/api-calls';
 import { createBudgetStore, readBudgetUsage } from '../budget/store';
 import { createVault } from '../ledger/vault/vault';
@@ -20,7 +19,9 @@ import { createReportThread } from '../reports/render';
 import type { Tracer } from '../telemetry/tracer';
 import { relayEvents } from '../ledger/events/relay';
 import { createWorkbookThreads } from '../workbook/threads';
+import type { Probe } from '../telemetry/readiness';
 import type { BackgroundJob } from './background-jobs';
+import { watchDocumentStore } from './document-store';
 import { leaderJob } from './leader';
 import { cleaningJobs, templateReading, secretSweepJob } from './jobs';
 import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeJob, observeSweep } from './observe';
@@ -31,6 +32,8 @@ export interface Composition {
   budget: StoppableBudget;
   /** Background jobs of the worker. */
   jobs: BackgroundJob[];
+  /** Answers whether the document store can be used, as the jobs found. */
+  documentsProbe: Probe;
   /** Closes everything that was created, in order, once no activity is running. */
   close(): Promise<void>;
 }
@@ -114,8 +117,10 @@ export function compose({
     client: () => client,
     extraction,
   };
+  const documentStore = watchDocumentStore({ pool, documents: deps.documents, metrics });
   return {
     budget,
+    documentsProbe: documentStore.probe,
     jobs: [
       leaderJob({
         pool,
@@ -139,12 +144,7 @@ export function compose({
           ...(config.observability.metrics ? [figuresJob({ pool, mode: config.mode, keyHash, metrics })] : []),
         ],
       }),
-      {
-        id: 'document_store',
-        name: 'see whether the document store is the one of the ledger',
-        everyMs: 60 * 60_000,
-        run: async () => void (await claimStore(pool, deps.documents)),
-      },
+      documentStore.job,
       ...(config.observability.metrics ? [processJob({ pool, metrics })] : []),
     ],
     deps,

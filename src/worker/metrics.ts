@@ -39,6 +39,7 @@ export const LEDGER_GAUGES = {
 /** Gauges of this process. */
 export const PROCESS_GAUGES = {
   ebrc_ledger_up: { help: '1 while this worker reaches PostgreSQL' },
+  ebrc_document_store_up: { help: '1 while this worker can write, read and list the document store of the ledger' },
   ebrc_job_last_success_timestamp_seconds: { help: 'When a background job of this worker last succeeded' },
   ebrc_event_loop_delay_seconds: { help: 'Longest delay of the event loop since the last reading' },
   ebrc_resident_memory_bytes: { help: 'Memory that this process holds' },

@@ -12,9 +12,13 @@ const LEVELS: Readonly<Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'e
   ERROR: 'error',
 };
 
+/** What every start says of queues that have activities alone: as intended, so no warning. */
+const INTENDED = /^No (workflows|Nexus services) registered/;
+
 /** Writes Temporal's own log lines with the program's logger, so that they are masked and filtered like all others. */
 function temporalLogger(logger: Logger): TemporalLogger {
-  const log = (level: LogLevel, message: string, meta: LogMetadata = {}) => logger[LEVELS[level]](meta, message);
+  const log = (level: LogLevel, message: string, meta: LogMetadata = {}) =>
+    logger[LEVELS[INTENDED.test(message) ? 'DEBUG' : level]](meta, message);
   return {
     log,
     trace: (message, meta) => log('TRACE', message, meta),

@@ -292,5 +292,5 @@ it('does not run as root', () => {
   const last = readProject('Dockerfile')
     .split(/^FROM /m)
     .at(-1);
-  expect(last).toMatch(/^USER node$/m);
+  expect(last).toMatch(/^USER ebrc$/m);
 });

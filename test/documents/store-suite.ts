@@ -43,6 +43,12 @@ export function storeSuite(make: () => Promise<StoreStage>): void {
   });
   afterEach(() => stage?.close());
 
+  test('is probed without leaving anything', async () => {
+    await store.probe();
+    await store.probe();
+    expect(await stage.names()).toEqual([]);
+  });
+
   test.each([1, 3, 700, 1_000_000])('stores a streamed PDF whole, in pieces of %i bytes', async (size) => {
     const content = pdf('certificate');
     const stored = await store.put({

@@ -15,6 +15,7 @@ import { devServer, type DevServer } from '../support/temporal';
 
 interface Answer {
   status: number;
+  checks: string[];
   failing: string[];
 }
 
@@ -22,9 +23,10 @@ async function ask(port: number, path: string): Promise<Answer> {
   try {
     const response = await fetch(`http://127.0.0.1:${port}${path}`);
     const { checks } = (await response.json()) as { checks: { name: string; ok: boolean }[] };
-    return { status: response.status, failing: checks.filter(({ ok }) => !ok).map(({ name }) => name) };
+    const named = checks.map(({ name }) => name);
+    return { status: response.status, checks: named, failing: named.filter((_name, nth) => !checks[nth]?.ok) };
   } catch {
-    return { status: 0, failing: [] };
+    return { status: 0, checks: [], failing: [] };
   }
 }
 
@@ -75,6 +77,7 @@ describe('the built worker', () => {
       for (const name of failing) seen.add(name);
       return status === 200;
     });
+    expect((await ask(port, '/readyz')).checks).toEqual(['postgresql', 'temporal', 'pollers', 'documents']);
     // It could be asked before it was ready, and said so.
     expect([...seen]).toContain('started');
     expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(404);

@@ -8,6 +8,7 @@ import {
   DocumentError,
   assertDocumentName,
   documentName,
+  unreadable,
   type DocumentKind,
   type DocumentStore,
   type StoredDocument,
@@ -121,6 +122,19 @@ export function createS3Store(root: string): DocumentStore {
       await pipeline(await need(name), hash);
       return hash.digest('hex');
     },
+    probe: async () => {
+      await prepare();
+      const key = `probe/${randomUUID()}`;
+      try {
+        await objects.create(key, Buffer.from(key));
+        const found = await objects.read(key);
+        const read = found && (await buffer(found.body)).toString('utf8');
+        const [listed] = await objects.list('probe/', key.slice(0, -1), 1);
+        if (read !== key || listed !== key) throw unreadable(base);
+      } finally {
+        await objects.remove(key).catch(() => undefined);
+      }
+    },
     setAside: async ({ name, kind, mode }) => {
       const key = documentName(name, kind, mode);
       if (!(await objects.exists(key))) return false;
@@ -129,14 +143,6 @@ export function createS3Store(root: string): DocumentStore {
       return true;
     },
   };
-}
-
-/**
- * Writes and removes a probe, to check the bucket before the first document.
- * @throws what is wrong with it
- */
-export async function probeS3Store(root: string): Promise<void> {
-  await assertConditionalWrites(createS3Objects(locationOf(root)));
 }
 
 /** @throws RangeError where a text is not the address of a bucket */

@@ -1,7 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, rm, statfs, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { createDocumentStore, probeS3Store } from '../../documents/document-store';
+import { statfs } from 'node:fs/promises';
+import { createDocumentStore } from '../../documents/document-store';
 import { createPool } from '../../ledger/pool';
 import { otherStore } from '../own-store';
 import { isS3 } from '../../documents/s3-location';
@@ -35,18 +33,15 @@ function checkBucket(root: string): Promise<CheckResult> {
   const advice =
     'Check EBRC_DOCUMENTS, the region, endpoint and credentials of the AWS SDK, and the rights to list, read, write and delete below the prefix.';
   return checked('documents', advice, async () => {
-    await probeS3Store(root);
-    return fine('documents', `${root.split('?')[0]} takes objects and refuses a name that exists`);
+    await createDocumentStore({ root }).probe();
+    return fine('documents', `${root.split('?')[0]} takes, shows and lists objects, and refuses a name that exists`);
   });
 }
 
 function checkFolder(folder: string): Promise<CheckResult> {
   const advice = 'Set EBRC_DOCUMENTS to a folder that workers and command line share and may write to.';
   return checked('documents', advice, async () => {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    const probe = join(folder, `.doctor-${randomUUID()}`);
-    await writeFile(probe, '', { flag: 'wx', mode: 0o600 });
-    await rm(probe, { force: true });
+    await createDocumentStore({ root: folder }).probe();
     const { bavail, bsize } = await statfs(folder);
     const free = Number(bavail) * Number(bsize);
     const room = `${Math.round(free / 1024 / 1024)} MB free in ${folder}`;
