@@ -41,6 +41,8 @@ export interface ScaleTask {
   name: string;
   /** The longest that it may take at the largest size; left out: it must not grow. */
   mostMs?: number;
+  /** Before each round, not measured. */
+  prepare?: (ledger: Ledger) => Promise<unknown>;
   run: (ledger: Ledger) => Promise<unknown>;
 }
 
@@ -51,23 +53,33 @@ const LIST_MS = SECOND;
 const readerOf = ({ pool, folder }: Ledger) =>
   createEbrcReader({ pool, mode: MODE, documents: createDocumentStore({ root: join(folder, 'documents') }) });
 
-/** A filing of the heavy exporter that was made by the tasks before; each task takes it one step further. */
-const filing = { id: '', made: 0 };
+/** The filing of the heavy exporter that was made last; steps take it further, or make another one before. */
+const filing = { id: '', made: 0, irms: [] as { irmNumber: string; irmDt: string }[] };
 const attempt = () => attemptIdOf(filing.id, 1, 1);
 
-async function recordFiling({ pool }: Ledger): Promise<void> {
+async function chooseIrms({ pool }: Ledger): Promise<void> {
   filing.made += 1;
-  const reference = `BENCH-${Date.now()}-${filing.made}`;
-  const { rows: found } = await pool.query<{ irmNumber: string; irmDt: string }>(
+  const { rows } = await pool.query<{ irmNumber: string; irmDt: string }>(
     `SELECT irm_number AS "irmNumber", issue_date AS "irmDt" FROM irms
-      WHERE exporter_id = $1 AND available >= 6000 ORDER BY irm_number DESC LIMIT 10`,
-    [HEAVY],
+      WHERE exporter_id = $1 AND available >= 6000 ORDER BY irm_number DESC OFFSET $2 LIMIT 10`,
+    [HEAVY, (filing.made % 20) * 10],
   );
-  const rows = found.map((irm, nth) =>
+  filing.irms = rows;
+}
+
+async function recordFiling({ pool }: Ledger): Promise<void> {
+  const reference = `BENCH-${Date.now()}-${filing.made}`;
+  const rows = filing.irms.map((irm, nth) =>
     mappingRow({ ...irm, serialNo: nth + 1, sbCumInvoiceNumber: `${reference}-${nth}`, mappedIRMAmountFCC: 1 }),
   );
   filing.id = await open({ pool }, reference, rows, { exporterId: HEAVY, at: new Date() });
 }
+
+const reserveFiling = ({ pool }: Ledger) =>
+  reserveBalances(pool, { filingId: filing.id, at: new Date() }, (_, findings) => {
+    if (findings.some(({ severity }) => severity === 'error')) throw new Error(JSON.stringify(findings[0]));
+    return Promise.resolve();
+  });
 
 async function sendFiling({ pool }: Ledger): Promise<void> {
   const at = new Date();
@@ -81,6 +93,15 @@ async function sendFiling({ pool }: Ledger): Promise<void> {
   if (!mark.marked) throw new Error(mark.reason);
 }
 
+const acceptFiling = ({ pool }: Ledger) =>
+  withTransaction(pool, (client) =>
+    storeAnswer(client, {
+      attemptId: attempt(),
+      answer: { kind: 'accepted', status: 200, requestId: `R${filing.id}`, dgftAckId: 'A' },
+      at: new Date(),
+    }),
+  );
+
 async function certifyFiling({ pool }: Ledger): Promise<void> {
   const records = [...Array(10).keys()].map((position) => ({
     position,
@@ -92,42 +113,26 @@ async function certifyFiling({ pool }: Ledger): Promise<void> {
   );
 }
 
-/** Records a filing and takes it to the step before `last`, and that step in a transaction of its own. */
+/** Makes a filing and takes it through these steps. */
+const madeBy =
+  (...steps: ((ledger: Ledger) => Promise<unknown>)[]) =>
+  async (ledger: Ledger): Promise<void> => {
+    for (const step of [chooseIrms, recordFiling, ...steps]) await step(ledger);
+  };
+
 const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
-  { name: 'filing: record 10 rows', run: recordFiling },
+  { name: 'filing: record 10 rows', prepare: chooseIrms, run: recordFiling },
   { name: 'filing: readiness', run: ({ pool }) => readReadiness(pool, { filingId: filing.id, exporterId: HEAVY }) },
-  {
-    name: 'filing: check and reserve balances',
-    run: ({ pool }) =>
-      reserveBalances(pool, { filingId: filing.id, at: new Date() }, (_, findings) => {
-        if (findings.some(({ severity }) => severity === 'error')) throw new Error(JSON.stringify(findings[0]));
-        return Promise.resolve();
-      }),
-  },
+  { name: 'filing: check and reserve balances', prepare: madeBy(), run: reserveFiling },
   {
     name: 'filing: snapshot before the send',
+    prepare: madeBy(reserveFiling),
     run: ({ pool }) =>
       saveSnapshot(pool, { filingId: filing.id, submission: 1, exporterId: HEAVY, certificates: [], at: new Date() }),
   },
-  {
-    name: 'filing: open an attempt and mark it',
-    run: async (ledger) => {
-      await recordFiling(ledger);
-      await sendFiling(ledger);
-    },
-  },
+  { name: 'filing: open an attempt and mark it', prepare: madeBy(reserveFiling), run: sendFiling },
   { name: 'filing: what is kept of a send', run: ({ pool }) => contentOfSend(pool, attempt()) },
-  {
-    name: 'filing: accepted',
-    run: ({ pool }) =>
-      withTransaction(pool, (client) =>
-        storeAnswer(client, {
-          attemptId: attempt(),
-          answer: { kind: 'accepted', status: 200, requestId: `R${filing.id}`, dgftAckId: 'A' },
-          at: new Date(),
-        }),
-      ),
-  },
+  { name: 'filing: accepted', prepare: madeBy(reserveFiling, sendFiling), run: acceptFiling },
   {
     name: 'poll: a request that has no outcome',
     run: async ({ pool }) => {
@@ -136,7 +141,7 @@ const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
       await readPollLoad(pool, MODE, new Date());
     },
   },
-  { name: 'filing: certify 10 rows', run: certifyFiling },
+  { name: 'filing: certify 10 rows', prepare: madeBy(reserveFiling, sendFiling, acceptFiling), run: certifyFiling },
 ];
 
 const tasksOfWorkers: ScaleTask[] = [
