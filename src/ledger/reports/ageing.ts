@@ -1,6 +1,6 @@
 /** Compares export documents with their certificates, by the day until which they have to be realised. */
 import type { Queryable } from '../pool';
-import { oneInScope, stepsOf, type DayCount, type ReportScope } from './scope';
+import { partsInScope, OPEN_BY_DAY, stepsOf, type DayCount, type ReportScope } from './scope';
 
 /** A dated rule of realisation-rules.yaml. Dates are YYYY-MM-DD. */
 export interface RealisationRule {
@@ -54,45 +54,80 @@ interface OpenDocument {
 
 const BUCKET = `CASE ${BUCKETS.map(({ id, to }) => (to === null ? `ELSE '${id}'` : `WHEN days_to_due <= ${to} THEN '${id}'`)).join(' ')} END`;
 
+/** The day on which a certificate counts. */
+const ON_DAY = `coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date)`;
+
 /**
  * A document is one of a party: number and date in comparable form. The invoice list stands above what rows say of it.
  * Certified is what every certificate of the document is over that was issued by then, whoever filed it.
+ *
+ * Nearly every document of the past is certified in full, so one pass over the rows leaves those out before anything
+ * is sorted: rows whose own certificate is over all that they state of their document, then documents whose
+ * certificates are, in one currency. It counts only what was certified before the first day, or before the document could be
+ * overdue; then none of them counts on any day. What is left (`unsettled`) is assembled exactly.
  */
-const DOCUMENTS = `, rules AS (
+const DOCUMENTS = `, rules AS MATERIALIZED (
     SELECT r.*, r."inForceFrom"::date AS since, r."documentsFrom"::date AS documents_from
       FROM scope, jsonb_to_recordset($6::jsonb) AS r (id text, "inForceFrom" text, "documentsFrom" text, months int,
         "monthsByCurrency" jsonb, "restrictedAfterMonths" int)
      WHERE r."inForceFrom"::date <= to_date),
-  documents AS (
-    SELECT DISTINCT ON (party_id, key, dated) * FROM (
-      SELECT e.party_id, i.exporter_id, i.document_key AS key, i.document_date AS dated, i.document_no AS document,
-             i.document_type AS type, i.buyer, upper(i.currency) AS currency, i.amount AS value, i.due_override, 0 AS rank, i.imported_at AS at
-        FROM invoices i JOIN exporters e USING (exporter_id) JOIN scope ON scope.mode = e.mode
-       WHERE i.document_date <= to_date
-      UNION ALL
-      SELECT r.party_id, r.exporter_id, r.match_key::jsonb->>0, to_date(r.match_key::jsonb->>1, 'DDMMYYYY'),
-             r.mapping->>'sbCumInvoiceNumber', (r.mapping->>'uploadType')::int, NULL, upper(r.mapping->>'sbCumInvoiceFCC'),
-             (r.mapping->>'sbCumInvoiceValueinFCC')::numeric, NULL, 1, f.made_at
-        FROM filing_rows r JOIN filings f USING (filing_id) JOIN scope ON scope.mode = f.mode
-       WHERE r.match_key IS NOT NULL AND f.made_at < scope.until
-         AND to_date(r.match_key::jsonb->>1, 'DDMMYYYY') <= to_date) d
-     ORDER BY party_id, key, dated, rank, at DESC),
-  certificates_then AS (
-    SELECT c.party_id, coalesce(r.match_key, c.match_key)::jsonb AS m, coalesce(c.amount, r.mapped_amount) AS amount,
-           upper(coalesce(c.currency, r.currency)) AS currency,
-           coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date) AS on_day, c.ebrc_number
-      FROM certificates c JOIN parties p USING (party_id) JOIN scope ON scope.mode = p.mode
-      LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
-     WHERE coalesce(r.match_key, c.match_key) IS NOT NULL
-       AND coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date) <= to_date),
-  issued AS MATERIALIZED (
-    SELECT party_id, m->>0 AS key, to_date(m->>1, 'DDMMYYYY') AS dated, amount, currency, on_day, ebrc_number
-      FROM certificates_then),
+  listed AS MATERIALIZED (
+    SELECT DISTINCT e.party_id, i.document_key, i.document_date FROM invoices i JOIN exporters e USING (exporter_id) WHERE e.mode = $1),
+  young AS MATERIALIZED (
+    SELECT ($3::date - make_interval(months => min(least(months, (SELECT min(value::int) FROM jsonb_each_text("monthsByCurrency"))))))::date AS since
+      FROM rules),
+  facts AS (
+    SELECT * FROM (
+      SELECT r.party_id, r.document_key AS key, r.document_on AS dated, (r.mapping->>'sbCumInvoiceValueinFCC')::numeric AS value, NULL::date AS due,
+             upper(r.mapping->>'sbCumInvoiceFCC') AS currency, upper(coalesce(c.currency, r.currency)) AS paid_in,
+             CASE WHEN NOT r.disputed AND c.filing_id = r.filing_id
+                   AND ${ON_DAY} <= CASE WHEN r.document_on > (SELECT since FROM young) THEN $3::date ELSE $2::date END
+                  THEN coalesce(c.amount, r.mapped_amount) END AS amount
+        FROM filing_rows r JOIN filings f USING (filing_id)
+        LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+       WHERE r.match_key IS NOT NULL AND f.mode = $1 AND f.made_at < $4::timestamptz) stated
+     WHERE (amount >= value AND currency = paid_in) IS NOT TRUE
+        OR EXISTS (SELECT FROM listed l WHERE l.party_id = stated.party_id AND l.document_key = key AND l.document_date = dated)
+    UNION ALL
+    SELECT c.party_id, c.document_key, c.document_on, 0, NULL, upper(c.currency), upper(c.currency), c.amount
+      FROM certificates c WHERE c.filing_id IS NULL AND c.match_key IS NOT NULL AND ${ON_DAY} <= $2::date
+    UNION ALL
+    SELECT e.party_id, i.document_key, i.document_date, i.amount, i.due_override, upper(i.currency), NULL, NULL
+      FROM invoices i JOIN exporters e USING (exporter_id) WHERE e.mode = $1),
+  unsettled AS MATERIALIZED (
+    SELECT party_id, key, dated FROM facts GROUP BY party_id, key, dated
+    HAVING (sum(amount) >= max(value) AND max(due) IS NULL
+      AND min(least(currency, paid_in) COLLATE "C") = max(greatest(currency, paid_in) COLLATE "C")) IS NOT TRUE),
+  documents AS MATERIALIZED (
+    SELECT u.*, coalesce(i.exporter_id, r.exporter_id) AS exporter_id, coalesce(i.document_no, r.mapping->>'sbCumInvoiceNumber') AS document,
+           CASE WHEN i.exporter_id IS NULL THEN (r.mapping->>'uploadType')::int ELSE i.document_type END AS type, i.buyer,
+           upper(coalesce(i.currency, r.mapping->>'sbCumInvoiceFCC')) AS currency,
+           coalesce(i.amount, (r.mapping->>'sbCumInvoiceValueinFCC')::numeric) AS value, i.due_override
+      FROM unsettled u
+      LEFT JOIN LATERAL (
+        SELECT i.* FROM exporters e JOIN invoices i USING (exporter_id)
+         WHERE e.party_id = u.party_id AND i.document_key = u.key AND i.document_date = u.dated
+         ORDER BY i.imported_at DESC LIMIT 1) i ON true
+      LEFT JOIN LATERAL (
+        SELECT r.exporter_id, r.mapping FROM filing_rows r JOIN filings f USING (filing_id)
+         WHERE r.party_id = u.party_id AND r.document_key = u.key AND r.document_on = u.dated AND r.match_key IS NOT NULL
+           AND f.mode = $1 AND f.made_at < $4::timestamptz
+         ORDER BY f.made_at DESC LIMIT 1) r ON i.exporter_id IS NULL
+     WHERE u.dated <= $3::date AND coalesce(i.exporter_id, r.exporter_id) IS NOT NULL),
+  issued AS (
+    SELECT d.party_id, d.key, d.dated, d.value, c.amount, c.currency = d.currency AS same, c.on_day, c.ebrc_number
+      FROM documents d CROSS JOIN LATERAL (
+        SELECT coalesce(c.amount, r.mapped_amount) AS amount, upper(coalesce(c.currency, r.currency)) AS currency, ${ON_DAY} AS on_day, c.ebrc_number
+          FROM filing_rows r JOIN certificates c ON c.filing_id = r.filing_id AND c.position = r.position
+         WHERE r.party_id = d.party_id AND r.document_key = d.key AND r.document_on = d.dated AND r.match_key IS NOT NULL
+        UNION ALL
+        SELECT c.amount, upper(c.currency), ${ON_DAY}, c.ebrc_number
+          FROM certificates c LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
+         WHERE c.party_id = d.party_id AND c.document_key = d.key AND c.document_on = d.dated AND c.match_key IS NOT NULL AND r.match_key IS NULL
+        OFFSET 0) c),
   running AS (
-    SELECT d.party_id, d.key, d.dated, i.on_day, i.amount, i.currency = d.currency AS same,
-           sum(i.amount) FILTER (WHERE i.currency = d.currency)
-             OVER (PARTITION BY d.party_id, d.key, d.dated ORDER BY i.on_day, i.ebrc_number) >= d.value AS settled
-      FROM documents d JOIN issued i USING (party_id, key, dated)),
+    SELECT *, sum(amount) FILTER (WHERE same) OVER (PARTITION BY party_id, key, dated ORDER BY on_day, ebrc_number) >= value AS settled
+      FROM issued WHERE on_day <= $3::date),
   certified AS (
     SELECT party_id, key, dated, coalesce(sum(amount) FILTER (WHERE same), 0) AS amount,
            count(*) FILTER (WHERE NOT same)::int AS other, min(on_day) FILTER (WHERE settled) AS settled_on
@@ -128,19 +163,22 @@ export interface Ageing {
 }
 
 const SUMS = 'count(*)::int AS documents, sum(outstanding)::text AS outstanding';
-const PARTS: Readonly<Record<Exclude<keyof Ageing, 'totals'>, string>> = {
+const LISTS: Readonly<Record<Exclude<keyof Ageing, 'totals'>, string>> = {
   byCurrency: `SELECT currency, ${SUMS}, coalesce(sum(outstanding) FILTER (WHERE days_to_due < 0), 0)::text AS overdue,
       coalesce(sum(outstanding) FILTER (WHERE days_to_due < -365), 0)::text AS "overYear"
       FROM ageing GROUP BY currency ORDER BY sum(outstanding) DESC, currency`,
   byBucket: `SELECT ${BUCKET} AS bucket, currency, ${SUMS} FROM ageing GROUP BY 1, 2 ORDER BY 2`,
   byExporter: `SELECT exporter, ${BUCKET} AS bucket, currency, ${SUMS} FROM ageing GROUP BY 1, 2, 3 ORDER BY 1, 3`,
-  trend: `SELECT d.name AS day, coalesce(sum(s.n), 0)::int AS n FROM numbered d LEFT JOIN steps s ON s.k < d.no
-      GROUP BY d.name ORDER BY d.name`,
+  trend: OPEN_BY_DAY,
   documents: `SELECT exporter, document, to_char(dated, 'YYYY-MM-DD') AS "documentDate", type, buyer, currency, value::text AS value,
       certified::text AS certified, other AS "otherCurrency", outstanding::text AS outstanding,
       to_char(due_on, 'YYYY-MM-DD') AS "dueOn", days_to_due AS "daysToDue", rule, restricted
       FROM ageing ORDER BY due_on, exporter, document LIMIT (SELECT row_limit FROM scope)`,
 };
+
+const TOTALS = `SELECT count(*)::int AS documents, count(*) FILTER (WHERE days_to_due < 0)::int AS overdue,
+      count(*) FILTER (WHERE days_to_due < -365)::int AS "overYear", count(*) FILTER (WHERE restricted)::int AS restricted,
+      (SELECT count(*)::int FROM due WHERE due_on IS NULL AND outstanding > 0) AS "withoutRule" FROM ageing`;
 
 /** A document is overdue from the day after its due day on, until the day on which certificates cover it. */
 const OVERDUE = `overdue AS (
@@ -156,18 +194,6 @@ export async function realisationAgeing(
   scope: ReportScope,
   rules: readonly RealisationRule[],
 ): Promise<Ageing> {
-  const lists = Object.entries(PARTS).map(
-    ([name, sql]) => `(SELECT coalesce(jsonb_agg(to_jsonb(part)), '[]') FROM (${sql}) part) AS "${name}"`,
-  );
-  return oneInScope<Ageing>(
-    db,
-    scope,
-    `${DOCUMENTS}, ${OVERDUE}, ${stepsOf('overdue')}
-     SELECT (SELECT to_jsonb(part) FROM (
-        SELECT count(*)::int AS documents, count(*) FILTER (WHERE days_to_due < 0)::int AS overdue,
-               count(*) FILTER (WHERE days_to_due < -365)::int AS "overYear", count(*) FILTER (WHERE restricted)::int AS restricted,
-               (SELECT count(*)::int FROM due WHERE due_on IS NULL AND outstanding > 0) AS "withoutRule" FROM ageing) part) AS totals,
-       ${lists.join(',\n')}`,
-    [JSON.stringify(rules)],
-  );
+  const sql = `${DOCUMENTS}, ${OVERDUE}, ${stepsOf('overdue')}`;
+  return partsInScope<Ageing>(db, scope, sql, { one: { totals: TOTALS }, lists: LISTS }, [JSON.stringify(rules)]);
 }

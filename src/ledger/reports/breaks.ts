@@ -1,6 +1,6 @@
 /** Differences between the ledger and the authority, and certificates without a verified PDF. */
 import type { Queryable } from '../pool';
-import { inScope, oneInScope, openByDay, type DayCount, type ReportScope } from './scope';
+import { inScope, partsInScope, OPEN_BY_DAY, openByDay, stepsOf, type DayCount, type ReportScope } from './scope';
 
 const OPEN = `, open_findings AS (
     SELECT f.* , extract(epoch FROM scope.until - f.first_seen_at)::float8 / 86400 AS days
@@ -69,7 +69,18 @@ const OURS = `, ours AS (
 const CERTIFIED = `(SELECT count(*)::int FROM scope JOIN filings f ON f.mode = scope.mode JOIN filing_rows r USING (filing_id)
     WHERE r.state = 'certified' AND r.settled_at < scope.until)`;
 
-export interface ArchiveTotals {
+interface ArchiveGap {
+  eBRCNumber: string;
+  exporter: string;
+  reference: string;
+  workflowId: string;
+  settledAt: string;
+  days: number;
+  problem: string;
+  refused: number;
+}
+
+interface ArchiveTotals {
   certificates: number;
   missing: number;
   problem: number;
@@ -78,33 +89,21 @@ export interface ArchiveTotals {
 
 /** The missing PDFs. */
 export async function archiveGaps(db: Queryable, scope: ReportScope) {
-  return {
-    totals: await oneInScope<ArchiveTotals>(
-      db,
-      scope,
-      `${OURS} SELECT ${CERTIFIED} AS certificates, count(*) FILTER (WHERE missing)::int AS missing,
+  return partsInScope<{ totals: ArchiveTotals; trend: DayCount[]; gaps: ArchiveGap[] }>(
+    db,
+    scope,
+    `${OURS}, unstored AS (SELECT settled_at AS since, greatest(archived_at, settled_at) AS until FROM ours), ${stepsOf('unstored')}`,
+    {
+      one: {
+        totals: `SELECT ${CERTIFIED} AS certificates, count(*) FILTER (WHERE missing)::int AS missing,
          count(*) FILTER (WHERE NOT missing)::int AS problem, max(days) AS "oldestDays" FROM gaps`,
-    ),
-    trend: await inScope<DayCount>(
-      db,
-      scope,
-      `${OURS}, unstored AS (SELECT settled_at AS since, greatest(archived_at, settled_at) AS until FROM ours), ${openByDay('unstored')}`,
-    ),
-    gaps: await inScope<{
-      eBRCNumber: string;
-      exporter: string;
-      reference: string;
-      workflowId: string;
-      settledAt: Date;
-      days: number;
-      problem: string;
-      refused: number;
-    }>(
-      db,
-      scope,
-      `${OURS} SELECT ebrc_number AS "eBRCNumber", exporter, reference, workflow_id AS "workflowId", settled_at AS "settledAt",
+      },
+      lists: {
+        trend: OPEN_BY_DAY,
+        gaps: `SELECT ebrc_number AS "eBRCNumber", exporter, reference, workflow_id AS "workflowId", settled_at AS "settledAt",
          days, CASE WHEN missing THEN 'not stored yet' ELSE problem END AS problem, pdf_refused AS refused
          FROM gaps ORDER BY settled_at, ebrc_number LIMIT (SELECT row_limit FROM scope)`,
-    ),
-  };
+      },
+    },
+  );
 }

@@ -1,5 +1,6 @@
 import type { Queryable } from '../pool';
-import { inScope, oneInScope, stepsOf, type ReportScope } from './scope';
+import { sameIrm } from '../exporters/irms';
+import { inScope, partsInScope, stepsOf, type ReportScope } from './scope';
 
 /** Balances of a currency. `free` is what is available and no filing of ours takes, by the age of its remittance. */
 export interface IrmUse {
@@ -14,38 +15,47 @@ export interface IrmUse {
   older: string;
 }
 
+/** Whether the amount of a row still counts against a balance that was read as `k` says. */
+const HELD = `(r.settled_at IS NULL OR r.settled_at >= scope.until OR r.submitted_at > k.read_at) IS TRUE`;
+
 /**
  * An IRM is counted once for a party, however many of its clients see it; its balance is the one that was read last by
  * then. Dates are DDMMYYYY as the service writes them, or words that are none. As in `pendingHolds`, a certificate is
- * taken off a balance that was read before we knew of it, unless what is used of the remittance covers it.
+ * taken off a balance that was read before we knew of it, unless what is used of the remittance covers it. Rows that
+ * were settled before their party's balances were read are in those, so they are left out at once.
  */
 const BALANCES = `, seen AS (
     SELECT DISTINCT ON (e.party_id, i.irm_key, i.ifsc_code, i.issue_date)
            e.party_id, e.name AS exporter, i.irm_key, i.irm_number, i.ifsc_code, i.issue_date, i.remitter_name,
-           coalesce(i.currency, '') AS currency, i.amount, i.utilized, c.available,
+           coalesce(i.currency, '') AS currency, i.amount, i.utilized,
            -- Of an earlier day the last change is known, not the last reading.
+           CASE WHEN i.read_at < scope.until THEN i.available ELSE c.available END AS available,
            CASE WHEN i.read_at < scope.until THEN i.read_at ELSE c.seen_at END AS read_at,
            CASE WHEN coalesce(i.remittance_date, i.issue_date) ~ '^[0-9]{8}$'
                 THEN to_date(coalesce(i.remittance_date, i.issue_date), 'DDMMYYYY') END AS remitted_on
       FROM irms i JOIN exporters e USING (exporter_id) JOIN scope ON scope.mode = e.mode
-      JOIN LATERAL (SELECT h.available, h.seen_at FROM irm_changes h
-         WHERE h.exporter_id = i.exporter_id AND h.irm_number = i.irm_number AND h.ad_code = i.ad_code
+      LEFT JOIN LATERAL (SELECT h.available, h.seen_at FROM irm_changes h
+         WHERE i.read_at >= scope.until AND h.exporter_id = i.exporter_id AND h.irm_number = i.irm_number AND h.ad_code = i.ad_code
            AND h.ifsc_code = i.ifsc_code AND h.issue_date = i.issue_date AND h.seen_at < scope.until
          ORDER BY h.seen_at DESC, h.change_id DESC LIMIT 1) c ON true
+     WHERE i.read_at < scope.until OR c.seen_at IS NOT NULL
      ORDER BY e.party_id, i.irm_key, i.ifsc_code, i.issue_date, i.read_at DESC),
   readings AS (SELECT party_id, irm_key, min(read_at) AS read_at, sum(amount - available) AS used FROM seen GROUP BY 1, 2),
-  ours AS (
-    SELECT r.party_id, r.irm_key, r.mapped_amount AS amount, k.used,
-           CASE WHEN r.settled_at IS NULL OR r.settled_at >= scope.until OR r.submitted_at > k.read_at THEN 'held'
-                WHEN r.settled_at > k.read_at THEN 'doubtful' ELSE 'in the balance' END AS standing
-      FROM filing_rows r JOIN filings f USING (filing_id) JOIN scope ON scope.mode = f.mode
-      LEFT JOIN readings k ON k.party_id = r.party_id AND k.irm_key = r.irm_key
-     WHERE r.live AND r.reserved_at < scope.until),
+  recent AS MATERIALIZED (
+    SELECT r.party_id, r.irm_key, r.mapped_amount, r.submitted_at, r.settled_at
+      FROM filing_rows r JOIN (SELECT party_id, min(read_at) AS read_at FROM readings GROUP BY 1) o USING (party_id)
+     WHERE r.live AND r.reserved_at < $4::timestamptz
+       AND (r.settled_at IS NULL OR r.settled_at > o.read_at OR r.submitted_at > o.read_at)),
+  sums AS (
+    SELECT r.party_id, r.irm_key, k.read_at, k.used, coalesce(sum(r.mapped_amount) FILTER (WHERE ${HELD}), 0) AS held,
+           sum(r.mapped_amount) FILTER (WHERE NOT ${HELD} AND r.settled_at > k.read_at) AS doubtful
+      FROM scope, recent r JOIN readings k USING (party_id, irm_key) GROUP BY 1, 2, 3, 4),
   held AS (
-    SELECT party_id, irm_key, coalesce(sum(amount) FILTER (WHERE standing = 'held'), 0)
-           + CASE WHEN sum(amount) FILTER (WHERE standing <> 'held') <= max(used) THEN 0
-                  ELSE coalesce(sum(amount) FILTER (WHERE standing = 'doubtful'), 0) END AS amount
-      FROM ours GROUP BY party_id, irm_key),
+    SELECT k.party_id, k.irm_key, k.held + CASE
+             WHEN k.doubtful IS NULL OR k.used >= (SELECT sum(r.mapped_amount) FROM filing_rows r
+               WHERE r.party_id = k.party_id AND ${sameIrm('r.irm_key', 'k.irm_key')} AND r.live AND r.reserved_at < scope.until AND NOT ${HELD})
+             THEN 0 ELSE k.doubtful END AS amount
+      FROM scope, sums k),
   balances AS (
     SELECT s.*, coalesce(s.available, 0) AS balance,
            -- What is held of a number is taken from its oldest record first.
@@ -77,13 +87,9 @@ const OLDEST = `SELECT exporter, irm_number AS "irmNumber", to_char(remitted_on,
 
 /** Balances of the inward remittances. */
 export async function irmUse(db: Queryable, scope: ReportScope) {
-  const list = (sql: string) => `(SELECT coalesce(jsonb_agg(to_jsonb(part)), '[]') FROM (${sql}) part)`;
-  // One statement, so that every balance is worked out once.
-  const balances = await oneInScope<{ byCurrency: IrmUse[]; oldest: OldestBalance[] }>(
-    db,
-    scope,
-    `${BALANCES} SELECT ${list(BY_CURRENCY)} AS "byCurrency", ${list(OLDEST)} AS oldest`,
-  );
+  const balances = await partsInScope<{ byCurrency: IrmUse[]; oldest: OldestBalance[] }>(db, scope, BALANCES, {
+    lists: { byCurrency: BY_CURRENCY, oldest: OLDEST },
+  });
   return {
     ...balances,
     /** The available balance at the end of each day, by currency. */

@@ -1,6 +1,6 @@
 /** Outcomes of the uploaded rows: the funnel, how long requests took, and what the authority rejected. */
 import type { Queryable } from '../pool';
-import { inScope, oneInScope, type ReportScope } from './scope';
+import { partsInScope, type ReportScope } from './scope';
 
 export interface Funnel {
   uploaded: number;
@@ -23,26 +23,31 @@ const UPLOADED = `, uploaded AS (
       LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number)`;
 
 /** Rows of the filings that were made in the scope, step by step, and by the day on which they were made. */
-export async function rowFunnel(
-  db: Queryable,
-  scope: ReportScope,
-): Promise<{ steps: Funnel; trend: { day: string; uploaded: number; processed: number }[] }> {
+export async function rowFunnel(db: Queryable, scope: ReportScope) {
   const counted = ['passed', 'acknowledged', 'processed', 'fetched', 'archived']
     .map((step) => `count(*) FILTER (WHERE ${step})::int AS ${step}`)
     .join(', ');
-  return {
-    steps: await oneInScope<Funnel>(
-      db,
-      scope,
-      `${UPLOADED} SELECT count(*)::int AS uploaded, ${counted} FROM uploaded`,
-    ),
-    trend: await inScope(
-      db,
-      scope,
-      `${UPLOADED} SELECT d.name AS day, count(u.day)::int AS uploaded, count(*) FILTER (WHERE u.processed)::int AS processed
+  return partsInScope<{ steps: Funnel; trend: { day: string; uploaded: number; processed: number }[] }>(
+    db,
+    scope,
+    UPLOADED,
+    {
+      one: { steps: `SELECT count(*)::int AS uploaded, ${counted} FROM uploaded` },
+      lists: {
+        trend: `SELECT d.name AS day, count(u.day)::int AS uploaded, count(*) FILTER (WHERE u.processed)::int AS processed
          FROM days d LEFT JOIN uploaded u ON u.day = d.name GROUP BY d.name ORDER BY d.name`,
-    ),
-  };
+      },
+    },
+  );
+}
+
+interface SlowRequest {
+  reference: string;
+  workflowId: string;
+  requestId: string | null;
+  rows: number;
+  submittedAt: string;
+  hours: number;
 }
 
 export interface Latency {
@@ -69,39 +74,30 @@ export async function requestLatency(db: Queryable, scope: ReportScope) {
   const quantile = (share: number) => `percentile_cont(${share}) WITHIN GROUP (ORDER BY hours)`;
   const summary = `count(*)::int AS requests, ${quantile(0.5)} AS p50, ${quantile(0.95)} AS p95, max(hours) AS max,
     count(*) FILTER (WHERE hours > 2)::int AS "over2h", count(*) FILTER (WHERE hours > 4)::int AS "over4h"`;
-  return {
-    summary: await oneInScope<Latency>(db, scope, `${TOOK} SELECT ${summary} FROM took`),
+  return partsInScope<{
+    summary: Latency;
     /** Requests below the first edge, between each two, and above the last. */
-    histogram: (
-      await oneInScope<{ counts: number[] }>(
-        db,
-        scope,
-        `${TOOK} SELECT array_agg((SELECT count(*)::int FROM took WHERE width_bucket(hours, $6::float8[]) = b) ORDER BY b) AS counts
-           FROM generate_series(0, cardinality($6::float8[])) b`,
-        [LATENCY_EDGES],
-      )
-    ).counts,
-    trend: await inScope<{ day: string; p50: number | null; p95: number | null }>(
-      db,
-      scope,
-      `${TOOK} SELECT d.name AS day, ${quantile(0.5)} AS p50, ${quantile(0.95)} AS p95
+    histogram: { n: number }[];
+    trend: { day: string; p50: number | null; p95: number | null }[];
+    slowest: SlowRequest[];
+  }>(
+    db,
+    scope,
+    TOOK,
+    {
+      one: { summary: `SELECT ${summary} FROM took` },
+      lists: {
+        histogram: `SELECT count(took.hours)::int AS n FROM generate_series(0, cardinality($6::float8[])) b
+         LEFT JOIN took ON width_bucket(took.hours, $6::float8[]) = b GROUP BY b ORDER BY b`,
+        trend: `SELECT d.name AS day, ${quantile(0.5)} AS p50, ${quantile(0.95)} AS p95
          FROM days d LEFT JOIN took t ON t.day = d.name GROUP BY d.name ORDER BY d.name`,
-    ),
-    slowest: await inScope<{
-      reference: string;
-      workflowId: string;
-      requestId: string | null;
-      rows: number;
-      submittedAt: Date;
-      hours: number;
-    }>(
-      db,
-      scope,
-      `${TOOK} SELECT f.reference, f.workflow_id AS "workflowId", t.request_id AS "requestId", t.row_count AS rows,
+        slowest: `SELECT f.reference, f.workflow_id AS "workflowId", t.request_id AS "requestId", t.row_count AS rows,
               t.submitted_at AS "submittedAt", t.hours
          FROM took t JOIN filings f USING (filing_id) ORDER BY t.hours DESC, t.filing_id LIMIT (SELECT row_limit FROM scope)`,
-    ),
-  };
+      },
+    },
+    [LATENCY_EDGES],
+  );
 }
 
 /**
@@ -116,7 +112,7 @@ const CHECKED_BEFORE_FILING = 'ERR8 ERR11 ERR14 ERR25 ERR28 ERR29 ERR31 ERR32 ER
 const CODE = `coalesce(upper(regexp_replace(substring(m.text from '^\\s*([A-Za-z]{2,12}[-_ ]?[0-9]{1,5})\\M'), '[-_ ]?0*(?=[0-9])', '')), 'no code')`;
 
 const REJECTED = `, settled AS (
-    SELECT r.filing_id, r.position, r.source_row, r.exporter_id, r.mapping, r.errors, r.mapped_amount, r.currency, r.state,
+    SELECT r.filing_id, r.position, r.source_row, r.exporter_id, CASE WHEN r.state <> 'certified' THEN r.mapping END AS mapping, r.errors, r.mapped_amount, r.currency, r.state,
            f.n, f.reference, f.workflow_id,
            to_char(r.settled_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, r.settled_at
       FROM scope JOIN filings f ON f.mode = scope.mode JOIN filing_rows r USING (filing_id)
@@ -136,53 +132,56 @@ export interface Rejections {
   escaped: number;
 }
 
+interface RejectedRow {
+  reference: string;
+  workflowId: string;
+  row: number;
+  exporter: string;
+  port: string | null;
+  document: string | null;
+  value: string;
+  currency: string;
+  settledAt: string;
+  errors: string;
+}
+
+type Pareto = { name: string; rows: number }[];
+
 /** Rejections by the authority, by the day of the rejection. */
 export async function rejections(db: Queryable, scope: ReportScope) {
-  const pareto = (what: string) =>
-    inScope<{ name: string; rows: number }>(
-      db,
-      scope,
-      `${REJECTED} ${what} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT (SELECT row_limit FROM scope)`,
-    );
-  return {
-    totals: await oneInScope<Rejections>(
-      db,
-      scope,
-      `${REJECTED} SELECT count(*)::int AS settled, count(*) FILTER (WHERE state = 'certified')::int AS certified,
+  const pareto = (what: string) => `${what} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT (SELECT row_limit FROM scope)`;
+  return partsInScope<{
+    totals: Rejections;
+    byCode: Pareto;
+    byExporter: Pareto;
+    byPort: Pareto;
+    trend: { day: string; settled: number; rejected: number }[];
+    rows: RejectedRow[];
+  }>(
+    db,
+    scope,
+    REJECTED,
+    {
+      one: {
+        totals: `SELECT count(*)::int AS settled, count(*) FILTER (WHERE state = 'certified')::int AS certified,
          count(*) FILTER (WHERE state <> 'certified')::int AS rejected,
          count(*) FILTER (WHERE n = 1)::int AS "firstSettled",
          count(*) FILTER (WHERE n = 1 AND state = 'certified')::int AS "firstCertified",
          (SELECT count(DISTINCT (filing_id, position))::int FROM coded WHERE code = ANY($6)) AS escaped FROM settled`,
-      [CHECKED_BEFORE_FILING],
-    ),
-    byCode: await pareto('SELECT code AS name, count(*)::int AS rows FROM coded'),
-    byExporter: await pareto('SELECT e.name, count(*)::int AS rows FROM rejected JOIN exporters e USING (exporter_id)'),
-    byPort: await pareto(`SELECT coalesce(mapping->>'portCode', '') AS name, count(*)::int AS rows FROM rejected`),
-    trend: await inScope<{ day: string; settled: number; rejected: number }>(
-      db,
-      scope,
-      `${REJECTED} SELECT d.name AS day, count(s.day)::int AS settled, count(*) FILTER (WHERE s.state <> 'certified')::int AS rejected
+      },
+      lists: {
+        byCode: pareto('SELECT code AS name, count(*)::int AS rows FROM coded'),
+        byExporter: pareto('SELECT e.name, count(*)::int AS rows FROM rejected JOIN exporters e USING (exporter_id)'),
+        byPort: pareto(`SELECT coalesce(mapping->>'portCode', '') AS name, count(*)::int AS rows FROM rejected`),
+        trend: `SELECT d.name AS day, count(s.day)::int AS settled, count(*) FILTER (WHERE s.state <> 'certified')::int AS rejected
          FROM days d LEFT JOIN settled s ON s.day = d.name GROUP BY d.name ORDER BY d.name`,
-    ),
-    rows: await inScope<{
-      reference: string;
-      workflowId: string;
-      row: number;
-      exporter: string;
-      port: string | null;
-      document: string | null;
-      value: string;
-      currency: string;
-      settledAt: Date;
-      errors: string;
-    }>(
-      db,
-      scope,
-      `${REJECTED} SELECT j.reference, j.workflow_id AS "workflowId", j.source_row AS row, e.name AS exporter,
+        rows: `SELECT j.reference, j.workflow_id AS "workflowId", j.source_row AS row, e.name AS exporter,
          j.mapping->>'portCode' AS port, j.mapping->>'sbCumInvoiceNumber' AS document, j.mapped_amount::text AS value, j.currency,
          j.settled_at AS "settledAt", (SELECT string_agg(text, '; ') FROM jsonb_array_elements_text(j.errors) AS m (text)) AS errors
          FROM rejected j JOIN exporters e USING (exporter_id)
         ORDER BY j.settled_at DESC, j.filing_id, j.position LIMIT (SELECT row_limit FROM scope)`,
-    ),
-  };
+      },
+    },
+    [CHECKED_BEFORE_FILING],
+  );
 }

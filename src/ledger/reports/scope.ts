@@ -52,6 +52,30 @@ export async function oneInScope<T extends pg.QueryResultRow>(
 }
 
 /**
+ * As {@link inScope}, for several answers of one statement, so that what they share in `sql` is worked out once: lists,
+ * and `one` of one row. Instants arrive as text.
+ */
+export async function partsInScope<T>(
+  db: Queryable,
+  scope: ReportScope,
+  sql: string,
+  { one = {}, lists }: { one?: Partial<Record<keyof T, string>>; lists: Partial<Record<keyof T, string>> },
+  more: readonly unknown[] = [],
+): Promise<T> {
+  const selected = [
+    ...Object.entries<string>(one as Record<string, string>).map(
+      ([name, row]) => `(SELECT to_jsonb(part) FROM (${row}) part) AS "${name}"`,
+    ),
+    ...Object.entries<string>(lists as Record<string, string>).map(
+      ([name, list]) => `(SELECT coalesce(jsonb_agg(to_jsonb(part)), '[]') FROM (${list}) part) AS "${name}"`,
+    ),
+  ];
+  const [parts] = await inScope<T & pg.QueryResultRow>(db, scope, `${sql} SELECT ${selected.join(',\n')}`, more);
+  if (!parts) throw new Error('A statement of single values has one row.');
+  return parts;
+}
+
+/**
  * CTEs that end in `spans`: from when to when each filing stood in one of these states; `until` null: it still does.
  */
 export function stateSpans(...states: readonly string[]): string {
@@ -82,12 +106,12 @@ export function stepsOf(relation: string, { amount = '1', by }: { amount?: strin
     numbered AS (SELECT name, row_number() OVER (ORDER BY ends) AS no FROM days)`;
 }
 
-/** The number of spans of a relation that were open at the end of each day. */
-export function openByDay(relation: string): string {
-  return `${stepsOf(relation)}
-    SELECT d.name AS day, coalesce(sum(s.n), 0)::int AS n FROM numbered d LEFT JOIN steps s ON s.k < d.no
+/** What {@link stepsOf} counts, at the end of each day. */
+export const OPEN_BY_DAY = `SELECT d.name AS day, coalesce(sum(s.n), 0)::int AS n FROM numbered d LEFT JOIN steps s ON s.k < d.no
      GROUP BY d.name ORDER BY d.name`;
-}
+
+/** The number of spans of a relation that were open at the end of each day. */
+export const openByDay = (relation: string): string => `${stepsOf(relation)} ${OPEN_BY_DAY}`;
 
 /** Spans that are open at the end of the scope. Requires `spans`. */
 export const OPEN_SPANS = `open_spans AS (

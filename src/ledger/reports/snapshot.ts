@@ -15,8 +15,11 @@ export async function inSnapshot<T>(pool: pg.Pool, work: (db: Queryable) => Prom
     return await withConnection(own, async (connection) =>
       connection.transaction(async (client) => {
         await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
-        // Years are sorted and joined in memory; compiling a statement that runs once takes longer than it saves.
-        await client.query(`SELECT set_config('work_mem', '64MB', true), set_config('jit', 'off', true)`);
+        // Years are sorted and joined in memory; compiling a statement that runs once takes longer than it saves, and
+        // remembering looked-up rows of which each is needed once takes longer than a join of both sides.
+        await client.query(
+          `SELECT set_config('work_mem', '64MB', true), set_config('jit', 'off', true), set_config('enable_memoize', 'off', true)`,
+        );
         return work(client);
       }),
     );

@@ -231,7 +231,7 @@ export async function archiveGroup(db: Queryable, scope: ReportScope, options: R
           each.eBRCNumber,
           each.exporter,
           linked(each.reference, each.workflowId, options),
-          each.settledAt,
+          new Date(each.settledAt),
           each.days,
           each.problem,
           each.refused,
