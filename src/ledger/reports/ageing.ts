@@ -61,10 +61,10 @@ const ON_DAY = `coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkat
  * A document is one of a party: number and date in comparable form. The invoice list stands above what rows say of it.
  * Certified is what every certificate of the document is over that was issued by then, whoever filed it.
  *
- * Nearly every document of the past is certified in full, so one pass over the rows leaves those out before anything
- * is sorted: rows whose own certificate is over all that they state of their document, then documents whose
- * certificates are, in one currency. It counts only what was certified before the first day, or before the document could be
- * overdue; then none of them counts on any day. What is left (`unsettled`) is assembled exactly.
+ * Nearly every document of the past is certified in full, so one pass over the rows leaves those out before sorting
+ * anything: rows whose own certificate is over all that they state of their document, then documents whose
+ * certificates are, in one currency. It counts only what was certified before the first day, or before the document
+ * could be overdue; then none of them counts on any day. What is left (`unsettled`) is assembled exactly.
  */
 const DOCUMENTS = `, rules AS MATERIALIZED (
     SELECT r.*, r."inForceFrom"::date AS since, r."documentsFrom"::date AS documents_from
