@@ -12,6 +12,7 @@ import { docsPage } from './http/openapi';
 import { problemOf } from './http/failures';
 import { parseJsonBody } from './http/json-body';
 import * as limits from './http/limits';
+import { createMemoryRoom } from './http/memory-room';
 import type { DoorMetrics } from './http/metrics';
 import { Problem, problemBody } from './http/problem';
 import { addCheckRoutes } from './routes/checks';
@@ -35,6 +36,8 @@ export async function createApp({ door, gate, logger, requestsPerSecond }: AppOp
   const app = bareApp();
   answerProblems(app, gate, logger);
   observe(app, door.metrics, logger);
+  const room = createMemoryRoom();
+  app.addHook('onSend', async (request, reply, payload) => room.takeAnswer(request, reply, payload));
   await app.register(helmet, HELMET);
   await app.register(multipart);
   await app.register(swagger, DESCRIPTION);
@@ -52,7 +55,7 @@ export async function createApp({ door, gate, logger, requestsPerSecond }: AppOp
           });
         },
       });
-      const registrar = { app: api, gate };
+      const registrar = { app: api, gate, room };
       addExporterRoutes(registrar, door);
       addCheckRoutes(registrar, door);
       addFilingRoutes(registrar, door);

@@ -2,7 +2,8 @@
  * Requests that are wrong: each is a problem that names the field and what is allowed, at once, and nothing is
  * recorded.
  */
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { eventually } from '../support/processes';
 import { gzipSync } from 'node:zlib';
 import { KAVERI, messageOf, onboard, openDoorStage, type DoorStage, type ProblemBody, type Reply } from './door-stage';
 
@@ -243,6 +244,37 @@ it('serves others while a client sends a byte a second', async () => {
   } finally {
     for (const socket of slow) socket.destroy();
   }
+});
+
+it('holds a bounded number of bodies, and serves others', async () => {
+  const { hostname, port } = new URL(stage.url);
+  const greedy = await stage.principal(['maker']);
+  const head = ['HTTP/1.1', 'Host: x', `Authorization: Bearer ${greedy}`, 'Content-Type: application/json'];
+  const begin = (length: string) =>
+    new Promise<Socket>((resolve) => {
+      const socket = connect(Number(port), hostname, () => resolve(socket)).on('error', () => undefined);
+      socket.write(`POST /v1/checks ${[...head, length].join('\r\n')}\r\n\r\n`);
+    });
+  const refused = (socket: Socket) =>
+    new Promise<string>((resolve) => socket.once('data', (data: Buffer) => resolve(data.toString())));
+  // Half of 64 MB, by what they announce or may have.
+  const sockets = await Promise.all(Array.from({ length: 5 }, () => begin(`Content-Length: ${6 * 1024 * 1024}`)));
+  try {
+    await new Promise((done) => setTimeout(done, 200));
+    const late = await begin('Transfer-Encoding: chunked');
+    sockets.push(late);
+    expect(await refused(late)).toMatch(/^HTTP\/1.1 503 [^]*retry-after: 2[^]*"code":"busy"/);
+    // A small one of its own, and a large one of somebody else.
+    expect((await stage.ask('POST', '/v1/checks', { token: greedy, json: {} })).status).toBe(400);
+    const large = JSON.stringify({ exporter: 'x'.repeat(1024 * 1024) });
+    const others = { body: large, headers: { 'content-type': 'application/json' } };
+    expect((await stage.ask('POST', '/v1/checks', others)).status).toBe(400);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+  }
+  // What is over gives its room back.
+  const wrong = { token: greedy, body: ' '.repeat(6_000_000), headers: { 'content-type': 'application/json' } };
+  await eventually(async () => (await stage.ask('POST', '/v1/checks', wrong)).status === 400);
 });
 
 it('says what to do in fields and routes, and never in options of a command', async () => {

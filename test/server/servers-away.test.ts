@@ -2,6 +2,9 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { Client, Connection } from '@temporalio/client';
 import { createPool } from '../../src/ledger/pool';
+import type pg from 'pg';
+import { LedgerUnavailableError } from '../../src/ledger/unavailable';
+import { everyRoute } from './every-route';
 import { askDoor, KAVERI, messageOf, onboard, openDoorStage, type DoorStage, type ProblemBody } from './door-stage';
 
 let stage: DoorStage;
@@ -42,6 +45,38 @@ it('without PostgreSQL', async () => {
   }
 });
 
+it('answers 503 on every route while PostgreSQL is lost behind the check of the token, and does nothing', async () => {
+  const { pool: whole } = stage.ledger;
+  const lost = () => Promise.reject(new LedgerUnavailableError('57P01', false, new Error('terminated')));
+  const pool = {
+    options: { connectionString: 'postgres://x:x@127.0.0.1:1/x' },
+    connect: lost,
+    query: (text: string, values: unknown[]) =>
+      /principal_tokens|audit_events/.test(text) ? whole.query(text, values) : lost(),
+  } as unknown as pg.Pool;
+  const everything = await stage.principal(['viewer', 'maker', 'checker', 'admin']);
+  const routes = await everyRoute(stage, { filing: 'AWAY-1', message: await messageOf(stage, 'EVERY-1') });
+  const runs = async () =>
+    (await whole.query('SELECT (SELECT count(*) FROM filings) + (SELECT count(*) FROM words) AS n')).rows;
+  const before = await runs();
+  const door = await stage.another({ pool });
+  try {
+    const answers = await Promise.all(
+      routes.map(async ({ name, method, path, json }) => {
+        const { status, headers, body } = await askDoor<ProblemBody>(door.url, method, path, {
+          token: everything,
+          json,
+        });
+        return [name, status, body.code, headers.get('retry-after')];
+      }),
+    );
+    expect(answers).toEqual(routes.map(({ name }) => [name, 503, 'ledger_unavailable', '5']));
+    expect(await runs()).toEqual(before);
+  } finally {
+    await door.close();
+  }
+});
+
 it.each(['refuses', 'is silent'])('without a Temporal server that %s, and reads go on', async (how) => {
   // Silent: it takes connections, and never says a word.
   const silent = createServer();
@@ -56,7 +91,18 @@ it.each(['refuses', 'is silent'])('without a Temporal server that %s, and reads 
     const { status, headers, body } = await askDoor<ProblemBody>(door.url, 'POST', '/v1/filings', { token, json });
     expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'temporal_unavailable', '5']);
     expect(performance.now() - began).toBeLessThan(8_000);
-    expect((await askDoor(door.url, 'GET', '/v1/filings', { token })).status).toBe(200);
+    // Every change, and no look.
+    const everything = await stage.principal(['viewer', 'maker', 'checker', 'admin']);
+    const routes = await everyRoute(stage, { filing: 'NONE', message: json.message });
+    for (const { name, method, path, json: body } of routes) {
+      const answer = await askDoor<ProblemBody>(door.url, method, path, { token: everything, json: body });
+      const away = { status: 503, code: 'temporal_unavailable', again: '5' };
+      const said = { status: answer.status, code: answer.body.code, again: answer.headers.get('retry-after') };
+      if (method === 'GET') expect([name, answer.status < 500]).toEqual([name, true]);
+      else expect([name, said]).toEqual([name, away]);
+      // A server that is silent is noticed once for all of them.
+      if (how !== 'refuses' && method !== 'GET') break;
+    }
     expect((await askDoor(door.url, 'GET', `/v1/filings/${reference}`, { token })).status).toBe(404);
     expect((await stage.ask('POST', '/v1/filings', { json })).status).toBe(201);
   } finally {

@@ -1,6 +1,7 @@
 /** From whatever a request failed with to the problem that is answered. */
 import { isGrpcServiceError, ServiceError } from '@temporalio/client';
 import type { FastifyError } from 'fastify';
+import type { ErrorKind } from '../../domain/service/error-kinds';
 import { WorkbookRefused } from '../../workbook/read';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { RefusedError, UnreachableError, UsageError } from '../../starter/errors';
@@ -66,8 +67,27 @@ export function problemOf(error: unknown): Problem {
   );
 }
 
+/** Kinds of failures of the filing service that pass: nothing of the request is wrong. */
+const PASSING: readonly string[] = [
+  'not_sent',
+  'timeout',
+  'connection_lost',
+  'rate_limited',
+  'portal_unavailable',
+  'server_error',
+  'bad_answer',
+  'ledger_unavailable',
+  'documents_unavailable',
+  'unauthorized',
+  'forbidden',
+] satisfies ErrorKind[];
+
 function refused(error: RefusedError): Problem {
   const [first] = error.errors;
+  if (first && PASSING.includes(first.code)) {
+    const detail = 'The filing service cannot be used right now. Repeat the request: nothing is done twice.';
+    return unavailable('service_unavailable', detail, { cause: error, retryAfterS: 60 });
+  }
   const code = first?.code ?? 'refused';
   const status = STATUS_OF_REFUSAL[code] ?? 422;
   const detail = error.errors.length > 1 ? `${error.errors.length} errors: ${first?.message}` : (first?.message ?? '');

@@ -3,6 +3,9 @@
 /** 6 MB: a workbook of the service has 5 MB at most. */
 export const MAX_BODY_BYTES = 6 * 1024 * 1024;
 
+/** Bodies that are being read or worked on, and answers that nobody has taken yet, of all requests together. */
+export const MEMORY_BYTES = 64 * 1024 * 1024;
+
 /** The longest part of a path: an encoded reference of 200 characters. */
 export const MAX_PARAM_LENGTH = 2_000;
 

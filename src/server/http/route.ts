@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Principal, Role } from '../../domain/principal';
 import type { Gate } from '../access/gate';
 import { readForm, type Upload } from './form';
+import type { MemoryRoom } from './memory-room';
 import { describeRoute, type Answers } from './openapi';
 import { Problem } from './problem';
 import { refuseUnstorable } from './texts';
@@ -55,6 +56,7 @@ const NOTHING = z.strictObject({});
 export interface Registrar {
   app: FastifyInstance;
   gate: Gate;
+  room: MemoryRoom;
 }
 
 /** Adds a route: checks who calls, then the fields, then calls the handler. */
@@ -62,7 +64,7 @@ export function addRoute<
   P extends z.ZodType = typeof NOTHING,
   Q extends z.ZodType = typeof NOTHING,
   B extends z.ZodType = typeof NOTHING,
->({ app, gate }: Registrar, route: Route<P, Q, B>): void {
+>({ app, gate, room }: Registrar, route: Route<P, Q, B>): void {
   const { method, path, roles = [], handle } = route;
   const name = `${method} /v1${path}`;
   app.route({
@@ -70,7 +72,10 @@ export function addRoute<
     url: path,
     schema: describeRoute(route),
     config: { name, roles, changes: method !== 'GET' },
-    onRequest: (request) => gate.enter(request),
+    async onRequest(request, reply) {
+      await gate.enter(request);
+      room.takeBody(request, reply);
+    },
     preHandler: (request) => gate.permit(request),
     handler: async (request, reply) => {
       const gone = new AbortController();

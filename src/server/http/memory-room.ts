@@ -1,0 +1,48 @@
+/** What requests and answers may hold of this process's memory together; what is beyond is refused. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { MAX_BODY_BYTES, MEMORY_BYTES } from './limits';
+import { unavailable } from './problem';
+
+/** Smaller ones are not counted: as many as there may be connections fit. */
+const SMALL_BYTES = 16 * 1024;
+
+export interface MemoryRoom {
+  /** Makes room for the body of a request before it is read, until it is answered. @throws Problem 503 */
+  takeBody(request: FastifyRequest, reply: FastifyReply): void;
+  /** Makes room for an answer until its reader has taken it. @throws Problem 503 */
+  takeAnswer(request: FastifyRequest, reply: FastifyReply, payload: unknown): void;
+}
+
+/** One token takes half of it at most, so that others are served. */
+export function createMemoryRoom(total = MEMORY_BYTES): MemoryRoom {
+  const taken = new Map<string, number>();
+  let all = 0;
+
+  function take({ headers: { authorization = '' } }: FastifyRequest, reply: FastifyReply, bytes: number): void {
+    if (bytes <= SMALL_BYTES) return;
+    const own = taken.get(authorization) ?? 0;
+    if (all + bytes > total || own + bytes > total / 2) {
+      throw unavailable('busy', 'Too many large requests are under way. Repeat the request.', { retryAfterS: 2 });
+    }
+    all += bytes;
+    taken.set(authorization, own + bytes);
+    reply.raw.once('close', () => {
+      all -= bytes;
+      const left = (taken.get(authorization) ?? 0) - bytes;
+      if (left > 0) taken.set(authorization, left);
+      else taken.delete(authorization);
+    });
+  }
+
+  return {
+    takeBody(request, reply) {
+      const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers;
+      // One that does not say how long it is may have as much as any.
+      take(request, reply, encoding === undefined ? Math.min(Number(length), MAX_BODY_BYTES) : MAX_BODY_BYTES);
+    },
+    takeAnswer(request, reply, payload) {
+      if (reply.statusCode >= 400) return;
+      if (typeof payload === 'string' || Buffer.isBuffer(payload)) take(request, reply, payload.length);
+    },
+  };
+}
