@@ -4,6 +4,8 @@ import { Client, Connection } from '@temporalio/client';
 import { createPool } from '../../src/ledger/pool';
 import type pg from 'pg';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
+import { problemOf } from '../../src/server/http/failures';
+import { refusal } from '../../src/starter/errors';
 import { everyRoute } from './every-route';
 import { askDoor, KAVERI, messageOf, onboard, openDoorStage, type DoorStage, type ProblemBody } from './door-stage';
 
@@ -110,6 +112,16 @@ it.each(['refuses', 'is silent'])('without a Temporal server that %s, and reads 
     await connection.close();
     silent.close();
   }
+});
+
+it('answers what the filing service refuses for now with 503, and what is wrong with a request with 422', () => {
+  const answer = (code: string) => problemOf(refusal(code, 'dgft-7: connect ECONNREFUSED'));
+  for (const code of ['not_sent', 'timeout', 'server_error', 'portal_unavailable', 'forbidden']) {
+    expect(answer(code)).toMatchObject({ status: 503, code: 'service_unavailable' });
+    expect(answer(code).more.headers).toEqual({ 'retry-after': '60' });
+    expect(answer(code).detail).not.toMatch(/ECONN/);
+  }
+  expect(answer('validation_failed')).toMatchObject({ status: 422, code: 'validation_failed' });
 });
 
 it('without a worker', async () => {
