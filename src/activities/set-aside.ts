@@ -61,7 +61,7 @@ export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: L
 
   async function setAside(workflowId: string, activity: string, args: readonly unknown[]) {
     const { filingId = null, exporterId } = aboutOf(args);
-    const text = `Two workers in a row ended during the step ${activity} of ${workflowId}. It is set aside: nothing of it is tried again by itself.`;
+    const text = `Two workers in a row ended during the step ${activity} of ${workflowId}. It is set aside: nothing of it is retried automatically.`;
     logger.error({ workflowId, activity, filingId }, 'a step is set aside: two workers ended during it');
     if (exporterId !== undefined) {
       const at = new Date();

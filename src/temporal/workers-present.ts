@@ -46,7 +46,7 @@ async function workersPresent(client: Client, taskQueue: string): Promise<boolea
 export async function silenceNotice(client: Client, taskQueue: string): Promise<string> {
   return (await workersPresent(client, taskQueue)) === false
     ? `No worker polls task queue ${taskQueue}: the workflow is started, and continues as soon as a worker runs (node dist/worker.js).`
-    : `No worker has answered yet on task queue ${taskQueue}; the workflow is started and continues by itself.`;
+    : `No worker has answered yet on task queue ${taskQueue}; the workflow is started and continues automatically.`;
 }
 
 const LOOK_EVERY_MS = 5_000;

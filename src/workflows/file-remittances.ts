@@ -53,7 +53,7 @@ export async function fileRemittances(input: FileInput, carried?: CarriedOver): 
     } finally {
       run.over = true;
     }
-    await run.requests.putAside('The filing has ended meanwhile.');
+    await run.requests.putAside('The filing has ended in the meantime.');
     await condition(allHandlersFinished);
     return run.result();
   });

@@ -92,7 +92,7 @@ export async function waitForAccess(progress: Progress, { access }: Waits, failu
   const message = [
     asSentence(failure.message),
     ...(pauseReasonOf(failure.kind) === 'access' ? [ours] : []),
-    `It is tried again by itself, within ${ACCESS.maxMs / 60_000} minutes.`,
+    `It is retried automatically, within ${ACCESS.maxMs / 60_000} minutes.`,
   ].join(' ');
   await progress.showWait({ reason: 'access', kind, text: failure.message, message, ms });
   await progress.rest(ms, `Try again after ${kind}`);

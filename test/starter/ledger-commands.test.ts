@@ -90,7 +90,7 @@ it('permits a duplicate beside a row in doubt by two persons’ words, of which 
   // Both words say the same; the command may be repeated.
   for (const _ of ['once', 'again']) {
     const back = await run('withdraw', 'PERMIT-1', '--by', 'ravi');
-    expect(back).toMatchObject({ code: 0, stderr: expect.stringContaining('taken back') as string });
+    expect(back).toMatchObject({ code: 0, stderr: expect.stringContaining('withdrawn') as string });
     expect(back.json()).toMatchObject({ filingId: holder });
   }
   expect((await run('withdraw', 'PERMIT-1', '--by', 'anil')).code).toBe(3);

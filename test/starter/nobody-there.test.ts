@@ -112,7 +112,7 @@ it('a user who interrupts the wait: what was started goes on, and how to look at
   );
   child.kill('SIGINT');
   expect(await once(child, 'close')).toEqual([null, 'SIGINT']);
-  expect(said).toMatch(/goes on; only this command ended\. `ebrc findings`/u);
+  expect(said).toMatch(/continues; only this command ended\. `ebrc findings`/u);
   expect((await run()).status.name).toBe('RUNNING');
   await client.connection.close();
 });

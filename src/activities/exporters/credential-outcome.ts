@@ -34,7 +34,7 @@ const UNDECIDED: Row = {
   outcome: 'undecided',
   fixable: true,
   message:
-    'The service refused the check for a reason that is not documented; the submitted credentials are kept. See to what it says, then submit them again.',
+    'The service refused the check for a reason that is not documented; the submitted credentials are kept. Resolve what it names, then submit them again.',
   countsAgainstFuse: true,
 };
 

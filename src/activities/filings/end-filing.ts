@@ -84,7 +84,7 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
     at: Date,
   ): Promise<void> {
     const text =
-      `The service refused submission ${submission} after an earlier attempt of it was taken for not filed: perhaps because ` +
+      `The service refused submission ${submission} after an earlier attempt of it was treated as not filed: perhaps because ` +
       'that one was filed. Look at the portal, and answer again.';
     const key = `${submission}/${at.getTime()}`;
     await reportContradiction(client, { filingId, kind: 'refused_after_absent', key, text, at });

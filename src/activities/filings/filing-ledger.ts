@@ -42,7 +42,8 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
     async recordProgress(move: MoveArgs): Promise<Left> {
       const { filingId, state, event } = move;
       // What its rows have come to is read with them: see endFiling.
-      if (OUTCOMES.includes(state)) throw refusal('unexpected', `A filing is not moved to ${state} by itself.`);
+      if (OUTCOMES.includes(state))
+        throw refusal('unexpected', `A filing does not enter ${state} in a move of its own.`);
       const recorded = await withTransaction(pool, (client) => recordMove(client, move, now()));
       if (recorded.filing !== 'differs') logger.info({ filingId, state, event: event.kind }, 'a filing moved');
       return recorded;

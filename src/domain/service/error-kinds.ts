@@ -44,7 +44,7 @@ export const ERROR_KINDS = {
     'Our own refusal: the document store is away, full, another one, or has lost sends, so a send cannot be counted. Nothing was written.',
   cancelled: 'The caller cancelled. For a submission: before anything was written.',
   extraction_unconfigured: 'EBRC_EXTRACTION_URL or EBRC_EXTRACTION_KEY is not set.',
-  unexpected: 'A defect of ours, or something nobody thought of.',
+  unexpected: 'A defect of ours, or an unforeseen error.',
 } as const;
 
 export type ErrorKind = keyof typeof ERROR_KINDS;

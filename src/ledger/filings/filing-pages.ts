@@ -156,7 +156,7 @@ export async function pageOfEvents(
   return rows;
 }
 
-/** What says whether a filing goes on by itself. */
+/** What says whether a filing continues automatically. */
 export interface FilingStanding {
   filingId: string;
   state: string;

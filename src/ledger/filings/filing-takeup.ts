@@ -37,7 +37,12 @@ export async function takeUpFiling(
   const same = state === before.state;
   // An answer to a question that is no longer open must not be applied to the next question.
   if (!same || !(state === 'outcome_unknown' || state === 'overdue'))
-    await closeOpenWords(db, { filingId, kinds: ['filed', 'not_filed'], why: 'the filing has moved on meanwhile', at });
+    await closeOpenWords(db, {
+      filingId,
+      kinds: ['filed', 'not_filed'],
+      why: 'the filing has changed in the meantime',
+      at,
+    });
   await writeMove(db, {
     filingId,
     seq: before.seq + 1,

@@ -66,7 +66,7 @@ export async function judgeSaid(
 ): Promise<Judged> {
   const word = await readWord(client, wordId);
   if (!word || word.filingId !== filingId || word.kind !== action) {
-    return { by: 'unknown', refused: 'the ledger does not hold what was said' };
+    return { by: 'unknown', refused: 'the ledger does not have the statement' };
   }
   const refused = await whyNot(client, word, action);
   await judgeWord(client, { wordId, outcome: refused === null ? 'carried_out' : 'refused', why: refused, at });
@@ -95,6 +95,6 @@ async function whyNot(
   if (isMaker) return `${granted.by} made this filing; somebody else has to approve it`;
   if (granted.isSystem) return `${granted.by} is a system: a person has to approve`;
   return granted.approvalRequired && filing.grantId === null
-    ? 'the policy of the exporter asks for approval, and nobody answers for having made this filing: file it again as a principal'
+    ? 'the policy of the exporter asks for approval, and no principal made this filing: file it again as a principal'
     : null;
 }

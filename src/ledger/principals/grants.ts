@@ -85,7 +85,7 @@ function whyNot(grant: GrantRow, { action, exporterId, filingId, shown }: Grante
   }
   if (unused && grant.used) return `the grant of ${by} was used: do it again`;
   if (unused && !grant.fresh) return `the grant of ${by} is older than a day: do it again`;
-  if (grant.shown !== shown) return `what was shown to ${by} is not what stands now: look at it again`;
+  if (grant.shown !== shown) return `what was shown to ${by} has changed since: look at it again`;
   if (grant.removed) return `${by} is no principal any more`;
   if (grant.expired) return `${by} was a principal until its time was over`;
   const may: readonly Role[] = MAY[action];

@@ -134,6 +134,6 @@ async function rowsGone(client: Queryable, filingId: string, submission: number)
   const holder = await holderBeside(client, filingId, submission);
   return (
     holder &&
-    `Filing ${holder} holds a mapping of it too, which was found after both were recorded: see to that one first.`
+    `Filing ${holder} holds a mapping of it too, which was found after both were recorded: deal with that one first.`
   );
 }

@@ -128,8 +128,8 @@ function stateText({ state, asked }: FilingRecord, counts: FilingCounts): string
     submitting: 'It is being sent.',
     processing: 'The service took it in; the acknowledgement of the authority is awaited.',
     collecting: `${certified} of ${rows} rows are certified; ${archived} PDFs are stored.`,
-    needs_credentials: 'It waits for new portal credentials of the exporter, and goes on by itself then.',
-    needs_access: 'The service refuses our own key or agreement; it goes on by itself once that is mended.',
+    needs_credentials: 'It waits for new portal credentials of the exporter, and then continues automatically.',
+    needs_access: 'The service refuses our own key or agreement; it continues automatically once that is fixed.',
     outcome_unknown: asked
       ? 'It is not known whether it was filed: somebody has to look at the portal.'
       : 'It is not known whether it was filed; evidence is being gathered.',

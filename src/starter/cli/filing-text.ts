@@ -125,9 +125,9 @@ function nextStep({ filingId, state, asked, exporterId, again }: FilingView): st
     case 'awaiting_approval':
       return `Next: somebody other than its maker runs \`ebrc approve ${id}\`, with a token of theirs in EBRC_TOKEN.`;
     case 'needs_credentials':
-      return `Next: \`ebrc credentials ${exporterId} --username USER\` with the portal's new password; the filing continues by itself.`;
+      return `Next: \`ebrc credentials ${exporterId} --username USER\` with the portal's new password; the filing continues automatically.`;
     case 'needs_access':
-      return 'Next: fix the API key or its agreements with the service; the filing continues by itself.';
+      return 'Next: fix the API key or its agreements with the service; the filing continues automatically.';
     case 'outcome_unknown':
       return asked
         ? `Next: look at the portal, then \`ebrc resolve ${id} --as filed|not-filed --note TEXT\`.`

@@ -75,7 +75,7 @@ export async function requireApproval(
   const outcome = await withTransaction(pool, (client) =>
     setApprovalPolicy(client, { exporterId, approval, by, principal }),
   );
-  if (typeof outcome === 'object') throw refusal('policy_refused', `The policy stays as it is: ${outcome.refused}.`);
+  if (typeof outcome === 'object') throw refusal('policy_refused', `The policy was not changed: ${outcome.refused}.`);
   return {
     exporter: exporterView(await needExporter(pool, exporterId)),
     waits: outcome === 'asked' ? SECOND : null,

@@ -76,7 +76,7 @@ export async function withdraw(deps: Deps, idOrReference: string, args: Withdraw
     const text = `${by} has said nothing about filing ${filingId} that waits to be carried out.`;
     throw refusal('nothing_to_withdraw', text, { filingId });
   }
-  const notice = `The word of ${by} (${kind}) is taken back.`;
+  const notice = `The statement of ${by} (${kind}) is withdrawn.`;
   return { filing: await viewOf(deps, filingId), waitsForPerson: false, notice };
 }
 

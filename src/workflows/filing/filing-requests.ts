@@ -155,7 +155,7 @@ export class FilingRequests {
       return await work();
     } catch (error) {
       if (error instanceof FilingMovedOn) {
-        this.refuseResolution('The filing has moved on meanwhile: look at it again.');
+        this.refuseResolution('The filing has changed in the meantime: look at it again.');
       }
       throw error;
     } finally {

@@ -65,7 +65,7 @@ async function waitForCredentials(run: FilingRun, failure: ReadFailure): Promise
   const { exporterId } = run;
   const attention =
     `${asSentence(failure.message)} Submit working credentials: ebrc credentials ${exporterId} --username … --password-stdin. ` +
-    'The filing goes on by itself.';
+    'The filing continues automatically.';
   if (run.state !== 'needs_credentials') {
     const event = { kind: failure.kind ?? 'needs_credentials', text: failure.message };
     await run.move('needs_credentials', event, { attention });
@@ -101,7 +101,7 @@ async function readActivation(run: FilingRun): Promise<Pick<ExporterState, 'read
 export function needsWholeLedger(error: unknown): { kind: string; message: string; attention: string } {
   const { kind, message } = readFailure(error);
   if (kind !== 'ledger_put_back' && kind !== 'documents_unavailable') throw error;
-  return { kind, message, attention: `${message} It is looked at again by itself, within 15 minutes.` };
+  return { kind, message, attention: `${message} It is checked again automatically, within 15 minutes.` };
 }
 
 /**

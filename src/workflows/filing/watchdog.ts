@@ -5,7 +5,7 @@ import type { PendingMark } from './filing-steps';
 
 const NOT_MOVED = 'It has not moved for longer than its state explains. See its workflow in the Temporal UI.';
 const NOT_ACTIVE =
-  'The authority has not opened API access in time. It goes on being looked for; ask the authority or the service.';
+  'The authority has not opened API access in time. The worker keeps checking; ask the authority or the service.';
 
 /** What is due next; `at` in ms since the epoch. */
 interface Due {

@@ -167,7 +167,7 @@ describe('what persons say', () => {
     expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 1 } });
   });
 
-  it('lets rows go out beside certificates that agree with what was taken for not filed', async () => {
+  it('lets rows go out beside certificates that agree with what was treated as not filed', async () => {
     const exporter = await stage.exporter();
     const mapping = stage.mapping(exporter);
     const earlier = await (await stage.file(exporter, [mapping])).result();

@@ -128,8 +128,8 @@ async function waitingOf(cli: Cli, filingId: string): Promise<Waiting | null> {
 
 const goesOn = (filingId: string | null): string =>
   filingId === null
-    ? 'What was started goes on. `ebrc list` shows it; repeating the command files nothing twice.'
-    : `The filing goes on; only this command ended. \`ebrc show ${filingId}\` shows how it stands.`;
+    ? 'What was started continues. `ebrc list` shows it; repeating the command files nothing twice.'
+    : `The filing continues; only this command ended. \`ebrc show ${filingId}\` shows its state.`;
 
 /** Prints the result of a command that files, or changes a filing, and returns its exit code. */
 export function printOutcome({ terminal }: Cli, outcome: FilingOutcome): ExitCode {

@@ -41,7 +41,7 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
     text: 'no outcome in time',
     attention:
       `Request ${request?.requestId} has no outcome ${Math.round(run.settings.overdueAfterMs / 60_000)} minutes after its ` +
-      `submission. It goes on being polled. Ask the service about it, or: ${notOurs}ebrc abandon ${run.filingId} --note TEXT.`,
+      `submission. Polling continues. Ask the service about it, or: ${notOurs}ebrc abandon ${run.filingId} --note TEXT.`,
   };
   const { requests } = run;
   requests.following = true;
@@ -110,7 +110,7 @@ async function askAgainLater(
   { message }: ReadFailure,
   refusals: number,
 ): Promise<void> {
-  const attention = `Request ${followed(stage)?.requestId} cannot be asked about: ${message} It is tried again by itself, within 15 minutes.`;
+  const attention = `Request ${followed(stage)?.requestId} cannot be asked about: ${message} It is retried automatically, within 15 minutes.`;
   await run.move(run.state, { kind: 'poll_refused', text: message }, { attention, needsAttention: true });
   await run.wait(delayMs(ACCESS, refusals), 'Poll the request again', () => run.requests.answered);
   if (run.requests.answered) await takeAnswer(run, stage);

@@ -82,7 +82,7 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
   await run.move(run.state, { kind: 'resumed', text: 'resumed' });
 }
 
-/** Between two looks at certificates that agree with rows which were taken for not filed. */
+/** Between two looks at certificates that agree with rows which were treated as not filed. */
 const AGREEING_CHECK_MS = 60 * 60_000;
 
 type Opened = NonNullable<TakenSnapshot['opened']> | { outcome: 'differs' };
@@ -123,8 +123,8 @@ async function confirmAbsence(
 async function askToConfirm(run: FilingRun, { submission }: SubmissionStage, agreeing: string[]): Promise<void> {
   const why =
     agreeing.length > 0
-      ? `Certificates ${agreeing.join(', ')} agree with rows of submission ${submission} that were taken for not filed`
-      : `Rows of submission ${submission} were taken for not filed, and the certificates cannot be looked at since`;
+      ? `Certificates ${agreeing.join(', ')} agree with rows of submission ${submission} that were treated as not filed`
+      : `Rows of submission ${submission} were treated as not filed, and the certificates cannot be looked at since`;
   const answer = agreeing.length > 0 ? '--not-ours NUMBER for each of them' : '--unseen';
   const attention =
     `${why}. It is not sent again before two persons have looked at the portal and said: ` +

@@ -156,7 +156,7 @@ export function addCredentialsCommand(program: Command, bind: Bind): void {
 function exporterWaiting(cli: Cli, wait: boolean | undefined): ExporterWait {
   const { terminal } = cli;
   if (wait)
-    cli.onInterrupt(() => 'The onboarding goes on; only this command ended. `ebrc exporters` shows how it stands.');
+    cli.onInterrupt(() => 'The onboarding continues; only this command ended. `ebrc exporters` shows its state.');
   const progress = terminal.progress();
   return {
     wait: wait ?? false,

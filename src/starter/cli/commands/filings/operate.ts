@@ -133,7 +133,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     );
   program
     .command('withdraw')
-    .summary('take back your last word about a filing')
+    .summary('take back your last statement about a filing')
     .description(
       'Take back your last answer or permission that was not carried out, such as one that waits for a second person.',
     )

@@ -36,7 +36,7 @@ export function addCodecServerCommand(program: Command, bind: Bind): void {
     .option('--host <host>', 'address to listen on; beyond this machine a token and TLS are needed', '127.0.0.1')
     .option('--tls-cert <file>', 'certificate, PEM, to serve https')
     .option('--tls-key <file>', 'its key, PEM')
-    .option('--behind-proxy', 'a proxy with TLS stands before it, and nobody else reaches it')
+    .option('--behind-proxy', 'a proxy with TLS is in front of it, and nobody else reaches it')
     .addHelpText('after', HELP)
     .action(bind((cli, _args, flags: Flags) => serve(cli, flags)));
 }
@@ -78,7 +78,7 @@ function refuseOpen({ host, behindProxy = false }: Flags, token: string | undefi
   }
   if (encrypted || behindProxy) return;
   throw new UsageError(
-    `Listening on ${host} needs TLS: give --tls-cert and --tls-key, or --behind-proxy where a proxy with TLS stands before it.`,
+    `Listening on ${host} needs TLS: give --tls-cert and --tls-key, or --behind-proxy where a proxy with TLS is in front of it.`,
   );
 }
 

@@ -51,7 +51,7 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
         const progress = cli.terminal.progress();
         if (wait)
           cli.onInterrupt(
-            () => 'The reconciliation goes on; only this command ended. `ebrc findings` shows what it finds.',
+            () => 'The reconciliation continues; only this command ended. `ebrc findings` shows what it finds.',
           );
         try {
           const outcome = await client.reconcile(
