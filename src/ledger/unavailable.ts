@@ -69,8 +69,8 @@ export function asLedgerError(error: unknown): unknown {
     return passing ? new LedgerUnavailableError(code, passing.connectionUsable, error) : error;
   }
   if (isSystemError(error)) return new LedgerUnavailableError(error.code, false, error);
-  const said = messageOf(error);
-  const known = DRIVER_MESSAGES.find(([message]) => message.test(said));
+  const message = messageOf(error);
+  const known = DRIVER_MESSAGES.find(([pattern]) => pattern.test(message));
   return known ? new LedgerUnavailableError(known[1], false, error) : error;
 }
 

@@ -67,9 +67,9 @@ export async function withFilingAttributes<T>(
   try {
     return await start({ ...options, typedSearchAttributes });
   } catch (error) {
-    // The start of an update-with-start fails with the server's word as its cause.
-    const said = error instanceof ServiceError ? error.cause : error;
-    if (!isGrpcServiceError(said) || Number(said.code) !== INVALID_ARGUMENT) throw error;
+    // The start of an update-with-start fails with the server's answer as its cause.
+    const cause = error instanceof ServiceError ? error.cause : error;
+    if (!isGrpcServiceError(cause) || Number(cause.code) !== INVALID_ARGUMENT) throw error;
     return start(options);
   }
 }

@@ -2,7 +2,7 @@ import type { Finding } from '../domain/rules/finding';
 import { annotateSheet, type RowOutcome } from './annotate/annotate-sheet';
 import { CellStyles, NO_STYLES } from './annotate/cell-styles';
 import type { WorkbookDirectory } from './ooxml/directory';
-import { inWordsOfSheet } from './sheet/headers';
+import { withSheetHeaders } from './sheet/headers';
 import { openSheet, openWorkbook } from './sheet/open-workbook';
 import { type WorkbookLimits, WORKBOOK_LIMITS, WorkbookRefused } from './ooxml/limits';
 import type { WorkbookPackage } from './ooxml/package';
@@ -41,7 +41,7 @@ export async function annotateWorkbook({
 }: Annotation): Promise<Buffer> {
   const bounds = { ...WORKBOOK_LIMITS, ...limits };
   const { opened, directory, filledRows } = await openFilledRows(source, bounds);
-  const findings = inWordsOfSheet(given, filledRows.headers.columns);
+  const findings = withSheetHeaders(given, filledRows.headers.columns);
   const editor = new PackageEditor(opened, directory.part);
   const stylesPart = directory.parts.styles ?? (await addStyles(editor));
   const styles = new CellStyles((await editor.xml(stylesPart)) ?? NO_STYLES((await editor.namespaces()).main));

@@ -3,7 +3,7 @@ import type { MappingRow } from '../domain/filing/mapping';
 import { checkUncheckedRows } from '../domain/rules/rules';
 import type { FileContext } from '../domain/rules/file';
 import type { ReadOptions, WorkbookReading } from './read';
-import { inWordsOfSheet, readWorkbook } from './read';
+import { withSheetHeaders, readWorkbook } from './read';
 
 export interface CheckedWorkbook {
   /** Whether there is no error; there may be warnings. */
@@ -30,7 +30,7 @@ export async function checkWorkbook(
   options: ReadOptions = {},
 ): Promise<CheckedWorkbook> {
   const reading = await readWorkbook(file, options);
-  const ruled = inWordsOfSheet(checkUncheckedRows(reading.unchecked, context), reading.columns);
+  const ruled = withSheetHeaders(checkUncheckedRows(reading.unchecked, context), reading.columns);
   const findings = oncePerCell([...reading.findings, ...ruled]);
   const errors = findings.filter(({ severity }) => severity === 'error');
   return {

@@ -14,7 +14,7 @@ import {
   type Headers,
   type OptionalColumn,
   type OwnColumn,
-  inWordsOfSheet,
+  withSheetHeaders,
   isOurs,
   readHeaders,
 } from './sheet/headers';
@@ -24,7 +24,7 @@ import { textsOf } from './sheet/filled-rows';
 
 export { WorkbookRefused } from './ooxml/limits';
 export { TEMPLATE_UNKNOWN } from './sheet/about-sheet';
-export { inWordsOfSheet, type ColumnAt } from './sheet/headers';
+export { withSheetHeaders, type ColumnAt } from './sheet/headers';
 
 /** The content of a workbook before any rule is applied. */
 export interface WorkbookReading {
@@ -125,7 +125,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
     unchecked,
     untouched: [...untouched],
     rows: unchecked.map(completeRow).filter((row) => row !== undefined),
-    findings: inWordsOfSheet(oncePerCell(findings), headers.columns),
+    findings: withSheetHeaders(oncePerCell(findings), headers.columns),
     columns: headers.columns,
     optionalColumns: headers.optional,
     ownColumns: headers.own,

@@ -3,7 +3,7 @@
  * each returns what it returned and writes nothing more.
  */
 import type { Activities } from '../../src/activities/create-activities';
-import type { SaidWord } from '../../src/activities/filings/filing-ledger';
+import type { WordInput } from '../../src/activities/filings/filing-ledger';
 import type { MoveArgs } from '../../src/activities/filings/moves';
 import type { FilingApi } from '../../src/api/client-types';
 import type { FilingState } from '../../src/domain/filing/states';
@@ -61,8 +61,8 @@ async function unanswered(...states: FilingState[]): Promise<{ filingId: string;
 
 let words = 0;
 /** What a person says of an attempt. @returns the word's id */
-async function said(filingId: string, attemptId: string, more: Partial<SaidWord> = {}): Promise<string> {
-  const word: SaidWord = {
+async function said(filingId: string, attemptId: string, more: Partial<WordInput> = {}): Promise<string> {
+  const word: WordInput = {
     filingId,
     kind: 'not_filed',
     attemptId,

@@ -166,8 +166,8 @@ export function createAttemptActivities(deps: ActivityDependencies) {
           const { settleAfterMs: settleMs, singlePerson } = settings;
           if (!filing?.ended) return { outcome: 'refused', why: 'the filing has not ended' };
           const carried = await carryOutWord(client, { wordId, settleMs, singlePerson, at });
-          const said = 'why' in carried ? { ...event, kind: 'resolve_refused', text: carried.why } : event;
-          await addEvent(client, { ...said, filingId, step: stepId(), at });
+          const outcome = 'why' in carried ? { ...event, kind: 'resolve_refused', text: carried.why } : event;
+          await addEvent(client, { ...outcome, filingId, step: stepId(), at });
           await updateCorrectionAttention(client, filingId);
           return carried;
         },

@@ -14,7 +14,7 @@ import { type FilingRow, moveRows, readRows, rowStates, saveRowErrors } from '..
 import { lastRefusal, reportContradiction } from '../../ledger/submissions/answers';
 import { readRequests, type Statement } from '../../ledger/submissions/requests';
 import { readSubmissions, settleSubmission } from '../../ledger/submissions/submissions';
-import { judgeSaid } from '../../ledger/principals/granted-words';
+import { judgeByGrant } from '../../ledger/principals/granted-words';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { FINDINGS_IN_RESULT } from './filing-request';
@@ -161,7 +161,7 @@ export function createEndFilingActivities(deps: ActivityDependencies) {
         const at = now();
         if (held !== 'repeated') {
           if (wordId) {
-            const { refused } = await judgeSaid(client, { wordId, filingId, action: 'abandon', at });
+            const { refused } = await judgeByGrant(client, { wordId, filingId, action: 'abandon', at });
             if (refused !== null) return { filing: null, refused };
           }
           await releaseUnfiled(client, { filingId, submission: null, state: 'withdrawn', reason: note, at });

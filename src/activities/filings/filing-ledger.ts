@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FilingReadiness } from '../../domain/filing/move-texts';
 import { saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
-import { judgeSaid } from '../../ledger/principals/granted-words';
+import { judgeByGrant } from '../../ledger/principals/granted-words';
 import { judgeWord, type NewWord, type OpenWords, recordWord } from '../../ledger/submissions/words';
 import { needFiling } from '../../ledger/filings/filings';
 import { readReadiness } from '../../ledger/filings/first-move';
@@ -24,7 +24,7 @@ export type { OpenWords };
 const OUTCOMES: readonly FilingState[] = ['certified', 'partly_certified', 'rejected'];
 
 /** What a person says, as a run records it. */
-export type SaidWord = Omit<NewWord, 'step' | 'at'> & {
+export type WordInput = Omit<NewWord, 'step' | 'at'> & {
   /** Id of the update that says it, or of the workflow that was started to carry it out. */
   saidBy: string;
 };
@@ -75,7 +75,7 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
         const held = await hold(client, { filingId, seq: move.seq - 1 });
         if (held === 'differs') return DIFFERS;
         if (held === 'repeated') return { filing: await moveOf(client, held, move, at) };
-        const { by, refused } = await judgeSaid(client, { wordId, filingId, action: 'approve', at });
+        const { by, refused } = await judgeByGrant(client, { wordId, filingId, action: 'approve', at });
         if (refused !== null) return { filing: null, refused };
         const { contentHash, declaration } = await needFiling(client, filingId);
         const text = note ?? `approved by ${by}`;
@@ -89,7 +89,7 @@ export function createFilingLedgerActivities(deps: ActivityDependencies) {
      * Records what a person said; it stays until it is carried out, refused or put aside. A reset repeats the update in
      * another run: by its id and content, it finds the word that it recorded. @returns its id
      */
-    recordWord: ({ saidBy, ...word }: SaidWord): Promise<string> => {
+    recordWord: ({ saidBy, ...word }: WordInput): Promise<string> => {
       const content = createHash('sha256').update(JSON.stringify(word)).digest('hex');
       return recordWord(pool, { ...word, step: `${saidBy}/${content}`, at: now() });
     },

@@ -80,10 +80,10 @@ const acknowledgementFields = {
 function statesOutcome(answer: { requestId: string | null; ackStatus: string | null }): boolean {
   return Boolean(answer.requestId) || answer.ackStatus?.trim().toLowerCase() === 'failed';
 }
-const untold = { message: 'the answer has neither a requestId nor ackStatus Failed' };
+const noOutcome = { message: 'the answer has neither a requestId nor ackStatus Failed' };
 
 /** Acknowledgement of a push (spec: "Generation request"). */
-export const pushAnswer = record(acknowledgementFields).refine(statesOutcome, untold);
+export const pushAnswer = record(acknowledgementFields).refine(statesOutcome, noOutcome);
 export type PushAnswer = z.output<typeof pushAnswer>;
 
 const uploadedIrm = record({
@@ -102,7 +102,7 @@ export const bulkUploadAnswer = record({
   irmNumbers: anyList,
   irms: recordList(uploadedIrm),
 })
-  .refine(statesOutcome, untold)
+  .refine(statesOutcome, noOutcome)
   .transform((answer) => ({ ...answer, irms: answer.irms.records }));
 export type BulkUploadAnswer = z.output<typeof bulkUploadAnswer>;
 

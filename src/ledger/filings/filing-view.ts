@@ -114,10 +114,10 @@ function headOf(filing: FilingRecord): Omit<FilingSummary, 'counts' | 'warnings'
 
 /** The authority's messages about single rows, in the shape of all other errors. */
 function authorityErrors(rows: readonly RowView[], known: readonly Finding[]): Finding[] {
-  const said = new Set(known.map((finding) => `${finding.row}|${finding.message}`));
+  const shown = new Set(known.map((finding) => `${finding.row}|${finding.message}`));
   return rows.flatMap(({ row, errors }) =>
     errors
-      .filter((message) => !said.has(`${row}|${message}`))
+      .filter((message) => !shown.has(`${row}|${message}`))
       .map((message): Finding => ({
         severity: 'error',
         code: 'authority',
@@ -191,14 +191,14 @@ async function readCorrections(db: Queryable, filingId: string): Promise<string[
  * they were sent, and its own observations, whose shape the specification does not show.
  */
 async function warningsOf(db: Queryable, filing: FilingRecord): Promise<unknown[]> {
-  const told = await readLastingNotices(db, filing.filingId);
+  const notices = await readLastingNotices(db, filing.filingId);
   const { rows } = await db.query<{ warnings: unknown[] }>(
     'SELECT warnings FROM requests WHERE filing_id = $1 ORDER BY submission, since',
     [filing.filingId],
   );
   return [
     ...filing.warnings,
-    ...told.map(({ kind, text }) => aboutFiling(kind, text)),
+    ...notices.map(({ kind, text }) => aboutFiling(kind, text)),
     ...rows
       .flatMap((row) => row.warnings)
       .map((said) => (typeof said === 'string' ? aboutFiling('observation', said) : said)),

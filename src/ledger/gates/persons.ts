@@ -1,4 +1,4 @@
-/** Carrying out what persons said of a send. Where one person is not enough, a second one has to say the same. */
+/** Carries out what persons said of a send. Where one person is not enough, a second one has to say the same. */
 import { NEEDS_TOKEN } from '../../domain/principal';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
 import { sameId } from '../../domain/identity';
@@ -7,7 +7,7 @@ import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { readRows } from '../rows/filing-rows';
 import { acknowledgeSubmission, addRequest, notePoll, readRequests } from '../submissions/requests';
-import { whoSays } from '../principals/granted-words';
+import { findSupport } from '../principals/granted-words';
 import { judgeWord, readWord, type Word } from '../submissions/words';
 import { certifyByPersons } from './certify';
 import type { Absence, AbsentSubject } from './absent-subject';
@@ -59,9 +59,9 @@ const CARRY_OUT: Record<Word['kind'], CarryOutKind> = {
 
 /** What becomes of a word, and the words of others that it was carried out with. */
 async function judge(client: Queryable, word: Word, args: CarryOut): Promise<{ carried: Carried; others: Word[] }> {
-  const said = await whoSays(client, word, args);
-  if (typeof said === 'string') return { carried: { outcome: 'refused', why: said }, others: [] };
-  const { others, isClaim } = said;
+  const support = await findSupport(client, word, args);
+  if (typeof support === 'string') return { carried: { outcome: 'refused', why: support }, others: [] };
+  const { others, isClaim } = support;
   const carried = await CARRY_OUT[word.kind](client, word, others, args);
   if (carried.outcome !== 'stands' || !isClaim) return { carried, others };
   return { carried: { outcome: 'refused', why: `${carried.why}; ${NEEDS_TOKEN}` }, others };
@@ -155,10 +155,10 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   const own = rows[0];
   if (own && ['open', 'unsent', 'refused'].includes(own.verdict))
     return { outcome: 'refused', why: `attempt ${attemptId} is ${own.verdict}: nothing of it was sent` };
-  const said = word.requestId.trim();
-  const known = (await readRequests(client, filingId, submission)).find((each) => sameId(each.requestId, said));
-  const requestId = known?.requestId ?? said;
-  // While the send is in doubt, what two persons said by mistake is mended by naming it again; its own record is not.
+  const stated = word.requestId.trim();
+  const known = (await readRequests(client, filingId, submission)).find((each) => sameId(each.requestId, stated));
+  const requestId = known?.requestId ?? stated;
+  // While the send is in doubt, what two persons said by mistake is corrected by naming it; its own record is not.
   if (known?.state === 'not_ours' && (known.processingStatus !== null || own?.verdict !== 'marked'))
     return { outcome: 'refused', why: `request ${requestId} was found to be another filing’s` };
   const since = own?.markedAt ?? args.at;

@@ -1,4 +1,4 @@
-/** Who stands behind what was said: principals, where a second person is asked for. */
+/** The grants behind what persons said: where a second person is asked for, only principals count. */
 import { NEEDS_TOKEN, personKey } from '../../domain/principal';
 import { needFiling } from '../filings/filings';
 import type { Queryable } from '../pool';
@@ -6,8 +6,8 @@ import { judgeWord, readWord, standingWords, type Word } from '../submissions/wo
 import { checkGrant, type Granted } from './grants';
 import { shownOfFiling, shownOfSend } from './shown';
 
-/** A word about a send, with what others said of the same. */
-export interface Said {
+/** Who else says the same as a word about a send. */
+export interface Support {
   others: Word[];
   /** A second person has to be a principal, and this one is none. */
   isClaim: boolean;
@@ -18,11 +18,11 @@ export interface Said {
  * policy, then or now, asks for approvals, those of other principals alone. Under the filing's lock.
  * @returns why the word's own grant does not hold, where it does not
  */
-export async function whoSays(
+export async function findSupport(
   client: Queryable,
   word: Word,
   { singlePerson }: { singlePerson: boolean },
-): Promise<Said | string> {
+): Promise<Support | string> {
   const { exporterId, required } = await policyOf(client, word.filingId);
   const own = await grantOfSend(client, word, exporterId);
   if (typeof own === 'string') return own;
@@ -60,7 +60,7 @@ export interface Judged {
 }
 
 /** Judges a word that approves a filing or gives it up, by the grant behind it. Under the filing's lock. */
-export async function judgeSaid(
+export async function judgeByGrant(
   client: Queryable,
   { wordId, filingId, action, at }: { wordId: string; filingId: string; action: 'approve' | 'abandon'; at: Date },
 ): Promise<Judged> {

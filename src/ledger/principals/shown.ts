@@ -7,7 +7,7 @@ import type { Word } from '../submissions/words';
 
 const hashOf = (parts: readonly unknown[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 
-/** The hash of what is to be filed: its content (exporter, rows, declaration), its name, its channel and its permits. */
+/** The hash of what is to be filed: content (exporter, rows, declaration), name, channel and permits. */
 export function shownToFile(
   { channel = 'auto', n = 1, corrects, approval = false }: FileInput,
   more: { contentHash: string; reference: string; permitted: FileInput['allowDuplicate'] },
@@ -33,12 +33,12 @@ export async function shownOfFiling(
 }
 
 /** What a word says of a send: the attempt at the mark that was shown, or the request, and the certificates named. */
-export type SaidOfSend = Pick<
+export type WordAboutSend = Pick<
   Word,
   'filingId' | 'kind' | 'attemptId' | 'requestId' | 'sourceRows' | 'certificates' | 'notOurs' | 'unseen'
 > & { markedAt: Date | null };
 
-export function shownOfSend(said: SaidOfSend): string {
+export function shownOfSend(said: WordAboutSend): string {
   const { filingId, kind, attemptId, markedAt, requestId, sourceRows, certificates, notOurs, unseen } = said;
   const named = certificates.map(({ row, eBRCNumber }) => [row, eBRCNumber]);
   const send = [attemptId, markedAt?.toISOString() ?? null, requestId, sourceRows];

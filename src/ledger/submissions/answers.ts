@@ -48,28 +48,31 @@ export async function storeAnswer(
   const late = own?.verdict !== 'marked' || filing.state !== 'submitting';
   await acceptAttempt(client, { attemptId, attempts, answer, late, at });
   const sent = attempts.filter((row) => row.attemptId !== attemptId && MAYBE_FILED.includes(row.verdict));
-  const told = { filing, attemptId, answer, at };
-  if (sent.length > 0) await reportAcceptedTwice(client, { ...told, sent });
-  else if (filing.ended && own?.verdict !== 'marked') await reportLateAcceptance(client, told);
+  const acceptance = { filing, attemptId, answer, at };
+  if (sent.length > 0) await reportAcceptedTwice(client, { ...acceptance, sent });
+  else if (filing.ended && own?.verdict !== 'marked') await reportLateAcceptance(client, acceptance);
   return { late, fresh: true, answer, filing };
 }
 
-interface Told {
+interface UnexpectedAcceptance {
   filing: LockedFiling;
   attemptId: string;
   answer: StoredAnswer;
   at: Date;
 }
 
-async function reportAcceptedTwice(client: Queryable, { sent, ...told }: Told & { sent: AttemptRow[] }): Promise<void> {
-  const { attemptId, answer } = told;
+async function reportAcceptedTwice(
+  client: Queryable,
+  { sent, ...acceptance }: UnexpectedAcceptance & { sent: AttemptRow[] },
+): Promise<void> {
+  const { attemptId, answer } = acceptance;
   const others = sent.map((other) =>
     other.answer?.kind === 'accepted'
       ? `attempt ${other.attemptId} as request ${other.answer.requestId ?? 'without an id'}`
       : `attempt ${other.attemptId}, which was sent too and has no answer yet`,
   );
-  await tell(client, {
-    ...told,
+  await report(client, {
+    ...acceptance,
     kind: 'accepted_twice',
     text:
       `The submission may have been accepted twice: attempt ${attemptId} as request ${answer.requestId ?? 'without an id'}, ` +
@@ -77,19 +80,26 @@ async function reportAcceptedTwice(client: Queryable, { sent, ...told }: Told & 
   });
 }
 
-async function reportLateAcceptance(client: Queryable, told: Told): Promise<void> {
-  await tell(client, {
-    ...told,
+async function reportLateAcceptance(client: Queryable, acceptance: UnexpectedAcceptance): Promise<void> {
+  await report(client, {
+    ...acceptance,
     kind: 'accepted_after_end',
     text:
-      `The service accepted attempt ${told.attemptId} as request ${told.answer.requestId ?? 'without an id'} although the ` +
+      `The service accepted attempt ${acceptance.attemptId} as request ${acceptance.answer.requestId ?? 'without an id'} although the ` +
       'filing had ended: certificates may come of it. Its rows are live again, so that nothing files them a second time.',
   });
 }
 
-async function tell(
+async function report(
   client: Queryable,
-  { filing, answer, attemptId, at, kind, text }: Told & { kind: (typeof ACCEPTED_UNEXPECTEDLY)[number]; text: string },
+  {
+    filing,
+    answer,
+    attemptId,
+    at,
+    kind,
+    text,
+  }: UnexpectedAcceptance & { kind: (typeof ACCEPTED_UNEXPECTEDLY)[number]; text: string },
 ): Promise<void> {
   await askAbout(client, { filingId: filing.filingId, kind, text, until: 'fact', key: attemptId, attemptId, at });
   const data = { attemptId, requestId: answer.requestId ?? null };

@@ -7,12 +7,12 @@ import { VALID_FOR } from '../principals/grants';
 
 /** What persons asked for that no run has carried out yet, each with the word that asks for it. */
 export interface OpenWords {
-  approve?: ApproveArgs & Said;
-  resolve?: ResolveArgs & Said;
-  abandon?: AbandonArgs & Said;
+  approve?: ApproveArgs & RecordedWord;
+  resolve?: ResolveArgs & RecordedWord;
+  abandon?: AbandonArgs & RecordedWord;
 }
 
-interface Said {
+interface RecordedWord {
   wordId: string;
 }
 
@@ -132,7 +132,7 @@ export async function withdrawWord(
 
 /** One word, and what became of it where it was judged. */
 export async function readWord(db: Queryable, wordId: string): Promise<(Word & { judged: Carried | null }) | null> {
-  // Said of a filing that the ledger did not hold: nothing was recorded.
+  // It was about a filing that the ledger did not hold: nothing was recorded.
   if (wordId === '') return null;
   const { rows } = await db.query<Word & { outcome: WordOutcome | null; why: string | null }>(
     `SELECT ${COLUMNS}, j.outcome, j.why FROM words w LEFT JOIN LATERAL (
@@ -204,7 +204,7 @@ export async function openWords(db: Queryable, filingId: string): Promise<OpenWo
   return open;
 }
 
-function resolveArgs({ kind, wordId, by, note, ...said }: Omit<Word, 'grantId'>): ResolveArgs & Said {
+function resolveArgs({ kind, wordId, by, note, ...said }: Omit<Word, 'grantId'>): ResolveArgs & RecordedWord {
   return {
     wordId,
     as: kind === 'filed' ? 'filed' : 'not-filed',

@@ -30,8 +30,8 @@ export class Problem extends Error {
 
 /** The document of a problem. */
 export function problemBody({ status, code, detail, more }: Problem, requestId: string): Record<string, unknown> {
-  const told = findingsForCaller(more.errors ?? []);
-  const errors = told.map(({ row = null, field = null, ...error }) => ({ ...error, row, field }));
+  const findings = findingsForCaller(more.errors ?? []);
+  const errors = findings.map(({ row = null, field = null, ...error }) => ({ ...error, row, field }));
   const title = STATUS_CODES[status] ?? 'Error';
   return {
     type: 'about:blank',

@@ -35,9 +35,9 @@ const FIELDS: readonly [option: RegExp, field: string][] = [
 
 /** The text as a caller of the API is told it. */
 export function forCaller(text: string): string {
-  let said = text;
-  for (const [words, own] of [...ROUTES, ...FIELDS]) said = said.replace(words, own);
-  return said
+  let result = text;
+  for (const [words, own] of [...ROUTES, ...FIELDS]) result = result.replace(words, own);
+  return result
     .replace(/` (?=[,.:;])/g, '`')
     .replace(/ {2,}/g, ' ')
     .trimEnd();

@@ -115,8 +115,8 @@ function renderTable({ columns, rows }: TablePart, layout: Layout): string {
   if (layout.width === null) return lines([columns.map(({ title }) => title), ...cells.map(textsOf)]);
   const texts = [columns.map(({ title }) => title), ...cells.map(textsOf)];
   // An optional column that says nothing takes room from the others.
-  const said = (index: number) => !columns[index]?.optional || cells.some((row) => row[index]?.text);
-  for (let shown = columns.map((_, index) => index).filter(said); ;) {
+  const isShown = (index: number) => !columns[index]?.optional || cells.some((row) => row[index]?.text);
+  for (let shown = columns.map((_, index) => index).filter(isShown); ;) {
     const widths = fit(
       shown.map((index) => ({ texts: texts.map((row) => row[index] ?? ''), align: columns[index]?.align })),
       layout.width,
@@ -164,12 +164,12 @@ function fit(columns: readonly { texts: readonly string[]; align: Column['align'
   if (least > room) return null;
   const widths = [...narrowest];
   let left = room - least;
-  // The smallest wishes first: a date or a name stays on one line, and prose is what wraps.
-  const wishes = widest.map((each, index) => ({ index, wish: each - (narrowest[index] ?? 0) }));
-  wishes
-    .sort((a, b) => a.wish - b.wish)
-    .forEach(({ index, wish }, place) => {
-      const given = Math.min(wish, Math.floor(left / (wishes.length - place)));
+  // The smallest first: a date or a name stays on one line, and prose is what wraps.
+  const extras = widest.map((each, index) => ({ index, extra: each - (narrowest[index] ?? 0) }));
+  extras
+    .sort((a, b) => a.extra - b.extra)
+    .forEach(({ index, extra }, place) => {
+      const given = Math.min(extra, Math.floor(left / (extras.length - place)));
       widths[index] = (widths[index] ?? 0) + given;
       left -= given;
     });

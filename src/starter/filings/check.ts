@@ -5,7 +5,7 @@ import type { Mode } from '../../domain/names';
 import { balanceFindings } from '../../ledger/rows/balance-reservation';
 import { findExporter } from '../../ledger/exporters/exporters';
 import { judgeClaims } from '../../ledger/rows/live-mappings';
-import { inWordsOfSheet } from '../../workbook/read';
+import { withSheetHeaders } from '../../workbook/read';
 import { WorkbookRefused } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import { UsageError } from '../errors';
@@ -59,7 +59,7 @@ export async function checkFile(ledger: CheckLedger, request: CheckRequest): Pro
     throw new UsageError('-o goes with a workbook: a push message has no cells to write into.', 'no_workbook');
   }
   const all = oncePerCell([...file.findings, ...(await againstLedger(ledger, file, exporter))]);
-  const findings = inWordsOfSheet(all, file.columns);
+  const findings = withSheetHeaders(all, file.columns);
   const errors = findings.filter(({ severity }) => severity === 'error');
   const warnings = findings.filter(({ severity }) => severity === 'warning');
   const annotated = annotate ? await annotatedWorkbook(workbooks, file, findings) : null;
@@ -87,7 +87,7 @@ async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, expo
     const { rows, allowDuplicate: permitted } = file;
     const { findings } = await judgeClaims(pool, { partyId, rows, permitted });
     return [
-      ...findings.filter((finding) => !saidByFile(finding, file.findings)),
+      ...findings.filter((finding) => !reportedByFile(finding, file.findings)),
       ...(await balanceFindings(pool, { exporterId, rows, exceptFiling: null })),
     ];
   }
@@ -95,7 +95,7 @@ async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, expo
 }
 
 /** Whether the rules have already reported that the row's mapping is in the file twice: no filing holds it. */
-function saidByFile({ row, code, filingId }: Finding, ofFile: readonly Finding[]): boolean {
+function reportedByFile({ row, code, filingId }: Finding, ofFile: readonly Finding[]): boolean {
   if (code !== 'mapping_live' || filingId !== undefined) return false;
   return ofFile.some((finding) => finding.code === 'duplicate_mapping' && finding.row === row);
 }

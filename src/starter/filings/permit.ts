@@ -44,14 +44,14 @@ export async function permit(
   const note = noteOf(args);
   const sourceRows = [...new Set(rows)].sort((a, b) => a - b);
   const about = { attemptId: null, requestId: null, sourceRows, certificates: [], notOurs: [], unseen: false };
-  const said = { filingId, kind: 'permit' as const, ...about };
+  const word = { filingId, kind: 'permit' as const, ...about };
   const at = new Date();
   const carried = await withTransaction(pool, async (client): Promise<Carried> => {
     await lockFiling(client, filingId);
-    const shown = shownOfSend({ ...said, markedAt: null });
+    const shown = shownOfSend({ ...word, markedAt: null });
     const grantId =
       principal && (await writeGrant(client, principal, { action: 'permit', exporterId, filingId, shown }));
-    const wordId = await recordWord(client, { ...said, by, note, at, grantId, step: randomUUID() });
+    const wordId = await recordWord(client, { ...word, by, note, at, grantId, step: randomUUID() });
     return carryOutWord(client, { wordId, settleMs: 0, singlePerson, at });
   });
   if (carried.outcome === 'refused')

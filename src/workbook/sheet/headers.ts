@@ -64,7 +64,7 @@ export interface Headers {
 const FIELD = new RegExp(`\\b(?:${BULK_COLUMNS.map(({ field }) => field).join('|')})\\b`, 'gu');
 
 /** Findings in the words of the sheet: with the letter of their column, and headers in the place of fields. */
-export function inWordsOfSheet(findings: readonly Finding[], columns: ReadonlyMap<string, ColumnAt>): Finding[] {
+export function withSheetHeaders(findings: readonly Finding[], columns: ReadonlyMap<string, ColumnAt>): Finding[] {
   return findings.map((finding) => {
     const letter = finding.column ?? (finding.field === null ? undefined : columns.get(finding.field)?.letter);
     const message = finding.message.replace(FIELD, (field) => columns.get(field)?.header.trim() ?? field);
@@ -98,9 +98,9 @@ export function readHeaders(texts: readonly string[], template: BulkTemplate = B
       ),
     );
   }
-  const unsaid = headers.own.length - MAX_OWN_COLUMNS;
-  if (unsaid > 0)
-    headers.findings.push(warningAt(1, null, 'unknown_column', `${unsaid} more columns are not sent either.`));
+  const unlisted = headers.own.length - MAX_OWN_COLUMNS;
+  if (unlisted > 0)
+    headers.findings.push(warningAt(1, null, 'unknown_column', `${unlisted} more columns are not sent either.`));
   return headers;
 }
 

@@ -104,7 +104,7 @@ export class FilingProgress {
   }
 
   /** Takes up the filing as the ledger holds it. */
-  protected standAsRecorded(filing: OpenedFiling): void {
+  protected restoreProgress(filing: OpenedFiling): void {
     this.filing = filing;
     this.state = filing.state;
     this.working = isPause(filing.state) ? 'checking' : filing.state;

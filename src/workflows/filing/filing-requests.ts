@@ -3,7 +3,7 @@
  * that received it.
  */
 import { ApplicationFailure, condition, currentUpdateInfo } from '@temporalio/workflow';
-import type { OpenWords, SaidWord } from '../../activities/filings/filing-ledger';
+import type { OpenWords, WordInput } from '../../activities/filings/filing-ledger';
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
 import { personKey } from '../../domain/principal';
 import type { FilingProgress } from './filing-progress';
@@ -18,7 +18,7 @@ export interface InQuestion {
 }
 
 /** What was said, with the word that the ledger keeps of it; without an id it is being recorded. */
-type Said<T> = T & { wordId?: string };
+type Recorded<T> = T & { wordId?: string };
 
 /** @throws ApplicationFailure with which an update is refused */
 export function refuse(message: string): never {
@@ -28,9 +28,9 @@ export function refuse(message: string): never {
 export class FilingRequests {
   /** Whether the workflow was cancelled. */
   cancelled = false;
-  abandon: Said<AbandonArgs> | null = null;
-  approval: Said<ApproveArgs> | null = null;
-  resolution: Said<ResolveArgs> | null = null;
+  abandon: Recorded<AbandonArgs> | null = null;
+  approval: Recorded<ApproveArgs> | null = null;
+  resolution: Recorded<ResolveArgs> | null = null;
   /** What a resolve can answer now; null: nothing. */
   inQuestion: InQuestion | null = null;
   /** Whether a request is being polled, so that a person may name another one. */
@@ -60,11 +60,11 @@ export class FilingRequests {
     if (personKey(args.by) === personKey(progress.filing?.madeBy)) {
       refuse(`${args.by} made this filing; somebody else has to approve it.`);
     }
-    const said = { ...args, wordId: await this.record({ ...args, kind: 'approve' }) };
+    const request = { ...args, wordId: await this.record({ ...args, kind: 'approve' }) };
     await condition(() => this.approval === null || progress.state !== 'awaiting_approval');
-    this.approval ??= said;
-    await condition(() => progress.state !== 'awaiting_approval' || this.refused?.args === said);
-    if (this.refused?.args === said) refuse(this.refused.message);
+    this.approval ??= request;
+    await condition(() => progress.state !== 'awaiting_approval' || this.refused?.args === request);
+    if (this.refused?.args === request) refuse(this.refused.message);
   }
 
   /** A person answers for the attempt in question. Resolves once the answer is carried out. */
@@ -72,8 +72,8 @@ export class FilingRequests {
     this.judgeResolve(args);
     if (this.resolution) refuse('Another resolve is being worked on.');
     // Before it is recorded: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
-    const said: Said<ResolveArgs> = { ...args };
-    this.resolution = said;
+    const request: Recorded<ResolveArgs> = { ...args };
+    this.resolution = request;
     try {
       const {
         as,
@@ -85,13 +85,13 @@ export class FilingRequests {
         unseen = false,
       } = args;
       const about = { attemptId, requestId, sourceRows: rows, certificates, notOurs, unseen };
-      said.wordId = await this.record({ ...args, ...about, kind: as === 'filed' ? 'filed' : 'not_filed' });
+      request.wordId = await this.record({ ...args, ...about, kind: as === 'filed' ? 'filed' : 'not_filed' });
     } catch (error) {
-      if (this.resolution === said) this.resolution = null;
+      if (this.resolution === request) this.resolution = null;
       throw error;
     }
-    await condition(() => this.resolution !== said);
-    if (this.refused?.args === said) refuse(this.refused.message);
+    await condition(() => this.resolution !== request);
+    if (this.refused?.args === request) refuse(this.refused.message);
   }
 
   /** A person gives the filing up. Resolves once it has ended. */
@@ -100,22 +100,22 @@ export class FilingRequests {
     if (progress.refusal) refuse('The run recorded nothing: it was refused.');
     if (progress.ended) refuse(`The filing has ended: ${progress.state}.`);
     // Before it is recorded: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
-    const said: Said<AbandonArgs> = { ...args };
-    this.abandon = said;
+    const request: Recorded<AbandonArgs> = { ...args };
+    this.abandon = request;
     try {
-      said.wordId = await this.record({ ...args, kind: 'abandon' });
+      request.wordId = await this.record({ ...args, kind: 'abandon' });
     } catch (error) {
-      if (this.abandon === said) this.abandon = null;
+      if (this.abandon === request) this.abandon = null;
       throw error;
     }
-    await condition(() => progress.ended || this.abandon !== said);
-    if (this.refused?.args === said) refuse(this.refused.message);
+    await condition(() => progress.ended || this.abandon !== request);
+    if (this.refused?.args === request) refuse(this.refused.message);
   }
 
-  /** The grant of who approved, or gave up, does not hold: the filing goes on as if nothing had been said. */
+  /** The grant of who approved, or gave up, does not hold: the filing goes on as if it had not been asked for. */
   refuseWord(kind: 'approval' | 'abandon', message: string): void {
-    const said = this[kind];
-    if (said) this.refused = { args: said, message: `${message}.` };
+    const request = this[kind];
+    if (request) this.refused = { args: request, message: `${message}.` };
     this[kind] = null;
   }
 
@@ -183,7 +183,7 @@ export class FilingRequests {
     if (state !== 'outcome_unknown' && state !== 'overdue' && !atSendGate) {
       refuse(`The filing is ${state}; resolve is for outcome_unknown and overdue.`);
     }
-    // That a request which a person named is not ours is said of the attempt that it was named for.
+    // That a named request is not ours is a statement about the attempt that it was named for.
     const notOursAlone = notOurs.length > 0 && requestId === undefined;
     const aboutRequest = as === 'not-filed' && inQuestion?.requestId && !notOursAlone;
     const asked = aboutRequest ? inQuestion.requestId : inQuestion?.attemptId;
@@ -209,11 +209,11 @@ export class FilingRequests {
   }
 
   /** Records what a person said. @returns the id of its word */
-  private record(said: Partial<SaidWord> & Pick<SaidWord, 'kind' | 'by'> & { grant?: string }): Promise<string> {
+  private record(given: Partial<WordInput> & Pick<WordInput, 'kind' | 'by'> & { grant?: string }): Promise<string> {
     const { progress } = this;
     const { filingId } = progress;
-    const { kind, by, note = null, attemptId = null, requestId = null, sourceRows = null } = said;
-    const { certificates = [], notOurs = [], unseen = false, grant: grantId = null } = said;
+    const { kind, by, note = null, attemptId = null, requestId = null, sourceRows = null } = given;
+    const { certificates = [], notOurs = [], unseen = false, grant: grantId = null } = given;
     const about = { attemptId, requestId, sourceRows, certificates, notOurs, unseen, grantId };
     const word = { filingId, kind, by, note, ...about, saidBy: currentUpdateInfo()?.id ?? '' };
     return progress.steps(`Record what ${by} said: ${kind}`).recordWord(word);

@@ -94,7 +94,7 @@ export class FilingRun extends FilingProgress {
         attempt?.verdict === 'marked' ||
         attempt?.verdict === 'accepted',
     );
-    this.standAsRecorded(filing);
+    this.restoreProgress(filing);
   }
 
   /** Keeps what became known of a send. */

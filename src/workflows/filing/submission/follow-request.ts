@@ -46,14 +46,14 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
   const { requests } = run;
   requests.following = true;
   requests.inQuestion = { attemptId: stage.attempt?.attemptId ?? null, requestId: request?.requestId ?? null };
-  let said: PollResult | null;
+  let polled: PollResult | null;
   try {
-    said = await requests.whileAnswering(() => untilOverdue(run, mark, () => poll(run, stage)));
+    polled = await requests.whileAnswering(() => untilOverdue(run, mark, () => poll(run, stage)));
   } finally {
     requests.following = false;
     requests.inQuestion = null;
   }
-  if (said?.requestId) await settleStatement(run, stage, said.requestId);
+  if (polled?.requestId) await settleStatement(run, stage, polled.requestId);
 }
 
 /** @returns what the service says of a request instead of an outcome; null where every row has its outcome */
