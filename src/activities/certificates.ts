@@ -60,150 +60,153 @@ export interface Downloaded {
 const INITIAL_PAUSE_MS = 30_000;
 const MAX_PAUSE_MS = 6 * 60 * 60_000;
 
-/** Reading certificate details and archiving the PDFs. */
-export function createCertificateActivities(deps: ActivityDependencies) {
-  const { pool, api, documents, mode, clock, logger, settings } = deps;
-  const at = () => new Date(clock());
-  const nextToArchive = (filingId: string, limit: number) =>
-    certificatesToArchive(pool, { filingId, limit, at: new Date(clock()) });
-
-  return {
-    /**
-     * POST /genebrc/fetch-details for the days on which a filing's certificates were issued; fills rows that the status
-     * left without a number where one certificate alone fits them.
-     */
-    async fetchCertificates({
-      filingId,
-      exporterId,
-      submission,
-      pdfs,
-    }: {
-      filingId: string;
-      exporterId: string;
-      /** Which one to settle, and whose open rows are counted; left out: those of the whole filing. */
-      submission?: number;
-      /** How many certificates without a PDF to list at the end. */
-      pdfs?: number;
-    }): Promise<FetchedCertificates> {
-      const toArchive = () => (pdfs === undefined ? Promise.resolve(null) : nextToArchive(filingId, pdfs));
-      const iecCode = await iecOf(pool, exporterId);
-      const rows = await readRows(pool, filingId);
-      const openBefore = rows.filter(
-        (row) => isOpen(row.state) && (submission === undefined || row.submission === submission),
-      ).length;
-      if (!iecCode) {
-        const problem = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
-        const withoutDetail = await countWithoutDetail(pool, filingId);
-        return { withoutDetail, open: openBefore, problem, toArchive: await toArchive(), filing: null };
-      }
-      const issued = rows.flatMap((row) => filingDateFromAnything(row.eBRCDate) ?? []).sort(compareFilingDates);
-      const open = openBefore > 0;
-      const first = issued[0];
-      const last = issued.at(-1);
-      // Rows without a number may have been certified on any day since the send.
-      const from = open || !first ? await sentOn(filingId) : first;
-      const to = open || !last ? filingDateInKolkata(clock()) : last;
-      const span = { from: compareFilingDates(from, to) <= 0 ? from : to, to };
-      const { problem: incomplete } = await readDetails(deps, { exporterId, iecCode, ...span });
-      const filing = open && incomplete === null ? await fillRows({ filingId, exporterId }) : null;
-      return {
-        withoutDetail: await countWithoutDetail(pool, filingId),
-        open: open ? await countOpenRows(pool, filingId, submission) : 0,
-        problem: null,
-        toArchive: await toArchive(),
-        filing,
-      };
-    },
-
-    /** The next certificates of a filing that have no PDF yet and can be asked for now. */
-    listToArchive: ({ filingId, limit }: { filingId: string; limit: number }): Promise<PdfsToArchive> =>
-      nextToArchive(filingId, limit),
-
-    /**
-     * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice.
-     * `sha256` is null where what came is no whole PDF; the certificate is asked for again, with growing pauses. With
-     * `end`, the filing ends in the same transaction if this was its last one.
-     */
-    async downloadCertificate(args: DownloadArgs): Promise<Downloaded> {
-      const { exporterId, eBRCNumber, end } = args;
-      const known = await archivedPdf(pool, exporterId, eBRCNumber);
-      if (known) return { sha256: known.sha256, ended: end ? await archiveLast(pool, end, at()) : null };
-      try {
-        const { name: document, sha256, bytes } = (await storedPdf(eBRCNumber)) ?? (await fetchPdf(args));
-        const pdf = { exporterId, eBRCNumber, document, sha256, bytes, at: at() };
-        if (end) return { sha256, ended: await archiveLast(pool, end, pdf.at, pdf) };
-        await markArchived(pool, pdf);
-        return { sha256, ended: null };
-      } catch (error) {
-        if (!(error instanceof DocumentError)) throw error;
-        const pause = { firstMs: INITIAL_PAUSE_MS, longestMs: MAX_PAUSE_MS };
-        const nextInMs = await postponePdf(pool, { exporterId, eBRCNumber, at: at(), ...pause });
-        logger.warn({ eBRCNumber, nextInMs, err: error }, 'what came is not a whole PDF');
-        return { sha256: null, ended: null };
-      }
-    },
-  };
-
-  /** The day on which anything of a filing was sent first. */
-  async function sentOn(filingId: string): Promise<FilingDate> {
-    const submissions = await readSubmissions(pool, filingId);
-    const sent = submissions.flatMap((each) => (each.submittedAt ? [each.submittedAt.getTime()] : []));
-    return filingDateInKolkata(Math.min(clock(), ...sent));
-  }
-
-  /** What is stored already, by an earlier try that could not record it; only if it is whole. */
-  function storedPdf(eBRCNumber: string): Promise<StoredDocument | null> {
-    return documents.find({ name: eBRCNumber, kind: 'pdf', mode });
-  }
-
-  async function fetchPdf({
-    exporterId,
-    eBRCNumber,
-  }: {
-    exporterId: string;
-    eBRCNumber: string;
-  }): Promise<StoredDocument> {
-    const put = (stream: Readable, { contentLength }: DownloadInfo) => {
-      const expected = contentLength === null ? {} : { expectedBytes: contentLength };
-      return documents.put({ name: eBRCNumber, kind: 'pdf', mode, stream, ...expected });
-    };
-    try {
-      return await withCredentials(deps, exporterId, () =>
-        withHeartbeat(exporterId, (context) =>
-          api.downloadPdf({ eBRCNumber, platformCustomerId: exporterId }, put, context),
-        ),
-      );
-    } catch (error) {
-      // Two downloads at once, and the service writes the PDF anew each time: the first one stands.
-      const first = error instanceof DocumentError && error.kind === 'conflict' ? await storedPdf(eBRCNumber) : null;
-      if (first) return first;
-      throw error;
-    }
-  }
-
-  /** Rows of requests that the authority has processed, and whose certificates the status did not name. */
-  async function fillRows({
+/**
+ * POST /genebrc/fetch-details for the days on which a filing's certificates were issued; fills rows that the status
+ * left without a number where one certificate alone fits them.
+ */
+async function fetchCertificates(
+  deps: ActivityDependencies,
+  {
     filingId,
     exporterId,
+    submission,
+    pdfs,
   }: {
     filingId: string;
     exporterId: string;
-  }): Promise<FilingNow | null> {
-    let moved: FilingNow | null = null;
-    for (const { submission, state, submittedAt } of await readSubmissions(pool, filingId)) {
-      if (submittedAt === null || state === 'settled' || state === 'released') continue;
-      const args = { filingId, submission, exporterId, at: new Date(clock()) };
-      await withStepHeartbeat(() =>
-        withTransaction(pool, async (client) => {
-          const filing = await lockFiling(client, filingId);
-          const windowOver = await windowIsOver(client, { ...args, settleMs: settings.settleAfterMs });
-          const { openRows } = await certifyByDetails(client, { ...args, windowOver });
-          if (filing && openRows === 0) moved = await moveOnSettled(client, settings, filing, args.at);
-        }),
-      );
-    }
-    return moved;
+    /** Which one to settle, and whose open rows are counted; left out: those of the whole filing. */
+    submission?: number;
+    /** How many certificates without a PDF to list at the end. */
+    pdfs?: number;
+  },
+): Promise<FetchedCertificates> {
+  const { pool, clock } = deps;
+  const toArchive = () => (pdfs === undefined ? Promise.resolve(null) : nextToArchive(deps, filingId, pdfs));
+  const iecCode = await iecOf(pool, exporterId);
+  const rows = await readRows(pool, filingId);
+  const openBefore = rows.filter(
+    (row) => isOpen(row.state) && (submission === undefined || row.submission === submission),
+  ).length;
+  if (!iecCode) {
+    const problem = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
+    const withoutDetail = await countWithoutDetail(pool, filingId);
+    return { withoutDetail, open: openBefore, problem, toArchive: await toArchive(), filing: null };
   }
+  const issued = rows.flatMap((row) => filingDateFromAnything(row.eBRCDate) ?? []).sort(compareFilingDates);
+  const open = openBefore > 0;
+  const first = issued[0];
+  const last = issued.at(-1);
+  // Rows without a number may have been certified on any day since the send.
+  const from = open || !first ? await sentOn(deps, filingId) : first;
+  const to = open || !last ? filingDateInKolkata(clock()) : last;
+  const span = { from: compareFilingDates(from, to) <= 0 ? from : to, to };
+  const { problem: incomplete } = await readDetails(deps, { exporterId, iecCode, ...span });
+  const filing = open && incomplete === null ? await fillRows(deps, { filingId, exporterId }) : null;
+  return {
+    withoutDetail: await countWithoutDetail(pool, filingId),
+    open: open ? await countOpenRows(pool, filingId, submission) : 0,
+    problem: null,
+    toArchive: await toArchive(),
+    filing,
+  };
+}
+
+/** The next certificates of a filing that have no PDF yet and can be asked for now. */
+function listToArchive(
+  deps: ActivityDependencies,
+  { filingId, limit }: { filingId: string; limit: number },
+): Promise<PdfsToArchive> {
+  return nextToArchive(deps, filingId, limit);
+}
+
+/**
+ * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice.
+ * `sha256` is null where what came is no whole PDF; the certificate is asked for again, with growing pauses. With
+ * `end`, the filing ends in the same transaction if this was its last one.
+ */
+async function downloadCertificate(deps: ActivityDependencies, args: DownloadArgs): Promise<Downloaded> {
+  const { pool, logger } = deps;
+  const { exporterId, eBRCNumber, end } = args;
+  const known = await archivedPdf(pool, exporterId, eBRCNumber);
+  if (known) return { sha256: known.sha256, ended: end ? await archiveLast(pool, end, at(deps)) : null };
+  try {
+    const { name: document, sha256, bytes } = (await storedPdf(deps, eBRCNumber)) ?? (await fetchPdf(deps, args));
+    const pdf = { exporterId, eBRCNumber, document, sha256, bytes, at: at(deps) };
+    if (end) return { sha256, ended: await archiveLast(pool, end, pdf.at, pdf) };
+    await markArchived(pool, pdf);
+    return { sha256, ended: null };
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error;
+    const pause = { firstMs: INITIAL_PAUSE_MS, longestMs: MAX_PAUSE_MS };
+    const nextInMs = await postponePdf(pool, { exporterId, eBRCNumber, at: at(deps), ...pause });
+    logger.warn({ eBRCNumber, nextInMs, err: error }, 'what came is not a whole PDF');
+    return { sha256: null, ended: null };
+  }
+}
+
+function at({ clock }: ActivityDependencies) {
+  return new Date(clock());
+}
+
+function nextToArchive({ pool, clock }: ActivityDependencies, filingId: string, limit: number) {
+  return certificatesToArchive(pool, { filingId, limit, at: new Date(clock()) });
+}
+
+/** The day on which anything of a filing was sent first. */
+async function sentOn({ pool, clock }: ActivityDependencies, filingId: string): Promise<FilingDate> {
+  const submissions = await readSubmissions(pool, filingId);
+  const sent = submissions.flatMap((each) => (each.submittedAt ? [each.submittedAt.getTime()] : []));
+  return filingDateInKolkata(Math.min(clock(), ...sent));
+}
+
+/** What is stored already, by an earlier try that could not record it; only if it is whole. */
+function storedPdf({ documents, mode }: ActivityDependencies, eBRCNumber: string): Promise<StoredDocument | null> {
+  return documents.find({ name: eBRCNumber, kind: 'pdf', mode });
+}
+
+async function fetchPdf(
+  deps: ActivityDependencies,
+  { exporterId, eBRCNumber }: { exporterId: string; eBRCNumber: string },
+): Promise<StoredDocument> {
+  const { documents, mode, api } = deps;
+  const put = (stream: Readable, { contentLength }: DownloadInfo) => {
+    const expected = contentLength === null ? {} : { expectedBytes: contentLength };
+    return documents.put({ name: eBRCNumber, kind: 'pdf', mode, stream, ...expected });
+  };
+  try {
+    return await withCredentials(deps, exporterId, () =>
+      withHeartbeat(exporterId, (context) =>
+        api.downloadPdf({ eBRCNumber, platformCustomerId: exporterId }, put, context),
+      ),
+    );
+  } catch (error) {
+    // Two downloads at once, and the service writes the PDF anew each time: the first one stands.
+    const first =
+      error instanceof DocumentError && error.kind === 'conflict' ? await storedPdf(deps, eBRCNumber) : null;
+    if (first) return first;
+    throw error;
+  }
+}
+
+/** Rows of requests that the authority has processed, and whose certificates the status did not name. */
+async function fillRows(
+  { pool, clock, settings }: ActivityDependencies,
+  { filingId, exporterId }: { filingId: string; exporterId: string },
+): Promise<FilingNow | null> {
+  let moved: FilingNow | null = null;
+  for (const { submission, state, submittedAt } of await readSubmissions(pool, filingId)) {
+    if (submittedAt === null || state === 'settled' || state === 'released') continue;
+    const args = { filingId, submission, exporterId, at: new Date(clock()) };
+    await withStepHeartbeat(() =>
+      withTransaction(pool, async (client) => {
+        const filing = await lockFiling(client, filingId);
+        const windowOver = await windowIsOver(client, { ...args, settleMs: settings.settleAfterMs });
+        const { openRows } = await certifyByDetails(client, { ...args, windowOver });
+        if (filing && openRows === 0) moved = await moveOnSettled(client, settings, filing, args.at);
+      }),
+    );
+  }
+  return moved;
 }
 
 /**
@@ -225,3 +228,6 @@ function archiveLast(pool: pg.Pool, decided: Decided, at: Date, pdf?: ArchivedPd
     return recordEnd(client, held, { filingId, state, now }, at);
   });
 }
+
+/** Reading certificate details and archiving the PDFs. */
+export const certificateActivities = { fetchCertificates, listToArchive, downloadCertificate };

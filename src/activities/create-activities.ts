@@ -1,58 +1,64 @@
-import { createAnnotateActivities } from './filings/annotate';
+import { annotateActivities } from './filings/annotate';
 import { DAY_MS } from '../domain/dates';
-import { createAttemptActivities } from './filings/attempts';
-import { createCertificateActivities } from './certificates';
-import { createCredentialActivities } from './exporters/credentials';
+import { attemptActivities } from './filings/attempts';
+import { certificateActivities } from './certificates';
+import { credentialActivities } from './exporters/credentials';
 import type { ActivityDependencies } from './dependencies';
-import { createEndFilingActivities } from './filings/end-filing';
-import { createExporterActivities } from './exporters/exporters';
-import { createExtractionActivities } from '../assistant/extraction/activities';
-import { createFilingLedgerActivities } from './filings/filing-ledger';
-import { createIrmActivities } from './exporters/irms';
-import { createOpenFilingActivities } from './filings/open-filing';
-import { createPollActivities } from './filings/poll-status';
-import { createReconciliationActivities } from './reconciliation';
-import { createReportActivities } from './daily-report';
-import { createSettingsActivities } from './filings/settings';
-import { createSettleActivities } from './filings/settle';
-import { createSnapshotActivities } from './filings/snapshot';
-import { createSubmitActivities } from './filings/submit';
+import { endFilingActivities } from './filings/end-filing';
+import { exporterActivities } from './exporters/exporters';
+import { extractionActivities } from '../assistant/extraction/activities';
+import { filingLedgerActivities } from './filings/filing-ledger';
+import { irmActivities } from './exporters/irms';
+import { openFilingActivities } from './filings/open-filing';
+import { pollActivities } from './filings/poll-status';
+import { reconciliationActivities } from './reconciliation';
+import { reportActivities } from './daily-report';
+import { settingsActivities } from './filings/settings';
+import { settleActivities } from './filings/settle';
+import { snapshotActivities } from './filings/snapshot';
+import { submitActivities } from './filings/submit';
 import { pruneReconciliation, RECONCILIATION_DAYS } from '../ledger/reconciliation/runs';
 
-function createMaintenanceActivities({ pool, clock }: ActivityDependencies) {
-  return {
-    /**
-     * Removes closed findings and ended runs of reconciliations after two years. Filings, certificates and consents are
-     * never removed; old audit rows are, by a job of the worker that leads (`src/worker/jobs.ts`).
-     */
-    pruneLedger(): Promise<Record<string, number>> {
-      return pruneReconciliation(pool, new Date(clock() - RECONCILIATION_DAYS * DAY_MS));
-    },
-  };
+/**
+ * Removes closed findings and ended runs of reconciliations after two years. Filings, certificates and consents are
+ * never removed; old audit rows are, by a job of the worker that leads (`src/worker/jobs.ts`).
+ */
+function pruneLedger({ pool, clock }: ActivityDependencies): Promise<Record<string, number>> {
+  return pruneReconciliation(pool, new Date(clock() - RECONCILIATION_DAYS * DAY_MS));
 }
 
-/** Every activity, from its dependencies. Which queue runs which is decided by the workflow that calls it. */
-export function createActivities(deps: ActivityDependencies) {
-  return {
-    ...createSettingsActivities(deps),
-    ...createExporterActivities(deps),
-    ...createCredentialActivities(deps),
-    ...createIrmActivities(deps),
-    ...createOpenFilingActivities(deps),
-    ...createFilingLedgerActivities(deps),
-    ...createEndFilingActivities(deps),
-    ...createAttemptActivities(deps),
-    ...createSubmitActivities(deps),
-    ...createPollActivities(deps),
-    ...createSnapshotActivities(deps),
-    ...createSettleActivities(deps),
-    ...createCertificateActivities(deps),
-    ...createAnnotateActivities(deps),
-    ...createReconciliationActivities(deps),
-    ...createMaintenanceActivities(deps),
-    ...createExtractionActivities(deps),
-    ...createReportActivities(deps),
-  };
-}
+/** Every activity: a function of the dependencies and its arguments. Which queue runs it is decided by its caller. */
+const ACTIVITIES = {
+  ...settingsActivities,
+  ...exporterActivities,
+  ...credentialActivities,
+  ...irmActivities,
+  ...openFilingActivities,
+  ...filingLedgerActivities,
+  ...endFilingActivities,
+  ...attemptActivities,
+  ...submitActivities,
+  ...pollActivities,
+  ...snapshotActivities,
+  ...settleActivities,
+  ...certificateActivities,
+  ...annotateActivities,
+  ...reconciliationActivities,
+  pruneLedger,
+  ...extractionActivities,
+  ...reportActivities,
+};
 
-export type Activities = ReturnType<typeof createActivities>;
+type WithoutDependencies<F> = F extends (deps: ActivityDependencies, ...args: infer A) => infer R
+  ? (...args: A) => R
+  : never;
+
+export type Activities = { [Name in keyof typeof ACTIVITIES]: WithoutDependencies<(typeof ACTIVITIES)[Name]> };
+
+/** Binds every activity to its dependencies. */
+export function createActivities(deps: ActivityDependencies): Activities {
+  const bound = Object.entries<(deps: ActivityDependencies, ...args: never[]) => unknown>(ACTIVITIES).map(
+    ([name, activity]) => [name, activity.bind(null, deps)],
+  );
+  return Object.fromEntries(bound) as Activities;
+}

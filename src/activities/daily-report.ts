@@ -15,76 +15,78 @@ const WORKBOOK_ROWS = 5_000;
 /** Each run of a day keeps its report; a schedule that made more of them in a day would be a mistake. */
 const VERSIONS_A_DAY = 100;
 
-/** Reports that a schedule writes into the document store. */
-export function createReportActivities({ mode, pool, documents, clock, logger, ...deps }: ActivityDependencies) {
-  const today = () => isoFromFilingDate(filingDateInKolkata(clock()));
-
-  /** The first version of a day's report of which neither the page nor the workbook is stored. */
-  async function freeVersion(on: string): Promise<number> {
-    for (let version = 1; version <= VERSIONS_A_DAY; version += 1) {
-      const name = nameOf(on, version);
-      const taken = await Promise.all([
-        documents.exists(documentName(name, 'html', mode)),
-        documents.exists(documentName(name, 'xlsx', mode)),
-      ]);
-      if (!taken.includes(true)) return version;
-    }
-    throw refusal('too_many_reports', `There are ${VERSIONS_A_DAY} reports of ${on} already.`);
+/**
+ * Writes the daily report as a page and a workbook into the document store, under a name with its date. Another
+ * run of the same day writes the next version beside it.
+ */
+async function writeDailyReport(
+  deps: ActivityDependencies,
+  { input }: { input: DailyReportInput },
+): Promise<DailyReportResult> {
+  const { mode, pool, clock, logger } = deps;
+  const { data: asked, error } = dailyReportInput.safeParse(input);
+  if (!asked) {
+    const problems = error.issues.map(issueText);
+    throw refusal('invalid_input', problems.join('; '));
   }
-
-  /** Both documents under one name; a run that took the name meanwhile gets it, and this one takes the next. */
-  async function store(on: string, bytes: Record<ReportForm, Buffer>) {
-    for (;;) {
-      const name = nameOf(on, await freeVersion(on));
-      try {
-        const html = await documents.put({ name, kind: 'html', mode, buffer: bytes.html });
-        const xlsx = await documents.put({ name, kind: 'xlsx', mode, buffer: bytes.xlsx });
-        return { html: entryOf(html), xlsx: entryOf(xlsx) };
-      } catch (error) {
-        if (!(error instanceof DocumentError && error.kind === 'conflict')) throw error;
-      }
-    }
+  if (asked.mode !== mode) {
+    const message = otherModeText('The report is for', asked.mode, mode);
+    throw refusal('wrong_mode', message);
   }
-
+  const { on = today(deps), grouping } = asked;
+  if (on > today(deps)) throw refusal('invalid_input', `on: ${on} has not come yet.`);
+  const report = await dailyReport(pool, {
+    mode,
+    on,
+    now: new Date(clock()),
+    rules: await readRealisationRules(),
+    rows: WORKBOOK_ROWS,
+    workflowUrl: workflowLinks(deps.temporalUi),
+  });
+  const page = withRowsCut(report, ROWS_LISTED.html);
+  const html = await deps.reports.render(page, { form: 'html', grouping });
+  const xlsx = await deps.reports.render(report, { form: 'xlsx', grouping });
+  const stored = await store(deps, on, { html, xlsx });
+  logger.info({ on, page: stored.html.document, workbook: stored.xlsx.document }, 'the daily report was written');
   return {
-    /**
-     * Writes the daily report as a page and a workbook into the document store, under a name with its date. Another
-     * run of the same day writes the next version beside it.
-     */
-    async writeDailyReport({ input }: { input: DailyReportInput }): Promise<DailyReportResult> {
-      const { data: asked, error } = dailyReportInput.safeParse(input);
-      if (!asked) {
-        const problems = error.issues.map(issueText);
-        throw refusal('invalid_input', problems.join('; '));
-      }
-      if (asked.mode !== mode) {
-        const message = otherModeText('The report is for', asked.mode, mode);
-        throw refusal('wrong_mode', message);
-      }
-      const { on = today(), grouping } = asked;
-      if (on > today()) throw refusal('invalid_input', `on: ${on} has not come yet.`);
-      const report = await dailyReport(pool, {
-        mode,
-        on,
-        now: new Date(clock()),
-        rules: await readRealisationRules(),
-        rows: WORKBOOK_ROWS,
-        workflowUrl: workflowLinks(deps.temporalUi),
-      });
-      const page = withRowsCut(report, ROWS_LISTED.html);
-      const html = await deps.reports.render(page, { form: 'html', grouping });
-      const xlsx = await deps.reports.render(report, { form: 'xlsx', grouping });
-      const stored = await store(on, { html, xlsx });
-      logger.info({ on, page: stored.html.document, workbook: stored.xlsx.document }, 'the daily report was written');
-      return {
-        on,
-        madeAt: report.madeAt.toISOString(),
-        page: stored.html,
-        workbook: stored.xlsx,
-        ...figuresOf(report),
-      };
-    },
+    on,
+    madeAt: report.madeAt.toISOString(),
+    page: stored.html,
+    workbook: stored.xlsx,
+    ...figuresOf(report),
   };
+}
+
+function today({ clock }: ActivityDependencies) {
+  return isoFromFilingDate(filingDateInKolkata(clock()));
+}
+
+/** The first version of a day's report of which neither the page nor the workbook is stored. */
+async function freeVersion({ documents, mode }: ActivityDependencies, on: string): Promise<number> {
+  for (let version = 1; version <= VERSIONS_A_DAY; version += 1) {
+    const name = nameOf(on, version);
+    const taken = await Promise.all([
+      documents.exists(documentName(name, 'html', mode)),
+      documents.exists(documentName(name, 'xlsx', mode)),
+    ]);
+    if (!taken.includes(true)) return version;
+  }
+  throw refusal('too_many_reports', `There are ${VERSIONS_A_DAY} reports of ${on} already.`);
+}
+
+/** Both documents under one name; a run that took the name meanwhile gets it, and this one takes the next. */
+async function store(deps: ActivityDependencies, on: string, bytes: Record<ReportForm, Buffer>) {
+  const { documents, mode } = deps;
+  for (;;) {
+    const name = nameOf(on, await freeVersion(deps, on));
+    try {
+      const html = await documents.put({ name, kind: 'html', mode, buffer: bytes.html });
+      const xlsx = await documents.put({ name, kind: 'xlsx', mode, buffer: bytes.xlsx });
+      return { html: entryOf(html), xlsx: entryOf(xlsx) };
+    } catch (error) {
+      if (!(error instanceof DocumentError && error.kind === 'conflict')) throw error;
+    }
+  }
 }
 
 const nameOf = (on: string, version: number) => `daily-report-${on}${version === 1 ? '' : `-${version}`}`;
@@ -103,3 +105,6 @@ function figuresOf({ groups }: Report): Pick<DailyReportResult, 'figures' | 'ala
   );
   return { figures, alarms: figures.filter(({ alarm }) => alarm).length };
 }
+
+/** Reports that a schedule writes into the document store. */
+export const reportActivities = { writeDailyReport };

@@ -60,3 +60,6 @@ export interface ActivityDependencies {
   /** Left out: extraction is not configured. */
   extraction?: ExtractionDependencies;
 }
+
+/** The time of the activities' clock. */
+export const now = ({ clock }: Pick<ActivityDependencies, 'clock'>): Date => new Date(clock());

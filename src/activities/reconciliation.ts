@@ -24,7 +24,7 @@ import {
 import {
   countFindings,
   leftOver,
-  noteHealed,
+  noteHealed as noteHealedInLedger,
   noteReasons,
   repairable,
   type RepairableFinding,
@@ -36,7 +36,7 @@ import { lastReadings, readingBegins, saveWindow, windowsWithFindings } from '..
 import { describeRun, checkRun } from '../temporal/filing-runs';
 import { withHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
-import type { ActivityDependencies } from './dependencies';
+import { now, type ActivityDependencies } from './dependencies';
 
 export type { PartyToReconcile, RepairableFinding };
 
@@ -66,227 +66,242 @@ const CHECK_DOCUMENTS_MS = 60_000;
 const REPAIRS_PER_RUN = 100;
 const NEAR_MATCHES = 2_000;
 
-/** Comparing the ledger with the authority, the balances and the document store. */
-export function createReconciliationActivities(deps: ActivityDependencies) {
-  const { pool, api, documents, clock, logger, mode, settings } = deps;
-  const now = () => new Date(clock());
-
-  return {
-    /** Checks the input, settles the dates and records that the run began. */
-    async planReconciliation(args: {
-      input: ReconcileInput;
-      runId: string;
-      workflowId: string;
-    }): Promise<ReconciliationPlan> {
-      const { input, runId, workflowId } = args;
-      const parsed = reconcileInput.safeParse(input);
-      const problems = (parsed.error?.issues ?? []).map(issueText);
-      if (parsed.success && parsed.data.mode !== mode) {
-        problems.push(otherModeText('The reconciliation is for', input.mode, mode));
-      }
-      if (problems.length > 0) return { problems, from: '', to: '' };
-      const today = filingDateInKolkata(clock());
-      const to = input.to ?? isoFromFilingDate(today);
-      const from = input.from ?? isoFromFilingDate(addDays(addMonths(filingDateFromIso(to), -DEFAULT_MONTHS), 1));
-      await startRun(pool, { runId, mode, workflowId, exporterId: input.exporterId ?? null, from, to, at: now() });
-      return { problems: [], from, to };
-    },
-
-    /** The next parties to compare; the one of a named exporter. `next` is null after the last page. */
-    async partiesToReconcile(args: {
-      exporterId?: string;
-      after: number;
-      limit: number;
-    }): Promise<{ parties: PartyToReconcile[]; next: number | null }> {
-      if (args.exporterId !== undefined) {
-        const party = await partyOf(pool, args.exporterId);
-        return { parties: party ? [party] : [], next: null };
-      }
-      const parties = await partiesAfter(pool, { mode, after: args.after, limit: args.limit });
-      return { parties, next: parties.length < args.limit ? null : (parties.at(-1)?.partyId ?? null) };
-    },
-
-    /**
-     * Cuts a span into windows that fetch-details takes (at most three months), and returns which have to be read:
-     * windows that ended more than a week ago and hold no open finding are not read twice a day.
-     */
-    async certificateWindows(args: {
-      partyId: number;
-      from: string;
-      to: string;
-    }): Promise<{ read: Window[]; known: WindowReading[] }> {
-      const windows = splitWindow(filingDateFromIso(args.from), filingDateFromIso(args.to)).map((window) => ({
-        from: isoFromFilingDate(window.from),
-        to: isoFromFilingDate(window.to),
-      }));
-      const readings = await lastReadings(pool, { partyId: args.partyId, windows });
-      const open = await windowsWithFindings(pool, { partyId: args.partyId, windows });
-      const read: Window[] = [];
-      const known: WindowReading[] = [];
-      windows.forEach((window, index) => {
-        const readAt = readings[index];
-        const quiet = Date.parse(`${window.to}T00:00:00Z`) < clock() - QUIET_AFTER_MS;
-        if (readAt && quiet && !open[index] && readAt.getTime() > clock() - DAY_MS) {
-          known.push({ ...window, readAt: readAt.getTime() });
-        } else read.push(window);
-      });
-      return { read, known };
-    },
-
-    /** Reads every certificate issued in a window into the ledger (spec: "POST /genebrc/fetch-details"). */
-    async readCertificates(args: {
-      partyId: number;
-      exporterId: string;
-      iecCode: string;
-      from: string;
-      to: string;
-    }): Promise<WindowReading & { certificates: number }> {
-      const { partyId, exporterId, iecCode, from, to } = args;
-      const readAt = await readingBegins(pool);
-      const { certificates, unread } = await withCredentials(deps, exporterId, () =>
-        withHeartbeat(exporterId, (context) =>
-          api.fetchDetails(
-            {
-              platformCustomerId: exporterId,
-              iecCode,
-              eBRCIssueFromDt: filingDateFromIso(from),
-              eBRCIssueToDt: filingDateFromIso(to),
-            },
-            context,
-          ),
-        ),
-      );
-      await saveCertificates(pool, { exporterId, details: certificates, at: now() });
-      // A window with entries that cannot be read was not read whole: it closes nothing.
-      if (unread === 0) await saveWindow(pool, { partyId, from, to, readAt });
-      return { from, to, readAt: readAt.getTime(), certificates: certificates.length };
-    },
-
-    /**
-     * Hashes the next stored PDFs of a party, for about a minute. `after` is when the first of these looks began, empty
-     * at the first; `next` is null after the last PDF.
-     */
-    async checkDocuments(args: {
-      partyId: number;
-      after: string;
-    }): Promise<{ looked: number; problems: number; next: string | null }> {
-      const { partyId } = args;
-      const until = performance.now() + CHECK_DOCUMENTS_MS;
-      const total = { looked: 0, problems: 0 };
-      const began = args.after === '' ? now() : new Date(args.after);
-      for (;;) {
-        const stored = await storedPdfs(pool, { partyId, began, limit: DOCUMENTS_PER_LOOK });
-        const looks: PdfCheck[] = [];
-        for (const { eBRCNumber, document, sha256 } of stored) {
-          Context.current().heartbeat({ looked: total.looked + looks.length });
-          const found = (await documents.exists(document)) ? await documents.sha256Of(document) : null;
-          looks.push({ eBRCNumber, found, problem: found === null ? 'missing' : found === sha256 ? null : 'damaged' });
-        }
-        await savePdfChecks(pool, { partyId, looks, at: now() });
-        total.looked += looks.length;
-        total.problems += looks.filter(({ problem }) => problem !== null).length;
-        if (stored.length < DOCUMENTS_PER_LOOK) return { ...total, next: null };
-        if (performance.now() > until) return { ...total, next: began.toISOString() };
-      }
-    },
-
-    /** Compares a party and opens, renews and closes its findings. */
-    async compareLedger(args: {
-      partyId: number;
-      checks: ReconcileCheck[];
-      windows: WindowReading[];
-    }): Promise<Compared> {
-      const { partyId, checks } = args;
-      const windows = args.windows.map((window) => ({ ...window, readAt: new Date(window.readAt) }));
-      const compared = await compareParty(pool, {
-        mode,
-        partyId,
-        checks,
-        windows,
-        withoutWorkflow: checks.includes('filings') ? await filingsWithoutWorkflow(partyId) : [],
-        overdueAfterMs: settings.overdueAfterMs,
-        at: now(),
-      });
-      if (checks.includes('certificates')) await explainNearMatches(partyId);
-      logger.info({ partyId, ...compared }, 'reconciled');
-      return compared;
-    },
-
-    /** What may be put right without a person. */
-    repairsOf: ({ partyId }: { partyId: number }): Promise<RepairableFinding[]> =>
-      repairable(pool, { partyId, limit: REPAIRS_PER_RUN }),
-
-    /**
-     * Sets a damaged PDF aside, so that the certificate is fetched again. False where nothing is wrong with it any
-     * more.
-     */
-    async prepareRefetch({
-      partyId,
-      eBRCNumber,
-    }: {
-      partyId: number;
-      eBRCNumber: string;
-    }): Promise<{ fetch: boolean }> {
-      const problem = await pdfProblem(pool, partyId, eBRCNumber);
-      if (problem === null) return { fetch: false };
-      // The file first: a download finds what lies under the name, and would take a damaged one for the certificate.
-      if (problem === 'damaged') await documents.setAside({ name: eBRCNumber, kind: 'pdf', mode });
-      await markPdfMissing(pool, partyId, eBRCNumber);
-      return { fetch: true };
-    },
-
-    /**
-     * Starts a new run for an open filing whose workflow has ended or is gone, where anything of it was sent; of
-     * another one it records what somebody has to do. @returns why a new run was started; null where none was
-     */
-    async followLostFiling({ filingId }: { filingId: string }): Promise<{ why: string | null }> {
-      const filing = await openFiling(pool, filingId);
-      if (!filing) return { why: null };
-      // Filings run on the queue of this local work.
-      const { taskQueue } = Context.current().info;
-      const { resumed, why } = await checkRun({ pool, temporal: deps.client(), taskQueue, logger, clock }, filing);
-      return { why: resumed ? why : null };
-    },
-
-    /** Keeps what was done about a finding. */
-    noteHealed: (args: { partyId: number; kind: FindingKind; subject: string; healed: string }): Promise<void> =>
-      noteHealed(pool, args),
-
-    /** Ends the run: what is open now, of what was reconciled. */
-    async endReconciliation(args: { runId: string; exporterId?: string; result: ReconcileResult }): Promise<{
-      counts: FindingCounts;
-    }> {
-      const party = args.exporterId === undefined ? null : await partyOf(pool, args.exporterId);
-      const counts = await countFindings(pool, { mode, partyId: party?.partyId });
-      await endRun(pool, { runId: args.runId, result: { ...args.result, counts }, at: now() });
-      return { counts };
-    },
-  };
-
-  /**
-   * Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an unreachable server proves
-   * nothing.
-   */
-  async function filingsWithoutWorkflow(partyId: number): Promise<string[]> {
-    const lost: string[] = [];
-    for (const { filingId, workflowId } of await openFilingsOf(pool, { mode, partyId })) {
-      if ((await describeRun(deps.client(), workflowId)).status !== 'running') lost.push(filingId);
-    }
-    return lost;
+/** Checks the input, settles the dates and records that the run began. */
+async function planReconciliation(
+  deps: ActivityDependencies,
+  args: { input: ReconcileInput; runId: string; workflowId: string },
+): Promise<ReconciliationPlan> {
+  const { mode, clock, pool } = deps;
+  const { input, runId, workflowId } = args;
+  const parsed = reconcileInput.safeParse(input);
+  const problems = (parsed.error?.issues ?? []).map(issueText);
+  if (parsed.success && parsed.data.mode !== mode) {
+    problems.push(otherModeText('The reconciliation is for', input.mode, mode));
   }
+  if (problems.length > 0) return { problems, from: '', to: '' };
+  const today = filingDateInKolkata(clock());
+  const to = input.to ?? isoFromFilingDate(today);
+  const from = input.from ?? isoFromFilingDate(addDays(addMonths(filingDateFromIso(to), -DEFAULT_MONTHS), 1));
+  await startRun(pool, { runId, mode, workflowId, exporterId: input.exporterId ?? null, from, to, at: now(deps) });
+  return { problems: [], from, to };
+}
 
-  /** Certificates that no row claims, each with the rows of ours that come near. */
-  async function explainNearMatches(partyId: number): Promise<void> {
-    const sides = await leftOver(pool, { partyId, limit: NEAR_MATCHES });
-    const near = nearMatcher(sides.filter(({ side }) => side === 'ours'));
-    const reasons = sides
-      .filter(({ side }) => side === 'theirs')
-      .flatMap((theirs) => {
-        const matches = near(theirs);
-        if (matches.length === 0) return [];
-        const text = matches.map((match) => `${match.id} (${match.reasons.join(', ')})`).join('; ');
-        return [{ id: theirs.id, reason: `no row of ours agrees in everything; near: ${text}` }];
-      });
-    if (reasons.length > 0) await noteReasons(pool, reasons);
+/** The next parties to compare; the one of a named exporter. `next` is null after the last page. */
+async function partiesToReconcile(
+  { pool, mode }: ActivityDependencies,
+  args: { exporterId?: string; after: number; limit: number },
+): Promise<{ parties: PartyToReconcile[]; next: number | null }> {
+  if (args.exporterId !== undefined) {
+    const party = await partyOf(pool, args.exporterId);
+    return { parties: party ? [party] : [], next: null };
+  }
+  const parties = await partiesAfter(pool, { mode, after: args.after, limit: args.limit });
+  return { parties, next: parties.length < args.limit ? null : (parties.at(-1)?.partyId ?? null) };
+}
+
+/**
+ * Cuts a span into windows that fetch-details takes (at most three months), and returns which have to be read:
+ * windows that ended more than a week ago and hold no open finding are not read twice a day.
+ */
+async function certificateWindows(
+  { pool, clock }: ActivityDependencies,
+  args: { partyId: number; from: string; to: string },
+): Promise<{ read: Window[]; known: WindowReading[] }> {
+  const windows = splitWindow(filingDateFromIso(args.from), filingDateFromIso(args.to)).map((window) => ({
+    from: isoFromFilingDate(window.from),
+    to: isoFromFilingDate(window.to),
+  }));
+  const readings = await lastReadings(pool, { partyId: args.partyId, windows });
+  const open = await windowsWithFindings(pool, { partyId: args.partyId, windows });
+  const read: Window[] = [];
+  const known: WindowReading[] = [];
+  windows.forEach((window, index) => {
+    const readAt = readings[index];
+    const quiet = Date.parse(`${window.to}T00:00:00Z`) < clock() - QUIET_AFTER_MS;
+    if (readAt && quiet && !open[index] && readAt.getTime() > clock() - DAY_MS) {
+      known.push({ ...window, readAt: readAt.getTime() });
+    } else read.push(window);
+  });
+  return { read, known };
+}
+
+/** Reads every certificate issued in a window into the ledger (spec: "POST /genebrc/fetch-details"). */
+async function readCertificates(
+  deps: ActivityDependencies,
+  args: { partyId: number; exporterId: string; iecCode: string; from: string; to: string },
+): Promise<WindowReading & { certificates: number }> {
+  const { pool, api } = deps;
+  const { partyId, exporterId, iecCode, from, to } = args;
+  const readAt = await readingBegins(pool);
+  const { certificates, unread } = await withCredentials(deps, exporterId, () =>
+    withHeartbeat(exporterId, (context) =>
+      api.fetchDetails(
+        {
+          platformCustomerId: exporterId,
+          iecCode,
+          eBRCIssueFromDt: filingDateFromIso(from),
+          eBRCIssueToDt: filingDateFromIso(to),
+        },
+        context,
+      ),
+    ),
+  );
+  await saveCertificates(pool, { exporterId, details: certificates, at: now(deps) });
+  // A window with entries that cannot be read was not read whole: it closes nothing.
+  if (unread === 0) await saveWindow(pool, { partyId, from, to, readAt });
+  return { from, to, readAt: readAt.getTime(), certificates: certificates.length };
+}
+
+/**
+ * Hashes the next stored PDFs of a party, for about a minute. `after` is when the first of these looks began, empty
+ * at the first; `next` is null after the last PDF.
+ */
+async function checkDocuments(
+  deps: ActivityDependencies,
+  args: { partyId: number; after: string },
+): Promise<{ looked: number; problems: number; next: string | null }> {
+  const { pool, documents } = deps;
+  const { partyId } = args;
+  const until = performance.now() + CHECK_DOCUMENTS_MS;
+  const total = { looked: 0, problems: 0 };
+  const began = args.after === '' ? now(deps) : new Date(args.after);
+  for (;;) {
+    const stored = await storedPdfs(pool, { partyId, began, limit: DOCUMENTS_PER_LOOK });
+    const looks: PdfCheck[] = [];
+    for (const { eBRCNumber, document, sha256 } of stored) {
+      Context.current().heartbeat({ looked: total.looked + looks.length });
+      const found = (await documents.exists(document)) ? await documents.sha256Of(document) : null;
+      looks.push({ eBRCNumber, found, problem: found === null ? 'missing' : found === sha256 ? null : 'damaged' });
+    }
+    await savePdfChecks(pool, { partyId, looks, at: now(deps) });
+    total.looked += looks.length;
+    total.problems += looks.filter(({ problem }) => problem !== null).length;
+    if (stored.length < DOCUMENTS_PER_LOOK) return { ...total, next: null };
+    if (performance.now() > until) return { ...total, next: began.toISOString() };
   }
 }
+
+/** Compares a party and opens, renews and closes its findings. */
+async function compareLedger(
+  deps: ActivityDependencies,
+  args: { partyId: number; checks: ReconcileCheck[]; windows: WindowReading[] },
+): Promise<Compared> {
+  const { pool, mode, settings, logger } = deps;
+  const { partyId, checks } = args;
+  const windows = args.windows.map((window) => ({ ...window, readAt: new Date(window.readAt) }));
+  const compared = await compareParty(pool, {
+    mode,
+    partyId,
+    checks,
+    windows,
+    withoutWorkflow: checks.includes('filings') ? await filingsWithoutWorkflow(deps, partyId) : [],
+    overdueAfterMs: settings.overdueAfterMs,
+    at: now(deps),
+  });
+  if (checks.includes('certificates')) await explainNearMatches(deps, partyId);
+  logger.info({ partyId, ...compared }, 'reconciled');
+  return compared;
+}
+
+/** What may be put right without a person. */
+function repairsOf({ pool }: ActivityDependencies, { partyId }: { partyId: number }): Promise<RepairableFinding[]> {
+  return repairable(pool, { partyId, limit: REPAIRS_PER_RUN });
+}
+
+/**
+ * Sets a damaged PDF aside, so that the certificate is fetched again. False where nothing is wrong with it any
+ * more.
+ */
+async function prepareRefetch(
+  { pool, documents, mode }: ActivityDependencies,
+  { partyId, eBRCNumber }: { partyId: number; eBRCNumber: string },
+): Promise<{ fetch: boolean }> {
+  const problem = await pdfProblem(pool, partyId, eBRCNumber);
+  if (problem === null) return { fetch: false };
+  // The file first: a download finds what lies under the name, and would take a damaged one for the certificate.
+  if (problem === 'damaged') await documents.setAside({ name: eBRCNumber, kind: 'pdf', mode });
+  await markPdfMissing(pool, partyId, eBRCNumber);
+  return { fetch: true };
+}
+
+/**
+ * Starts a new run for an open filing whose workflow has ended or is gone, where anything of it was sent; of
+ * another one it records what somebody has to do. @returns why a new run was started; null where none was
+ */
+async function followLostFiling(
+  deps: ActivityDependencies,
+  { filingId }: { filingId: string },
+): Promise<{ why: string | null }> {
+  const { pool, logger, clock } = deps;
+  const filing = await openFiling(pool, filingId);
+  if (!filing) return { why: null };
+  // Filings run on the queue of this local work.
+  const { taskQueue } = Context.current().info;
+  const { resumed, why } = await checkRun({ pool, temporal: deps.client(), taskQueue, logger, clock }, filing);
+  return { why: resumed ? why : null };
+}
+
+/** Keeps what was done about a finding. */
+function noteHealed(
+  { pool }: ActivityDependencies,
+  args: { partyId: number; kind: FindingKind; subject: string; healed: string },
+): Promise<void> {
+  return noteHealedInLedger(pool, args);
+}
+
+/** Ends the run: what is open now, of what was reconciled. */
+async function endReconciliation(
+  deps: ActivityDependencies,
+  args: { runId: string; exporterId?: string; result: ReconcileResult },
+): Promise<{
+  counts: FindingCounts;
+}> {
+  const { pool, mode } = deps;
+  const party = args.exporterId === undefined ? null : await partyOf(pool, args.exporterId);
+  const counts = await countFindings(pool, { mode, partyId: party?.partyId });
+  await endRun(pool, { runId: args.runId, result: { ...args.result, counts }, at: now(deps) });
+  return { counts };
+}
+
+/**
+ * Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an unreachable server proves
+ * nothing.
+ */
+async function filingsWithoutWorkflow(deps: ActivityDependencies, partyId: number): Promise<string[]> {
+  const { pool, mode } = deps;
+  const lost: string[] = [];
+  for (const { filingId, workflowId } of await openFilingsOf(pool, { mode, partyId })) {
+    if ((await describeRun(deps.client(), workflowId)).status !== 'running') lost.push(filingId);
+  }
+  return lost;
+}
+
+/** Certificates that no row claims, each with the rows of ours that come near. */
+async function explainNearMatches({ pool }: ActivityDependencies, partyId: number): Promise<void> {
+  const sides = await leftOver(pool, { partyId, limit: NEAR_MATCHES });
+  const near = nearMatcher(sides.filter(({ side }) => side === 'ours'));
+  const reasons = sides
+    .filter(({ side }) => side === 'theirs')
+    .flatMap((theirs) => {
+      const matches = near(theirs);
+      if (matches.length === 0) return [];
+      const text = matches.map((match) => `${match.id} (${match.reasons.join(', ')})`).join('; ');
+      return [{ id: theirs.id, reason: `no row of ours agrees in everything; near: ${text}` }];
+    });
+  if (reasons.length > 0) await noteReasons(pool, reasons);
+}
+
+/** Comparing the ledger with the authority, the balances and the document store. */
+export const reconciliationActivities = {
+  planReconciliation,
+  partiesToReconcile,
+  certificateWindows,
+  readCertificates,
+  checkDocuments,
+  compareLedger,
+  repairsOf,
+  prepareRefetch,
+  followLostFiling,
+  noteHealed,
+  endReconciliation,
+};

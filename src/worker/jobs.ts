@@ -11,7 +11,7 @@ import { claimTemplateReading, saveBulkTemplate } from '../ledger/service/bulk-t
 import type pg from 'pg';
 import { EVENT_DAYS, pruneEvents } from '../ledger/events/feed';
 import { API_CALL_DAYS, pruneApiCalls } from '../ledger/service/api-calls';
-import { createCredentialFuse } from '../ledger/vault/credential-fuse';
+import { pruneFailedChecks } from '../ledger/vault/credential-fuse';
 
 /** A secret is stored just before its workflow is started. */
 const SETTLED_AFTER_MS = 10 * 60_000;
@@ -115,7 +115,7 @@ export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
       id: 'prune_credential_failures',
       name: 'remove failed credential checks that no longer count',
       everyMs: HOUR_MS,
-      run: async () => logRemoved(await createCredentialFuse({ pool }).prune(), 'failed credential checks'),
+      run: async () => logRemoved(await pruneFailedChecks(pool, new Date()), 'failed credential checks'),
     },
   ];
 

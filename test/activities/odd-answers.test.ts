@@ -1,3 +1,4 @@
+import { createActivities } from '../../src/activities/create-activities';
 import { randomBytes } from 'node:crypto';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -7,14 +8,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import pino from 'pino';
-import { createAttemptActivities } from '../../src/activities/filings/attempts';
-import { createCredentialActivities } from '../../src/activities/exporters/credentials';
 import type { ActivityDependencies } from '../../src/activities/dependencies';
-import { createExporterActivities } from '../../src/activities/exporters/exporters';
-import { createEndFilingActivities } from '../../src/activities/filings/end-filing';
-import { createPollActivities } from '../../src/activities/filings/poll-status';
-import { createSnapshotActivities } from '../../src/activities/filings/snapshot';
-import { createSubmitActivities } from '../../src/activities/filings/submit';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { addCredentials, credentialVersion, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
 import { needFiling } from '../../src/ledger/filings/filings';
@@ -120,14 +114,14 @@ describe('odd answers of the service, down to the ledger', () => {
       errorDetails: [huge],
       observations: Array.from({ length: 999 }, () => huge.slice(0, 9_000)),
     });
-    const sent = await run(() => createSubmitActivities(deps).submitPush(args));
+    const sent = await run(() => createActivities(deps).submitPush(args));
     expect(sent.answer).toMatchObject({ kind: 'accepted', requestId: 'REQ1', ackStatus: 'Validated' });
     expect(JSON.stringify(sent).length).toBeLessThan(30_000);
     const stored = await storedAnswer(args.attemptId);
     expect(stored?.warnings).toHaveLength(200);
     expect(JSON.stringify(stored)).not.toMatch(/\\u0000|\\ud800/u);
 
-    const attempts = createAttemptActivities(deps);
+    const attempts = createActivities(deps);
     const reading = await run(() => attempts.readAttempt({ attemptId: args.attemptId, seq: 1 }));
     expect(reading).toMatchObject({ verdict: 'accepted', answer: { requestId: 'REQ1' } });
     expect(JSON.stringify(reading).length).toBeLessThan(30_000);
@@ -139,7 +133,7 @@ describe('odd answers of the service, down to the ledger', () => {
     const args = await aboutToSend();
     const irms = [{ serialNo: 1, irmNumber: 'ANOTHER', irmDt: '01012026', irmAdCode: '1', irmIfscCode: 'X' }];
     answer(200, { ...acknowledgement, requestId: 'REQ2', parsedRowCount: 1, irms });
-    const sent = await run(() => createSubmitActivities(deps).submitBulk(args));
+    const sent = await run(() => createActivities(deps).submitBulk(args));
     expect(sent.answer.irms).toBeUndefined();
     expect(sent.adopted?.filing?.standing).toContain('rows it read are not the ones');
   });
@@ -180,7 +174,7 @@ describe('odd answers of the service, down to the ledger', () => {
       );
       const requestId = `REQ-${args.filingId}`;
       answer(200, { ...acknowledgement, requestId, recordResCount: 3, parsedRowCount: 3, irms: change(irms) });
-      await run(() => createSubmitActivities(deps).submitBulk(args));
+      await run(() => createActivities(deps).submitBulk(args));
       const { rows: events } = await ledger.pool.query<{ text: string }>(
         `SELECT text FROM filing_events WHERE filing_id = $1 AND kind = 'upload_mismatch'`,
         [args.filingId],
@@ -194,19 +188,19 @@ describe('odd answers of the service, down to the ledger', () => {
     const observations = [{ serialNo: 1, message: 'no held record of this IRM' }];
     const body = { ...(envelope({ ...acknowledgement, requestId: 'REQ-BESIDE' }) as object), observations, empty: [] };
     service.answer((_request, response) => json(response, 200, body));
-    await run(() => createSubmitActivities(deps).submitPush(args));
+    await run(() => createActivities(deps).submitPush(args));
     expect((await storedAnswer(args.attemptId))?.warnings).toEqual(observations);
     expect(JSON.stringify((await readFilingView(ledger.pool, args.filingId))?.warnings)).toContain('no held record');
   });
 
   /** What the ledger says is wrong with a filing whose submission was refused. */
   async function errorsAfterRefusal(args: Awaited<ReturnType<typeof aboutToSend>>, channel: 'Push' | 'Bulk') {
-    await expect(run(() => createSubmitActivities(deps)[`submit${channel}`](args))).rejects.toThrow();
-    const reading = await run(() => createAttemptActivities(deps).readAttempt({ attemptId: args.attemptId, seq: 1 }));
+    await expect(run(() => createActivities(deps)[`submit${channel}`](args))).rejects.toThrow();
+    const reading = await run(() => createActivities(deps).readAttempt({ attemptId: args.attemptId, seq: 1 }));
     const { filingId } = args;
     const { seq } = await needFiling(ledger.pool, filingId);
     const held = { filingId, seq, submission: 1, answer: reading.answer, errors: [] };
-    const result = await run(() => createEndFilingActivities(deps).refuseFiling(held));
+    const result = await run(() => createActivities(deps).refuseFiling(held));
     expect(JSON.stringify(result).length).toBeLessThan(60_000);
     return (await needFiling(ledger.pool, filingId)).errors as Finding[];
   }
@@ -240,21 +234,19 @@ describe('odd answers of the service, down to the ledger', () => {
     const args = await aboutToSend();
     const errors = Array.from({ length: 900 }, (_, index) => `field${index}: ${HOSTILE}${'y'.repeat(2_000)}`);
     answer(400, { message: 'z'.repeat(1024 * 1024), errors, causes: errors });
-    const failure: unknown = await run(() => createSubmitActivities(deps).submitPush(args)).catch(
-      (error: unknown) => error,
-    );
+    const failure: unknown = await run(() => createActivities(deps).submitPush(args)).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ApplicationFailure);
     const { type, message, details } = failure as ApplicationFailure;
     expect(type).toBe('validation_failed');
     expect(JSON.stringify({ message, details }).length).toBeLessThan(20_000);
 
     const { answer: refused } = await run(() =>
-      createAttemptActivities(deps).readAttempt({ attemptId: args.attemptId, seq: 1 }),
+      createActivities(deps).readAttempt({ attemptId: args.attemptId, seq: 1 }),
     );
     expect(JSON.stringify(refused).length).toBeLessThan(30_000);
     const { seq } = await needFiling(ledger.pool, args.filingId);
     const held = { filingId: args.filingId, seq, submission: 1, answer: refused, errors: [] };
-    const result = await run(() => createEndFilingActivities(deps).refuseFiling(held));
+    const result = await run(() => createActivities(deps).refuseFiling(held));
     expect(JSON.stringify(result).length).toBeLessThan(60_000);
     const saved = await ledger.pool.query<{ n: number }>(
       'SELECT jsonb_array_length(errors) AS n FROM filings WHERE filing_id = $1',
@@ -266,17 +258,17 @@ describe('odd answers of the service, down to the ledger', () => {
   it('frees no row by a status record of another request', async () => {
     const args = await aboutToSend();
     answer(200, { ...acknowledgement, requestId: 'REQ-MINE', dgftAckId: 'ACK-MINE' });
-    await run(() => createSubmitActivities(deps).submitPush(args));
+    await run(() => createActivities(deps).submitPush(args));
     const { filingId, submission, exporterId } = args;
     const poll = () => {
       const asked = { filingId, submission, exporterId, requestId: 'REQ-MINE', submittedAt: 0, failedAck: false };
-      return run(() => createPollActivities(deps).pollStatus({ ...asked, ackErrors: [] }));
+      return run(() => createActivities(deps).pollStatus({ ...asked, ackErrors: [] }));
     };
     const errored = { recordResCount: 1, recordProCount: 0, recordFailCount: 1, processingStatus: 'Errored' };
     answer(200, { ...errored, requestId: 'REQ-OTHER', dgftAckId: 'ACK-OTHER', ebrcBulkGenStatusLst: [] });
     await expect(poll()).rejects.toThrow('another request than REQ-MINE');
     const knows = () =>
-      run(() => createPollActivities(deps).knowsRequest({ exporterId: CUSTOMER_ID, requestId: 'REQ-MINE' }));
+      run(() => createActivities(deps).knowsRequest({ exporterId: CUSTOMER_ID, requestId: 'REQ-MINE' }));
     await expect(knows()).rejects.toThrow('does not know request REQ-MINE');
     // Under the authority's own id, with the acknowledgement that is ours, it counts.
     answer(200, { ...errored, requestId: 'REQ-OTHER', dgftAckId: 'ACK-MINE', ebrcBulkGenStatusLst: [] });
@@ -286,7 +278,7 @@ describe('odd answers of the service, down to the ledger', () => {
   it('records the certificates from before a send when the service answers 404 because there are none', async () => {
     const args = await aboutToSend();
     answer(404, { errorCode: 'EBRC_NOT_FOUND', message: 'No eBRC found' });
-    expect(await run(() => createSnapshotActivities(deps).takeSnapshot(args))).toEqual({
+    expect(await run(() => createActivities(deps).takeSnapshot(args))).toEqual({
       certificates: 0,
       opened: null,
     });
@@ -301,9 +293,7 @@ describe('odd answers of the service, down to the ledger', () => {
     const check = async (status: number, body: unknown) => {
       const version = await submitted();
       answer(status, body);
-      const result = await run(() =>
-        createCredentialActivities(deps).checkCredentials({ exporterId: CUSTOMER_ID, version }),
-      );
+      const result = await run(() => createActivities(deps).checkCredentials({ exporterId: CUSTOMER_ID, version }));
       return { result, known: await credentialVersion(ledger.pool, CUSTOMER_ID, version) };
     };
 
@@ -336,7 +326,7 @@ describe('odd answers of the service, down to the ledger', () => {
     it('looks again after DGFT_CREDENTIALS_MISSING, and not after a password that is dead', async () => {
       const version = await submitted();
       await markValid(ledger.pool, CUSTOMER_ID, version);
-      const polls = createPollActivities(deps);
+      const polls = createActivities(deps);
       const ask = () =>
         run(() => polls.knowsRequest({ exporterId: CUSTOMER_ID, requestId: 'R' })).catch(
           (error: ApplicationFailure) => error,
@@ -367,7 +357,7 @@ describe('odd answers of the service, down to the ledger', () => {
         return json(response, 200, envelope({ data: [{ name: 'no id' }, null, CUSTOMER], meta: {} }));
       });
       const input = { mode: 'test' as const, name: 'Asha', email, startedBy: 'asha' };
-      expect(await run(() => createExporterActivities(deps).createExporter({ input }))).toMatchObject({
+      expect(await run(() => createActivities(deps).createExporter({ input }))).toMatchObject({
         outcome: 'adopted',
         exporter: { exporterId: CUSTOMER_ID },
       });
@@ -379,7 +369,7 @@ describe('odd answers of the service, down to the ledger', () => {
     async (email) => {
       const asked = service.received.length;
       answer(400, { message: 'Validation failed', errors: ['email must be an email'] });
-      const exporters = createExporterActivities(deps);
+      const exporters = createActivities(deps);
       const input = { mode: 'test' as const, name: 'Asha', email, startedBy: 'asha' };
       const checked = await run(() => exporters.checkOnboardInput({ input }));
       const isOne = /^[^",]+@[^",]+\.[^",]+$/u.test(email);

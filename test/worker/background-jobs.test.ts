@@ -1,5 +1,5 @@
 import pino from 'pino';
-import { createCredentialFuse } from '../../src/ledger/vault/credential-fuse';
+import { recordFailedCheck } from '../../src/ledger/vault/credential-fuse';
 import { startBackgroundJobs, type BackgroundJob } from '../../src/worker/background-jobs';
 import { cleaningJobs } from '../../src/worker/jobs';
 import { leaderJob } from '../../src/worker/leader';
@@ -53,8 +53,8 @@ it('removes what nothing reads any more: old failed checks and old audit rows', 
   const { pool } = database;
   const count = async (table: string) => (await pool.query(`SELECT FROM ${table}`)).rowCount;
   const key = { mode: 'test', exporterId: 'e' } as const;
-  await createCredentialFuse({ pool, clock: () => Date.now() - 31 * 60_000 }).recordFailure(key);
-  await createCredentialFuse({ pool }).recordFailure(key);
+  await recordFailedCheck(pool, { ...key, at: new Date(Date.now() - 31 * 60_000) });
+  await recordFailedCheck(pool, { ...key, at: new Date() });
   await pool.query(
     `INSERT INTO api_calls (at, operation, latency_ms) SELECT now() - d * interval '1 day', 'status', 1 FROM unnest('{1,179,181}'::int[]) d`,
   );

@@ -1,7 +1,7 @@
+import { createActivities } from '../../src/activities/create-activities';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import pino from 'pino';
-import { createOpenFilingActivities } from '../../src/activities/filings/open-filing';
 import type { ActivityDependencies } from '../../src/activities/dependencies';
 import type { Budget } from '../../src/budget/ports';
 import { createFilingApi } from '../../src/api/client';
@@ -126,7 +126,7 @@ test('what the check of a file warned of is kept with the filing, each warning o
   const rows = [mappingRow({ irmAdCode: '510001' })];
   const byRule: Finding = { severity: 'warning', code: 'x', row: 2, field: 'irmAdCode', message: 'y' };
   const inputRef = await saveInput(ledger.pool, { rows, sourceKind: 'workbook', warnings: [own, byRule] });
-  const activities = createOpenFilingActivities({
+  const activities = createActivities({
     ...deps,
     settings: TEST_SETTINGS,
     searchAttributes: [],
@@ -148,7 +148,7 @@ test('what the check of a file warned of is kept with the filing, each warning o
 
 test('a filled optional column goes by the bulk channel, whatever was asked for', async () => {
   const row = mappingRow();
-  const { openFiling } = createOpenFilingActivities({
+  const { openFiling } = createActivities({
     ...deps,
     settings: TEST_SETTINGS,
     searchAttributes: [],

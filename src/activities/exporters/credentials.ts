@@ -2,7 +2,7 @@ import { ApplicationFailure, WorkflowNotFoundError, ApplicationFailureCategory }
 import { ApiError } from '../../api/errors/api-error';
 import type { CallContext } from '../../api/client-types';
 import { recordConsent } from '../../ledger/filings/consents';
-import { createCredentialFuse } from '../../ledger/vault/credential-fuse';
+import { mayCheckCredentials, recordFailedCheck } from '../../ledger/vault/credential-fuse';
 import {
   addCredentials,
   checkableVersion,
@@ -40,146 +40,165 @@ export type CheckResult =
 /** Name of the signal that `workflows/messages` defines; activities import no workflow code. */
 const CREDENTIALS_RENEWED = 'credentialsRenewed';
 
-export function createCredentialActivities(deps: ActivityDependencies) {
-  const { api, pool, vault, mode, clock, logger } = deps;
-  const fuse = createCredentialFuse({ pool, clock });
-
-  /** Waits while the fuse is blown: a sixth check would be refused, and might lock the account. */
-  async function waitForFuse(exporterId: string): Promise<void> {
-    const { allowed, retryAt } = await fuse.mayCheck({ mode, exporterId });
-    if (allowed || !retryAt) return;
-    throw ApplicationFailure.create({
-      message: `Five credential checks failed within fifteen minutes; the next one is made at ${retryAt.toISOString()}.`,
-      type: 'credential_fuse',
-      nextRetryDelay: Math.max(1_000, retryAt.getTime() - clock()),
-      category: ApplicationFailureCategory.BENIGN,
-      details: [{ kind: 'credential_fuse', retryAt: retryAt.toISOString() }],
-    });
-  }
-
-  /** What an earlier attempt, or somebody else, has settled about a version already. */
-  async function settled(exporterId: string, version: number): Promise<CheckResult | null> {
-    const known = await credentialVersion(pool, exporterId, version);
-    if (!known) return unknownSecret();
-    if (known.state === 'bad') return outcomeOf(known.reason ?? 'credentials_rejected');
-    const current = await currentCredentials(pool, exporterId);
-    if (current && current.version > version && current.state === 'valid') return { outcome: 'superseded' };
-    return known.secretRef ? null : unknownSecret();
-  }
-
-  async function check(exporterId: string, version: number, call: CallContext): Promise<CheckResult> {
-    const done = await settled(exporterId, version);
-    if (done) return done;
-    await waitForFuse(exporterId);
-    const known = await credentialVersion(pool, exporterId, version);
-    const use = { purpose: 'portal-login', mode, exporterId, version } as const;
-    const { username, password } = await vault.open(pool, known?.secretRef ?? '', use);
-    const readAt = new Date(clock());
-    try {
-      const customer = await api.checkCredentials(exporterId, { dgftUsername: username, dgftPassword: password }, call);
-      const exporter = await saveExporter(pool, customer, mode, readAt);
-      await markValid(pool, exporterId, version);
-      return { outcome: 'validated', exporter: exporterState(exporter) };
-    } catch (error) {
-      const refused = error instanceof ApiError ? outcomeOf(error.kind, error) : null;
-      if (!refused) throw error;
-      // A refusal that is not recorded would be sent again by a retry of this activity, and count for the fuse.
-      await keepTrying(
-        async () => {
-          if (refused.countsAgainstFuse) await fuse.recordFailure({ mode, exporterId });
-          // Kept in the vault: the next look, or another start of the onboarding, may have it checked after all.
-          if (refused.outcome !== 'undecided') await markRejected(pool, exporterId, version, refused.reason);
-        },
-        (cause) => logger.warn({ exporterId, err: cause }, 'the refusal of credentials is not on record yet'),
-      );
-      logger.info({ exporterId, version, reason: refused.reason }, 'credentials refused');
-      return refused;
-    }
-  }
-
-  async function notifyWaiter(workflowId: string, version: number): Promise<void> {
-    try {
-      await deps.client().workflow.getHandle(workflowId).signal(CREDENTIALS_RENEWED, { version });
-    } catch (error) {
-      if (!(error instanceof WorkflowNotFoundError)) throw error;
-      logger.info({ workflowId }, 'a workflow that waited for credentials has ended');
-    }
-  }
-
-  return {
-    /**
-     * Takes a submission on record: the consent first (spec: "Submission is recorded as consent evidence"), then the
-     * version. `at` is ISO 8601 and comes from the workflow, so that a repeat records the same consent.
-     */
-    async acceptCredentials(args: {
-      exporterId: string;
-      credentialsRef: string;
-      by: string;
-      at: string;
-    }): Promise<AcceptResult> {
-      const { exporterId, credentialsRef, by, at } = args;
-      try {
-        // A repeat: with its version the consent is on record, and the secret no longer opens as a submission.
-        const known = await versionOfSecret(pool, exporterId, credentialsRef);
-        if (known !== null) return { outcome: 'accepted', version: known };
-        const { username } = await vault.open(pool, credentialsRef, { purpose: 'submission', mode });
-        const consent = {
-          mode,
-          exporterId,
-          username,
-          givenBy: by,
-          givenAt: new Date(at),
-          statement: CONSENT_STATEMENT,
-        };
-        await recordConsent(pool, consent);
-        const version = await addCredentials(pool, vault, { mode, exporterId, secretRef: credentialsRef });
-        return { outcome: 'accepted', version };
-      } catch (error) {
-        if (!(error instanceof VaultError) || error.code !== 'secret_missing') throw error;
-        return { outcome: 'unknown', message: error.message };
-      }
-    },
-
-    /** The version that could be validated without asking a person, where the vault still holds one. */
-    async storedCredentials({ exporterId }: { exporterId: string }): Promise<{ version: number | null }> {
-      return { version: await checkableVersion(pool, exporterId) };
-    },
-
-    /**
-     * Has the service log in at the portal with a submitted version (spec: "Validate credentials"). Every refusal of
-     * the table is an outcome; what may pass (500, 502, time-out, 429, the fuse) fails and is repeated. A version that
-     * was refused is never sent again.
-     */
-    async checkCredentials({ exporterId, version }: { exporterId: string; version: number }): Promise<CheckResult> {
-      return withHeartbeat(exporterId, (call) => check(exporterId, version, call));
-    },
-
-    /** Tells every workflow that waits for better credentials than `version` that they have come. */
-    async tellCredentialsRenewed({ exporterId, version }: { exporterId: string; version: number }): Promise<void> {
-      for (const waiter of await waitersOf(pool, exporterId)) {
-        if (waiter.versionSeen >= version) continue;
-        await notifyWaiter(waiter.workflowId, version);
-        await removeWaiter(pool, waiter.workflowId);
-      }
-    },
-
-    /** Where the ledger sees an exporter and its credentials, without a call. */
-    async exporterInLedger({
+/**
+ * Takes a submission on record: the consent first (spec: "Submission is recorded as consent evidence"), then the
+ * version. `at` is ISO 8601 and comes from the workflow, so that a repeat records the same consent.
+ */
+async function acceptCredentials(
+  { pool, vault, mode }: ActivityDependencies,
+  args: { exporterId: string; credentialsRef: string; by: string; at: string },
+): Promise<AcceptResult> {
+  const { exporterId, credentialsRef, by, at } = args;
+  try {
+    // A repeat: with its version the consent is on record, and the secret no longer opens as a submission.
+    const known = await versionOfSecret(pool, exporterId, credentialsRef);
+    if (known !== null) return { outcome: 'accepted', version: known };
+    const { username } = await vault.open(pool, credentialsRef, { purpose: 'submission', mode });
+    const consent = {
+      mode,
       exporterId,
-    }: {
-      exporterId: string;
-    }): Promise<ExporterState & { irmCount: number; currentVersion: number; credentialState: string | null }> {
-      const current = await currentCredentials(pool, exporterId);
-      return {
-        ...exporterState(await needExporter(pool, exporterId)),
-        irmCount: (await countIrms(pool, [exporterId])).get(exporterId) ?? 0,
-        currentVersion: current?.version ?? 0,
-        credentialState: current?.state ?? null,
-      };
-    },
+      username,
+      givenBy: by,
+      givenAt: new Date(at),
+      statement: CONSENT_STATEMENT,
+    };
+    await recordConsent(pool, consent);
+    const version = await addCredentials(pool, vault, { mode, exporterId, secretRef: credentialsRef });
+    return { outcome: 'accepted', version };
+  } catch (error) {
+    if (!(error instanceof VaultError) || error.code !== 'secret_missing') throw error;
+    return { outcome: 'unknown', message: error.message };
+  }
+}
+
+/** The version that could be validated without asking a person, where the vault still holds one. */
+async function storedCredentials(
+  { pool }: ActivityDependencies,
+  { exporterId }: { exporterId: string },
+): Promise<{ version: number | null }> {
+  return { version: await checkableVersion(pool, exporterId) };
+}
+
+/**
+ * Has the service log in at the portal with a submitted version (spec: "Validate credentials"). Every refusal of
+ * the table is an outcome; what may pass (500, 502, time-out, 429, the fuse) fails and is repeated. A version that
+ * was refused is never sent again.
+ */
+async function checkCredentials(
+  deps: ActivityDependencies,
+  { exporterId, version }: { exporterId: string; version: number },
+): Promise<CheckResult> {
+  return withHeartbeat(exporterId, (call) => check(deps, exporterId, version, call));
+}
+
+/** Tells every workflow that waits for better credentials than `version` that they have come. */
+async function tellCredentialsRenewed(
+  deps: ActivityDependencies,
+  { exporterId, version }: { exporterId: string; version: number },
+): Promise<void> {
+  const { pool } = deps;
+  for (const waiter of await waitersOf(pool, exporterId)) {
+    if (waiter.versionSeen >= version) continue;
+    await notifyWaiter(deps, waiter.workflowId, version);
+    await removeWaiter(pool, waiter.workflowId);
+  }
+}
+
+/** Where the ledger sees an exporter and its credentials, without a call. */
+async function exporterInLedger(
+  { pool }: ActivityDependencies,
+  { exporterId }: { exporterId: string },
+): Promise<ExporterState & { irmCount: number; currentVersion: number; credentialState: string | null }> {
+  const current = await currentCredentials(pool, exporterId);
+  return {
+    ...exporterState(await needExporter(pool, exporterId)),
+    irmCount: (await countIrms(pool, [exporterId])).get(exporterId) ?? 0,
+    currentVersion: current?.version ?? 0,
+    credentialState: current?.state ?? null,
   };
+}
+
+/** Waits while the fuse is blown: a sixth check would be refused, and might lock the account. */
+async function waitForFuse({ pool, mode, clock }: ActivityDependencies, exporterId: string): Promise<void> {
+  const { allowed, retryAt } = await mayCheckCredentials(pool, { mode, exporterId, at: new Date(clock()) });
+  if (allowed || !retryAt) return;
+  throw ApplicationFailure.create({
+    message: `Five credential checks failed within fifteen minutes; the next one is made at ${retryAt.toISOString()}.`,
+    type: 'credential_fuse',
+    nextRetryDelay: Math.max(1_000, retryAt.getTime() - clock()),
+    category: ApplicationFailureCategory.BENIGN,
+    details: [{ kind: 'credential_fuse', retryAt: retryAt.toISOString() }],
+  });
+}
+
+/** What an earlier attempt, or somebody else, has settled about a version already. */
+async function settled(
+  { pool }: ActivityDependencies,
+  exporterId: string,
+  version: number,
+): Promise<CheckResult | null> {
+  const known = await credentialVersion(pool, exporterId, version);
+  if (!known) return unknownSecret();
+  if (known.state === 'bad') return outcomeOf(known.reason ?? 'credentials_rejected');
+  const current = await currentCredentials(pool, exporterId);
+  if (current && current.version > version && current.state === 'valid') return { outcome: 'superseded' };
+  return known.secretRef ? null : unknownSecret();
+}
+
+async function check(
+  deps: ActivityDependencies,
+  exporterId: string,
+  version: number,
+  call: CallContext,
+): Promise<CheckResult> {
+  const { pool, mode, vault, clock, api, logger } = deps;
+  const done = await settled(deps, exporterId, version);
+  if (done) return done;
+  await waitForFuse(deps, exporterId);
+  const known = await credentialVersion(pool, exporterId, version);
+  const use = { purpose: 'portal-login', mode, exporterId, version } as const;
+  const { username, password } = await vault.open(pool, known?.secretRef ?? '', use);
+  const readAt = new Date(clock());
+  try {
+    const customer = await api.checkCredentials(exporterId, { dgftUsername: username, dgftPassword: password }, call);
+    const exporter = await saveExporter(pool, customer, mode, readAt);
+    await markValid(pool, exporterId, version);
+    return { outcome: 'validated', exporter: exporterState(exporter) };
+  } catch (error) {
+    const refused = error instanceof ApiError ? outcomeOf(error.kind, error) : null;
+    if (!refused) throw error;
+    // A refusal that is not recorded would be sent again by a retry of this activity, and count for the fuse.
+    await keepTrying(
+      async () => {
+        if (refused.countsAgainstFuse) await recordFailedCheck(pool, { mode, exporterId, at: new Date(clock()) });
+        // Kept in the vault: the next look, or another start of the onboarding, may have it checked after all.
+        if (refused.outcome !== 'undecided') await markRejected(pool, exporterId, version, refused.reason);
+      },
+      (cause) => logger.warn({ exporterId, err: cause }, 'the refusal of credentials is not on record yet'),
+    );
+    logger.info({ exporterId, version, reason: refused.reason }, 'credentials refused');
+    return refused;
+  }
+}
+
+async function notifyWaiter(deps: ActivityDependencies, workflowId: string, version: number): Promise<void> {
+  const { logger } = deps;
+  try {
+    await deps.client().workflow.getHandle(workflowId).signal(CREDENTIALS_RENEWED, { version });
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+    logger.info({ workflowId }, 'a workflow that waited for credentials has ended');
+  }
 }
 
 function unknownSecret(): CheckResult {
   return outcomeOf('secret_missing');
 }
+
+export const credentialActivities = {
+  acceptCredentials,
+  storedCredentials,
+  checkCredentials,
+  tellCredentialsRenewed,
+  exporterInLedger,
+};

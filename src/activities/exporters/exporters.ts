@@ -26,123 +26,150 @@ export type CreateExporterResult = { outcome: 'created' | 'adopted'; exporter: E
 const LOOKS = 4;
 const NEXT_LOOK_MS = 30_000;
 
-export function createExporterActivities({ api, pool, mode, clock, logger }: ActivityDependencies) {
-  async function save(customer: Customer, readAt: Date): Promise<ExporterRow> {
-    return saveExporter(pool, customer, mode, readAt);
+/** Whether the input of an onboarding can be worked with at all: its form, and the mode of this worker's key. */
+function checkOnboardInput(
+  { mode }: ActivityDependencies,
+  { input }: { input: OnboardInput },
+): Promise<Refusal | { outcome: 'ok' }> {
+  const parsed = onboardInput.safeParse(input);
+  if (!parsed.success) {
+    const errors = parsed.error.issues.map((issue) => ({ code: 'invalid_input', message: issueText(issue) }));
+    return Promise.resolve({ outcome: 'refused', errors });
   }
+  if (input.mode === mode) return Promise.resolve({ outcome: 'ok' });
+  const message = otherModeText('The exporter is to be onboarded in', input.mode, mode);
+  return Promise.resolve({ outcome: 'refused', errors: [{ code: 'wrong_mode', message }] });
+}
 
-  async function read(exporterId: string, call: CallContext): Promise<ExporterRow> {
-    const readAt = new Date(clock());
-    return save(await api.getCustomer(exporterId, call), readAt);
-  }
-
-  /** The client with this very e-mail; the search of the list matches parts of names and addresses too. */
-  async function findAtService(email: string, call: CallContext): Promise<Customer | null> {
-    const found: Customer[] = [];
-    for await (const customer of api.listCustomers({ search: email }, call)) found.push(customer);
-    return exactMatch(found, email);
-  }
-
-  async function adopt(customer: Customer, input: OnboardInput, call: CallContext): Promise<CreateExporterResult> {
-    const errors = disagreements(customer, input);
-    if (errors.length > 0) return { outcome: 'refused', errors };
-    // The list has neither dgftApiStatus nor, where the service is behind, the newest state.
-    return { outcome: 'adopted', exporter: exporterState(await read(customer.id, call)) };
-  }
-
-  /** The exporter of this e-mail in the ledger, if the service still has it too. */
-  async function adoptKnown(input: OnboardInput, call: CallContext): Promise<CreateExporterResult | null> {
-    const known = await findExporter(pool, mode, input.email);
-    if (!known) return null;
-    const readAt = new Date(clock());
-    try {
-      const customer = await api.getCustomer(known.exporterId, call);
-      await save(customer, readAt);
-      if (!exactMatch([customer], input.email)) return null;
-      return await adopt(customer, input, call);
-    } catch (error) {
-      if (error instanceof ApiError && error.kind === 'customer_not_found') return null;
-      throw error;
+/**
+ * Creates the client, or adopts the one that has the e-mail when name and IEC agree (spec: "POST
+ * /platform-customers"). A repeat looks for the client before it creates one: the answer of the create before it
+ * may have been lost.
+ */
+async function createExporter(
+  deps: ActivityDependencies,
+  { input }: { input: OnboardInput },
+): Promise<CreateExporterResult> {
+  const { logger } = deps;
+  return withHeartbeat('', async (call) => {
+    const known = await adoptKnown(deps, input, call);
+    if (known) return known;
+    if (Context.current().info.attempt > 1) {
+      const found = await findAtService(deps, input.email, call);
+      if (found) return adopt(deps, found, input, call);
     }
-  }
+    const result = await create(deps, input, call);
+    logger.info({ outcome: result.outcome }, 'exporter created or adopted');
+    return result;
+  });
+}
 
-  async function create(input: OnboardInput, call: CallContext): Promise<CreateExporterResult> {
-    const { name, email, companyName, iec, address } = input;
+/** Reads the client from the service into the ledger (spec: "GET /platform-customers/{id}"). */
+async function readExporter(
+  deps: ActivityDependencies,
+  { exporterId }: { exporterId: string },
+): Promise<ExporterState> {
+  return withHeartbeat(exporterId, async (call) => exporterState(await read(deps, exporterId, call)));
+}
+
+/** Changes the client (spec: "PATCH /platform-customers/{id}"), and the ledger with what the service answers. */
+async function changeExporter(
+  deps: ActivityDependencies,
+  { exporterId, change }: { exporterId: string; change: Omit<ChangeExporterInput, 'mode' | 'exporterId'> },
+): Promise<void> {
+  const { clock, api } = deps;
+  await withHeartbeat(exporterId, async (call) => {
     const readAt = new Date(clock());
-    try {
-      const created = await api.createCustomer({ name, email, companyName, iec, address }, call);
-      return { outcome: 'created', exporter: exporterState(await save(created, readAt)) };
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      if (error.kind === 'validation_failed') return refusedBy(error);
-      if (error.kind !== 'email_taken') throw error;
-    }
-    const taken = await findAtService(email, call);
-    if (taken) return adopt(taken, input, call);
-    if (Context.current().info.attempt < LOOKS) {
-      throw notYet('The service says that the e-mail is taken, but lists no client with it yet.', NEXT_LOOK_MS);
-    }
-    const message =
-      'The service says that another client of the account has this e-mail, but does not list it. Ask the service, or use another e-mail.';
-    return { outcome: 'refused', errors: [{ code: 'email_taken', message }] };
+    await save(deps, await api.updateCustomer(exporterId, change, call), readAt);
+  });
+}
+
+/** The same for an exporter that was onboarded elsewhere, which this ledger does not know yet. */
+async function adoptExporter(
+  deps: ActivityDependencies,
+  { exporterId }: { exporterId: string },
+): Promise<ExporterState> {
+  return withHeartbeat(exporterId, async (call) => exporterState(await read(deps, exporterId, call)));
+}
+
+async function save({ pool, mode }: ActivityDependencies, customer: Customer, readAt: Date): Promise<ExporterRow> {
+  return saveExporter(pool, customer, mode, readAt);
+}
+
+async function read(deps: ActivityDependencies, exporterId: string, call: CallContext): Promise<ExporterRow> {
+  const { clock, api } = deps;
+  const readAt = new Date(clock());
+  return save(deps, await api.getCustomer(exporterId, call), readAt);
+}
+
+/** The client with this very e-mail; the search of the list matches parts of names and addresses too. */
+async function findAtService(
+  { api }: ActivityDependencies,
+  email: string,
+  call: CallContext,
+): Promise<Customer | null> {
+  const found: Customer[] = [];
+  for await (const customer of api.listCustomers({ search: email }, call)) found.push(customer);
+  return exactMatch(found, email);
+}
+
+async function adopt(
+  deps: ActivityDependencies,
+  customer: Customer,
+  input: OnboardInput,
+  call: CallContext,
+): Promise<CreateExporterResult> {
+  const errors = disagreements(customer, input);
+  if (errors.length > 0) return { outcome: 'refused', errors };
+  // The list has neither dgftApiStatus nor, where the service is behind, the newest state.
+  return { outcome: 'adopted', exporter: exporterState(await read(deps, customer.id, call)) };
+}
+
+/** The exporter of this e-mail in the ledger, if the service still has it too. */
+async function adoptKnown(
+  deps: ActivityDependencies,
+  input: OnboardInput,
+  call: CallContext,
+): Promise<CreateExporterResult | null> {
+  const { pool, mode, clock, api } = deps;
+  const known = await findExporter(pool, mode, input.email);
+  if (!known) return null;
+  const readAt = new Date(clock());
+  try {
+    const customer = await api.getCustomer(known.exporterId, call);
+    await save(deps, customer, readAt);
+    if (!exactMatch([customer], input.email)) return null;
+    return await adopt(deps, customer, input, call);
+  } catch (error) {
+    if (error instanceof ApiError && error.kind === 'customer_not_found') return null;
+    throw error;
   }
+}
 
-  return {
-    /** Whether the input of an onboarding can be worked with at all: its form, and the mode of this worker's key. */
-    checkOnboardInput({ input }: { input: OnboardInput }): Promise<Refusal | { outcome: 'ok' }> {
-      const parsed = onboardInput.safeParse(input);
-      if (!parsed.success) {
-        const errors = parsed.error.issues.map((issue) => ({ code: 'invalid_input', message: issueText(issue) }));
-        return Promise.resolve({ outcome: 'refused', errors });
-      }
-      if (input.mode === mode) return Promise.resolve({ outcome: 'ok' });
-      const message = otherModeText('The exporter is to be onboarded in', input.mode, mode);
-      return Promise.resolve({ outcome: 'refused', errors: [{ code: 'wrong_mode', message }] });
-    },
-
-    /**
-     * Creates the client, or adopts the one that has the e-mail when name and IEC agree (spec: "POST
-     * /platform-customers"). A repeat looks for the client before it creates one: the answer of the create before it
-     * may have been lost.
-     */
-    async createExporter({ input }: { input: OnboardInput }): Promise<CreateExporterResult> {
-      return withHeartbeat('', async (call) => {
-        const known = await adoptKnown(input, call);
-        if (known) return known;
-        if (Context.current().info.attempt > 1) {
-          const found = await findAtService(input.email, call);
-          if (found) return adopt(found, input, call);
-        }
-        const result = await create(input, call);
-        logger.info({ outcome: result.outcome }, 'exporter created or adopted');
-        return result;
-      });
-    },
-
-    /** Reads the client from the service into the ledger (spec: "GET /platform-customers/{id}"). */
-    async readExporter({ exporterId }: { exporterId: string }): Promise<ExporterState> {
-      return withHeartbeat(exporterId, async (call) => exporterState(await read(exporterId, call)));
-    },
-
-    /** Changes the client (spec: "PATCH /platform-customers/{id}"), and the ledger with what the service answers. */
-    async changeExporter({
-      exporterId,
-      change,
-    }: {
-      exporterId: string;
-      change: Omit<ChangeExporterInput, 'mode' | 'exporterId'>;
-    }): Promise<void> {
-      await withHeartbeat(exporterId, async (call) => {
-        const readAt = new Date(clock());
-        await save(await api.updateCustomer(exporterId, change, call), readAt);
-      });
-    },
-
-    /** The same for an exporter that was onboarded elsewhere, which this ledger does not know yet. */
-    async adoptExporter({ exporterId }: { exporterId: string }): Promise<ExporterState> {
-      return withHeartbeat(exporterId, async (call) => exporterState(await read(exporterId, call)));
-    },
-  };
+async function create(
+  deps: ActivityDependencies,
+  input: OnboardInput,
+  call: CallContext,
+): Promise<CreateExporterResult> {
+  const { clock, api } = deps;
+  const { name, email, companyName, iec, address } = input;
+  const readAt = new Date(clock());
+  try {
+    const created = await api.createCustomer({ name, email, companyName, iec, address }, call);
+    return { outcome: 'created', exporter: exporterState(await save(deps, created, readAt)) };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.kind === 'validation_failed') return refusedBy(error);
+    if (error.kind !== 'email_taken') throw error;
+  }
+  const taken = await findAtService(deps, email, call);
+  if (taken) return adopt(deps, taken, input, call);
+  if (Context.current().info.attempt < LOOKS) {
+    throw notYet('The service says that the e-mail is taken, but lists no client with it yet.', NEXT_LOOK_MS);
+  }
+  const message =
+    'The service says that another client of the account has this e-mail, but does not list it. Ask the service, or use another e-mail.';
+  return { outcome: 'refused', errors: [{ code: 'email_taken', message }] };
 }
 
 /** What a workflow needs to know of an exporter. */
@@ -202,3 +229,5 @@ function nameKey(name: string): string {
 function iecKey(iec: string | null | undefined): string {
   return iec?.trim().toUpperCase() ?? '';
 }
+
+export const exporterActivities = { checkOnboardInput, createExporter, readExporter, changeExporter, adoptExporter };

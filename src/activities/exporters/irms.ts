@@ -38,72 +38,75 @@ export interface RefreshPage {
   next: string | null;
 }
 
-export function createIrmActivities(deps: ActivityDependencies) {
-  const { api, pool, mode, clock, logger } = deps;
-
-  async function candidate(exporter: ExporterRow): Promise<RefreshCandidate> {
-    const { exporterId, activatesAt } = exporter;
-    const { readiness } = readinessOf(exporter);
-    const credentials = await currentCredentials(pool, exporterId);
-    const skipped = (skip: string): RefreshCandidate => ({ exporterId, skip, readFirst: false });
-    if (readiness === 'created') return skipped('its portal credentials were never validated');
-    if (readiness === 'unvalidated') return skipped('its portal credentials have to be validated again');
-    if (credentials?.state === 'bad') return skipped(`its portal credentials are bad (${credentials.reason})`);
-    if (readiness === 'ready') return { exporterId, skip: null, readFirst: false };
-    const stillPending = activatesAt !== null && Date.parse(activatesAt) > clock();
-    return stillPending ? skipped(`API access opens at ${activatesAt}`) : { exporterId, skip: null, readFirst: true };
-  }
-
-  return {
-    /**
-     * Has the service read the exporter's IRMs from the portal (spec: "POST /irm/refresh"). Fails with
-     * `activation_pending` while access is not open, and with a credential kind where the portal does not let it in.
-     */
-    async refreshIrms({ exporterId }: { exporterId: string }): Promise<void> {
-      const startedAt = new Date(clock());
-      await withHeartbeat(exporterId, (call) =>
-        withCredentials(deps, exporterId, () => api.refreshIrms(exporterId, call)),
-      );
-      await noteIrmsRefreshed(pool, exporterId, startedAt);
-    },
-
-    /**
-     * Reads all pages of the saved IRMs into the ledger (spec: "GET /irm"). With `reserve`, the balances are then
-     * reserved for a filing of the exporter, as long as its run knows of all its moves.
-     */
-    async readIrms(args: { exporterId: string; reserve?: ReserveArgs & { seq: number } }): Promise<ReadIrmsResult> {
-      const exporter = await needExporter(pool, args.exporterId);
-      const { exporterId } = exporter;
-      // Saved balances are those of the last refresh, however late they are read.
-      const balancesAt = exporter.irmsRefreshedAt ?? new Date(clock());
-      const records: Irm[] = [];
-      await withHeartbeat(exporterId, async (call) => {
-        for await (const record of api.listIrms({ platformCustomerId: exporterId }, call)) {
-          records.push(record);
-          Context.current().heartbeat({ read: records.length });
-        }
-      });
-      const { count, changed } = await saveIrms(pool, exporterId, records, balancesAt);
-      for (const change of changed) {
-        if (!change.what.includes('amended') && !change.what.includes('cancelled')) continue;
-        logger.warn({ exporterId, what: change.what }, 'an IRM was amended or cancelled');
-      }
-      const { reserve } = args;
-      const reserved = reserve ? await withStepHeartbeat(() => reserveBalances(deps, reserve)) : null;
-      return { irmCount: count, changed: changed.length, reserved };
-    },
-
-    /** A page of the exporters whose IRMs are to be refreshed; the one exporter where one is named. */
-    async exportersToRefresh(args: { exporterId?: string; after: string; limit: number }): Promise<RefreshPage> {
-      if (args.exporterId) {
-        const exporter = await getExporter(pool, args.exporterId);
-        const unknown: RefreshCandidate = { exporterId: args.exporterId, skip: null, readFirst: true };
-        return { candidates: [exporter ? await candidate(exporter) : unknown], next: null };
-      }
-      const page = await exportersAfter(pool, { mode, after: args.after, limit: args.limit });
-      const candidates: RefreshCandidate[] = [];
-      for (const exporter of page) candidates.push(await candidate(exporter));
-      return { candidates, next: page.length < args.limit ? null : (page.at(-1)?.exporterId ?? null) };
-    },
-  };
+/**
+ * Has the service read the exporter's IRMs from the portal (spec: "POST /irm/refresh"). Fails with
+ * `activation_pending` while access is not open, and with a credential kind where the portal does not let it in.
+ */
+async function refreshIrms(deps: ActivityDependencies, { exporterId }: { exporterId: string }): Promise<void> {
+  const { clock, api, pool } = deps;
+  const startedAt = new Date(clock());
+  await withHeartbeat(exporterId, (call) => withCredentials(deps, exporterId, () => api.refreshIrms(exporterId, call)));
+  await noteIrmsRefreshed(pool, exporterId, startedAt);
 }
+
+/**
+ * Reads all pages of the saved IRMs into the ledger (spec: "GET /irm"). With `reserve`, the balances are then
+ * reserved for a filing of the exporter, as long as its run knows of all its moves.
+ */
+async function readIrms(
+  deps: ActivityDependencies,
+  args: { exporterId: string; reserve?: ReserveArgs & { seq: number } },
+): Promise<ReadIrmsResult> {
+  const { pool, clock, api, logger } = deps;
+  const exporter = await needExporter(pool, args.exporterId);
+  const { exporterId } = exporter;
+  // Saved balances are those of the last refresh, however late they are read.
+  const balancesAt = exporter.irmsRefreshedAt ?? new Date(clock());
+  const records: Irm[] = [];
+  await withHeartbeat(exporterId, async (call) => {
+    for await (const record of api.listIrms({ platformCustomerId: exporterId }, call)) {
+      records.push(record);
+      Context.current().heartbeat({ read: records.length });
+    }
+  });
+  const { count, changed } = await saveIrms(pool, exporterId, records, balancesAt);
+  for (const change of changed) {
+    if (!change.what.includes('amended') && !change.what.includes('cancelled')) continue;
+    logger.warn({ exporterId, what: change.what }, 'an IRM was amended or cancelled');
+  }
+  const { reserve } = args;
+  const reserved = reserve ? await withStepHeartbeat(() => reserveBalances(deps, reserve)) : null;
+  return { irmCount: count, changed: changed.length, reserved };
+}
+
+/** A page of the exporters whose IRMs are to be refreshed; the one exporter where one is named. */
+async function exportersToRefresh(
+  deps: ActivityDependencies,
+  args: { exporterId?: string; after: string; limit: number },
+): Promise<RefreshPage> {
+  const { pool, mode } = deps;
+  if (args.exporterId) {
+    const exporter = await getExporter(pool, args.exporterId);
+    const unknown: RefreshCandidate = { exporterId: args.exporterId, skip: null, readFirst: true };
+    return { candidates: [exporter ? await candidate(deps, exporter) : unknown], next: null };
+  }
+  const page = await exportersAfter(pool, { mode, after: args.after, limit: args.limit });
+  const candidates: RefreshCandidate[] = [];
+  for (const exporter of page) candidates.push(await candidate(deps, exporter));
+  return { candidates, next: page.length < args.limit ? null : (page.at(-1)?.exporterId ?? null) };
+}
+
+async function candidate({ pool, clock }: ActivityDependencies, exporter: ExporterRow): Promise<RefreshCandidate> {
+  const { exporterId, activatesAt } = exporter;
+  const { readiness } = readinessOf(exporter);
+  const credentials = await currentCredentials(pool, exporterId);
+  const skipped = (skip: string): RefreshCandidate => ({ exporterId, skip, readFirst: false });
+  if (readiness === 'created') return skipped('its portal credentials were never validated');
+  if (readiness === 'unvalidated') return skipped('its portal credentials have to be validated again');
+  if (credentials?.state === 'bad') return skipped(`its portal credentials are bad (${credentials.reason})`);
+  if (readiness === 'ready') return { exporterId, skip: null, readFirst: false };
+  const stillPending = activatesAt !== null && Date.parse(activatesAt) > clock();
+  return stillPending ? skipped(`API access opens at ${activatesAt}`) : { exporterId, skip: null, readFirst: true };
+}
+
+export const irmActivities = { refreshIrms, readIrms, exportersToRefresh };

@@ -7,45 +7,43 @@ import { needFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { WorkbookRefused } from '../../workbook/read';
 import type { ActivityDependencies } from '../dependencies';
 
-/** Writes a filing's errors into the cells of the workbook that it came from. */
-export function createAnnotateActivities({ pool, documents, workbooks, logger }: ActivityDependencies) {
-  return {
-    /** Writes a filing's errors, the service's and the authority's, into a copy of the workbook that it came from. */
-    async annotateFiling({ filingId }: { filingId: string }): Promise<{ document: string | null }> {
-      const filing = await needFiling(pool, filingId);
-      const input = await readInputHead(pool, filing.inputRef);
-      if (!input?.sourceDocument) return { document: null };
-      const name = `${filingId}-checked`;
-      // Written once: a retry after a lost answer finds the first one.
-      const before = await documents.find({ name, kind: 'xlsx' });
-      const rows = await readRows(pool, filingId);
-      const annotation = {
-        source: await documents.read(input.sourceDocument),
-        findings: findingsOf(filing, rows),
-        rowOutcomes: rows.map((row) => ({
-          row: row.sourceRow,
-          status: row.state,
-          eBRCNumber: row.eBRCNumber,
-          eBRCDate: row.eBRCDate,
-        })),
-      };
-      let stored = before;
-      try {
-        stored ??= await documents.put({
-          name,
-          kind: 'xlsx',
-          buffer: await workbooks.of(filing.exporterId).annotate(annotation),
-        });
-      } catch (error) {
-        // A retry would give the same result: the errors are in the ledger, and the filing has ended without this.
-        if (!(error instanceof WorkbookRefused)) throw error;
-        logger.warn({ filingId, code: error.code }, 'the errors could not be written into the workbook');
-        return { document: null };
-      }
-      await saveAnnotated(pool, filingId, stored.name);
-      return { document: stored.name };
-    },
+/** Writes a filing's errors, the service's and the authority's, into a copy of the workbook that it came from. */
+async function annotateFiling(
+  { pool, documents, workbooks, logger }: ActivityDependencies,
+  { filingId }: { filingId: string },
+): Promise<{ document: string | null }> {
+  const filing = await needFiling(pool, filingId);
+  const input = await readInputHead(pool, filing.inputRef);
+  if (!input?.sourceDocument) return { document: null };
+  const name = `${filingId}-checked`;
+  // Written once: a retry after a lost answer finds the first one.
+  const before = await documents.find({ name, kind: 'xlsx' });
+  const rows = await readRows(pool, filingId);
+  const annotation = {
+    source: await documents.read(input.sourceDocument),
+    findings: findingsOf(filing, rows),
+    rowOutcomes: rows.map((row) => ({
+      row: row.sourceRow,
+      status: row.state,
+      eBRCNumber: row.eBRCNumber,
+      eBRCDate: row.eBRCDate,
+    })),
   };
+  let stored = before;
+  try {
+    stored ??= await documents.put({
+      name,
+      kind: 'xlsx',
+      buffer: await workbooks.of(filing.exporterId).annotate(annotation),
+    });
+  } catch (error) {
+    // A retry would give the same result: the errors are in the ledger, and the filing has ended without this.
+    if (!(error instanceof WorkbookRefused)) throw error;
+    logger.warn({ filingId, code: error.code }, 'the errors could not be written into the workbook');
+    return { document: null };
+  }
+  await saveAnnotated(pool, filingId, stored.name);
+  return { document: stored.name };
 }
 
 /**
@@ -71,3 +69,6 @@ function findingsOf({ errors: said, warnings }: FilingRecord, rows: readonly Fil
   const explaining = (warnings as Finding[]).filter(({ row = null }) => row !== null && failed.has(row));
   return [...errors, ...byAuthority, ...explaining];
 }
+
+/** Writes a filing's errors into the cells of the workbook that it came from. */
+export const annotateActivities = { annotateFiling };

@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import { addEvent, readNow } from '../../ledger/filings/filing-progress';
 import { answerInShort, NOT_FILED, partsOfAttemptId, type AttemptReading } from '../../domain/filing/attempt';
-import { markRowsUnknown, readAttempt } from '../../ledger/submissions/attempts';
-import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
+import { markRowsUnknown as markInLedger, readAttempt as readInLedger } from '../../ledger/submissions/attempts';
+import { openAttempt as openInLedger, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
 import type { Carried } from '../../domain/filing/questions';
-import { carryOutWord } from '../../ledger/gates/persons';
+import { carryOutWord as carryOutInLedger } from '../../ledger/gates/persons';
 import { lockFiling, type LockedFiling } from '../../ledger/filings/filing-lock';
 import { updateCorrectionAttention } from '../../ledger/rows/row-takeover';
 import { judgeWord } from '../../ledger/submissions/words';
@@ -25,183 +25,187 @@ import {
 import { takeOverAnswer, type AdoptedAnswer, type AnswerArgs } from './take-over-answer';
 import { onWholeLedger } from './whole-ledger';
 
-/** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
-export function createAttemptActivities(deps: ActivityDependencies) {
-  const { pool, clock, settings } = deps;
-  const now = () => new Date(clock());
+/**
+ * Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more.
+ */
+function openAttempt(
+  deps: ActivityDependencies,
+  { submission, ...decided }: Decided & { submission: number },
+): Promise<OpenedAttempt | { outcome: 'differs' }> {
+  return onWholeLedger(deps, decided.filingId, async (client, filing) => {
+    const held = await hold(client, decided, filing);
+    if (typeof held === 'string') return { outcome: 'differs' };
+    return openInLedger(client, held, { submission, at: now(deps) });
+  });
+}
 
-  const judgeAndRead = (
-    client: pg.PoolClient,
-    filing: LockedFiling | null,
-    { attemptId, refusal }: { attemptId: string; refusal?: ReturnedRefusal },
-  ) => {
-    const refused = refusal && { reason: refusal.reason, sender: senderOf(refusal.sentBy) };
-    return readAttempt(client, filing, { attemptId, ...(refused && { refused }), at: now() });
+/** Reads what became of an attempt after its activity failed, was lost or was cut off. */
+function readAttempt(
+  deps: ActivityDependencies,
+  { seq, ...args }: { attemptId: string; refusal?: ReturnedRefusal; seq: number },
+): Promise<AttemptReading & Left> {
+  const read = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<AttemptReading & Left> => ({
+    ...inShort(await judgeAndRead(deps, client, filing, args)),
+    filing: filing?.seq === seq ? null : 'differs',
+  });
+  return onWholeLedger(deps, filingOf(args), read, args);
+}
+
+/**
+ * As `readAttempt`, of an attempt of unknown outcome. Where nothing of it was sent after all, the filing goes on to
+ * its next attempt (`move`) in the same transaction.
+ */
+function readUnknownAttempt(
+  deps: ActivityDependencies,
+  { attemptId, move }: { attemptId: string; move: MoveArgs },
+): Promise<AttemptReading & Left> {
+  const { filingId } = move;
+  const readOrMove = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<AttemptReading & Left> => {
+    const reading = inShort(await judgeAndRead(deps, client, filing, { attemptId }));
+    const held = await hold(client, { filingId, seq: move.seq - 1 }, filing);
+    if (held === 'differs') return { ...reading, ...DIFFERS };
+    const { verdict, reason } = reading;
+    if (!verdict || !NOT_FILED.includes(verdict)) return { ...reading, filing: null };
+    const text = `${move.event.text} (${reason ?? 'the attempt is closed'})`;
+    const event = { ...move.event, text };
+    return { ...reading, filing: await moveOf(client, held, { ...move, event }, now(deps)) };
   };
+  return onWholeLedger(deps, filingId, readOrMove, { attemptId });
+}
 
-  return {
-    /**
-     * Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more.
-     */
-    openAttempt: ({
-      submission,
-      ...decided
-    }: Decided & { submission: number }): Promise<OpenedAttempt | { outcome: 'differs' }> =>
-      onWholeLedger(deps, decided.filingId, async (client, filing) => {
-        const held = await hold(client, decided, filing);
-        if (typeof held === 'string') return { outcome: 'differs' };
-        return openAttempt(client, held, { submission, at: now() });
-      }),
+/**
+ * Takes an answer over that the run read, or that came back while PostgreSQL could not store it. Repeating it, or
+ * what its own activity recorded of it, changes nothing.
+ */
+function adoptAnswer(deps: ActivityDependencies, args: Omit<AnswerArgs, 'at'>): Promise<AdoptedAnswer> {
+  const { pool } = deps;
+  return withTransaction(pool, (client) => takeOverAnswer(client, deps, { ...args, at: now(deps) })).then(
+    ({ adopted }) => adopted,
+  );
+}
 
-    /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
-    readAttempt: ({
-      seq,
-      ...args
-    }: {
-      attemptId: string;
-      refusal?: ReturnedRefusal;
-      seq: number;
-    }): Promise<AttemptReading & Left> => {
-      const read = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<AttemptReading & Left> => ({
-        ...inShort(await judgeAndRead(client, filing, args)),
-        filing: filing?.seq === seq ? null : 'differs',
-      });
-      return onWholeLedger(deps, filingOf(args), read, args);
-    },
-
-    /**
-     * As `readAttempt`, of an attempt of unknown outcome. Where nothing of it was sent after all, the filing goes on to
-     * its next attempt (`move`) in the same transaction.
-     */
-    readUnknownAttempt: ({
-      attemptId,
-      move,
-    }: {
-      attemptId: string;
-      move: MoveArgs;
-    }): Promise<AttemptReading & Left> => {
-      const { filingId } = move;
-      const readOrMove = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<AttemptReading & Left> => {
-        const reading = inShort(await judgeAndRead(client, filing, { attemptId }));
-        const held = await hold(client, { filingId, seq: move.seq - 1 }, filing);
-        if (held === 'differs') return { ...reading, ...DIFFERS };
-        const { verdict, reason } = reading;
-        if (!verdict || !NOT_FILED.includes(verdict)) return { ...reading, filing: null };
-        const text = `${move.event.text} (${reason ?? 'the attempt is closed'})`;
-        const event = { ...move.event, text };
-        return { ...reading, filing: await moveOf(client, held, { ...move, event }, now()) };
-      };
-      return onWholeLedger(deps, filingId, readOrMove, { attemptId });
-    },
-
-    /**
-     * Takes an answer over that the run read, or that came back while PostgreSQL could not store it. Repeating it, or
-     * what its own activity recorded of it, changes nothing.
-     */
-    adoptAnswer: (args: Omit<AnswerArgs, 'at'>): Promise<AdoptedAnswer> =>
-      withTransaction(pool, (client) => takeOverAnswer(client, deps, { ...args, at: now() })).then(
-        ({ adopted }) => adopted,
-      ),
-
-    /**
-     * Carries out what a person said of a send. The filing goes on as `move` says where it may be sent again (`again`),
-     * or to its processing (`filed`); rows that are freed are recorded in an event, and with the last one the filing
-     * goes on to its certificates. Nothing is written where the filing has moved since the person answered.
-     */
-    carryOutWord: ({
-      wordId,
-      attemptId,
-      moves,
-    }: {
-      wordId: string;
-      /** The attempt that it is about: a mark whose send was never counted is judged by that alone. */
-      attemptId: string | null;
-      moves: { again: MoveArgs; filed: MoveArgs };
-    }): Promise<Carried & Left> => {
-      const { filingId, seq } = moves.again;
-      const carryOut = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<Carried & Left> => {
-        const at = now();
-        const held = await hold(client, { filingId, seq: seq - 1 }, filing);
-        if (held === 'differs') return { outcome: 'refused', why: 'the filing has moved', ...DIFFERS };
-        const { settleAfterMs: settleMs, singlePerson } = settings;
-        const carried = await carryOutWord(client, { wordId, settleMs, singlePerson, at });
-        const { event } = carried.outcome === 'filed' ? moves.filed : moves.again;
-        if (carried.outcome === 'refused' || carried.outcome === 'stands') {
-          const refused = { ...event, kind: 'resolve_refused', text: carried.why };
-          await addEvent(client, { ...refused, filingId, step: stepId(), at });
-          return { ...carried, filing: null };
-        }
-        if (carried.outcome === 'again') return { ...carried, filing: await moveOf(client, held, moves.again, at) };
-        if (held === 'repeated') return { ...carried, filing: await readNow(client, filingId, settledStep()) };
-        const settled = await moveOnSettled(client, settings, held, at);
-        if (carried.outcome === 'filed' && !settled)
-          return { ...carried, filing: await moveOf(client, held, moves.filed, at) };
-        const data = { ...(event.data as object), ...('freed' in carried && { freed: carried.freed }) };
-        await addEvent(client, { ...event, data, filingId, step: stepId(), at });
-        return { ...carried, filing: settled };
-      };
-      return onWholeLedger(deps, filingId, carryOut, attemptId === null ? undefined : { attemptId });
-    },
-
-    /**
-     * As `carryOutWord`, of a filing that has ended: it moves no more, and rows that were abandoned are freed or
-     * certified, or the request that was named is followed.
-     */
-    carryOutAfterEnd: ({
-      filingId,
-      wordId,
-      attemptId,
-      event,
-    }: {
-      filingId: string;
-      wordId: string;
-      attemptId: string | null;
-      event: MoveArgs['event'];
-    }): Promise<Carried> =>
-      onWholeLedger(
-        deps,
-        filingId,
-        async (client, filing) => {
-          const at = now();
-          const { settleAfterMs: settleMs, singlePerson } = settings;
-          if (!filing?.ended) return { outcome: 'refused', why: 'the filing has not ended' };
-          const carried = await carryOutWord(client, { wordId, settleMs, singlePerson, at });
-          const outcome = 'why' in carried ? { ...event, kind: 'resolve_refused', text: carried.why } : event;
-          await addEvent(client, { ...outcome, filingId, step: stepId(), at });
-          await updateCorrectionAttention(client, filingId);
-          return carried;
-        },
-        attemptId === null ? undefined : { attemptId },
-      ),
-
-    /** What became of a request after its filing's end; rows that it freed wait for a correction. */
-    noteAfterEnd: ({ filingId, text }: { filingId: string; text: string }): Promise<void> =>
-      withTransaction(pool, async (client) => {
-        await lockFiling(client, filingId);
-        await addEvent(client, { filingId, kind: 'followed_after_end', text, step: stepId(), at: now() });
-        await updateCorrectionAttention(client, filingId);
-      }),
-
-    /** What a person said cannot be carried out: it counts for nothing, and an event says why. */
-    refuseWord: ({
-      filingId,
-      wordId,
-      event,
-    }: {
-      filingId: string;
-      wordId: string;
-      event: MoveArgs['event'];
-    }): Promise<void> =>
-      withTransaction(pool, async (client) => {
-        const at = now();
-        await addEvent(client, { ...event, filingId, step: stepId(), at });
-        await judgeWord(client, { wordId, outcome: 'refused', why: event.text, at });
-      }),
-
-    /** The rows of an attempt of unknown outcome are shown as such. */
-    markRowsUnknown: ({ attemptId, move }: { attemptId: string; move: MoveArgs }): Promise<Left> =>
-      withTransaction(pool, (client) => recordMove(client, move, now(), () => markRowsUnknown(client, attemptId))),
+/**
+ * Carries out what a person said of a send. The filing goes on as `move` says where it may be sent again (`again`),
+ * or to its processing (`filed`); rows that are freed are recorded in an event, and with the last one the filing
+ * goes on to its certificates. Nothing is written where the filing has moved since the person answered.
+ */
+function carryOutWord(
+  deps: ActivityDependencies,
+  {
+    wordId,
+    attemptId,
+    moves,
+  }: {
+    wordId: string;
+    /** The attempt that it is about: a mark whose send was never counted is judged by that alone. */
+    attemptId: string | null;
+    moves: { again: MoveArgs; filed: MoveArgs };
+  },
+): Promise<Carried & Left> {
+  const { settings } = deps;
+  const { filingId, seq } = moves.again;
+  const carryOut = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<Carried & Left> => {
+    const at = now(deps);
+    const held = await hold(client, { filingId, seq: seq - 1 }, filing);
+    if (held === 'differs') return { outcome: 'refused', why: 'the filing has moved', ...DIFFERS };
+    const { settleAfterMs: settleMs, singlePerson } = settings;
+    const carried = await carryOutInLedger(client, { wordId, settleMs, singlePerson, at });
+    const { event } = carried.outcome === 'filed' ? moves.filed : moves.again;
+    if (carried.outcome === 'refused' || carried.outcome === 'stands') {
+      const refused = { ...event, kind: 'resolve_refused', text: carried.why };
+      await addEvent(client, { ...refused, filingId, step: stepId(), at });
+      return { ...carried, filing: null };
+    }
+    if (carried.outcome === 'again') return { ...carried, filing: await moveOf(client, held, moves.again, at) };
+    if (held === 'repeated') return { ...carried, filing: await readNow(client, filingId, settledStep()) };
+    const settled = await moveOnSettled(client, settings, held, at);
+    if (carried.outcome === 'filed' && !settled)
+      return { ...carried, filing: await moveOf(client, held, moves.filed, at) };
+    const data = { ...(event.data as object), ...('freed' in carried && { freed: carried.freed }) };
+    await addEvent(client, { ...event, data, filingId, step: stepId(), at });
+    return { ...carried, filing: settled };
   };
+  return onWholeLedger(deps, filingId, carryOut, attemptId === null ? undefined : { attemptId });
+}
+
+/**
+ * As `carryOutWord`, of a filing that has ended: it moves no more, and rows that were abandoned are freed or
+ * certified, or the request that was named is followed.
+ */
+function carryOutAfterEnd(
+  deps: ActivityDependencies,
+  {
+    filingId,
+    wordId,
+    attemptId,
+    event,
+  }: { filingId: string; wordId: string; attemptId: string | null; event: MoveArgs['event'] },
+): Promise<Carried> {
+  const { settings } = deps;
+  return onWholeLedger(
+    deps,
+    filingId,
+    async (client, filing) => {
+      const at = now(deps);
+      const { settleAfterMs: settleMs, singlePerson } = settings;
+      if (!filing?.ended) return { outcome: 'refused', why: 'the filing has not ended' };
+      const carried = await carryOutInLedger(client, { wordId, settleMs, singlePerson, at });
+      const outcome = 'why' in carried ? { ...event, kind: 'resolve_refused', text: carried.why } : event;
+      await addEvent(client, { ...outcome, filingId, step: stepId(), at });
+      await updateCorrectionAttention(client, filingId);
+      return carried;
+    },
+    attemptId === null ? undefined : { attemptId },
+  );
+}
+
+/** What became of a request after its filing's end; rows that it freed wait for a correction. */
+function noteAfterEnd(
+  deps: ActivityDependencies,
+  { filingId, text }: { filingId: string; text: string },
+): Promise<void> {
+  const { pool } = deps;
+  return withTransaction(pool, async (client) => {
+    await lockFiling(client, filingId);
+    await addEvent(client, { filingId, kind: 'followed_after_end', text, step: stepId(), at: now(deps) });
+    await updateCorrectionAttention(client, filingId);
+  });
+}
+
+/** What a person said cannot be carried out: it counts for nothing, and an event says why. */
+function refuseWord(
+  deps: ActivityDependencies,
+  { filingId, wordId, event }: { filingId: string; wordId: string; event: MoveArgs['event'] },
+): Promise<void> {
+  const { pool } = deps;
+  return withTransaction(pool, async (client) => {
+    const at = now(deps);
+    await addEvent(client, { ...event, filingId, step: stepId(), at });
+    await judgeWord(client, { wordId, outcome: 'refused', why: event.text, at });
+  });
+}
+
+/** The rows of an attempt of unknown outcome are shown as such. */
+function markRowsUnknown(
+  deps: ActivityDependencies,
+  { attemptId, move }: { attemptId: string; move: MoveArgs },
+): Promise<Left> {
+  const { pool } = deps;
+  return withTransaction(pool, (client) => recordMove(client, move, now(deps), () => markInLedger(client, attemptId)));
+}
+
+function now({ clock }: ActivityDependencies) {
+  return new Date(clock());
+}
+
+function judgeAndRead(
+  deps: ActivityDependencies,
+  client: pg.PoolClient,
+  filing: LockedFiling | null,
+  { attemptId, refusal }: { attemptId: string; refusal?: ReturnedRefusal },
+) {
+  const refused = refusal && { reason: refusal.reason, sender: senderOf(refusal.sentBy) };
+  return readInLedger(client, filing, { attemptId, ...(refused && { refused }), at: now(deps) });
 }
 
 /** A documented refusal that the execution returned; `sentBy`: its secret. */
@@ -217,3 +221,16 @@ const inShort = (reading: AttemptReading): AttemptReading => ({
 });
 
 const filingOf = ({ attemptId }: { attemptId: string }): string => partsOfAttemptId(attemptId).filingId;
+
+/** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
+export const attemptActivities = {
+  openAttempt,
+  readAttempt,
+  readUnknownAttempt,
+  adoptAnswer,
+  carryOutWord,
+  carryOutAfterEnd,
+  noteAfterEnd,
+  refuseWord,
+  markRowsUnknown,
+};

@@ -33,199 +33,201 @@ export interface Refusal {
   errors: Finding[];
 }
 
-/** Steps that may end a filing: what becomes of its rows and its end are recorded in one transaction. */
-export function createEndFilingActivities(deps: ActivityDependencies) {
-  const { pool, clock, settings } = deps;
-  const now = () => new Date(clock());
+/**
+ * The service refused one submission, or a check of ours what is still to be sent (`submission` null): nothing of
+ * it was accepted.
+ */
+function refuseFiling(deps: ActivityDependencies, { seq, ...refusal }: Decided & Refusal): Promise<Refused> {
+  return onWholeLedger(deps, refusal.filingId, async (client, filing) => {
+    const held = await hold(client, { filingId: refusal.filingId, seq }, filing);
+    return held === 'differs' ? { ...DIFFERS, errors: [] } : refuse(deps, client, held, refusal);
+  });
+}
 
-  /** What is wrong with a refused part. Only a sample of a refusal travels; every complaint of it is in the ledger. */
-  async function findingsOf(client: pg.PoolClient, { filingId, submission, answer, errors }: Refusal) {
-    if (submission === null) return answer ? fieldErrorsOf([], answer) : errors;
-    const whole = await lastRefusal(client, filingId, submission);
-    const refusal = whole && whole.kind === answer?.kind ? whole : answer;
-    return refusal ? fieldErrorsOf(await readRows(client, filingId, submission), refusal) : errors;
-  }
+/**
+ * The service says of a request that nothing of it was filed (it does not know it, or reports it Errored with
+ * nothing listed), and the settle window is over. Where the look proves it, its rows are free (`freed`). The filing
+ * ends with it where nothing else of it is left, and goes on to its certificates where something is.
+ */
+function concludeStatement(
+  deps: ActivityDependencies,
+  { requestId, submission, errors, ...decided }: Decided & { submission: number; requestId: string; errors: string[] },
+): Promise<Refused & { freed: boolean }> {
+  const { settings } = deps;
+  return onWholeLedger(deps, decided.filingId, async (client, filing) => {
+    const { filingId } = decided;
+    const held = await hold(client, decided, filing);
+    if (held === 'differs') return { ...DIFFERS, errors: [], freed: false };
+    const at = now(deps);
+    const request = (await readRequests(client, filingId, submission)).find((each) => each.requestId === requestId);
+    const statement = request?.statement ?? null;
+    const reason = STATEMENTS[statement ?? 'unknown_request'](requestId);
+    const messages = errors.length > 0 ? errors : [reason];
+    const subject = { requestId, filingId, submission };
+    const given = {
+      subject,
+      settleMs: settings.settleAfterMs,
+      unseen: false,
+      notOurs: [],
+      reason,
+      errors: messages,
+    };
+    // The service says nothing more about a request that has ended: persons answer what it leaves open.
+    const stated = statement !== null && request?.state === 'followed';
+    const freed =
+      held === 'repeated' || (stated && (await releaseAbsent(client, { ...given, at })).outcome !== 'refused');
+    if (!freed) return { filing: await readNow(client, filingId), errors: [], freed };
+    const processed = statement === 'errored_empty' || statement === 'errored';
+    const left = await afterAbsence(deps, client, held, { filingId, submission, processed, messages, at });
+    return { ...left, freed };
+  });
+}
 
-  /**
-   * Frees the rows of a refused submission, and those that were to be sent after it; what is at the service stays. The
-   * filing ends with it where nothing else of it is left.
-   */
-  async function refuse(client: pg.PoolClient, held: Held, refusal: Refusal): Promise<Refused> {
-    const { filingId, submission } = refusal;
-    const errors = await findingsOf(client, refusal);
+/**
+ * Gives a filing up. What was never sent is free again; what may still become a certificate stays live and is never
+ * filed again by accident. The ledger decides row by row: a send that began meanwhile is found here, or finds its
+ * rows gone; one that was marked and never written is closed as not sent.
+ */
+function giveUpFiling(
+  deps: ActivityDependencies,
+  { by, note, wordId, ...decided }: Decided & { by: string; note: string; wordId?: string },
+): Promise<Left & { refused?: string }> {
+  const { filingId } = decided;
+  const giveUp = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<Left & { refused?: string }> => {
+    const held = await hold(client, decided, filing);
+    if (held === 'differs') return DIFFERS;
+    const at = now(deps);
     if (held !== 'repeated') {
-      const at = now();
-      const freed = { filingId, state: 'needs_correction' as const, reason: errors[0]?.message ?? 'refused', at };
-      const { doubtful } =
-        submission === null ? { doubtful: [] } : await releaseUnfiled(client, { ...freed, submission });
-      for (const each of doubtful) await reportDoubtfulRefusal(client, filingId, each, at);
-      await releaseUnfiled(client, { ...freed, submission: null });
-      await saveRowErrors(client, filingId, errors);
-      await saveErrors(client, filingId, errors);
+      if (wordId) {
+        const { refused } = await judgeByGrant(client, { wordId, filingId, action: 'abandon', at });
+        if (refused !== null) return { filing: null, refused };
+      }
+      await releaseUnfiled(client, { filingId, submission: null, state: 'withdrawn', reason: note, at });
+      await moveRows(client, { filingId, submission: null, state: 'abandoned_after_send' });
+      await saveNote(client, filingId, note);
     }
-    return ended(client, held, { filingId, errors });
-  }
-
-  async function ended(
-    client: pg.PoolClient,
-    held: Held,
-    { filingId, errors }: { filingId: string; errors: readonly Finding[] },
-  ): Promise<Refused> {
-    const left = (await readSubmissions(client, filingId)).some(({ state }) => state !== 'released');
-    const filing = await recordEnd(client, held, { filingId, state: left ? null : 'needs_correction' }, now());
-    const shown = errors.slice(0, FINDINGS_IN_RESULT);
-    return { filing, errors: shown.map((each) => ({ ...each, message: cutText(each.message, 500) })) };
-  }
-
-  async function reportDoubtfulRefusal(
-    client: pg.PoolClient,
-    filingId: string,
-    submission: number,
-    at: Date,
-  ): Promise<void> {
-    const text =
-      `The service refused submission ${submission} after an earlier attempt of it was treated as not filed: perhaps because ` +
-      'that one was filed. Look at the portal, and answer again.';
-    const key = `${submission}/${at.getTime()}`;
-    await reportContradiction(client, { filingId, kind: 'refused_after_absent', key, text, at });
-  }
-
-  return {
-    /**
-     * The service refused one submission, or a check of ours what is still to be sent (`submission` null): nothing of
-     * it was accepted.
-     */
-    refuseFiling: ({ seq, ...refusal }: Decided & Refusal): Promise<Refused> =>
-      onWholeLedger(deps, refusal.filingId, async (client, filing) => {
-        const held = await hold(client, { filingId: refusal.filingId, seq }, filing);
-        return held === 'differs' ? { ...DIFFERS, errors: [] } : refuse(client, held, refusal);
-      }),
-
-    /**
-     * The service says of a request that nothing of it was filed (it does not know it, or reports it Errored with
-     * nothing listed), and the settle window is over. Where the look proves it, its rows are free (`freed`). The filing
-     * ends with it where nothing else of it is left, and goes on to its certificates where something is.
-     */
-    concludeStatement: ({
-      requestId,
-      submission,
-      errors,
-      ...decided
-    }: Decided & { submission: number; requestId: string; errors: string[] }): Promise<Refused & { freed: boolean }> =>
-      onWholeLedger(deps, decided.filingId, async (client, filing) => {
-        const { filingId } = decided;
-        const held = await hold(client, decided, filing);
-        if (held === 'differs') return { ...DIFFERS, errors: [], freed: false };
-        const at = now();
-        const request = (await readRequests(client, filingId, submission)).find((each) => each.requestId === requestId);
-        const statement = request?.statement ?? null;
-        const reason = STATEMENTS[statement ?? 'unknown_request'](requestId);
-        const messages = errors.length > 0 ? errors : [reason];
-        const subject = { requestId, filingId, submission };
-        const given = {
-          subject,
-          settleMs: settings.settleAfterMs,
-          unseen: false,
-          notOurs: [],
-          reason,
-          errors: messages,
-        };
-        // The service says nothing more about a request that has ended: persons answer what it leaves open.
-        const stated = statement !== null && request?.state === 'followed';
-        const freed =
-          held === 'repeated' || (stated && (await releaseAbsent(client, { ...given, at })).outcome !== 'refused');
-        if (!freed) return { filing: await readNow(client, filingId), errors: [], freed };
-        const processed = statement === 'errored_empty' || statement === 'errored';
-        const left = await afterAbsence(client, held, { filingId, submission, processed, messages, at });
-        return { ...left, freed };
-      }),
-
-    /**
-     * Gives a filing up. What was never sent is free again; what may still become a certificate stays live and is never
-     * filed again by accident. The ledger decides row by row: a send that began meanwhile is found here, or finds its
-     * rows gone; one that was marked and never written is closed as not sent.
-     */
-    giveUpFiling: ({
-      by,
-      note,
-      wordId,
-      ...decided
-    }: Decided & { by: string; note: string; wordId?: string }): Promise<Left & { refused?: string }> => {
-      const { filingId } = decided;
-      const giveUp = async (
-        client: pg.PoolClient,
-        filing: LockedFiling | null,
-      ): Promise<Left & { refused?: string }> => {
-        const held = await hold(client, decided, filing);
-        if (held === 'differs') return DIFFERS;
-        const at = now();
-        if (held !== 'repeated') {
-          if (wordId) {
-            const { refused } = await judgeByGrant(client, { wordId, filingId, action: 'abandon', at });
-            if (refused !== null) return { filing: null, refused };
-          }
-          await releaseUnfiled(client, { filingId, submission: null, state: 'withdrawn', reason: note, at });
-          await moveRows(client, { filingId, submission: null, state: 'abandoned_after_send' });
-          await saveNote(client, filingId, note);
-        }
-        const withdrawn = (await rowStates(client, filingId)).every((state) => state === 'withdrawn');
-        const event = { kind: withdrawn ? 'withdrawn' : 'abandoned', text: note, who: by };
-        return { filing: await recordEnd(client, held, { filingId, state: 'abandoned', event }, at) };
-      };
-      return onWholeLedger(deps, filingId, giveUp, { attemptId: null });
-    },
-
-    /**
-     * Ends the filing as its rows amount to, in the transaction that reads them, where they all have an outcome.
-     * `differs` too where a submission that was settled is to be followed again, as after a late answer.
-     */
-    endFiling: (decided: Decided): Promise<Left> =>
-      withTransaction(pool, async (client) => {
-        const { filingId } = decided;
-        const held = await hold(client, decided);
-        if (held === 'differs') return DIFFERS;
-        const before = await readNow(client, filingId, stepId());
-        const state = endOf(before.counts);
-        if (held === 'repeated') return { filing: before };
-        if (state === null) {
-          const settled = phaseOf(await readFacts(client, filingId)) === 'collect';
-          return settled ? { filing: before } : DIFFERS;
-        }
-        return { filing: await recordEnd(client, held, { filingId, state, now: before }, now()) };
-      }),
+    const withdrawn = (await rowStates(client, filingId)).every((state) => state === 'withdrawn');
+    const event = { kind: withdrawn ? 'withdrawn' : 'abandoned', text: note, who: by };
+    return { filing: await recordEnd(client, held, { filingId, state: 'abandoned', event }, at) };
   };
+  return onWholeLedger(deps, filingId, giveUp, { attemptId: null });
+}
 
-  /** A submission of which nothing was filed: it is released, unless some of its rows were certified. */
-  async function afterAbsence(
-    client: pg.PoolClient,
-    held: Held,
-    {
-      filingId,
-      submission,
-      processed,
-      messages,
-      at,
-    }: { filingId: string; submission: number; processed: boolean; messages: string[]; at: Date },
-  ): Promise<Refused> {
-    const rows = (await readRows(client, filingId, submission)).filter(({ state }) => state !== 'abandoned_after_send');
-    const certified = rows.some(({ state }) => state === 'certified');
-    // What the authority processed has an outcome, even if that is a rejection.
-    const settled = certified || processed;
-    await settleSubmission(client, { filingId, submission, state: settled ? 'settled' : 'released', at });
-    if (settled) {
-      const moved = held === 'repeated' ? null : await moveOnSettled(client, settings, held, at);
-      return { filing: moved ?? (await readNow(client, filingId, settledStep())), errors: [] };
+/**
+ * Ends the filing as its rows amount to, in the transaction that reads them, where they all have an outcome.
+ * `differs` too where a submission that was settled is to be followed again, as after a late answer.
+ */
+function endFiling(deps: ActivityDependencies, decided: Decided): Promise<Left> {
+  const { pool } = deps;
+  return withTransaction(pool, async (client) => {
+    const { filingId } = decided;
+    const held = await hold(client, decided);
+    if (held === 'differs') return DIFFERS;
+    const before = await readNow(client, filingId, stepId());
+    const state = endOf(before.counts);
+    if (held === 'repeated') return { filing: before };
+    if (state === null) {
+      const settled = phaseOf(await readFacts(client, filingId)) === 'collect';
+      return settled ? { filing: before } : DIFFERS;
     }
-    const errors = messages.map((message): Finding => ({
-      severity: 'error',
-      code: 'authority',
-      row: null,
-      field: null,
-      message,
-    }));
+    return { filing: await recordEnd(client, held, { filingId, state, now: before }, now(deps)) };
+  });
+}
+
+function now({ clock }: ActivityDependencies) {
+  return new Date(clock());
+}
+
+/** What is wrong with a refused part. Only a sample of a refusal travels; every complaint of it is in the ledger. */
+async function findingsOf(client: pg.PoolClient, { filingId, submission, answer, errors }: Refusal) {
+  if (submission === null) return answer ? fieldErrorsOf([], answer) : errors;
+  const whole = await lastRefusal(client, filingId, submission);
+  const refusal = whole && whole.kind === answer?.kind ? whole : answer;
+  return refusal ? fieldErrorsOf(await readRows(client, filingId, submission), refusal) : errors;
+}
+
+/**
+ * Frees the rows of a refused submission, and those that were to be sent after it; what is at the service stays. The
+ * filing ends with it where nothing else of it is left.
+ */
+async function refuse(
+  deps: ActivityDependencies,
+  client: pg.PoolClient,
+  held: Held,
+  refusal: Refusal,
+): Promise<Refused> {
+  const { filingId, submission } = refusal;
+  const errors = await findingsOf(client, refusal);
+  if (held !== 'repeated') {
+    const at = now(deps);
+    const freed = { filingId, state: 'needs_correction' as const, reason: errors[0]?.message ?? 'refused', at };
+    const { doubtful } =
+      submission === null ? { doubtful: [] } : await releaseUnfiled(client, { ...freed, submission });
+    for (const each of doubtful) await reportDoubtfulRefusal(client, filingId, each, at);
+    await releaseUnfiled(client, { ...freed, submission: null });
+    await saveRowErrors(client, filingId, errors);
     await saveErrors(client, filingId, errors);
-    return ended(client, held, { filingId, errors });
   }
+  return ended(deps, client, held, { filingId, errors });
+}
+
+async function ended(
+  deps: ActivityDependencies,
+  client: pg.PoolClient,
+  held: Held,
+  { filingId, errors }: { filingId: string; errors: readonly Finding[] },
+): Promise<Refused> {
+  const left = (await readSubmissions(client, filingId)).some(({ state }) => state !== 'released');
+  const filing = await recordEnd(client, held, { filingId, state: left ? null : 'needs_correction' }, now(deps));
+  const shown = errors.slice(0, FINDINGS_IN_RESULT);
+  return { filing, errors: shown.map((each) => ({ ...each, message: cutText(each.message, 500) })) };
+}
+
+async function reportDoubtfulRefusal(
+  client: pg.PoolClient,
+  filingId: string,
+  submission: number,
+  at: Date,
+): Promise<void> {
+  const text =
+    `The service refused submission ${submission} after an earlier attempt of it was treated as not filed: perhaps because ` +
+    'that one was filed. Look at the portal, and answer again.';
+  const key = `${submission}/${at.getTime()}`;
+  await reportContradiction(client, { filingId, kind: 'refused_after_absent', key, text, at });
+}
+
+/** A submission of which nothing was filed: it is released, unless some of its rows were certified. */
+async function afterAbsence(
+  deps: ActivityDependencies,
+  client: pg.PoolClient,
+  held: Held,
+  {
+    filingId,
+    submission,
+    processed,
+    messages,
+    at,
+  }: { filingId: string; submission: number; processed: boolean; messages: string[]; at: Date },
+): Promise<Refused> {
+  const { settings } = deps;
+  const rows = (await readRows(client, filingId, submission)).filter(({ state }) => state !== 'abandoned_after_send');
+  const certified = rows.some(({ state }) => state === 'certified');
+  // What the authority processed has an outcome, even if that is a rejection.
+  const settled = certified || processed;
+  await settleSubmission(client, { filingId, submission, state: settled ? 'settled' : 'released', at });
+  if (settled) {
+    const moved = held === 'repeated' ? null : await moveOnSettled(client, settings, held, at);
+    return { filing: moved ?? (await readNow(client, filingId, settledStep())), errors: [] };
+  }
+  const errors = messages.map((message): Finding => ({
+    severity: 'error',
+    code: 'authority',
+    row: null,
+    field: null,
+    message,
+  }));
+  await saveErrors(client, filingId, errors);
+  return ended(deps, client, held, { filingId, errors });
 }
 
 /** What the service says of a request, for people. */
@@ -267,3 +269,6 @@ function fieldErrorsOf(rows: readonly FilingRow[], answer: StoredAnswer): Findin
 function rowOf(rows: readonly FilingRow[], row: number, kind: string): FilingRow | undefined {
   return kind === 'workbook_rejected' ? rows[row - FIRST_UPLOADED_ROW] : rows.find((each) => each.serialNo === row);
 }
+
+/** Steps that may end a filing: what becomes of its rows and its end are recorded in one transaction. */
+export const endFilingActivities = { refuseFiling, concludeStatement, giveUpFiling, endFiling };

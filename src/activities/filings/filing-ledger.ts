@@ -3,10 +3,10 @@ import type { FilingReadiness } from '../../domain/filing/move-texts';
 import { saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
-import { judgeWord, type NewWord, type OpenWords, recordWord } from '../../ledger/submissions/words';
+import { judgeWord, type NewWord, type OpenWords, recordWord as recordInLedger } from '../../ledger/submissions/words';
 import { needFiling } from '../../ledger/filings/filings';
-import { readReadiness } from '../../ledger/filings/first-move';
-import { recordRunProblem } from '../../ledger/filings/open-filings';
+import { readReadiness as readinessInLedger } from '../../ledger/filings/first-move';
+import { recordRunProblem as recordProblem } from '../../ledger/filings/open-filings';
 import { withTransaction } from '../../ledger/pool';
 import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
 import type { FilingState } from '../../domain/filing/states';
@@ -29,92 +29,101 @@ export type WordInput = Omit<NewWord, 'step' | 'at'> & {
   saidBy: string;
 };
 
-/** Writes of a filing's progress. Local work, each idempotent. */
-export function createFilingLedgerActivities(deps: ActivityDependencies) {
-  const { pool, clock, logger } = deps;
-  const now = () => new Date(clock());
+/**
+ * Moves the filing, with an event. `differs`: the ledger holds other moves than the run;
+ * nothing was written. A state that does not follow fails for good: it is a defect, and no repeat mends it.
+ */
+async function recordProgress(deps: ActivityDependencies, move: MoveArgs): Promise<Left> {
+  const { pool, logger } = deps;
+  const { filingId, state, event } = move;
+  // What its rows have come to is read with them: see endFiling.
+  if (OUTCOMES.includes(state)) throw refusal('unexpected', `A filing does not enter ${state} in a move of its own.`);
+  const recorded = await withTransaction(pool, (client) => recordMove(client, move, now(deps)));
+  if (recorded.filing !== 'differs') logger.info({ filingId, state, event: event.kind }, 'a filing moved');
+  return recorded;
+}
 
-  return {
-    /**
-     * Moves the filing, with an event. `differs`: the ledger holds other moves than the run;
-     * nothing was written. A state that does not follow fails for good: it is a defect, and no repeat mends it.
-     */
-    async recordProgress(move: MoveArgs): Promise<Left> {
-      const { filingId, state, event } = move;
-      // What its rows have come to is read with them: see endFiling.
-      if (OUTCOMES.includes(state))
-        throw refusal('unexpected', `A filing does not enter ${state} in a move of its own.`);
-      const recorded = await withTransaction(pool, (client) => recordMove(client, move, now()));
-      if (recorded.filing !== 'differs') logger.info({ filingId, state, event: event.kind }, 'a filing moved');
-      return recorded;
-    },
+/** How fresh the balances are and whether the exporter may file yet. */
+function readReadiness(
+  { pool }: ActivityDependencies,
+  filing: { filingId: string; exporterId: string },
+): Promise<FilingReadiness> {
+  return readinessInLedger(pool, filing);
+}
 
-    /** How fresh the balances are and whether the exporter may file yet. */
-    readReadiness: (filing: { filingId: string; exporterId: string }): Promise<FilingReadiness> =>
-      readReadiness(pool, filing),
+/**
+ * Who approved, kept with the hash of exactly what is filed. Without a principal's grant that holds now, the word
+ * is judged as refused, and the filing does not move.
+ */
+function recordApproval(
+  deps: ActivityDependencies,
+  { note, wordId, move }: { note?: string; wordId: string; move: MoveArgs },
+): Promise<Left & { refused?: string }> {
+  const { pool } = deps;
+  const { filingId } = move;
+  const at = now(deps);
+  return withTransaction(pool, async (client) => {
+    const held = await hold(client, { filingId, seq: move.seq - 1 });
+    if (held === 'differs') return DIFFERS;
+    if (held === 'repeated') return { filing: await moveOf(client, held, move, at) };
+    const { by, refused } = await judgeByGrant(client, { wordId, filingId, action: 'approve', at });
+    if (refused !== null) return { filing: null, refused };
+    const { contentHash, declaration } = await needFiling(client, filingId);
+    const text = note ?? `approved by ${by}`;
+    const event = { ...move.event, text, who: by, data: { contentHash, declaration } };
+    await saveApproval(client, { filingId, by, at });
+    return { filing: await moveOf(client, held, { ...move, event }, at) };
+  });
+}
 
-    /** As {@link reserveBalances}. */
-    reserveBalances: (args: ReserveArgs): Promise<Reserved> => reserveBalances(deps, args),
+/**
+ * Records what a person said; it stays until it is carried out, refused or put aside. A reset repeats the update in
+ * another run: by its id and content, it finds the word that it recorded. @returns its id
+ */
+function recordWord(deps: ActivityDependencies, { saidBy, ...word }: WordInput): Promise<string> {
+  const { pool } = deps;
+  const content = createHash('sha256').update(JSON.stringify(word)).digest('hex');
+  return recordInLedger(pool, { ...word, step: `${saidBy}/${content}`, at: now(deps) });
+}
 
-    /**
-     * Who approved, kept with the hash of exactly what is filed. Without a principal's grant that holds now, the word
-     * is judged as refused, and the filing does not move.
-     */
-    recordApproval: ({
-      note,
-      wordId,
-      move,
-    }: {
-      note?: string;
-      wordId: string;
-      move: MoveArgs;
-    }): Promise<Left & { refused?: string }> => {
-      const { filingId } = move;
-      const at = now();
-      return withTransaction(pool, async (client) => {
-        const held = await hold(client, { filingId, seq: move.seq - 1 });
-        if (held === 'differs') return DIFFERS;
-        if (held === 'repeated') return { filing: await moveOf(client, held, move, at) };
-        const { by, refused } = await judgeByGrant(client, { wordId, filingId, action: 'approve', at });
-        if (refused !== null) return { filing: null, refused };
-        const { contentHash, declaration } = await needFiling(client, filingId);
-        const text = note ?? `approved by ${by}`;
-        const event = { ...move.event, text, who: by, data: { contentHash, declaration } };
-        await saveApproval(client, { filingId, by, at });
-        return { filing: await moveOf(client, held, { ...move, event }, at) };
-      });
-    },
+/** Puts a word aside that cannot be carried out any more. */
+function closeWord(deps: ActivityDependencies, { wordId, why }: { wordId: string; why: string }): Promise<void> {
+  const { pool } = deps;
+  return judgeWord(pool, { wordId, outcome: 'refused', why, at: now(deps) });
+}
 
-    /**
-     * Records what a person said; it stays until it is carried out, refused or put aside. A reset repeats the update in
-     * another run: by its id and content, it finds the word that it recorded. @returns its id
-     */
-    recordWord: ({ saidBy, ...word }: WordInput): Promise<string> => {
-      const content = createHash('sha256').update(JSON.stringify(word)).digest('hex');
-      return recordWord(pool, { ...word, step: `${saidBy}/${content}`, at: now() });
-    },
+/** What is wrong with the filing's workflow; its next move clears it. */
+function recordRunProblem(deps: ActivityDependencies, args: { filingId: string; problem: string }): Promise<boolean> {
+  const { pool } = deps;
+  return recordProblem(pool, { ...args, at: now(deps) });
+}
 
-    /** Puts a word aside that cannot be carried out any more. */
-    closeWord: ({ wordId, why }: { wordId: string; why: string }): Promise<void> =>
-      judgeWord(pool, { wordId, outcome: 'refused', why, at: now() }),
+/** An event of a filing without a move. */
+function noteEvent(
+  deps: ActivityDependencies,
+  args: { filingId: string; kind: string; text: string; who?: string; data?: unknown },
+): Promise<void> {
+  const { pool } = deps;
+  return addEvent(pool, { ...args, step: stepId(), at: now(deps) });
+}
 
-    /** What is wrong with the filing's workflow; its next move clears it. */
-    recordRunProblem: (args: { filingId: string; problem: string }): Promise<boolean> =>
-      recordRunProblem(pool, { ...args, at: now() }),
+/** Registers a filing that waits for better credentials; `retryNow` when they have come in the meantime. */
+function awaitCredentials(
+  { pool }: ActivityDependencies,
+  args: { workflowId: string; exporterId: string; versionSeen: number },
+): Promise<{ retryNow: boolean }> {
+  return registerWaiter(pool, args);
+}
 
-    /** An event of a filing without a move. */
-    noteEvent: (args: { filingId: string; kind: string; text: string; who?: string; data?: unknown }): Promise<void> =>
-      addEvent(pool, { ...args, step: stepId(), at: now() }),
+function stopAwaitingCredentials(
+  { pool }: ActivityDependencies,
+  { workflowId }: { workflowId: string },
+): Promise<void> {
+  return removeWaiter(pool, workflowId);
+}
 
-    /** Registers a filing that waits for better credentials; `retryNow` when they have come in the meantime. */
-    awaitCredentials: (args: {
-      workflowId: string;
-      exporterId: string;
-      versionSeen: number;
-    }): Promise<{ retryNow: boolean }> => registerWaiter(pool, args),
-
-    stopAwaitingCredentials: ({ workflowId }: { workflowId: string }): Promise<void> => removeWaiter(pool, workflowId),
-  };
+function now({ clock }: ActivityDependencies) {
+  return new Date(clock());
 }
 
 export interface ReserveArgs {
@@ -148,3 +157,17 @@ export function reserveBalances(
     return { filing: null, errors };
   });
 }
+
+/** Writes of a filing's progress. Local work, each idempotent. */
+export const filingLedgerActivities = {
+  recordProgress,
+  readReadiness,
+  reserveBalances,
+  recordApproval,
+  recordWord,
+  closeWord,
+  recordRunProblem,
+  noteEvent,
+  awaitCredentials,
+  stopAwaitingCredentials,
+};

@@ -66,146 +66,155 @@ export interface OpenFilingArgs {
   sends?: KnownSend[];
 }
 
-export function createOpenFilingActivities(deps: ActivityDependencies) {
-  const { pool, mode, clock, logger } = deps;
-  const settings = settingsOf(deps);
+/** The filing as the ledger holds it now, for a run that finds itself behind it. */
+function readFiling({ pool }: ActivityDependencies, { filingId }: { filingId: string }): Promise<OpenedFiling> {
+  return readStanding(pool, filingId).then((filing) => ({ ...filing, sends: [] }));
+}
 
-  const takeUp = (filingId: string, sends: readonly KnownSend[] = []) =>
-    withTransaction(pool, async (client) => {
-      const at = new Date(clock());
-      await mergeKnownSends(client, { filingId, sends, at });
-      await takeUpFiling(client, { filingId, step: stepId(), at });
-    });
-
+/**
+ * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints, and the
+ * reservation of fresh balances. Idempotent: the same workflow asking again gets the same filing.
+ */
+async function openFiling(deps: ActivityDependencies, args: OpenFilingArgs): Promise<OpenFilingResult> {
   return {
-    /** The filing as the ledger holds it now, for a run that finds itself behind it. */
-    readFiling: ({ filingId }: { filingId: string }): Promise<OpenedFiling> =>
-      readStanding(pool, filingId).then((filing) => ({ ...filing, sends: [] })),
-
-    /**
-     * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints, and the
-     * reservation of fresh balances. Idempotent: the same workflow asking again gets the same filing.
-     */
-    openFiling: async (args: OpenFilingArgs): Promise<OpenFilingResult> => ({
-      ...(await open(args)),
-      settings,
-    }),
-
-    /**
-     * Whether an input asks for the filing that a run has under way: the same reference, number and content.
-     * @returns null if it does, otherwise the refusal
-     */
-    async compareFiling({ filingId, input }: { filingId: string; input: FileInput }): Promise<Finding[] | null> {
-      const parsed = fileInput.safeParse(input);
-      if (!parsed.success) return problemsOf(parsed.error);
-      const filing = await needFiling(pool, filingId);
-      const { reference, n, exporterId, resume } = parsed.data;
-      if (resume !== undefined) return resume === filingId ? null : [await referenceTaken(pool, filing)];
-      const read = await readRequest(pool, parsed.data);
-      const { uploadType, declaration, findings } = judgeRequest(parsed.data, read);
-      if (!uploadType || !declaration) return errorsOf(findings);
-      const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
-      const asked = reference ?? referenceOf(contentHash, read.allowDuplicate);
-      const same = asked === filing.reference && n === filing.n && sameContent(filing, { contentHash, exporterId });
-      return same ? null : [await referenceTaken(pool, filing)];
-    },
+    ...(await open(deps, args)),
+    settings: settingsOf(deps),
   };
+}
 
-  async function open(args: OpenFilingArgs): Promise<Opening> {
-    const parsed = fileInput.safeParse(args.input);
-    if (!parsed.success) return refused(problemsOf(parsed.error));
-    const input = parsed.data;
-    if (input.mode !== mode) {
-      return refused([finding('wrong_mode', 'mode', otherModeText('The filing is for', input.mode, mode))]);
-    }
-    if (input.resume) return resume(input.resume, args);
-    const read = await readRequest(pool, input);
-    const { uploadType, declaration, findings } = judgeRequest(input, read);
-    if (hasErrors(findings) || !uploadType || !declaration) return refused(findings, input);
-    const exporter = await getExporter(pool, input.exporterId);
-    if (!exporter) return { outcome: 'exporter_unknown' };
+/**
+ * Whether an input asks for the filing that a run has under way: the same reference, number and content.
+ * @returns null if it does, otherwise the refusal
+ */
+async function compareFiling(
+  { pool }: ActivityDependencies,
+  { filingId, input }: { filingId: string; input: FileInput },
+): Promise<Finding[] | null> {
+  const parsed = fileInput.safeParse(input);
+  if (!parsed.success) return problemsOf(parsed.error);
+  const filing = await needFiling(pool, filingId);
+  const { reference, n, exporterId, resume } = parsed.data;
+  if (resume !== undefined) return resume === filingId ? null : [await referenceTaken(pool, filing)];
+  const read = await readRequest(pool, parsed.data);
+  const { uploadType, declaration, findings } = judgeRequest(parsed.data, read);
+  if (!uploadType || !declaration) return errorsOf(findings);
+  const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
+  const asked = reference ?? referenceOf(contentHash, read.allowDuplicate);
+  const same = asked === filing.reference && n === filing.n && sameContent(filing, { contentHash, exporterId });
+  return same ? null : [await referenceTaken(pool, filing)];
+}
 
-    const { exporterId } = exporter;
-    const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
-    const reference = input.reference ?? referenceOf(contentHash, read.allowDuplicate);
-    const named = { mode, reference, n: input.n };
-    // A run that was reset has not seen it either, and goes on with what it recorded before.
-    if (args.unasked && !(await filingOfReference(pool, named)))
-      return refused([finding('update_missing', null, UNASKED)], named, contentHash);
-    const { channel, warnings } = await chooseChannel(input.channel, read.rows, deps.queueing);
-    const outcome = await recordIntent(pool, {
-      mode,
-      exporterId,
-      reference,
-      n: input.n,
-      corrects: input.corrects ?? null,
-      workflowId: args.workflowId,
-      contentHash,
-      inputRef: read.inputRef ?? null,
-      rows: read.rows,
-      uploadType,
-      declaration,
-      channel,
-      warnings: withoutRepeats([...findings, ...warnings]),
-      madeBy: input.madeBy,
-      grantId: input.grant ?? null,
-      shown: shownToFile(input, { contentHash, reference, permitted: read.allowDuplicate }),
-      approvalNeeded: input.approval === true,
-      permitted: read.allowDuplicate,
-      at: new Date(clock()),
-      settings,
-    });
-    if (outcome.outcome === 'refused') return refused(outcome.findings, named, contentHash);
-    logger.info({ filingId: outcome.filingId, outcome: outcome.outcome, rows: read.rows.length }, 'filing recorded');
-    if (args.workflowId !== filingWorkflowId(mode, reference, input.n)) {
-      logger.warn(
-        { workflowId: args.workflowId, reference },
-        'the workflow id is not the one that names its reference',
-      );
-    }
-    const { sends } = args;
-    if (outcome.outcome !== 'resumed' && !sends?.length) return opened(outcome.outcome, outcome.filingId);
-    await takeUp(outcome.filingId, sends);
-    return opened('resumed', outcome.filingId);
+function takeUp({ pool, clock }: ActivityDependencies, filingId: string, sends: readonly KnownSend[] = []) {
+  return withTransaction(pool, async (client) => {
+    const at = new Date(clock());
+    await mergeKnownSends(client, { filingId, sends, at });
+    await takeUpFiling(client, { filingId, step: stepId(), at });
+  });
+}
+
+async function open(deps: ActivityDependencies, args: OpenFilingArgs): Promise<Opening> {
+  const { mode, pool, clock, logger } = deps;
+  const parsed = fileInput.safeParse(args.input);
+  if (!parsed.success) return refused(deps, problemsOf(parsed.error));
+  const input = parsed.data;
+  if (input.mode !== mode) {
+    return refused(deps, [finding('wrong_mode', 'mode', otherModeText('The filing is for', input.mode, mode))]);
   }
+  if (input.resume) return resume(deps, input.resume, args);
+  const read = await readRequest(pool, input);
+  const { uploadType, declaration, findings } = judgeRequest(input, read);
+  if (hasErrors(findings) || !uploadType || !declaration) return refused(deps, findings, input);
+  const exporter = await getExporter(pool, input.exporterId);
+  if (!exporter) return { outcome: 'exporter_unknown' };
 
-  async function opened(outcome: 'opened' | 'resumed' | 'recorded', filingId: string): Promise<Opening> {
-    const filing = await readStanding(pool, filingId);
-    // Nothing was sent of a filing that was recorded just now.
-    const made = outcome === 'opened';
-    const sends = made ? [] : await knownSends(pool, filingId);
-    const reserved = made && filing.state !== 'checking';
-    const readiness = reserved ? null : await readReadiness(pool, filing);
-    return { outcome, filing: { ...filing, sends }, readiness };
+  const { exporterId } = exporter;
+  const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
+  const reference = input.reference ?? referenceOf(contentHash, read.allowDuplicate);
+  const named = { mode, reference, n: input.n };
+  // A run that was reset has not seen it either, and goes on with what it recorded before.
+  if (args.unasked && !(await filingOfReference(pool, named)))
+    return refused(deps, [finding('update_missing', null, UNASKED)], named, contentHash);
+  const { channel, warnings } = await chooseChannel(input.channel, read.rows, deps.queueing);
+  const outcome = await recordIntent(pool, {
+    mode,
+    exporterId,
+    reference,
+    n: input.n,
+    corrects: input.corrects ?? null,
+    workflowId: args.workflowId,
+    contentHash,
+    inputRef: read.inputRef ?? null,
+    rows: read.rows,
+    uploadType,
+    declaration,
+    channel,
+    warnings: withoutRepeats([...findings, ...warnings]),
+    madeBy: input.madeBy,
+    grantId: input.grant ?? null,
+    shown: shownToFile(input, { contentHash, reference, permitted: read.allowDuplicate }),
+    approvalNeeded: input.approval === true,
+    permitted: read.allowDuplicate,
+    at: new Date(clock()),
+    settings: settingsOf(deps),
+  });
+  if (outcome.outcome === 'refused') return refused(deps, outcome.findings, named, contentHash);
+  logger.info({ filingId: outcome.filingId, outcome: outcome.outcome, rows: read.rows.length }, 'filing recorded');
+  if (args.workflowId !== filingWorkflowId(mode, reference, input.n)) {
+    logger.warn({ workflowId: args.workflowId, reference }, 'the workflow id is not the one that names its reference');
   }
+  const { sends } = args;
+  if (outcome.outcome !== 'resumed' && !sends?.length) return opened(deps, outcome.outcome, outcome.filingId);
+  await takeUp(deps, outcome.filingId, sends);
+  return opened(deps, 'resumed', outcome.filingId);
+}
 
-  /** Nothing is recorded. What stands under the reference is shown all the same: a refused repeat must not hide it. */
-  async function refused(
-    findings: readonly Finding[],
-    { reference, n = 1 }: Partial<Pick<FileInput, 'reference' | 'n'>> = {},
-    contentHash: string | null = null,
-  ): Promise<Opening> {
-    const filing = reference === undefined ? null : await standingOfReference(pool, { mode, reference, n });
-    const recorded = filing && { ...(await readStanding(pool, filing.filingId)), sends: [] };
-    return { outcome: 'refused', errors: errorsOf(findings), contentHash, recorded };
-  }
+async function opened(
+  { pool }: ActivityDependencies,
+  outcome: 'opened' | 'resumed' | 'recorded',
+  filingId: string,
+): Promise<Opening> {
+  const filing = await readStanding(pool, filingId);
+  // Nothing was sent of a filing that was recorded just now.
+  const made = outcome === 'opened';
+  const sends = made ? [] : await knownSends(pool, filingId);
+  const reserved = made && filing.state !== 'checking';
+  const readiness = reserved ? null : await readReadiness(pool, filing);
+  return { outcome, filing: { ...filing, sends }, readiness };
+}
 
-  /** Only the workflow that recorded a filing may continue it: two would record conflicting progress. */
-  async function resume(filingId: string, { workflowId, sends }: OpenFilingArgs): Promise<Opening> {
-    // Where the ledger was put back to a state from before it, what was sent of it has to be brought back first.
-    const filing =
-      (await getFiling(pool, filingId)) ??
-      (await onWholeLedger(deps, filingId, (client) => getFiling(client, filingId)));
-    if (!filing) return { outcome: 'filing_unknown' };
-    if (filing.workflowId !== workflowId) {
-      const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
-      return refused([{ ...finding('resume_differs', 'resume', text), filingId }], filing, filing.contentHash);
-    }
-    await takeUp(filingId, sends);
-    return opened(isEnd(filing.state) ? 'recorded' : 'resumed', filingId);
+/** Nothing is recorded. What stands under the reference is shown all the same: a refused repeat must not hide it. */
+async function refused(
+  { pool, mode }: ActivityDependencies,
+  findings: readonly Finding[],
+  { reference, n = 1 }: Partial<Pick<FileInput, 'reference' | 'n'>> = {},
+  contentHash: string | null = null,
+): Promise<Opening> {
+  const filing = reference === undefined ? null : await standingOfReference(pool, { mode, reference, n });
+  const recorded = filing && { ...(await readStanding(pool, filing.filingId)), sends: [] };
+  return { outcome: 'refused', errors: errorsOf(findings), contentHash, recorded };
+}
+
+/** Only the workflow that recorded a filing may continue it: two would record conflicting progress. */
+async function resume(
+  deps: ActivityDependencies,
+  filingId: string,
+  { workflowId, sends }: OpenFilingArgs,
+): Promise<Opening> {
+  const { pool } = deps;
+  // Where the ledger was put back to a state from before it, what was sent of it has to be brought back first.
+  const filing =
+    (await getFiling(pool, filingId)) ?? (await onWholeLedger(deps, filingId, (client) => getFiling(client, filingId)));
+  if (!filing) return { outcome: 'filing_unknown' };
+  if (filing.workflowId !== workflowId) {
+    const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
+    return refused(deps, [{ ...finding('resume_differs', 'resume', text), filingId }], filing, filing.contentHash);
   }
+  await takeUp(deps, filingId, sends);
+  return opened(deps, isEnd(filing.state) ? 'recorded' : 'resumed', filingId);
 }
 
 function problemsOf({ issues }: z.ZodError): Finding[] {
   return issues.map(({ path, message }) => finding('invalid_input', path.join('.') || null, message));
 }
+
+export const openFilingActivities = { readFiling, openFiling, compareFiling };

@@ -64,197 +64,212 @@ const INCOMPLETE_INTERVALS = 2;
 const LOOKS_FOR_A_REQUEST = 3;
 const LOOK_FOR_A_REQUEST_MS = 5_000;
 
+/** Whether the service has a request of this id, which a person gave (POST /genebrc/status). */
+async function knowsRequest(
+  deps: ActivityDependencies,
+  args: { exporterId: string; requestId: string },
+): Promise<{ known: boolean }> {
+  const found = await readStatus(deps, args).catch((error: unknown) => {
+    // An id of no known form is refused otherwise than one that nobody has.
+    if (error instanceof ApiError && decide(error.operation, error.kind).action === 'refuse') return null;
+    throw error;
+  });
+  const about = found !== null && found !== 'unknown_request' && isAbout(found, { ...args, dgftAckId: null });
+  if (about) return { known: true };
+  if (Context.current().info.attempt >= LOOKS_FOR_A_REQUEST) return { known: false };
+  throw notYet(`The service does not know request ${args.requestId} yet.`, LOOK_FOR_A_REQUEST_MS);
+}
+
+/** POST /genebrc/status, until every record is accounted for (spec: "Request status record"). */
+async function pollStatus(deps: ActivityDependencies, args: PollArgs): Promise<PollResult> {
+  const { clock, pool, logger, settings } = deps;
+  const { once = false } = args;
+  const request = await requestToAsk(deps, args);
+  if (request === null) return withoutRequest(deps, args);
+  const { filingId, submission, requestId, customerId: exporterId } = request;
+  const later = async (text: string): Promise<PollResult> => {
+    if (once) return { outcome: 'not_yet', requestId, processingStatus: null, errors: [] };
+    throw notYet(text, await nextDelay(deps, request));
+  };
+  const age = Math.max(0, clock() - request.since.getTime());
+  const failedAck = request.ackStatus?.trim().toLowerCase() === 'failed';
+  // The first look comes when an answer can be expected, not when the submission was made.
+  if (age < settings.pollFirstMs && !failedAck && !once && Context.current().info.attempt === 1) {
+    return later('An acknowledgement is not expected yet.');
+  }
+  const record = await ask(deps, request);
+  const at = new Date(clock());
+  const note = (statement: Statement | null, incomplete = false) =>
+    notePoll(pool, request, { statement, incomplete, ageMs: age, at });
+  if (record === 'unknown_request') {
+    // The first look only takes note of it: it may appear a little late.
+    const seenBefore = request.statement !== null;
+    const statedSince = await note('unknown_request');
+    // After an acknowledgement as Failed, that is no surprise: what there is is looked into at once. An accepted
+    // one may appear late: it is overdue in the end, and a person may say of it that it was not filed.
+    if (failedAck && (seenBefore || windowOver(deps, request, statedSince)))
+      return { outcome: 'statement', requestId, processingStatus: null, errors: [] };
+    return later(`The service does not know request ${requestId} yet.`);
+  }
+  if (!isAbout(record, { requestId, dgftAckId: request.dgftAckId })) {
+    logger.warn({ filingId, submission, requestId }, 'the status is about another request');
+    return later(`The service answered about another request than ${requestId}.`);
+  }
+  const errorDetails = record.errorDetails?.length ? record.errorDetails : args.ackErrors;
+  const done = isDone(record);
+  if (done || request.polledAtAgeMs === null) await learnIecFrom(deps, record, exporterId);
+  const verdict = judgeStatus(done ? await sentRows(deps, filingId, submission) : [], { ...record, errorDetails });
+  const { statement, final, incomplete } = conclude(request, verdict);
+  const errors = errorsInShort(record.errorDetails ?? []);
+  const { processingStatus } = record;
+  if (statement !== null) {
+    if (windowOver(deps, request, await note(statement)))
+      return { outcome: 'statement', requestId, processingStatus, errors };
+  }
+  const patient =
+    !incomplete || at.getTime() - (request.incompleteSince ?? at).getTime() < INCOMPLETE_INTERVALS * settings.pollMaxMs;
+  if (!final && patient) {
+    if (statement === null) await note(null, incomplete);
+    logger.debug({ filingId, submission, reason: verdict.reason }, 'not final yet');
+    return later(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`);
+  }
+  const { outcome, filing } = await withStepHeartbeat(() =>
+    withTransaction(pool, (client) =>
+      settleRequest(client, deps, { request, verdict, final, processingStatus, age, at, exporterId }),
+    ),
+  );
+  // Another request of the submission is asked about next.
+  if (outcome === 'not_yet') return later('Another request of the submission is being processed.');
+  return { outcome, requestId, filing, processingStatus, errors };
+}
+
+async function nextDelay(
+  { clock, pool, mode, settings }: ActivityDependencies,
+  { requestId, since }: Pick<RequestRecord, 'requestId' | 'since'>,
+): Promise<number> {
+  const now = clock();
+  return nextPollDelayMs(
+    {
+      ageMs: Math.max(0, now - since.getTime()),
+      ...(await readPollLoad(pool, mode, new Date(now))),
+      rateWindowMs: settings.rateWindowMs,
+      spread: (createHash('sha256').update(requestId).digest()[0] ?? 0) / 256,
+    },
+    { firstMs: settings.pollFirstMs, minMs: settings.pollMinMs, maxMs: settings.pollMaxMs },
+  );
+}
+
+async function readStatus(
+  deps: ActivityDependencies,
+  args: { exporterId: string; requestId: string },
+): Promise<RequestStatus | 'unknown_request'> {
+  const { api } = deps;
+  try {
+    return await withCredentials(deps, args.exporterId, () =>
+      withHeartbeat(args.exporterId, (context) =>
+        api.status({ platformCustomerId: args.exporterId, requestId: args.requestId }, context),
+      ),
+    );
+  } catch (error) {
+    if (error instanceof ApiError && error.kind === 'request_not_found') return 'unknown_request';
+    throw error;
+  }
+}
+
+async function ask(deps: ActivityDependencies, request: RequestRecord): Promise<RequestStatus | 'unknown_request'> {
+  const { logger, settings } = deps;
+  const { requestId, customerId: exporterId } = request;
+  try {
+    return await readStatus(deps, { exporterId, requestId });
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    const { action } = decide(error.operation, error.kind);
+    if (action === 'pause' || error.kind === 'cancelled') throw error;
+    // A refusal too: what was filed stays filed, however oddly the service answers, and past its time it is overdue.
+    if (action === 'refuse') logger.warn({ requestId, err: error }, 'the status is refused');
+    const nextDelayMs = Math.max(error.retryAfterMs ?? 0, Math.min(await nextDelay(deps, request), settings.pollMaxMs));
+    throw failureOf(error, { retry: true, nextDelayMs, benign: action === 'wait' });
+  }
+}
+
+/** What a record says of a request: an outcome of its rows, a statement, or nothing yet. */
+function conclude(
+  request: RequestRecord,
+  verdict: StatusVerdict,
+): { statement: Statement | null; final: boolean; incomplete: boolean } {
+  const named = request.source === 'named';
+  if (verdict.verdict === 'errored_empty') return { statement: 'errored_empty', final: false, incomplete: false };
+  if (named && verdict.strangersOnly) return { statement: null, final: true, incomplete: false };
+  // What a request that a person named reports as Errored is no proof: it may be another filing's.
+  const allErrored = verdict.rows.length > 0 && verdict.rows.every(({ outcome }) => outcome === 'errored');
+  if (verdict.verdict === 'terminal' && named && allErrored)
+    return { statement: 'errored', final: false, incomplete: false };
+  return { statement: null, final: verdict.verdict === 'terminal', incomplete: verdict.verdict === 'incomplete' };
+}
+
+/** A statement counts once the settle window is over, from its first sight and from the send. */
+function windowOver(
+  { clock, settings }: ActivityDependencies,
+  { since }: RequestRecord,
+  statedSince: Date | null,
+): boolean {
+  const from = Math.max(since.getTime(), statedSince?.getTime() ?? clock());
+  return clock() - from >= settings.settleAfterMs;
+}
+
+/** No request of the submission is left to ask about. */
+async function withoutRequest({ pool }: ActivityDependencies, { filingId, submission }: PollArgs): Promise<PollResult> {
+  const { state } = await needSubmission(pool, filingId, submission);
+  const outcome = state === 'settled' || state === 'released' ? 'settled' : 'doubt';
+  return { outcome, requestId: null, processingStatus: null, errors: [] };
+}
+
+/** A record names the IEC that it was filed for, which an exporter may lack (spec: "Per-record entry"). */
+async function learnIecFrom(
+  { pool, clock, logger }: ActivityDependencies,
+  record: RequestStatus,
+  exporterId: string,
+): Promise<void> {
+  const iec = agreedIec(record.ebrcBulkGenStatusLst.map(({ iecNumber }) => iecNumber));
+  const collisions = await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
+  for (const collision of collisions)
+    logger.warn({ exporterId, ...collision }, 'two clients turned out to be one exporter');
+}
+
+/**
+ * The request to ask about. Where the ledger does not know of one, it may be an older one than the run's: then the
+ * run's sends are handed in.
+ */
+async function requestToAsk(
+  { pool, clock }: ActivityDependencies,
+  { filingId, submission, sends = [] }: PollArgs,
+): Promise<RequestRecord | null> {
+  const known = await nextRequest(pool, filingId, submission);
+  if (known || sends.length === 0) return known;
+  const at = new Date(clock());
+  return withTransaction(pool, async (client) => {
+    if ((await readRequests(client, filingId, submission)).length > 0) return null;
+    await mergeKnownSends(client, { filingId, sends, at });
+    await takeUpFiling(client, { filingId, step: `${stepId()}/merged`, at });
+    return nextRequest(client, filingId, submission);
+  });
+}
+
+async function sentRows({ pool }: ActivityDependencies, filingId: string, submission: number) {
+  const rows = await readRows(pool, filingId, submission);
+  return rows.map(({ position, serialNo, mapping, eBRCNumber, eBRCDate }) => ({
+    position,
+    serialNo,
+    irmNumber: mapping.irmNumber,
+    irmDt: mapping.irmDt,
+    sbCumInvoiceNumber: mapping.sbCumInvoiceNumber,
+    sbCumInvoiceDate: mapping.sbCumInvoiceDate,
+    ...(eBRCNumber === null ? {} : { certificate: { eBRCNumber, eBRCDate } }),
+  }));
+}
+
 /**
  * One look at a request. The activity's retry is the poll: every failure carries the delay until the next look, because
  * after some BENIGN failures one plain failure would wait the policy's longest interval.
  */
-export function createPollActivities(deps: ActivityDependencies) {
-  const { pool, api, clock, settings, mode, logger } = deps;
-  const bounds = { firstMs: settings.pollFirstMs, minMs: settings.pollMinMs, maxMs: settings.pollMaxMs };
-
-  async function nextDelay({ requestId, since }: Pick<RequestRecord, 'requestId' | 'since'>): Promise<number> {
-    const now = clock();
-    return nextPollDelayMs(
-      {
-        ageMs: Math.max(0, now - since.getTime()),
-        ...(await readPollLoad(pool, mode, new Date(now))),
-        rateWindowMs: settings.rateWindowMs,
-        spread: (createHash('sha256').update(requestId).digest()[0] ?? 0) / 256,
-      },
-      bounds,
-    );
-  }
-
-  async function readStatus(args: {
-    exporterId: string;
-    requestId: string;
-  }): Promise<RequestStatus | 'unknown_request'> {
-    try {
-      return await withCredentials(deps, args.exporterId, () =>
-        withHeartbeat(args.exporterId, (context) =>
-          api.status({ platformCustomerId: args.exporterId, requestId: args.requestId }, context),
-        ),
-      );
-    } catch (error) {
-      if (error instanceof ApiError && error.kind === 'request_not_found') return 'unknown_request';
-      throw error;
-    }
-  }
-
-  async function ask(request: RequestRecord): Promise<RequestStatus | 'unknown_request'> {
-    const { requestId, customerId: exporterId } = request;
-    try {
-      return await readStatus({ exporterId, requestId });
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      const { action } = decide(error.operation, error.kind);
-      if (action === 'pause' || error.kind === 'cancelled') throw error;
-      // A refusal too: what was filed stays filed, however oddly the service answers, and past its time it is overdue.
-      if (action === 'refuse') logger.warn({ requestId, err: error }, 'the status is refused');
-      const nextDelayMs = Math.max(error.retryAfterMs ?? 0, Math.min(await nextDelay(request), bounds.maxMs));
-      throw failureOf(error, { retry: true, nextDelayMs, benign: action === 'wait' });
-    }
-  }
-
-  /** What a record says of a request: an outcome of its rows, a statement, or nothing yet. */
-  function conclude(
-    request: RequestRecord,
-    verdict: StatusVerdict,
-  ): { statement: Statement | null; final: boolean; incomplete: boolean } {
-    const named = request.source === 'named';
-    if (verdict.verdict === 'errored_empty') return { statement: 'errored_empty', final: false, incomplete: false };
-    if (named && verdict.strangersOnly) return { statement: null, final: true, incomplete: false };
-    // What a request that a person named reports as Errored is no proof: it may be another filing's.
-    const allErrored = verdict.rows.length > 0 && verdict.rows.every(({ outcome }) => outcome === 'errored');
-    if (verdict.verdict === 'terminal' && named && allErrored)
-      return { statement: 'errored', final: false, incomplete: false };
-    return { statement: null, final: verdict.verdict === 'terminal', incomplete: verdict.verdict === 'incomplete' };
-  }
-
-  return {
-    /** Whether the service has a request of this id, which a person gave (POST /genebrc/status). */
-    async knowsRequest(args: { exporterId: string; requestId: string }): Promise<{ known: boolean }> {
-      const found = await readStatus(args).catch((error: unknown) => {
-        // An id of no known form is refused otherwise than one that nobody has.
-        if (error instanceof ApiError && decide(error.operation, error.kind).action === 'refuse') return null;
-        throw error;
-      });
-      const about = found !== null && found !== 'unknown_request' && isAbout(found, { ...args, dgftAckId: null });
-      if (about) return { known: true };
-      if (Context.current().info.attempt >= LOOKS_FOR_A_REQUEST) return { known: false };
-      throw notYet(`The service does not know request ${args.requestId} yet.`, LOOK_FOR_A_REQUEST_MS);
-    },
-
-    /** POST /genebrc/status, until every record is accounted for (spec: "Request status record"). */
-    async pollStatus(args: PollArgs): Promise<PollResult> {
-      const { once = false } = args;
-      const request = await requestToAsk(args);
-      if (request === null) return withoutRequest(args);
-      const { filingId, submission, requestId, customerId: exporterId } = request;
-      const later = async (text: string): Promise<PollResult> => {
-        if (once) return { outcome: 'not_yet', requestId, processingStatus: null, errors: [] };
-        throw notYet(text, await nextDelay(request));
-      };
-      const age = Math.max(0, clock() - request.since.getTime());
-      const failedAck = request.ackStatus?.trim().toLowerCase() === 'failed';
-      // The first look comes when an answer can be expected, not when the submission was made.
-      if (age < bounds.firstMs && !failedAck && !once && Context.current().info.attempt === 1) {
-        return later('An acknowledgement is not expected yet.');
-      }
-      const record = await ask(request);
-      const at = new Date(clock());
-      const note = (statement: Statement | null, incomplete = false) =>
-        notePoll(pool, request, { statement, incomplete, ageMs: age, at });
-      if (record === 'unknown_request') {
-        // The first look only takes note of it: it may appear a little late.
-        const seenBefore = request.statement !== null;
-        const statedSince = await note('unknown_request');
-        // After an acknowledgement as Failed, that is no surprise: what there is is looked into at once. An accepted
-        // one may appear late: it is overdue in the end, and a person may say of it that it was not filed.
-        if (failedAck && (seenBefore || windowOver(request, statedSince)))
-          return { outcome: 'statement', requestId, processingStatus: null, errors: [] };
-        return later(`The service does not know request ${requestId} yet.`);
-      }
-      if (!isAbout(record, { requestId, dgftAckId: request.dgftAckId })) {
-        logger.warn({ filingId, submission, requestId }, 'the status is about another request');
-        return later(`The service answered about another request than ${requestId}.`);
-      }
-      const errorDetails = record.errorDetails?.length ? record.errorDetails : args.ackErrors;
-      const done = isDone(record);
-      if (done || request.polledAtAgeMs === null) await learnIecFrom(record, exporterId);
-      const verdict = judgeStatus(done ? await sentRows(filingId, submission) : [], { ...record, errorDetails });
-      const { statement, final, incomplete } = conclude(request, verdict);
-      const errors = errorsInShort(record.errorDetails ?? []);
-      const { processingStatus } = record;
-      if (statement !== null) {
-        if (windowOver(request, await note(statement)))
-          return { outcome: 'statement', requestId, processingStatus, errors };
-      }
-      const patient =
-        !incomplete || at.getTime() - (request.incompleteSince ?? at).getTime() < INCOMPLETE_INTERVALS * bounds.maxMs;
-      if (!final && patient) {
-        if (statement === null) await note(null, incomplete);
-        logger.debug({ filingId, submission, reason: verdict.reason }, 'not final yet');
-        return later(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`);
-      }
-      const { outcome, filing } = await withStepHeartbeat(() =>
-        withTransaction(pool, (client) =>
-          settleRequest(client, deps, { request, verdict, final, processingStatus, age, at, exporterId }),
-        ),
-      );
-      // Another request of the submission is asked about next.
-      if (outcome === 'not_yet') return later('Another request of the submission is being processed.');
-      return { outcome, requestId, filing, processingStatus, errors };
-    },
-  };
-
-  /** A statement counts once the settle window is over, from its first sight and from the send. */
-  function windowOver({ since }: RequestRecord, statedSince: Date | null): boolean {
-    const from = Math.max(since.getTime(), statedSince?.getTime() ?? clock());
-    return clock() - from >= settings.settleAfterMs;
-  }
-
-  /** No request of the submission is left to ask about. */
-  async function withoutRequest({ filingId, submission }: PollArgs): Promise<PollResult> {
-    const { state } = await needSubmission(pool, filingId, submission);
-    const outcome = state === 'settled' || state === 'released' ? 'settled' : 'doubt';
-    return { outcome, requestId: null, processingStatus: null, errors: [] };
-  }
-
-  /** A record names the IEC that it was filed for, which an exporter may lack (spec: "Per-record entry"). */
-  async function learnIecFrom(record: RequestStatus, exporterId: string): Promise<void> {
-    const iec = agreedIec(record.ebrcBulkGenStatusLst.map(({ iecNumber }) => iecNumber));
-    const collisions = await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
-    for (const collision of collisions)
-      logger.warn({ exporterId, ...collision }, 'two clients turned out to be one exporter');
-  }
-
-  /**
-   * The request to ask about. Where the ledger does not know of one, it may be an older one than the run's: then the
-   * run's sends are handed in.
-   */
-  async function requestToAsk({ filingId, submission, sends = [] }: PollArgs): Promise<RequestRecord | null> {
-    const known = await nextRequest(pool, filingId, submission);
-    if (known || sends.length === 0) return known;
-    const at = new Date(clock());
-    return withTransaction(pool, async (client) => {
-      if ((await readRequests(client, filingId, submission)).length > 0) return null;
-      await mergeKnownSends(client, { filingId, sends, at });
-      await takeUpFiling(client, { filingId, step: `${stepId()}/merged`, at });
-      return nextRequest(client, filingId, submission);
-    });
-  }
-
-  async function sentRows(filingId: string, submission: number) {
-    const rows = await readRows(pool, filingId, submission);
-    return rows.map(({ position, serialNo, mapping, eBRCNumber, eBRCDate }) => ({
-      position,
-      serialNo,
-      irmNumber: mapping.irmNumber,
-      irmDt: mapping.irmDt,
-      sbCumInvoiceNumber: mapping.sbCumInvoiceNumber,
-      sbCumInvoiceDate: mapping.sbCumInvoiceDate,
-      ...(eBRCNumber === null ? {} : { certificate: { eBRCNumber, eBRCDate } }),
-    }));
-  }
-}
+export const pollActivities = { knowsRequest, pollStatus };

@@ -28,21 +28,20 @@ export function settingsOf({ settings, searchAttributes, mode }: ActivityDepende
   return { ...settings, searchAttributes, mode };
 }
 
-export function createSettingsActivities(deps: ActivityDependencies) {
-  return {
-    /**
-     * The settings; with `started`, also what is wrong with the workflow's input, which workflow code cannot check by
-     * schema.
-     */
-    readSettings: (started?: StartedWorkflow): Promise<ReadSettingsResult> =>
-      Promise.resolve({
-        ...settingsOf(deps),
-        ...(started && { inputProblems: problemsOf(INPUTS[started.workflow], started.input) }),
-      }),
-  };
+/**
+ * The settings; with `started`, also what is wrong with the workflow's input, which workflow code cannot check by
+ * schema.
+ */
+function readSettings(deps: ActivityDependencies, started?: StartedWorkflow): Promise<ReadSettingsResult> {
+  return Promise.resolve({
+    ...settingsOf(deps),
+    ...(started && { inputProblems: problemsOf(INPUTS[started.workflow], started.input) }),
+  });
 }
 
 function problemsOf(schema: z.ZodType, input: unknown): string[] {
   const { error } = schema.safeParse(input);
   return (error?.issues ?? []).map(issueText);
 }
+
+export const settingsActivities = { readSettings };

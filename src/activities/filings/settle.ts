@@ -53,96 +53,88 @@ export interface EvidenceArgs {
 
 const NO_IEC = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
 
-/** Looking after a lost answer. */
-export function createSettleActivities(deps: ActivityDependencies) {
-  const { pool, clock, settings } = deps;
+/**
+ * Looks at an exporter's certificates since `from` (ms since the epoch): what was filed in time that is not known
+ * shows in them. A look that is not complete is on record as such.
+ */
+async function lookAtCertificates(
+  deps: ActivityDependencies,
+  { exporterId, from }: { exporterId: string; from: number },
+): Promise<{ complete: boolean }> {
+  const { clock, pool } = deps;
+  const at = clock();
+  const iecCode = await iecOf(pool, exporterId);
+  if (!iecCode) {
+    await noteCertificatesRead(pool, exporterId, new Date(at));
+    return { complete: false };
+  }
+  const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(at) };
+  const { problem } = await readDetails(deps, { exporterId, iecCode, ...days });
+  await noteCertificatesRead(pool, exporterId, new Date(at));
+  return { complete: problem === null };
+}
 
-  return {
-    /**
-     * Looks at an exporter's certificates since `from` (ms since the epoch): what was filed in time that is not known
-     * shows in them. A look that is not complete is on record as such.
-     */
-    async lookAtCertificates({
-      exporterId,
-      from,
-    }: {
-      exporterId: string;
-      from: number;
-    }): Promise<{ complete: boolean }> {
-      const at = clock();
-      const iecCode = await iecOf(pool, exporterId);
-      if (!iecCode) {
-        await noteCertificatesRead(pool, exporterId, new Date(at));
-        return { complete: false };
-      }
-      const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(at) };
-      const { problem } = await readDetails(deps, { exporterId, iecCode, ...days });
-      await noteCertificatesRead(pool, exporterId, new Date(at));
-      return { complete: problem === null };
-    },
-
-    /**
-     * One round of evidence for a submission of unknown outcome: the certificates from a day before the first send of
-     * its lineage on. Rows are certified one by one, with positive evidence only; absence proves nothing. The last row
-     * settles the submission and, with the last submission, moves the filing on.
-     */
-    async gatherEvidence(args: EvidenceArgs): Promise<Evidence & { filing: FilingNow | null }> {
-      const { filingId, submission, exporterId, attemptId } = args;
-      const now = clock();
-      const send = await lineageSend(pool, { filingId, submission });
-      const iecCode = await iecOf(pool, exporterId);
-      const lostSince = attemptId === null ? null : await inDoubtSince(pool, attemptId);
-      let problem = iecCode ? null : NO_IEC;
-      if (iecCode) {
-        const from = Math.min((send.from ?? new Date(now)).getTime(), lostSince?.getTime() ?? Infinity);
-        const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(now) };
-        ({ problem } = await readDetails(deps, { exporterId, iecCode, ...days }));
-        if (lostSince) await noteCertificatesRead(pool, exporterId, new Date(now));
-      }
-      const before = attemptId === null ? null : await snapshotOf(pool, attemptId);
-      const sentAt = attemptId === null ? send.firstMarkAt : await markedAt(pool, attemptId);
-      const looked = {
-        gatheredAt: new Date(now).toISOString(),
-        sentAt: sentAt?.toISOString() ?? null,
-        looked: iecCode !== null && problem === null,
-        balances: compareBalances(
-          before?.balances ?? [],
-          await balancesNow(pool, { filingId, submission, exporterId }),
-        ),
-      };
-      const at = new Date(now);
-      return withTransaction(pool, async (client) => {
-        const filing = await lockFiling(client, filingId);
-        const windowOver = await windowIsOver(client, { filingId, submission, settleMs: settings.settleAfterMs, at });
-        // A look that is not complete is no reason to take the one certificate that it shows.
-        const found = looked.looked
-          ? await certifyByDetails(client, { filingId, submission, exporterId, windowOver, at })
-          : {
-              adopted: [],
-              ambiguous: [],
-              contradicted: [],
-              openRows: await countOpenRows(client, filingId, submission),
-            };
-        const agreeing = await agreeingCertificates(client, {
-          filingId,
-          submission,
-          ...send,
-          from: send.from ?? lostSince,
-        });
-        const evidence: Evidence = {
-          ...looked,
-          ...found,
-          agreeing: [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))],
-          problem:
-            problem ??
-            (send.before === null ? 'no list of certificates from before the send exists to compare with' : null),
-        };
-        await saveEvidence(client, filingId, evidence);
-        const moved = filing && found.openRows === 0 ? await moveOnSettled(client, settings, filing, at) : null;
-        return { ...evidence, filing: moved };
-      });
-    },
+/**
+ * One round of evidence for a submission of unknown outcome: the certificates from a day before the first send of
+ * its lineage on. Rows are certified one by one, with positive evidence only; absence proves nothing. The last row
+ * settles the submission and, with the last submission, moves the filing on.
+ */
+async function gatherEvidence(
+  deps: ActivityDependencies,
+  args: EvidenceArgs,
+): Promise<Evidence & { filing: FilingNow | null }> {
+  const { clock, pool, settings } = deps;
+  const { filingId, submission, exporterId, attemptId } = args;
+  const now = clock();
+  const send = await lineageSend(pool, { filingId, submission });
+  const iecCode = await iecOf(pool, exporterId);
+  const lostSince = attemptId === null ? null : await inDoubtSince(pool, attemptId);
+  let problem = iecCode ? null : NO_IEC;
+  if (iecCode) {
+    const from = Math.min((send.from ?? new Date(now)).getTime(), lostSince?.getTime() ?? Infinity);
+    const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(now) };
+    ({ problem } = await readDetails(deps, { exporterId, iecCode, ...days }));
+    if (lostSince) await noteCertificatesRead(pool, exporterId, new Date(now));
+  }
+  const before = attemptId === null ? null : await snapshotOf(pool, attemptId);
+  const sentAt = attemptId === null ? send.firstMarkAt : await markedAt(pool, attemptId);
+  const looked = {
+    gatheredAt: new Date(now).toISOString(),
+    sentAt: sentAt?.toISOString() ?? null,
+    looked: iecCode !== null && problem === null,
+    balances: compareBalances(before?.balances ?? [], await balancesNow(pool, { filingId, submission, exporterId })),
   };
+  const at = new Date(now);
+  return withTransaction(pool, async (client) => {
+    const filing = await lockFiling(client, filingId);
+    const windowOver = await windowIsOver(client, { filingId, submission, settleMs: settings.settleAfterMs, at });
+    // A look that is not complete is no reason to take the one certificate that it shows.
+    const found = looked.looked
+      ? await certifyByDetails(client, { filingId, submission, exporterId, windowOver, at })
+      : {
+          adopted: [],
+          ambiguous: [],
+          contradicted: [],
+          openRows: await countOpenRows(client, filingId, submission),
+        };
+    const agreeing = await agreeingCertificates(client, {
+      filingId,
+      submission,
+      ...send,
+      from: send.from ?? lostSince,
+    });
+    const evidence: Evidence = {
+      ...looked,
+      ...found,
+      agreeing: [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))],
+      problem:
+        problem ??
+        (send.before === null ? 'no list of certificates from before the send exists to compare with' : null),
+    };
+    await saveEvidence(client, filingId, evidence);
+    const moved = filing && found.openRows === 0 ? await moveOnSettled(client, settings, filing, at) : null;
+    return { ...evidence, filing: moved };
+  });
 }
 
 function compareBalances(before: Snapshot['balances'], after: Snapshot['balances']): Evidence['balances'] {
@@ -155,3 +147,6 @@ function compareBalances(before: Snapshot['balances'], after: Snapshot['balances
     readAfter: now.get(balance.irmKey)?.readAt ?? null,
   }));
 }
+
+/** Looking after a lost answer. */
+export const settleActivities = { lookAtCertificates, gatherEvidence };

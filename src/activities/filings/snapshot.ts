@@ -32,54 +32,55 @@ export interface TakenSnapshot {
   opened: OpenedAttempt | null;
 }
 
-export function createSnapshotActivities(deps: ActivityDependencies) {
-  const { pool, clock, settings } = deps;
-
-  /** Certificate numbers of today and yesterday; null where they cannot be read. */
-  async function certificatesNow(exporterId: string): Promise<{ certificates: string[] | null; at: Date }> {
-    const at = new Date(clock());
-    const since = new Date(at.getTime() - SNAPSHOT_STILL_FRESH_WINDOWS * settings.rateWindowMs);
-    const recent = await recentCertificateSnapshot(pool, exporterId, since);
-    if (recent) return { certificates: recent.certificates, at: recent.takenAt };
-    const iecCode = await iecOf(pool, exporterId);
-    if (!iecCode) return { certificates: null, at };
-    // Yesterday's too: a send around midnight is settled against both days.
-    const days = { from: filingDateInKolkata(at.getTime() - DAY_MS), to: filingDateInKolkata(at.getTime()) };
-    const { numbers, problem } = await readDetails(deps, { exporterId, iecCode, ...days });
-    // A list with entries that could not be read is none: what is not on it may have existed before the send.
-    return { certificates: problem === null ? numbers : null, at };
-  }
-
-  return {
-    /**
-     * Notes which certificates the exporter has of today and yesterday and what its IRMs' balances are, before a send:
-     * an unknown outcome is settled against it. With `open`, the attempt is opened in the same transaction.
-     */
-    async takeSnapshot({ open, ...of }: SnapshotArgs): Promise<TakenSnapshot> {
-      const { filingId, submission, exporterId } = of;
-      const found = await certificatesNow(exporterId);
-      const certificates = found.certificates?.length ?? null;
-      const alone = async () => {
-        await saveSnapshot(pool, { ...of, ...found });
-        return { certificates, opened: null };
-      };
-      if (!open) return alone();
-      const { seq, after } = open;
-      try {
-        const opened = await withStepHeartbeat(() =>
-          onWholeLedger(deps, filingId, async (client, filing) => {
-            const held = await hold(client, { filingId, seq }, filing);
-            await saveSnapshot(client, { ...of, ...found });
-            const at = new Date(clock());
-            return typeof held === 'object' ? openAttempt(client, held, { submission, at, after }) : null;
-          }),
-        );
-        return { certificates, opened };
-      } catch (error) {
-        // The snapshot helps whatever is waited for; the attempt is opened when that has passed.
-        if (!isWaitForLedger(error)) throw error;
-        return alone();
-      }
-    },
+/**
+ * Notes which certificates the exporter has of today and yesterday and what its IRMs' balances are, before a send:
+ * an unknown outcome is settled against it. With `open`, the attempt is opened in the same transaction.
+ */
+async function takeSnapshot(deps: ActivityDependencies, { open, ...of }: SnapshotArgs): Promise<TakenSnapshot> {
+  const { pool, clock } = deps;
+  const { filingId, submission, exporterId } = of;
+  const found = await certificatesNow(deps, exporterId);
+  const certificates = found.certificates?.length ?? null;
+  const alone = async () => {
+    await saveSnapshot(pool, { ...of, ...found });
+    return { certificates, opened: null };
   };
+  if (!open) return alone();
+  const { seq, after } = open;
+  try {
+    const opened = await withStepHeartbeat(() =>
+      onWholeLedger(deps, filingId, async (client, filing) => {
+        const held = await hold(client, { filingId, seq }, filing);
+        await saveSnapshot(client, { ...of, ...found });
+        const at = new Date(clock());
+        return typeof held === 'object' ? openAttempt(client, held, { submission, at, after }) : null;
+      }),
+    );
+    return { certificates, opened };
+  } catch (error) {
+    // The snapshot helps whatever is waited for; the attempt is opened when that has passed.
+    if (!isWaitForLedger(error)) throw error;
+    return alone();
+  }
 }
+
+/** Certificate numbers of today and yesterday; null where they cannot be read. */
+async function certificatesNow(
+  deps: ActivityDependencies,
+  exporterId: string,
+): Promise<{ certificates: string[] | null; at: Date }> {
+  const { clock, settings, pool } = deps;
+  const at = new Date(clock());
+  const since = new Date(at.getTime() - SNAPSHOT_STILL_FRESH_WINDOWS * settings.rateWindowMs);
+  const recent = await recentCertificateSnapshot(pool, exporterId, since);
+  if (recent) return { certificates: recent.certificates, at: recent.takenAt };
+  const iecCode = await iecOf(pool, exporterId);
+  if (!iecCode) return { certificates: null, at };
+  // Yesterday's too: a send around midnight is settled against both days.
+  const days = { from: filingDateInKolkata(at.getTime() - DAY_MS), to: filingDateInKolkata(at.getTime()) };
+  const { numbers, problem } = await readDetails(deps, { exporterId, iecCode, ...days });
+  // A list with entries that could not be read is none: what is not on it may have existed before the send.
+  return { certificates: problem === null ? numbers : null, at };
+}
+
+export const snapshotActivities = { takeSnapshot };

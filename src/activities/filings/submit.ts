@@ -54,201 +54,217 @@ const STORE_WITHIN_MS = 20_000;
 const CLOSE_WITHIN_MS = 2_000;
 
 /**
+ * POST /genebrc/push-irm for one submission. Fails with the kind as type; `outcome_unknown` is settled, not
+ * repeated.
+ */
+async function submitPush(deps: ActivityDependencies, args: SubmitArgs): Promise<Submitted> {
+  const { pool, api } = deps;
+  const filing = await filingOf(deps, args);
+  const message = pushMessageOf(filing, await readRows(pool, args.filingId, args.submission));
+  return submit(deps, args, sha256(JSON.stringify(message)), (context) => api.pushIrm(message, context));
+}
+
+/**
+ * POST /genebrc/bulk-upload for one submission: its workbook is written, kept in the document store and uploaded.
+ */
+async function submitBulk(deps: ActivityDependencies, args: SubmitArgs): Promise<Submitted> {
+  const { workbooks, pool, documents, api } = deps;
+  const filing = await filingOf(deps, args);
+  const workbook = await workbooks.write(
+    await submissionRows(deps, args),
+    (await readBulkTemplate(pool, deps.mode)) ?? undefined,
+  );
+  const fileName = `${args.attemptId}.xlsx`;
+  const document = await documents.put({ name: fileName, kind: 'xlsx', buffer: workbook });
+  await saveSubmissionDocument(pool, { ...args, document: document.name });
+  return submit(deps, args, document.sha256, (context) => {
+    const upload = {
+      platformCustomerId: args.exporterId,
+      uploadType: String(filing.uploadType) as '101' | '102' | '103' | '104',
+      decalarationFlag: filing.declaration,
+      file: workbook,
+      fileName,
+    };
+    return api.bulkUpload(upload, context);
+  });
+}
+
+/** Commits the `sending` mark and counts the send outside the database, or throws: then nothing may be written. */
+async function mark(
+  { settings, clock, pool, documents }: ActivityDependencies,
+  args: SubmitArgs,
+  sender: string,
+  payloadHash: string,
+): Promise<void> {
+  const { info } = Context.current();
+  const left = info.currentAttemptScheduledTimestampMs + (info.startToCloseTimeoutMs ?? 0) - Date.now();
+  if (left < settings.httpTimeoutMs + SEND_MARGIN_MS) {
+    throw attemptClosed(args, 'too little of the activity’s time is left');
+  }
+  const { attemptId } = args;
+  const at = new Date(clock());
+  const { httpTimeoutMs: timeoutMs, settleAfterMs: settleMs } = settings;
+  const by = { attemptId, sender, settleMs, timeoutMs, at };
+  const mark = await withTransaction(pool, (client) => markSending(client, { ...by, payloadHash })).catch(nothingSent);
+  if (!mark.marked) throw attemptClosed(args, mark.reason);
+  const send = { ...by, number: mark.sendNumber };
+  const refused = await countSend(pool, documents, send).catch((error: unknown) => {
+    const failure = ledgerFailure(error);
+    if (failure === null) return nothingSent(error);
+    throw new ApiError({ kind: failure.kind, operation: 'pushIrm', message: failure.message, cause: error });
+  });
+  if (refused !== null) throw attemptClosed(args, refused);
+}
+
+async function submit<A extends PushAnswer>(
+  deps: ActivityDependencies,
+  args: SubmitArgs,
+  payloadHash: string,
+  send: (context: CallContext & { beforeWrite: () => Promise<void> }) => Promise<SubmissionResult<A>>,
+): Promise<Submitted> {
+  // From the mark on, nothing cancels the request any more: a stop in the middle would make its outcome unknown.
+  const beforeMark = new AbortController();
+  // Only who holds the secret can say what became of the mark; the ledger and the store hold its hash.
+  const secret = randomUUID();
+  const sender = senderOf(secret);
+  let marked = false;
+  try {
+    const result = await withCredentials(deps, args.exporterId, () =>
+      withHeartbeat(args.exporterId, (context) => {
+        context.signal?.addEventListener('abort', () => marked || beforeMark.abort(context.signal?.reason));
+        if (context.signal?.aborted) beforeMark.abort(context.signal.reason);
+        const beforeWrite = async () => {
+          await mark(deps, args, sender, payloadHash);
+          marked = true;
+        };
+        return send({ ...context, signal: beforeMark.signal, beforeWrite });
+      }),
+    );
+    const answer = acceptedAnswer(result);
+    return { answer: answerInShort(answer), adopted: await keepAnswer(deps, args, answer) };
+  } catch (error) {
+    throw await closing(deps, args, { secret, counted: marked }, error);
+  }
+}
+
+/**
+ * Stores the answer with what follows of it, trying while the process lives; returns after a while in any case, the
+ * result carries it too.
+ */
+async function keepAnswer(
+  deps: ActivityDependencies,
+  args: SubmitArgs,
+  answer: StoredAnswer,
+): Promise<AdoptedAnswer | null> {
+  const { pool, clock, logger } = deps;
+  const { attemptId } = args;
+  let adopted: AdoptedAnswer | null = null;
+  const store = async () => {
+    const taken = await withTransaction(pool, (client) =>
+      takeOverAnswer(client, deps, { attemptId, answer, at: new Date(clock()) }),
+    ).catch((error: unknown) => storeAlone(deps, attemptId, answer, error));
+    adopted = taken.adopted;
+    if (taken.late) await wakeRun(deps, args);
+  };
+  const stored = keepTrying(store, (error) =>
+    logger.warn({ attemptId, err: error }, 'the answer could not be stored yet'),
+  );
+  await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, STORE_WITHIN_MS).unref())]);
+  return adopted;
+}
+
+/** The answer is a fact: it is kept even where, by a defect, nothing can be taken over of it. */
+async function storeAlone(
+  { pool, clock, logger }: ActivityDependencies,
+  attemptId: string,
+  answer: StoredAnswer,
+  error: unknown,
+): Promise<{ late: boolean; adopted: null }> {
+  if (error instanceof LedgerUnavailableError) throw error;
+  const { late } = await withTransaction(pool, (client) =>
+    storeAnswer(client, { attemptId, answer, at: new Date(clock()) }),
+  );
+  logger.error({ attemptId, err: error }, 'the answer is stored, but it could not be taken over');
+  return { late, adopted: null };
+}
+
+/** The run looks by itself too, but it may be an hour until its next look. */
+async function wakeRun(deps: ActivityDependencies, { attemptId }: SubmitArgs): Promise<void> {
+  const { logger } = deps;
+  const { workflowId } = Context.current().info.workflowExecution ?? {};
+  if (!workflowId) return;
+  await deps
+    .client()
+    .workflow.getHandle(workflowId)
+    .signal(ANSWER_STORED, { attemptId })
+    .catch((error: unknown) => logger.info({ attemptId, err: error }, 'a late answer waits for its run to look'));
+}
+
+/** Records what the failed exchange proves, and turns it into the failure that the workflow reads. */
+async function closing(
+  { clock, pool, documents, logger }: ActivityDependencies,
+  { filingId, attemptId }: SubmitArgs,
+  { secret, counted }: { secret: string; counted: boolean },
+  error: unknown,
+): Promise<unknown> {
+  const failure = causeOf(error, secret);
+  const sender = senderOf(secret);
+  const at = new Date(clock());
+  const { answer, kind: reason } = failure;
+  // A status came: the service itself refused it, readably. Otherwise nothing was written.
+  const close = async (client: pg.PoolClient): Promise<void> => {
+    await lockFiling(client, filingId);
+    if (answer.status === undefined) await judgeUnsent(client, { attemptId, proof: { sender }, reason, at });
+    else await judgeRefused(client, { attemptId, sender, reason, answer, at });
+  };
+  const unknown = reason === 'outcome_unknown' || reason === 'unexpected';
+  const write = async (): Promise<void> => {
+    // Without the record of its send nothing was written, whatever failed: where there is none, it gets a void one.
+    if (!counted) await closeFiled(anyConnection(pool), documents, { filingId, attemptId, at }, close);
+    else if (unknown) await noteUnknown(pool, { attemptId, sender, reason: answer.message ?? reason });
+    else await withTransaction(pool, close);
+  };
+  // As an answer is stored: an attempt that stays marked looks as if it had been sent, and a person would be asked.
+  const written = keepTrying(write, (writeError) =>
+    logger.warn({ attemptId, err: writeError }, 'attempt not closed yet'),
+  );
+  await Promise.race([written, new Promise((resolve) => setTimeout(resolve, CLOSE_WITHIN_MS).unref())]);
+  return failure.thrown;
+}
+
+/**
+ * The filing of an attempt. What is sent is what the send gate asks about: a step that names another filing,
+ * submission or client sends nothing.
+ */
+async function filingOf(
+  { pool }: ActivityDependencies,
+  { attemptId, filingId, submission, exporterId }: SubmitArgs,
+): Promise<FilingRecord> {
+  const of = partsOfAttemptId(attemptId);
+  const filing = await needFiling(pool, of.filingId);
+  const same = of.filingId === filingId && of.submission === submission && sameId(filing.exporterId, exporterId);
+  if (!same) throw refusal('unexpected', `Attempt ${attemptId} is not one of what was to be sent.`);
+  return filing;
+}
+
+/** The rows of the submission with the serial numbers that are sent. */
+async function submissionRows(
+  { pool }: ActivityDependencies,
+  { filingId, submission }: SubmitArgs,
+): Promise<MappingRow[]> {
+  const rows = await readRows(pool, filingId, submission);
+  return rows.map(({ sourceRow, serialNo, mapping, extra }) => ({
+    row: sourceRow,
+    mapping: { ...mapping, serialNo },
+    ...(extra ? { extra } : {}),
+  }));
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/**
  * The submissions. One attempt each, never repeated here: budget slot → fresh connection → `sending` mark → its record
  * in the document store → write → raw answer stored. Whoever recovers from a lost activity reads the marks and knows
  * what may have happened.
  */
-export function createSubmitActivities(deps: ActivityDependencies) {
-  const { pool, api, documents, workbooks, clock, settings, logger } = deps;
-
-  /** Commits the `sending` mark and counts the send outside the database, or throws: then nothing may be written. */
-  async function mark(args: SubmitArgs, sender: string, payloadHash: string): Promise<void> {
-    const { info } = Context.current();
-    const left = info.currentAttemptScheduledTimestampMs + (info.startToCloseTimeoutMs ?? 0) - Date.now();
-    if (left < settings.httpTimeoutMs + SEND_MARGIN_MS) {
-      throw attemptClosed(args, 'too little of the activity’s time is left');
-    }
-    const { attemptId } = args;
-    const at = new Date(clock());
-    const { httpTimeoutMs: timeoutMs, settleAfterMs: settleMs } = settings;
-    const by = { attemptId, sender, settleMs, timeoutMs, at };
-    const mark = await withTransaction(pool, (client) => markSending(client, { ...by, payloadHash })).catch(
-      nothingSent,
-    );
-    if (!mark.marked) throw attemptClosed(args, mark.reason);
-    const send = { ...by, number: mark.sendNumber };
-    const refused = await countSend(pool, documents, send).catch((error: unknown) => {
-      const failure = ledgerFailure(error);
-      if (failure === null) return nothingSent(error);
-      throw new ApiError({ kind: failure.kind, operation: 'pushIrm', message: failure.message, cause: error });
-    });
-    if (refused !== null) throw attemptClosed(args, refused);
-  }
-
-  async function submit<A extends PushAnswer>(
-    args: SubmitArgs,
-    payloadHash: string,
-    send: (context: CallContext & { beforeWrite: () => Promise<void> }) => Promise<SubmissionResult<A>>,
-  ): Promise<Submitted> {
-    // From the mark on, nothing cancels the request any more: a stop in the middle would make its outcome unknown.
-    const beforeMark = new AbortController();
-    // Only who holds the secret can say what became of the mark; the ledger and the store hold its hash.
-    const secret = randomUUID();
-    const sender = senderOf(secret);
-    let marked = false;
-    try {
-      const result = await withCredentials(deps, args.exporterId, () =>
-        withHeartbeat(args.exporterId, (context) => {
-          context.signal?.addEventListener('abort', () => marked || beforeMark.abort(context.signal?.reason));
-          if (context.signal?.aborted) beforeMark.abort(context.signal.reason);
-          const beforeWrite = async () => {
-            await mark(args, sender, payloadHash);
-            marked = true;
-          };
-          return send({ ...context, signal: beforeMark.signal, beforeWrite });
-        }),
-      );
-      const answer = acceptedAnswer(result);
-      return { answer: answerInShort(answer), adopted: await keepAnswer(args, answer) };
-    } catch (error) {
-      throw await closing(args, { secret, counted: marked }, error);
-    }
-  }
-
-  /**
-   * Stores the answer with what follows of it, trying while the process lives; returns after a while in any case, the
-   * result carries it too.
-   */
-  async function keepAnswer(args: SubmitArgs, answer: StoredAnswer): Promise<AdoptedAnswer | null> {
-    const { attemptId } = args;
-    let adopted: AdoptedAnswer | null = null;
-    const store = async () => {
-      const taken = await withTransaction(pool, (client) =>
-        takeOverAnswer(client, deps, { attemptId, answer, at: new Date(clock()) }),
-      ).catch((error: unknown) => storeAlone(attemptId, answer, error));
-      adopted = taken.adopted;
-      if (taken.late) await wakeRun(args);
-    };
-    const stored = keepTrying(store, (error) =>
-      logger.warn({ attemptId, err: error }, 'the answer could not be stored yet'),
-    );
-    await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, STORE_WITHIN_MS).unref())]);
-    return adopted;
-  }
-
-  /** The answer is a fact: it is kept even where, by a defect, nothing can be taken over of it. */
-  async function storeAlone(
-    attemptId: string,
-    answer: StoredAnswer,
-    error: unknown,
-  ): Promise<{ late: boolean; adopted: null }> {
-    if (error instanceof LedgerUnavailableError) throw error;
-    const { late } = await withTransaction(pool, (client) =>
-      storeAnswer(client, { attemptId, answer, at: new Date(clock()) }),
-    );
-    logger.error({ attemptId, err: error }, 'the answer is stored, but it could not be taken over');
-    return { late, adopted: null };
-  }
-
-  /** The run looks by itself too, but it may be an hour until its next look. */
-  async function wakeRun({ attemptId }: SubmitArgs): Promise<void> {
-    const { workflowId } = Context.current().info.workflowExecution ?? {};
-    if (!workflowId) return;
-    await deps
-      .client()
-      .workflow.getHandle(workflowId)
-      .signal(ANSWER_STORED, { attemptId })
-      .catch((error: unknown) => logger.info({ attemptId, err: error }, 'a late answer waits for its run to look'));
-  }
-
-  /** Records what the failed exchange proves, and turns it into the failure that the workflow reads. */
-  async function closing(
-    { filingId, attemptId }: SubmitArgs,
-    { secret, counted }: { secret: string; counted: boolean },
-    error: unknown,
-  ): Promise<unknown> {
-    const failure = causeOf(error, secret);
-    const sender = senderOf(secret);
-    const at = new Date(clock());
-    const { answer, kind: reason } = failure;
-    // A status came: the service itself refused it, readably. Otherwise nothing was written.
-    const close = async (client: pg.PoolClient): Promise<void> => {
-      await lockFiling(client, filingId);
-      if (answer.status === undefined) await judgeUnsent(client, { attemptId, proof: { sender }, reason, at });
-      else await judgeRefused(client, { attemptId, sender, reason, answer, at });
-    };
-    const unknown = reason === 'outcome_unknown' || reason === 'unexpected';
-    const write = async (): Promise<void> => {
-      // Without the record of its send nothing was written, whatever failed: where there is none, it gets a void one.
-      if (!counted) await closeFiled(anyConnection(pool), documents, { filingId, attemptId, at }, close);
-      else if (unknown) await noteUnknown(pool, { attemptId, sender, reason: answer.message ?? reason });
-      else await withTransaction(pool, close);
-    };
-    // As an answer is stored: an attempt that stays marked looks as if it had been sent, and a person would be asked.
-    const written = keepTrying(write, (writeError) =>
-      logger.warn({ attemptId, err: writeError }, 'attempt not closed yet'),
-    );
-    await Promise.race([written, new Promise((resolve) => setTimeout(resolve, CLOSE_WITHIN_MS).unref())]);
-    return failure.thrown;
-  }
-
-  return {
-    /**
-     * POST /genebrc/push-irm for one submission. Fails with the kind as type; `outcome_unknown` is settled, not
-     * repeated.
-     */
-    async submitPush(args: SubmitArgs): Promise<Submitted> {
-      const filing = await filingOf(args);
-      const message = pushMessageOf(filing, await readRows(pool, args.filingId, args.submission));
-      return submit(args, sha256(JSON.stringify(message)), (context) => api.pushIrm(message, context));
-    },
-
-    /**
-     * POST /genebrc/bulk-upload for one submission: its workbook is written, kept in the document store and uploaded.
-     */
-    async submitBulk(args: SubmitArgs): Promise<Submitted> {
-      const filing = await filingOf(args);
-      const workbook = await workbooks.write(
-        await submissionRows(args),
-        (await readBulkTemplate(pool, deps.mode)) ?? undefined,
-      );
-      const fileName = `${args.attemptId}.xlsx`;
-      const document = await documents.put({ name: fileName, kind: 'xlsx', buffer: workbook });
-      await saveSubmissionDocument(pool, { ...args, document: document.name });
-      return submit(args, document.sha256, (context) => {
-        const upload = {
-          platformCustomerId: args.exporterId,
-          uploadType: String(filing.uploadType) as '101' | '102' | '103' | '104',
-          decalarationFlag: filing.declaration,
-          file: workbook,
-          fileName,
-        };
-        return api.bulkUpload(upload, context);
-      });
-    },
-  };
-
-  /**
-   * The filing of an attempt. What is sent is what the send gate asks about: a step that names another filing,
-   * submission or client sends nothing.
-   */
-  async function filingOf({ attemptId, filingId, submission, exporterId }: SubmitArgs): Promise<FilingRecord> {
-    const of = partsOfAttemptId(attemptId);
-    const filing = await needFiling(pool, of.filingId);
-    const same = of.filingId === filingId && of.submission === submission && sameId(filing.exporterId, exporterId);
-    if (!same) throw refusal('unexpected', `Attempt ${attemptId} is not one of what was to be sent.`);
-    return filing;
-  }
-
-  /** The rows of the submission with the serial numbers that are sent. */
-  async function submissionRows({ filingId, submission }: SubmitArgs): Promise<MappingRow[]> {
-    const rows = await readRows(pool, filingId, submission);
-    return rows.map(({ sourceRow, serialNo, mapping, extra }) => ({
-      row: sourceRow,
-      mapping: { ...mapping, serialNo },
-      ...(extra ? { extra } : {}),
-    }));
-  }
-}
-
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+export const submitActivities = { submitPush, submitBulk };

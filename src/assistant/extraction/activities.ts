@@ -14,7 +14,7 @@ import {
 import { pdfProblem } from '../../domain/pdf';
 import { issueText } from '../../domain/values';
 import {
-  openExtraction,
+  openExtraction as openInLedger,
   readExtraction,
   settleExtraction,
   type ExtractionOutcome,
@@ -85,56 +85,58 @@ export function accessOf(url: string, key: string): string {
   return createHash('sha256').update(`${url}\n${key}`).digest('hex');
 }
 
-export function createExtractionActivities({ pool, documents, settings, logger, extraction }: ActivityDependencies) {
-  return {
-    /** Looks for a kept answer, and makes the record of a document that is new. */
-    async openExtraction(asked: ExtractDocumentInput): Promise<OpenedExtraction> {
-      const { data: input, error } = extractDocumentInput.safeParse(asked);
-      const wrong = error?.issues.map(issueText) ?? [];
-      if (!input) return { problems: wrong, extractionId: '', result: null };
-      const { service, access } = configured(extraction);
-      const { kind, full, document, sha256, fileName, again } = input;
-      const endpoint = endpointOf(kind, full);
-      const row = await openExtraction(pool, { service, access, endpoint, sha256, document, fileName, again });
-      return { problems: [], extractionId: row.extractionId, result: resultOf(row, true) };
-    },
+/** Looks for a kept answer, and makes the record of a document that is new. */
+async function openExtraction(
+  { extraction, pool }: ActivityDependencies,
+  asked: ExtractDocumentInput,
+): Promise<OpenedExtraction> {
+  const { data: input, error } = extractDocumentInput.safeParse(asked);
+  const wrong = error?.issues.map(issueText) ?? [];
+  if (!input) return { problems: wrong, extractionId: '', result: null };
+  const { service, access } = configured(extraction);
+  const { kind, full, document, sha256, fileName, again } = input;
+  const endpoint = endpointOf(kind, full);
+  const row = await openInLedger(pool, { service, access, endpoint, sha256, document, fileName, again });
+  return { problems: [], extractionId: row.extractionId, result: resultOf(row, true) };
+}
 
-    /** One call to the service, when its turn has come. Whatever comes of it is in the ledger before this ends. */
-    async askExtraction({ extractionId }: { extractionId: string }): Promise<ExtractDocumentResult> {
-      const { api, service, access, pace } = configured(extraction);
-      const row = await readExtraction(pool, extractionId);
-      if (!row) throw refusal('unexpected', `The ledger has no extraction ${extractionId}.`);
-      const known = resultOf(row, false);
-      if (known) return known;
-      const operation = EXTRACTION_OPERATIONS[row.endpoint];
-      const callMs = callTimeoutMs(operation, settings.httpTimeoutMs);
-      const waitMs = await takeSlot(pool, { extractionId, service, callMs, pace });
-      if (waitMs > 0) throw notYet(row.error ?? 'Waiting for its turn at the extraction service.', waitMs);
-      const file = await documents.read(row.document).catch(() => Buffer.alloc(0));
-      if (createHash('sha256').update(file).digest('hex') !== row.sha256) {
-        await releaseSlot(pool, extractionId);
-        throw refusal('unexpected', `${row.document} of the document store is not the document that was handed in.`);
-      }
-      const problem = pdfProblem(file);
-      const outcome = problem
-        ? refusedBy(extractionId, problem)
-        : await withHeartbeat(service, (call) =>
-            api[operation]({ file, fileName: row.fileName }, { ...call, exporterId: undefined }),
-          ).then(
-            (answer) => answered(extractionId, answer),
-            (error: unknown) => failed({ row, error, pool, pace, access }),
-          );
-      // An answer that was paid for is not given up because PostgreSQL restarts.
-      await keepTrying(
-        () => settleExtraction(pool, outcome),
-        (error) => logger.warn({ err: error }, 'an extraction could not be recorded yet'),
+/** One call to the service, when its turn has come. Whatever comes of it is in the ledger before this ends. */
+async function askExtraction(
+  { extraction, pool, settings, documents, logger }: ActivityDependencies,
+  { extractionId }: { extractionId: string },
+): Promise<ExtractDocumentResult> {
+  const { api, service, access, pace } = configured(extraction);
+  const row = await readExtraction(pool, extractionId);
+  if (!row) throw refusal('unexpected', `The ledger has no extraction ${extractionId}.`);
+  const known = resultOf(row, false);
+  if (known) return known;
+  const operation = EXTRACTION_OPERATIONS[row.endpoint];
+  const callMs = callTimeoutMs(operation, settings.httpTimeoutMs);
+  const waitMs = await takeSlot(pool, { extractionId, service, callMs, pace });
+  if (waitMs > 0) throw notYet(row.error ?? 'Waiting for its turn at the extraction service.', waitMs);
+  const file = await documents.read(row.document).catch(() => Buffer.alloc(0));
+  if (createHash('sha256').update(file).digest('hex') !== row.sha256) {
+    await releaseSlot(pool, extractionId);
+    throw refusal('unexpected', `${row.document} of the document store is not the document that was handed in.`);
+  }
+  const problem = pdfProblem(file);
+  const outcome = problem
+    ? refusedBy(extractionId, problem)
+    : await withHeartbeat(service, (call) =>
+        api[operation]({ file, fileName: row.fileName }, { ...call, exporterId: undefined }),
+      ).then(
+        (answer) => answered(extractionId, answer),
+        (error: unknown) => failed({ row, error, pool, pace, access }),
       );
-      const settled = await readExtraction(pool, extractionId);
-      const result = settled && resultOf(settled, false);
-      if (!result) throw refusal('unexpected', `Extraction ${extractionId} was not recorded.`);
-      return result;
-    },
-  };
+  // An answer that was paid for is not given up because PostgreSQL restarts.
+  await keepTrying(
+    () => settleExtraction(pool, outcome),
+    (error) => logger.warn({ err: error }, 'an extraction could not be recorded yet'),
+  );
+  const settled = await readExtraction(pool, extractionId);
+  const result = settled && resultOf(settled, false);
+  if (!result) throw refusal('unexpected', `Extraction ${extractionId} was not recorded.`);
+  return result;
 }
 
 function configured(extraction: ExtractionDependencies | undefined): ExtractionDependencies {
@@ -194,3 +196,5 @@ function resultOf(row: ExtractionRow, kept: boolean): ExtractDocumentResult | nu
   const why = errorCode === null ? null : { code: errorCode, message: error ?? errorCode };
   return { state, extractionId, sha256, kept, error: why };
 }
+
+export const extractionActivities = { openExtraction, askExtraction };

@@ -9,9 +9,10 @@ const SPAN_MS = 15 * 60_000;
 const REFUSAL_MS = 15 * 60_000;
 
 /** The service counts failures for each exporter in the mode of the key. */
-export interface FuseKey {
+export interface Check {
   mode: Mode;
   exporterId: string;
+  at: Date;
 }
 
 export interface FuseAnswer {
@@ -21,41 +22,35 @@ export interface FuseAnswer {
 }
 
 /**
- * Prevents a sixth check while the service would refuse it. `clock` is the clock of the activities, in milliseconds
- * since 1970. A failure is recorded when its answer arrives, which is never before the service counted it.
+ * Records a check that the portal refused, when its answer arrives: that is never before the service counted it. One
+ * that could not be completed (500) does not count.
  */
-export function createCredentialFuse({ pool, clock = Date.now }: { pool: Queryable; clock?: () => number }) {
-  return {
-    /** Records a check that the portal refused. A check that could not be completed (500) does not count. */
-    async recordFailure({ mode, exporterId }: FuseKey): Promise<void> {
-      await pool.query('INSERT INTO credential_failures (mode, exporter_id, failed_at) VALUES ($1, $2, $3)', [
-        mode,
-        exporterId,
-        new Date(clock()),
-      ]);
-    },
+export async function recordFailedCheck(db: Queryable, { mode, exporterId, at }: Check): Promise<void> {
+  await db.query('INSERT INTO credential_failures (mode, exporter_id, failed_at) VALUES ($1, $2, $3)', [
+    mode,
+    exporterId,
+    at,
+  ]);
+}
 
-    /** Whether a check may be sent now. */
-    async mayCheck({ mode, exporterId }: FuseKey): Promise<FuseAnswer> {
-      const now = clock();
-      const { rows } = await pool.query<{ failed_at: Date }>(
-        `SELECT failed_at FROM credential_failures
-          WHERE mode = $1 AND exporter_id = $2 AND failed_at > $3 ORDER BY failed_at`,
-        [mode, exporterId, new Date(now - REFUSAL_MS - SPAN_MS)],
-      );
-      const blownAt = lastBlown(rows.map((row) => row.failed_at.getTime()));
-      if (blownAt === null || blownAt + REFUSAL_MS <= now) return { allowed: true, retryAt: null };
-      return { allowed: false, retryAt: new Date(blownAt + REFUSAL_MS) };
-    },
+/** Whether a check may be sent: a sixth is not, while the service would refuse it. */
+export async function mayCheckCredentials(db: Queryable, { mode, exporterId, at }: Check): Promise<FuseAnswer> {
+  const { rows } = await db.query<{ failed_at: Date }>(
+    `SELECT failed_at FROM credential_failures
+      WHERE mode = $1 AND exporter_id = $2 AND failed_at > $3 ORDER BY failed_at`,
+    [mode, exporterId, new Date(at.getTime() - REFUSAL_MS - SPAN_MS)],
+  );
+  const blownAt = lastBlown(rows.map((row) => row.failed_at.getTime()));
+  if (blownAt === null || blownAt + REFUSAL_MS <= at.getTime()) return { allowed: true, retryAt: null };
+  return { allowed: false, retryAt: new Date(blownAt + REFUSAL_MS) };
+}
 
-    /** Deletes failures that no longer matter; returns how many. */
-    async prune(): Promise<number> {
-      const { rowCount } = await pool.query('DELETE FROM credential_failures WHERE failed_at < $1', [
-        new Date(clock() - REFUSAL_MS - SPAN_MS),
-      ]);
-      return rowCount ?? 0;
-    },
-  };
+/** Deletes failures that no longer matter at `at`; returns how many. */
+export async function pruneFailedChecks(db: Queryable, at: Date): Promise<number> {
+  const { rowCount } = await db.query('DELETE FROM credential_failures WHERE failed_at < $1', [
+    new Date(at.getTime() - REFUSAL_MS - SPAN_MS),
+  ]);
+  return rowCount ?? 0;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createCredentialFuse } from '../../../src/ledger/vault/credential-fuse';
+import { mayCheckCredentials, pruneFailedChecks, recordFailedCheck } from '../../../src/ledger/vault/credential-fuse';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 
 const MINUTE = 60_000;
@@ -16,7 +16,13 @@ afterEach(() => database.drop());
 
 /** Fails a check at each of the minutes, and answers the fuse with its clock at the last of them. */
 async function fuseAfter(minutes: number[]) {
-  const fuse = createCredentialFuse({ pool: database.pool, clock: () => now });
+  const fuse = {
+    recordFailure: (of: { mode: 'test' | 'live'; exporterId: string }) =>
+      recordFailedCheck(database.pool, { ...of, at: new Date(now) }),
+    mayCheck: (of: { mode: 'test' | 'live'; exporterId: string }) =>
+      mayCheckCredentials(database.pool, { ...of, at: new Date(now) }),
+    prune: () => pruneFailedChecks(database.pool, new Date(now)),
+  };
   for (const minute of minutes) {
     now = START + minute * MINUTE;
     await fuse.recordFailure(key);

@@ -1,6 +1,6 @@
 /** A request that is Errored with nothing listed: absence, which counts after the settle window and a complete look. */
+import { createActivities } from '../../../src/activities/create-activities';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createPollActivities } from '../../../src/activities/filings/poll-status';
 import { HOUR_MS, MINUTE_MS, type Filing, type FilingStage } from './filing-stage';
 import { useFilingStage } from './use-filing-stage';
 
@@ -76,7 +76,7 @@ it('is no outcome by two polls that overlap, as after a reset', async () => {
   const { filingId } = await stage.view(filing);
   const args = { filingId: filingId ?? '', submission: 1, exporterId: exporter.exporterId, ackErrors: [] };
   const poll = () =>
-    new MockActivityEnvironment({ attempt: 2 }).run(() => createPollActivities(stage.worker.deps).pollStatus(args));
+    new MockActivityEnvironment({ attempt: 2 }).run(() => createActivities(stage.worker.deps).pollStatus(args));
   const polled = [...(await Promise.allSettled([poll()])), ...(await Promise.allSettled([poll(), poll()]))];
   expect(polled.map((each) => each.status === 'rejected' && String(each.reason))).toEqual(
     polled.map(() => expect.stringContaining('Errored without counts and records') as string),

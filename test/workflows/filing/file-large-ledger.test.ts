@@ -4,7 +4,7 @@
  */
 import type pg from 'pg';
 import { fillLedger } from '../../../dev/fill-ledger';
-import { createCredentialFuse } from '../../../src/ledger/vault/credential-fuse';
+import { pruneFailedChecks } from '../../../src/ledger/vault/credential-fuse';
 import { readFigures } from '../../../src/ledger/figures';
 import { openFilingsAfter } from '../../../src/ledger/filings/open-filings';
 import { placeEvents } from '../../../src/ledger/events/relay';
@@ -107,7 +107,7 @@ it('reads by indexes alone what a filing, its polls and a worker ask of a ledger
   await openFilingsAfter(pool, { mode: 'test', after: 'F', limit: 100 });
   await endedWithRequests(pool, { mode: 'test', before: new Date(), limit: 100 });
   await orphanedSecrets(pool, 'test', 0);
-  await createCredentialFuse({ pool }).prune();
+  await pruneFailedChecks(pool, new Date());
   for (const { run } of cleaningJobs(pool, stage.worker.deps.logger)) await run(new AbortController().signal);
   await storedPdfs(pool, { partyId: 7, began: new Date(), limit: 200 });
   await openFilingsOf(pool, { mode: 'test', partyId: 7 });
