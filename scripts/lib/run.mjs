@@ -7,9 +7,11 @@ import { onExit } from './cleanup.mjs';
  * Runs a program and returns its standard output. Rejects with the end of its error output if its exit code is not 0,
  * if it does not exist, or if it takes longer than `withinMs`. `onLine` gets each line of its error output.
  */
-export function run(command, args, { cwd, env, withinMs = 30_000, onLine } = {}) {
+export function run(command, args, { cwd, env, input, withinMs = 30_000, onLine } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const stdin = input === undefined ? 'ignore' : 'pipe';
+    const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: [stdin, 'pipe', 'pipe'] });
+    child.stdin?.end(input);
     const cancel = onExit(() => child.kill('SIGTERM'));
     let output = '';
     let errors = '';

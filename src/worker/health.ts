@@ -15,17 +15,23 @@ export interface HealthServer {
 }
 
 /**
- * Serves `/healthz`, which answers while the event loop runs, and `/readyz` (200 while every probe succeeds) as JSON.
+ * Serves `/healthz`, which answers while the event loop runs, `/startedz` (200 once it reached its servers) and
+ * `/readyz` (200 while every probe succeeds) as JSON.
  * @param address `host:port`; port 0 takes a free one
  * @throws Error if it cannot listen on the address
  */
 export async function startHealthServer({ host, port }: { host: string; port: number }): Promise<HealthServer> {
   let look = readinessOf([{ name: 'started', look: () => Promise.reject(new NotReady('the worker is starting')) }]);
+  let started = false;
   let stopping = false;
   const server = createServer((request, response) => {
     const path = request.url?.split('?')[0];
     if (request.method !== 'GET' && request.method !== 'HEAD') response.writeHead(405, { allow: 'GET, HEAD' }).end();
     else if (path === '/healthz') answer(response, []);
+    else if (path === '/startedz')
+      answer(response, [
+        { name: 'started', ok: started, message: started ? 'has reached its servers' : 'the worker is starting' },
+      ]);
     else if (path === '/readyz' && stopping)
       answer(response, [{ name: 'stopping', ok: false, message: 'the worker is stopping' }]);
     else if (path === '/readyz') void look().then((checks) => answer(response, checks));
@@ -39,7 +45,10 @@ export async function startHealthServer({ host, port }: { host: string; port: nu
   return {
     host,
     port: (server.address() as AddressInfo).port,
-    watch: (probes) => (look = readinessOf(probes)),
+    watch: (probes) => {
+      started = true;
+      look = readinessOf(probes);
+    },
     stopping: () => (stopping = true),
     close: async () => {
       server.closeAllConnections();

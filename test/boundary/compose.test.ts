@@ -215,31 +215,6 @@ it('locks our own programs, and bounds the logs of all', () => {
   }
 });
 
-it('shows a Kubernetes deployment that ends in time and asks the right paths', () => {
-  const { spec } = parse(readProject('ops/kubernetes.yaml')) as {
-    spec: {
-      template: {
-        spec: {
-          terminationGracePeriodSeconds: number;
-          containers: {
-            env: { name: string; value: string }[];
-            livenessProbe: { httpGet: { path: string } };
-            readinessProbe: { httpGet: { path: string } };
-          }[];
-        };
-      };
-    };
-  };
-  const { terminationGracePeriodSeconds: grace, containers } = spec.template.spec;
-  const { httpTimeoutMs } = loadConfig({}, { need: ['tuning'] });
-  expect(grace * 1_000).toBeGreaterThan(shutdownTimes(httpTimeoutMs).boundMs);
-  expect(containers.map(({ livenessProbe, readinessProbe }) => [livenessProbe, readinessProbe])).toMatchObject([
-    [{ httpGet: { path: '/healthz' } }, { httpGet: { path: '/readyz' } }],
-  ]);
-  const known = [...Object.keys(VARIABLES), 'TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_TLS', 'AWS_REGION'];
-  for (const { name } of containers[0]?.env ?? []) expect(known).toContain(name);
-});
-
 it('asks the worker for its readiness where it answers', () => {
   const asked = [service('worker').healthcheck?.test?.at(-1), readProject('Dockerfile')];
   const address = environmentOf('worker')['EBRC_HEALTH'] ?? 'none';

@@ -72,6 +72,7 @@ describe('the built worker', () => {
       }),
     });
     const seen = new Set<string>();
+    await eventually(async () => (await ask(port, '/startedz')).status === 503);
     await eventually(async () => {
       const { status, failing } = await ask(port, '/readyz');
       for (const name of failing) seen.add(name);
@@ -84,6 +85,7 @@ describe('the built worker', () => {
     expect((await fetch(`http://127.0.0.1:${port}/healthz`, { method: 'POST' })).status).toBe(405);
     proxy.swallow(true);
     await eventually(async () => (await ask(port, '/readyz')).failing.includes('postgresql'));
+    expect((await ask(port, '/startedz')).status).toBe(200);
     // A supervisor that restarts on this would only add to the trouble.
     expect((await ask(port, '/healthz')).status).toBe(200);
     proxy.swallow(false);
