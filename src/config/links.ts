@@ -2,6 +2,8 @@
  * What a `prod_` key requires of the links that its data travels over, and of the keys it is stored under. Each check
  * answers the sentence about what is wrong and what is allowed, or null. No secret is repeated.
  */
+import { X509Certificate } from 'node:crypto';
+import type { ClientConnectConfig } from '@temporalio/envconfig';
 import { parse } from 'pg-connection-string';
 import { isLoopback } from './values';
 import type { EncryptionKey } from '../encryption/keys';
@@ -49,6 +51,16 @@ export function openTemporalLink({ address, tls }: { address: string; tls: boole
     `"${address}" is another machine and TLS is off, but a prod_ key is set; allowed: TEMPORAL_TLS=true ` +
     '(or a certificate, an API key or a profile that has it), or a server on this machine'
   );
+}
+
+/** When the client certificate of a connection to Temporal ends; null where it has none, or none that can be read. */
+export function clientCertificateEnds(tls: ClientConnectConfig['connectionOptions']['tls']): Date | null {
+  const certificate = typeof tls === 'object' && tls ? tls.clientCertPair?.crt : undefined;
+  try {
+    return certificate ? new Date(new X509Certificate(certificate).validTo) : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Fewer different bytes than any of a million random keys has (32 random bytes have 30 on average). */

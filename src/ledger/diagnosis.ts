@@ -34,6 +34,27 @@ export async function tablesWithoutRights(db: Queryable): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
+/** Connections of the whole server: in use, and the most that it takes. A column of a statement. */
+export const CONNECTIONS = `(SELECT jsonb_build_object('used', sum(numbackends), 'most', current_setting('max_connections')::integer)
+  FROM pg_stat_database)`;
+
+export interface Standing {
+  connections: { used: number; most: number };
+  user: string;
+  /** Whether the user may change what only the owner of the ledger should. */
+  mayChangeAll: boolean;
+}
+
+export async function readStanding(db: Queryable): Promise<Standing> {
+  const { rows } = await db.query<Standing>(
+    `SELECT ${CONNECTIONS} AS connections, current_user::text AS "user", pg_has_role(current_user, relowner, 'USAGE') AS "mayChangeAll"
+       FROM pg_class WHERE oid = 'filings'::regclass`,
+  );
+  const [found] = rows;
+  if (!found) throw new Error('The ledger has no table of filings.');
+  return found;
+}
+
 /** Ids of the keys that stored passwords are encrypted with. */
 export async function keysOfVault(db: Queryable): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>('SELECT DISTINCT key_id AS id FROM vault_secrets ORDER BY key_id');

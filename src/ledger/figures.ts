@@ -2,6 +2,7 @@
 import type { FilingState } from '../domain/filing/states';
 import { FINDING_KINDS, type FindingKind } from '../domain/reconciliation/findings';
 import type { Mode } from '../domain/names';
+import { CONNECTIONS, oldestUnplacedSeconds } from './diagnosis';
 import type { Queryable } from './pool';
 import { ASKS } from './questions/questions';
 
@@ -14,6 +15,11 @@ export interface LedgerFigures {
   pastDue: number;
   withRunProblem: number;
   unknownRows: number;
+  oldestQuestionSeconds: number;
+  /** How long the oldest event has waited for its position. */
+  unplacedSeconds: number;
+  /** Of the whole server. */
+  connections: { used: number; most: number };
   openRequests: number;
   /** In the last 24 hours; null where nothing was acknowledged. */
   acknowledgementSeconds: { median: number; ninetieth: number; longest: number } | null;
@@ -42,6 +48,9 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
             count(*) FILTER (WHERE due_at < now())::integer AS "pastDue",
             (SELECT count(*) FROM questions WHERE mode = $1 AND kind = 'workflow_problem' AND closed_at IS NULL)::integer
               AS "withRunProblem",
+            (SELECT coalesce(extract(epoch FROM now() - min(first_seen_at)), 0)::float8 FROM questions
+              WHERE mode = $1 AND closed_at IS NULL AND acknowledged_at IS NULL) AS "oldestQuestionSeconds",
+            ${CONNECTIONS} AS connections,
             (SELECT count(*) FROM requests q WHERE q.mode = $1 AND q.state = 'followed')::integer AS "openRequests",
             (SELECT count(*) FROM filing_rows r JOIN filings f USING (filing_id)
               WHERE f.mode = $1 AND r.live AND r.state = 'unknown')::integer AS "unknownRows",
@@ -66,12 +75,15 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
   return {
     filings: filings.rows,
     ...scalars,
+    unplacedSeconds: await oldestUnplacedSeconds(db),
     acknowledgementSeconds: known ? { median, ninetieth, longest } : null,
     findings: findings.rows,
   };
 }
 
-type Scalars = Omit<LedgerFigures, 'filings' | 'acknowledgementSeconds' | 'findings'> & { seconds: number[] | null };
+type Scalars = Omit<LedgerFigures, 'filings' | 'acknowledgementSeconds' | 'findings' | 'unplacedSeconds'> & {
+  seconds: number[] | null;
+};
 
 export async function readHistoryFigures(db: Queryable, mode: Mode): Promise<HistoryFigures> {
   const ended = await db.query<HistoryFigures['ended'][number]>(

@@ -145,7 +145,9 @@ export function compose({
         ],
       }),
       documentStore.job,
-      ...(config.observability.metrics ? [processJob({ pool, metrics })] : []),
+      ...(config.observability.metrics
+        ? [processJob({ pool, metrics, tls: config.temporal.connectionOptions.tls })]
+        : []),
     ],
     deps,
     close: async () => {

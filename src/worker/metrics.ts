@@ -24,6 +24,9 @@ export const LEDGER_GAUGES = {
   ebrc_filings_needing_attention: { help: 'Open filings that need a person' },
   ebrc_filings_past_due: { help: 'Open filings that have not moved for longer than their state allows' },
   ebrc_filings_with_run_problem: { help: 'Open filings whose workflow failed, is gone or does not move' },
+  ebrc_question_oldest_seconds: { help: 'Age of the oldest open question or finding that nobody acknowledged' },
+  ebrc_event_unplaced_seconds: { help: 'How long the oldest event has waited for its place in the feed' },
+  ebrc_database_connections: { help: 'Connections of the PostgreSQL server: in use, and the most it takes' },
   ebrc_unknown_rows: { help: 'Rows of which it is not known whether they were filed' },
   ebrc_open_requests: { help: 'Requests that are being polled' },
   ebrc_acknowledgement_seconds: { help: 'Time from submission to outcome in the last 24 hours, by quantile' },
@@ -42,6 +45,9 @@ export const PROCESS_GAUGES = {
   ebrc_document_store_up: { help: '1 while this worker can write, read and list the document store of the ledger' },
   ebrc_job_last_success_timestamp_seconds: { help: 'When a background job of this worker last succeeded' },
   ebrc_event_loop_delay_seconds: { help: 'Longest delay of the event loop since the last reading' },
+  ebrc_process_start_timestamp_seconds: { help: 'When this process started' },
+  ebrc_tls_expiry_timestamp_seconds: { help: 'When the client certificate for Temporal ends; 0 where there is none' },
+  ebrc_memory_limit_bytes: { help: 'Memory that this process may hold' },
   ebrc_resident_memory_bytes: { help: 'Memory that this process holds' },
 } as const satisfies Record<string, Definition>;
 

@@ -1,11 +1,14 @@
 import { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import type { ApiCall } from '../domain/service/operations';
+import type { Config } from '../config/config';
+import { clientCertificateEnds } from '../config/links';
 import type { BudgetMetrics } from '../budget/budget';
 import type { Vault } from '../ledger/vault/vault';
 import type { Swept } from '../temporal/sweep';
 import type { JobOutcome, BackgroundJob } from './background-jobs';
 import type { Metrics } from './metrics';
+import { totalmem } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type pg from 'pg';
 import { FILING_STATES, isEnd } from '../domain/filing/states';
@@ -81,6 +84,7 @@ const EVERY_MS = 60_000;
 /** What counts every row that was ever recorded is read less often. */
 const HISTORY_EVERY_MS = 3_600_000;
 const NS_PER_SECOND = 1e9;
+const STARTED_AT = Date.now() / 1_000 - process.uptime();
 
 /** Reads the ledger's figures into the gauges, once a minute. */
 export function figuresJob({
@@ -134,7 +138,16 @@ function rememberShown(metrics: Metrics): { metrics: Metrics; until: (signal: Ab
 }
 
 /** Shows the state of this process, and whether it reaches the ledger, once a minute. */
-export function processJob({ pool, metrics }: { pool: pg.Pool; metrics: Metrics }): BackgroundJob {
+export function processJob({
+  pool,
+  metrics,
+  tls,
+}: {
+  pool: pg.Pool;
+  metrics: Metrics;
+  /** Of Temporal. */
+  tls?: Config['temporal']['connectionOptions']['tls'];
+}): BackgroundJob {
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();
   return {
@@ -145,6 +158,10 @@ export function processJob({ pool, metrics }: { pool: pg.Pool; metrics: Metrics 
       metrics.set('ebrc_event_loop_delay_seconds', delay.max / NS_PER_SECOND);
       delay.reset();
       metrics.set('ebrc_resident_memory_bytes', process.memoryUsage.rss());
+      // What a container may hold is far more than there is where it has no limit.
+      metrics.set('ebrc_memory_limit_bytes', Math.min(process.constrainedMemory() || Infinity, totalmem()));
+      metrics.set('ebrc_process_start_timestamp_seconds', STARTED_AT);
+      metrics.set('ebrc_tls_expiry_timestamp_seconds', (clientCertificateEnds(tls)?.getTime() ?? 0) / 1_000);
       const reached = pool.query('SELECT 1');
       await reached.then(
         () => metrics.set('ebrc_ledger_up', 1),
@@ -159,6 +176,9 @@ export function processJob({ pool, metrics }: { pool: pg.Pool; metrics: Metrics 
 function showFigures(metrics: Metrics, figures: LedgerFigures): void {
   showFilings(metrics, figures);
   showAcknowledgements(metrics, figures);
+  metrics.set('ebrc_event_unplaced_seconds', figures.unplacedSeconds);
+  metrics.set('ebrc_database_connections', figures.connections.used, { what: 'used' });
+  metrics.set('ebrc_database_connections', figures.connections.most, { what: 'most' });
   metrics.set('ebrc_certificate_pdfs', figures.pdfs.damaged, { state: 'damaged' });
   metrics.set('ebrc_certificate_pdfs', figures.pdfs.missing, { state: 'missing' });
   for (const kind of FINDING_KINDS) {
@@ -186,6 +206,7 @@ function showFilings(metrics: Metrics, figures: LedgerFigures): void {
   metrics.set('ebrc_filings_past_due', figures.pastDue);
   metrics.set('ebrc_filings_with_run_problem', figures.withRunProblem);
   metrics.set('ebrc_unknown_rows', figures.unknownRows);
+  metrics.set('ebrc_question_oldest_seconds', figures.oldestQuestionSeconds);
 }
 
 function showAcknowledgements(metrics: Metrics, { openRequests, acknowledgementSeconds }: LedgerFigures): void {

@@ -47,6 +47,13 @@ it('selects states, kinds and classes that there are', () => {
   }
 });
 
+it('alerts for each mode by itself', () => {
+  const ours = alerts.filter(({ expr }) => /\bebrc_/.test(expr));
+  const mixed = ours.filter(({ expr }) => /\b(max|min|sum|count) ?(by \((?![^)]*mode)[^)]*\) ?)?\((?!last)/.test(expr));
+  expect(ours.length).toBeGreaterThan(20);
+  expect(mixed.map(({ alert }) => alert)).toEqual([]);
+});
+
 it('names a section of the documentation for every alert', () => {
   const anchors = new Set(
     [...readProject('docs/operations.md').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
@@ -81,7 +88,7 @@ async function findPromtool(): Promise<string | null> {
   return null;
 }
 
-it('has rules that promtool accepts', async () => {
+it('has rules that promtool accepts, and that fire when they should', async () => {
   const promtool = await findPromtool();
   if (!promtool) {
     process.stderr.write('promtool is not installed: the alert rules were read by our own tests alone.\n');
@@ -89,4 +96,5 @@ it('has rules that promtool accepts', async () => {
   }
   const { stdout } = await promisify(execFile)(promtool, ['check', 'rules', join(ROOT, 'ops/alerts.yaml')]);
   expect(stdout).toContain(`SUCCESS: ${alerts.length} rules found`);
+  await promisify(execFile)(promtool, ['test', 'rules', join(ROOT, 'ops/alerts.test.yaml')]);
 });

@@ -86,6 +86,7 @@ it('finds a healthy installation healthy', async () => {
     'clock of postgresql',
     'schema',
     'rights',
+    'connections',
     'events',
     'vault keys',
     'temporal',
@@ -146,6 +147,13 @@ it('names a database without tables, and one whose user may not write', async ()
     await database.pool.query(`DROP OWNED BY ${user}; DROP ROLE ${user}`);
     await empty.drop();
   }
+});
+
+it('names a live installation whose worker could change evidence, and whose workflows are soon forgotten', async () => {
+  const wrong = await wrongOnes({ EBRC_API_KEY: 'prod_sandbox_key', EBRC_TASK_QUEUE: 'ebrc-live' });
+  const of = (name: string) => wrong.find(({ check }) => check === name);
+  expect(of('privileges')).toMatchObject({ message: expect.stringContaining("every right of the ledger's owner") });
+  expect(of('retention')).toMatchObject({ advice: expect.stringContaining('--retention 720h') });
 });
 
 it('names stored passwords whose key is gone', async () => {

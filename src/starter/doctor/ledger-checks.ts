@@ -1,8 +1,15 @@
 import type pg from 'pg';
 import type { EncryptionKey } from '../../encryption/keys';
-import { keysOfVault, oldestUnplacedSeconds, readServerState, tablesWithoutRights } from '../../ledger/diagnosis';
+import {
+  keysOfVault,
+  oldestUnplacedSeconds,
+  readServerState,
+  readStanding,
+  tablesWithoutRights,
+} from '../../ledger/diagnosis';
 import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
 import { readLedgerStatus } from '../../ledger/sends/ledger-status';
+import type { Mode } from '../../domain/names';
 import { createDocumentStore } from '../../documents/document-store';
 import { createPool } from '../../ledger/pool';
 import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
@@ -10,12 +17,13 @@ import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
 const REACH = 'Start PostgreSQL, or set DATABASE_URL to where it runs; user, password and TLS are in it too.';
 
 /**
- * Checks of the database: reachable, writable, of this version, with the rights that a worker needs, its clock, and the
- * keys of its vault.
+ * Checks of the database: reachable, writable, of this version, with the rights that a worker needs and, in live mode,
+ * no more, connections that are left, its clock, and the keys of its vault.
  */
 export async function ledgerChecks(
   databaseUrl: string,
   keys: readonly EncryptionKey[] | undefined,
+  mode: Mode | undefined,
 ): Promise<CheckResult[]> {
   const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 1, timeouts: { connectMs: 5_000 } });
   try {
@@ -34,6 +42,8 @@ export async function ledgerChecks(
       clock,
       schema,
       await checked('rights', REACH, () => checkRights(pool)),
+      ...(mode === 'live' ? [await checked('privileges', REACH, () => checkPrivileges(pool))] : []),
+      await checked('connections', REACH, () => checkConnections(pool)),
       await checked('events', REACH, () => checkRelay(pool)),
       ...(keys ? [await checked('vault keys', REACH, () => checkKeys(pool, keys))] : []),
     ];
@@ -65,6 +75,26 @@ async function checkRights(pool: pg.Pool): Promise<CheckResult> {
   if (tables.length === 0) return fine('rights', 'every table can be read and written');
   const advice = 'Grant SELECT, INSERT, UPDATE and DELETE on all tables to the user of DATABASE_URL.';
   return wrong('rights', `these tables cannot be read and written: ${tables.join(', ')}`, advice);
+}
+
+async function checkPrivileges(pool: pg.Pool): Promise<CheckResult> {
+  const { user, mayChangeAll } = await readStanding(pool);
+  if (!mayChangeAll) return fine('privileges', `${user} may do what a worker needs, and no more`);
+  const message = `${user} has every right of the ledger's owner, evidence and principals included`;
+  const advice = 'Give workers and the HTTP API a user in ebrc_run: "Roles" in docs/operations.md.';
+  return wrong('privileges', message, advice);
+}
+
+/** A new worker takes DATABASE_POOL and a few more. */
+const CONNECTIONS_LEFT = 20;
+
+async function checkConnections(pool: pg.Pool): Promise<CheckResult> {
+  const { used, most } = (await readStanding(pool)).connections;
+  const message = `${used} of ${most} are in use`;
+  if (most - used >= CONNECTIONS_LEFT) return fine('connections', message);
+  const advice =
+    'Raise max_connections of PostgreSQL, or lower DATABASE_POOL; each worker takes that many and one more.';
+  return wrong('connections', message, advice);
 }
 
 /** Readers of the feed are given nothing that has no position. */

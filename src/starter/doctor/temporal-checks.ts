@@ -2,6 +2,7 @@ import { isGrpcCancelledError, isGrpcDeadlineError, type Client } from '@tempora
 import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode } from '../../domain/names';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import type { Config } from '../../config/config';
+import { clientCertificateEnds } from '../../config/links';
 import { firstLine } from '../errors';
 import { listSchedules, readScheduleFile } from '../schedules';
 import { connectTemporal } from '../connect';
@@ -16,6 +17,7 @@ const REACH = 'Start Temporal, or set TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and i
 /** Checks of Temporal: reachable, with the namespace, its search attributes, and workers on every queue. */
 export async function temporalChecks(
   config: Pick<Config, 'temporal' | 'payloadKeys' | 'taskQueue' | 'extraction'>,
+  mode?: Mode,
   planned?: { mode: Mode; schedules: string },
   connectWithinMs?: number,
 ): Promise<CheckResult[]> {
@@ -34,6 +36,8 @@ export async function temporalChecks(
     if (!link.ok) return [link];
     return [
       link,
+      ...(mode === 'live' ? [await checked('retention', REACH, () => checkRetention(client, namespace))] : []),
+      ...certificateChecks(clientCertificateEnds(config.temporal.connectionOptions.tls)),
       await checked('search attributes', REACH, () => checkSearchAttributes(client, namespace)),
       await checked('workers', REACH, () => checkWorkers(client, config)),
       ...(planned ? [await checked('schedules', APPLY, () => checkSchedules(client, planned))] : []),
@@ -41,6 +45,28 @@ export async function temporalChecks(
   } finally {
     await client.connection.close();
   }
+}
+
+/** What people look for in the Temporal UI is mostly of the last days. */
+const RETENTION_DAYS = 3;
+const CERTIFICATE_DAYS = 14;
+const DAY_S = 86_400;
+
+async function checkRetention(client: Client, namespace: string): Promise<CheckResult> {
+  const { config } = await client.workflowService.describeNamespace({ namespace });
+  const days = Math.round(Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0) / DAY_S);
+  const message = `${namespace} keeps closed workflows for ${days} days`;
+  if (days >= RETENTION_DAYS) return fine('retention', message);
+  const command = `temporal operator namespace update --namespace ${namespace} --retention 720h`;
+  return wrong('retention', message, `Keep them longer, so that the Temporal UI shows what happened: ${command}`);
+}
+
+function certificateChecks(ends: Date | null): CheckResult[] {
+  if (!ends) return [];
+  const message = `Temporal's client certificate ends on ${ends.toISOString().slice(0, 10)}`;
+  if (ends.getTime() - Date.now() > CERTIFICATE_DAYS * DAY_S * 1_000) return [fine('client certificate', message)];
+  const advice = 'Replace it (TEMPORAL_TLS_CLIENT_CERT_PATH) and restart the workers one by one.';
+  return [wrong('client certificate', message, advice)];
 }
 
 async function checkSearchAttributes(client: Client, namespace: string): Promise<CheckResult> {
