@@ -57,7 +57,7 @@ export async function draftFiling(
   for (const { document, why } of out) omitDocument(files, document, why);
   const { open, settled } = await openOf(deps, exporterId, facts);
   for (const document of settled) omitDocument(files, document, 'its whole value is mapped already');
-  const all = rowsOf(await openIrms(pool, exporterId), open);
+  const all = rowsOf((await openIrms(pool, exporterId)).irms, open);
   const rows = all.slice(0, MAX_ROWS_PER_SUBMISSION);
   if (rows.length === 0) {
     const message = ['There is nothing to draft: none of these documents can be used.', ...notes].join(' ');

@@ -3,10 +3,12 @@ import type { Mapping } from '../../domain/filing/mapping';
 import type { IrmKey } from '../../ledger/exporters/irm-change';
 import type { Queryable } from '../../ledger/pool';
 import type { OpenIrm } from './score';
-import { listIrms } from '../../ledger/exporters/irms';
+import { type IrmRow, listIrms } from '../../ledger/exporters/irms';
+import { comparableText } from '../../domain/identity';
+import { groupBy } from '../../domain/values';
 import { holdsOn } from '../../ledger/rows/balance-reservation';
 import { irmViews } from '../../starter/exporters/views';
-import { DIRECT_EXPORT, isUploadType, UPLOAD_TYPES } from '../../domain/rules/columns';
+import { DIRECT_EXPORT, isUploadType } from '../../domain/rules/columns';
 import type { DocumentFacts, DraftCell, DraftCells } from '../drafts/cells';
 
 /** A document of an exporter from its invoice list or its filed rows, with its open amount. */
@@ -36,33 +38,35 @@ export async function ledgerDocuments(
   const { rows } = await db.query<
     Omit<LedgerDocument, 'filed'> & { reference: string | null; mapping: Mapping | null }
   >(
+    // Most documents of the past are taken in full: rows are read again only for those that may be open.
     `WITH party AS (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)),
-     filed AS (
-       SELECT r.match_key::jsonb->>0 AS key, to_date(r.match_key::jsonb->>1, 'DDMMYYYY') AS dated, r.mapping, f.reference, f.made_at,
-              r.live, r.mapped_amount
-         FROM filing_rows r JOIN filings f USING (filing_id)
-        WHERE r.party_id = (SELECT party_id FROM party) AND r.match_key IS NOT NULL),
-     last AS (SELECT DISTINCT ON (key, dated) key, dated, mapping, reference FROM filed ORDER BY key, dated, made_at DESC),
-     listed AS (
-       SELECT DISTINCT ON (i.document_key, i.document_date) i.document_key AS key, i.document_date AS dated, i.document_no, i.document_type,
-              upper(i.currency) AS currency, i.amount, i.buyer
-         FROM invoices i JOIN exporters e USING (exporter_id)
-        WHERE e.party_id = (SELECT party_id FROM party) ORDER BY i.document_key, i.document_date, i.imported_at DESC),
-     taken AS (
-       SELECT key, dated, sum(amount) AS amount FROM (
-         SELECT key, dated, mapped_amount AS amount FROM filed WHERE live
-         UNION ALL
-         SELECT c.match_key::jsonb->>0, to_date(c.match_key::jsonb->>1, 'DDMMYYYY'), c.amount
-           FROM certificates c
-          WHERE c.party_id = (SELECT party_id FROM party) AND c.match_key IS NOT NULL AND c.filing_id IS NULL) t
-        GROUP BY key, dated)
+     facts AS (
+       SELECT document_key AS key, document_on AS dated, (mapping->>'sbCumInvoiceValueinFCC')::numeric AS value,
+              CASE WHEN live THEN mapped_amount END AS taken
+         FROM filing_rows WHERE party_id = (SELECT party_id FROM party) AND match_key IS NOT NULL
+       UNION ALL
+       SELECT document_key, document_on, NULL, amount FROM certificates
+        WHERE party_id = (SELECT party_id FROM party) AND match_key IS NOT NULL AND filing_id IS NULL
+       UNION ALL
+       SELECT i.document_key, i.document_date, i.amount, NULL FROM invoices i JOIN exporters e USING (exporter_id)
+        WHERE e.party_id = (SELECT party_id FROM party)),
+     known AS MATERIALIZED (
+       SELECT key, dated, coalesce(sum(taken), 0) AS taken FROM facts GROUP BY key, dated
+       HAVING max(value) > CASE WHEN $2 THEN coalesce(sum(taken), 0) ELSE 0 END)
      SELECT coalesce(i.document_no, l.mapping->>'sbCumInvoiceNumber') AS number, to_char(dated, 'YYYY-MM-DD') AS date,
-            coalesce(i.currency, upper(l.mapping->>'sbCumInvoiceFCC')) AS currency,
-            coalesce(i.amount, (l.mapping->>'sbCumInvoiceValueinFCC')::numeric)::text AS value,
-            (coalesce(i.amount, (l.mapping->>'sbCumInvoiceValueinFCC')::numeric) - coalesce(t.amount, 0))::text AS open,
+            upper(coalesce(i.currency, l.mapping->>'sbCumInvoiceFCC')) AS currency, v.value::text AS value, (v.value - k.taken)::text AS open,
             coalesce(i.document_type, (l.mapping->>'uploadType')::int) AS "uploadType", i.buyer, l.reference, l.mapping
-       FROM listed i FULL JOIN last l USING (key, dated) LEFT JOIN taken t USING (key, dated)
-      WHERE NOT $2 OR coalesce(i.amount, (l.mapping->>'sbCumInvoiceValueinFCC')::numeric) > coalesce(t.amount, 0)
+       FROM known k
+       LEFT JOIN LATERAL (
+         SELECT i.* FROM exporters e JOIN invoices i USING (exporter_id)
+          WHERE e.party_id = (SELECT party_id FROM party) AND i.document_key = k.key AND i.document_date = k.dated
+          ORDER BY i.imported_at DESC LIMIT 1) i ON true
+       LEFT JOIN LATERAL (
+         SELECT r.mapping, f.reference FROM filing_rows r JOIN filings f USING (filing_id)
+          WHERE r.party_id = (SELECT party_id FROM party) AND r.document_key = k.key AND r.document_on = k.dated AND r.match_key IS NOT NULL
+          ORDER BY f.made_at DESC LIMIT 1) l ON true
+       CROSS JOIN LATERAL (SELECT coalesce(i.amount, (l.mapping->>'sbCumInvoiceValueinFCC')::numeric) AS value) v
+      WHERE NOT $2 OR v.value > k.taken
       ORDER BY dated, number`,
     [exporterId, open],
   );
@@ -73,15 +77,18 @@ export async function ledgerDocuments(
   }));
 }
 
-/** The port of the exporter's last row of each upload type. */
+/** The port of the last filing of each upload type of the exporter's party. */
 async function lastPorts(db: Queryable, exporterId: string): Promise<Map<number, { port: string; reference: string }>> {
   const { rows } = await db.query<{ type: number; port: string; reference: string }>(
-    `SELECT t.type, last.* FROM unnest($2::int[]) AS t (type) CROSS JOIN LATERAL (
-       SELECT r.mapping->>'portCode' AS port, f.reference FROM filings f JOIN filing_rows r USING (filing_id)
-        WHERE f.upload_type = t.type AND r.mapping->>'portCode' <> '' AND f.exporter_id IN (SELECT exporter_id FROM exporters
+    `SELECT last.type, last.reference, port.* FROM (
+       SELECT DISTINCT ON (upload_type) upload_type AS type, reference, filing_id FROM filings
+        WHERE exporter_id IN (SELECT exporter_id FROM exporters
           WHERE party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)))
-        ORDER BY f.made_at DESC, r.position LIMIT 1) AS last`,
-    [exporterId, Object.keys(UPLOAD_TYPES).map(Number)],
+        ORDER BY upload_type, made_at DESC) AS last
+      CROSS JOIN LATERAL (
+        SELECT r.mapping->>'portCode' AS port FROM filing_rows r
+         WHERE r.filing_id = last.filing_id AND r.mapping->>'portCode' <> '' ORDER BY r.position LIMIT 1) AS port`,
+    [exporterId],
   );
   return new Map(rows.map(({ type, port, reference }) => [type, { port, reference }]));
 }
@@ -102,14 +109,18 @@ const NAMED = [
   ...['platformCustomerId', 'createdAt', 'updatedAt'],
 ];
 
-/** Texts of the exporter's IRM records that the specification does not name, by {@link remarksKey}. */
-async function irmRemarks(db: Queryable, exporterId: string): Promise<Map<string, string>> {
+/** Texts of these IRM records that the specification does not name, by {@link remarksKey}. */
+async function irmRemarks(
+  db: Queryable,
+  exporterId: string,
+  irmNumbers: readonly string[],
+): Promise<Map<string, string>> {
   const { rows } = await db.query<Omit<IrmKey, 'ifscCode'> & { remarks: string }>(
     `SELECT irm_number AS "irmNumber", ad_code AS "adCode", issue_date AS "issueDate", string_agg(t.value #>> '{}', ' ') AS remarks
        FROM irms, jsonb_each(record) AS t
-      WHERE exporter_id = $1 AND jsonb_typeof(t.value) = 'string' AND t.key <> ALL($2)
+      WHERE exporter_id = $1 AND irm_number = ANY($3) AND jsonb_typeof(t.value) = 'string' AND t.key <> ALL($2)
       GROUP BY irm_number, ad_code, ifsc_code, issue_date`,
-    [exporterId, NAMED],
+    [exporterId, NAMED, irmNumbers],
   );
   return new Map(rows.map((row) => [remarksKey(row), row.remarks]));
 }
@@ -123,34 +134,70 @@ const remarksKey = ({ irmNumber, adCode, issueDate }: Omit<IrmKey, 'ifscCode'>) 
  */
 const CLOSED = /cancel|^c$/i;
 
-/** The IRMs of an exporter with a free balance, as the ledger read them last. */
-export async function openIrms(db: Queryable, exporterId: string): Promise<OpenIrm[]> {
+export interface OpenIrms {
+  irms: OpenIrm[];
+  /** How many may have a free balance: more than those where only some were looked at. */
+  known: number;
+}
+
+/**
+ * The IRMs of an exporter with a free balance, as the ledger read them last. Where more than `most` may have one, that
+ * many in the order of `sorted`: what filings hold is worked out for those alone.
+ */
+export async function openIrms(
+  db: Queryable,
+  exporterId: string,
+  { most, sorted }: { most: number; sorted: (irms: readonly IrmRow[]) => IrmRow[] } = {
+    most: Infinity,
+    sorted: (irms) => [...irms],
+  },
+): Promise<OpenIrms> {
   const rows = await listIrms(db, exporterId);
+  const known = rows.filter(
+    ({ status, currency, available }) => !CLOSED.test(status ?? '') && currency !== null && Number(available ?? 0) > 0,
+  );
+  if (known.length <= most) return { irms: await withFree(db, exporterId, { rows, of: known }), known: known.length };
+  const byNumber = groupBy(rows, ({ irmNumber }) => comparableText(irmNumber));
+  const inOrder = sorted(known);
+  const irms: OpenIrm[] = [];
+  for (let from = 0; from < inOrder.length && irms.length < most; from += most) {
+    const of = inOrder.slice(from, from + most);
+    // Which of them a hold means depends on the others of the same number.
+    const numbers = new Set(of.map(({ irmNumber }) => comparableText(irmNumber)));
+    const alike = [...numbers].flatMap((number) => byNumber.get(number) ?? []);
+    irms.push(...(await withFree(db, exporterId, { rows: alike, of })));
+  }
+  return { irms: irms.slice(0, most), known: known.length };
+}
+
+async function withFree(
+  db: Queryable,
+  exporterId: string,
+  { rows, of }: { rows: readonly IrmRow[]; of: readonly IrmRow[] },
+): Promise<OpenIrm[]> {
   const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
   const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling: null });
-  const remarks = await irmRemarks(db, exporterId);
-  const views = irmViews(rows, holds);
-  return rows
-    .map((row, nth) => ({ row, free: views[nth]?.free ?? null }))
-    .filter(({ row }) => !CLOSED.test(row.status ?? ''))
-    .flatMap(({ row, free }): OpenIrm[] => {
-      const { currency, purposeCode, remittanceDate, issueDate } = row;
-      if (free === null || currency === null || Number(free) <= 0) return [];
-      return [
-        {
-          irmNumber: row.irmNumber,
-          irmAdCode: row.adCode,
-          irmIfscCode: row.ifscCode,
-          irmDt: isFilingDate(issueDate) ? issueDate : (remittanceDate ?? issueDate),
-          currency,
-          purpose: purposeCode ?? '',
-          amount: row.amount,
-          free,
-          remitter: row.remitterName,
-          remarks: remarks.get(remarksKey(row)) ?? '',
-        },
-      ];
-    });
+  const remarks = await irmRemarks(db, exporterId, irmNumbers);
+  const views = new Map(irmViews(rows, holds).map((view, nth) => [rows[nth], view]));
+  return of.flatMap((row): OpenIrm[] => {
+    const { currency, purposeCode, remittanceDate, issueDate } = row;
+    const free = views.get(row)?.free ?? null;
+    if (free === null || currency === null || Number(free) <= 0) return [];
+    return [
+      {
+        irmNumber: row.irmNumber,
+        irmAdCode: row.adCode,
+        irmIfscCode: row.ifscCode,
+        irmDt: isFilingDate(issueDate) ? issueDate : (remittanceDate ?? issueDate),
+        currency,
+        purpose: purposeCode ?? '',
+        amount: row.amount,
+        free,
+        remitter: row.remitterName,
+        remarks: remarks.get(remarksKey(row)) ?? '',
+      },
+    ];
+  });
 }
 
 /** A shipping bill number (spec: rule 2 of the push message). */

@@ -4,7 +4,8 @@ import { draftRow, gapsOf, type DocumentFacts, type DraftRow } from '../drafts/c
 import { comparableText } from '../../domain/identity';
 import { groupBy } from '../../domain/values';
 import type { Mode } from '../../domain/names';
-import { propose, type OpenIrm, type Proposal } from './assignment';
+import { propose, type Proposal } from './assignment';
+import type { IrmRow } from '../../ledger/exporters/irms';
 import { writeDraftWorkbook } from '../drafts/draft-workbook';
 import { refusal } from '../../starter/errors';
 import { exporterIdOf } from '../../starter/exporters/lookup';
@@ -54,16 +55,22 @@ export async function proposeMappings(
 ): Promise<ProposeOutcome> {
   const { pool, mode } = deps;
   const exporterId = await exporterIdOf(pool, mode, exporter);
-  const irms = await openIrms(pool, exporterId);
   const known = await knownDocuments(pool, exporterId);
   const typed = known.map((each) => ({ ...each, uploadType: each.uploadType ?? asked ?? null }));
   const documents = typed.filter(({ uploadType }) => asked === undefined || uploadType === asked);
-  const part = oldestOf(irms, documents);
-  const { proposals, cut } = propose(part.irms, part.documents);
+  const looked = documents.slice(0, LOOKED_AT.documents);
+  const { irms, known: balances } = await openIrms(pool, exporterId, {
+    most: LOOKED_AT.irms,
+    sorted: (rows) => likeliestOf(rows, looked),
+  });
+  const { proposals, cut } = propose(irms, looked);
   const { type, chosen, notes } = choose(proposals, asked);
-  notes.push(...part.notes);
+  if (documents.length > looked.length || balances > LOOKED_AT.irms)
+    notes.push(
+      `Looked at ${looked.length} of ${documents.length} open documents, the oldest, and ${irms.length} of ${balances} remittances with a balance; propose again after filing these.`,
+    );
   if (cut > 0) notes.push(`${cut} pairs were ignored because both sides have more likely ones.`);
-  if (chosen.length === 0) throw nothing(irms.length, documents.length, notes);
+  if (chosen.length === 0) throw nothing(balances, documents.length, notes);
   const rows = chosen.slice(0, MAX_ROWS_PER_SUBMISSION).map((each, index) => rowOf(each, type, index + 1));
   if (chosen.length > rows.length)
     notes.push(
@@ -83,24 +90,17 @@ export async function proposeMappings(
   };
 }
 
-/** Every remittance is compared with every document: so many of them take a fraction of a second. */
+/** Of each so many are looked at: every remittance is compared with every document. */
 const LOOKED_AT = { documents: 500, irms: 500 };
 
-/**
- * What is looked at where there is more: the documents that are open longest, and of the remittances in their
- * currencies those from their buyers first, then the oldest.
- */
-function oldestOf(irms: readonly OpenIrm[], all: readonly DocumentFacts[]) {
-  if (irms.length <= LOOKED_AT.irms && all.length <= LOOKED_AT.documents) return { irms, documents: all, notes: [] };
-  const documents = all.slice(0, LOOKED_AT.documents);
+/** Remittances in the currencies of the documents: those from their buyers first, then the oldest. */
+function likeliestOf(irms: readonly IrmRow[], documents: readonly DocumentFacts[]): IrmRow[] {
   const currencies = new Set(documents.map(({ currency }) => currency));
   const buyers = new Set(documents.map(({ buyer }) => comparableText(buyer ?? '')));
-  const isNamed = ({ remitter }: OpenIrm) => remitter !== null && buyers.has(comparableText(remitter));
-  const fitting = irms.filter(({ currency }) => currencies.has(currency)).reverse();
-  const [named, others] = [fitting.filter(isNamed), fitting.filter((irm) => !isNamed(irm))];
-  const looked = [...named, ...others].slice(0, LOOKED_AT.irms);
-  const note = `Looked at ${documents.length} of ${all.length} open documents, the oldest, and ${looked.length} of ${irms.length} remittances; propose again after filing these.`;
-  return { irms: looked, documents, notes: [note] };
+  const isNamed = ({ remitterName }: IrmRow) => remitterName !== null && buyers.has(comparableText(remitterName));
+  const fitting = irms.filter(({ currency }) => currencies.has(currency ?? '')).reverse();
+  const byBuyer = groupBy(fitting, (irm) => String(isNamed(irm)));
+  return [...(byBuyer.get('true') ?? []), ...(byBuyer.get('false') ?? [])];
 }
 
 /** The proposals of one upload type, the one with the most; a filing has one type. */
