@@ -10,6 +10,7 @@ import { dataConverterOf } from './encryption/payload-codec';
 import { ConfigError, loadConfig, type Config } from './config/config';
 import { migrate } from './ledger/migrate';
 import { createPool } from './ledger/pool';
+import { refuseSharedSessions } from './ledger/shared-sessions';
 import { LedgerUnavailableError } from './ledger/unavailable';
 import { loadTelemetry } from './telemetry/load';
 import { createLogger } from './telemetry/logger';
@@ -59,7 +60,10 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   const passes = (error: unknown) => error instanceof LedgerUnavailableError;
   await waitFor(
     database,
-    () => migrate(pool, { log: (what) => logger.info({ what }, 'the ledger was migrated') }),
+    async () => {
+      await refuseSharedSessions(pool);
+      return migrate(pool, { log: (what) => logger.info({ what }, 'the ledger was migrated') });
+    },
     logger,
     { passes },
   );
