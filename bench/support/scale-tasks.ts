@@ -242,8 +242,17 @@ const tasksOfPeople: ScaleTask[] = [
     mostMs: LIST_MS,
     run: ({ pool }) => pageOfCertificates(pool, { mode: MODE, exporters: null, exporterId: HEAVY, limit: 100 }),
   },
-  { name: 'findings', mostMs: LIST_MS, run: (of) => readerOf(of).findings() },
-  { name: 'exporters', mostMs: LIST_MS, run: (of) => readerOf(of).exporters() },
+  {
+    name: 'findings: first page',
+    mostMs: LIST_MS,
+    run: (of) => readerOf(of).findingPages({ limit: 100 }).next(),
+  },
+  { name: 'exporters: first page', mostMs: LIST_MS, run: (of) => readerOf(of).exporterPages({ limit: 100 }).next() },
+  {
+    name: 'irms of the heavy exporter: first page',
+    mostMs: LIST_MS,
+    run: (of) => readerOf(of).irmPages(HEAVY, { limit: 100 }).next(),
+  },
   { name: 'events: the end of the feed', mostMs: LIST_MS, run: readEvents },
   { name: 'irms of the heavy exporter', mostMs: 3 * SECOND, run: (of) => readerOf(of).irms(HEAVY) },
   {

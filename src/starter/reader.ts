@@ -1,13 +1,14 @@
 import type { FilingView } from '../domain/filing/view';
-import { pageOfCertificates, type CertificatePage } from '../ledger/certificates/certificate-pages';
-import { getExporter, listExporters } from '../ledger/exporters/exporters';
+import { pageOfCertificates, type PagedCertificate } from '../ledger/certificates/certificate-pages';
+import { getExporter, listExporters, type ExporterRow } from '../ledger/exporters/exporters';
 import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
-import { listFilingViews, readFilingView } from '../ledger/filings/filing-view';
+import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filings/filing-view';
 import { badCredentials } from '../ledger/vault/credentials';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
 import { exporterIdOf } from './exporters/lookup';
-import { readIrmViews, exporterView } from './exporters/views';
+import { exporterView, irmCursor, readIrmCursor, readIrmViews, type IrmView } from './exporters/views';
+import type { FindingView } from '../domain/reconciliation/findings';
 import { filingOf, withPaths } from './filings/lookup';
 import { makeReport, type ReportRequest } from './report';
 import { findings, type FindingsRequest } from './reconcile';
@@ -29,11 +30,32 @@ export interface ListFilter {
   limit?: number;
 }
 
-export interface CertificateFilter {
-  exporter?: string;
-  document?: string;
+/** A part of a list; left out: all of it. */
+export interface PartOfList {
+  /** Where the list begins: behind this entry. */
+  after?: string;
   /** No more than these. */
   limit?: number;
+}
+
+export interface CertificateFilter extends PartOfList {
+  exporter?: string;
+  document?: string;
+}
+
+/** Reads a list in pages until its end, each behind the last entry of the one before. */
+async function* pagesOf<T>(
+  limit: number,
+  read: (page: { last: T | undefined; limit: number }) => Promise<T[]>,
+): AsyncGenerator<T[]> {
+  let last: T | undefined;
+  for (let left = limit; left > 0; left -= LISTED) {
+    const asked = Math.min(left, LISTED);
+    const page = await read({ last, limit: asked });
+    if (page.length > 0) yield page;
+    if (page.length < asked) return;
+    last = page.at(-1);
+  }
 }
 
 /** Entries of a list by default, and of a page of one. */
@@ -43,6 +65,9 @@ const HISTORY = 10_000;
 
 /** One event of a filing: a move, what somebody said, what was found. */
 export type FilingEventView = Omit<PagedEvent, 'at' | 'id'> & { at: string };
+
+const unknownEntry = (what: string) =>
+  new RefusedError([{ code: 'unknown_entry', message: `${what} is not in this list: --after takes its last entry.` }]);
 
 /** Read-only access to the ledger. The caller opens and closes its dependencies. */
 export function createEbrcReader(deps: EbrcReaderDependencies) {
@@ -68,22 +93,59 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
       const mark = after === undefined ? undefined : await markBehind(pool, (await filingOf(deps, after)).filingId);
       return listFilingViews(pool, { mode, exporterId, limit, ...filter, ...(mark && { after: mark }) });
     },
+    /** Pages of filings, newest first, each with its counts. */
+    filingPages({ limit = Infinity, after, ...filter }: ListFilter = {}) {
+      return pagesOf<FilingSummary>(limit, ({ last, limit: asked }) =>
+        this.list({ ...filter, after: last?.filingId ?? after, limit: asked }),
+      );
+    },
     /** Pages of certificates, newest first. `document`: part of the number of a shipping bill or invoice. */
-    async *certificates({ exporter, document, limit = Infinity }: CertificateFilter = {}) {
+    async *certificates({ exporter, document, after, limit = Infinity }: CertificateFilter = {}) {
       const filter = { mode, exporters: null, exporterId: await exporterOf(exporter), document };
-      let after: CertificatePage['after'];
-      for (let left = limit; left > 0;) {
-        const asked = Math.min(left, LISTED);
-        const page = await pageOfCertificates(pool, { ...filter, after, limit: asked });
-        left -= page.length;
+      const [first] =
+        after === undefined
+          ? []
+          : await pageOfCertificates(pool, { mode, exporters: null, eBRCNumber: after, limit: 1 });
+      if (after !== undefined && !first) throw unknownEntry(`Certificate ${after}`);
+      const pages = pagesOf<PagedCertificate>(limit, ({ last = first, limit: asked }) =>
+        pageOfCertificates(pool, {
+          ...filter,
+          limit: asked,
+          ...(last && { after: { seenAt: last.mark, eBRCNumber: last.eBRCNumber } }),
+        }),
+      );
+      for await (const page of pages)
         yield page.map(({ mark: _, ...each }) => ({
           ...each,
           document: each.document && documents.pathOf(each.document),
         }));
-        const last = page.at(-1);
-        if (last === undefined || page.length < asked) return;
-        after = { seenAt: last.mark, eBRCNumber: last.eBRCNumber };
-      }
+    },
+    /** Pages of exporters, by name. */
+    async *exporterPages({ after, limit = Infinity }: PartOfList = {}) {
+      const first = after === undefined ? null : await exporterIdOf(pool, mode, after);
+      const bad = await badCredentials(pool, mode);
+      const pages = pagesOf<ExporterRow>(limit, ({ last, limit: asked }) =>
+        listExporters(pool, mode, { after: last?.exporterId ?? first, limit: asked }),
+      );
+      for await (const page of pages) yield page.map((row) => exporterView(row, bad.get(row.exporterId)));
+    },
+    /** Pages of the IRMs of an exporter, newest issue first, with the holds of our own filings. */
+    async *irmPages(idOrEmail: string, { after, limit = Infinity }: PartOfList = {}) {
+      const exporterId = await exporterIdOf(pool, mode, idOrEmail);
+      const first = after === undefined ? undefined : readIrmCursor(after);
+      if (first === null) throw unknownEntry(`IRM ${after}`);
+      yield* pagesOf<IrmView>(limit, ({ last, limit: asked }) =>
+        readIrmViews(pool, exporterId, {
+          after: last ? (readIrmCursor(irmCursor(last)) ?? undefined) : first,
+          limit: asked,
+        }),
+      );
+    },
+    /** Pages of the findings of the reconciliations, oldest first. */
+    findingPages({ limit = Infinity, after, ...filter }: FindingsRequest = {}) {
+      return pagesOf<FindingView>(limit, ({ last, limit: asked }) =>
+        findings(deps, { ...filter, after: last?.id ?? after, limit: asked }),
+      );
     },
     /** Findings of the reconciliations, oldest first. */
     findings: (request?: FindingsRequest) => findings(deps, request),

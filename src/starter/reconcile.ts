@@ -81,6 +81,10 @@ export interface FindingsRequest {
   kind?: FindingKind;
   /** Also closed and acknowledged findings. */
   all?: boolean;
+  /** The id of the finding behind which the list begins. */
+  after?: string;
+  /** Default: all. */
+  limit?: number;
 }
 
 export interface Acknowledgement {
@@ -93,9 +97,11 @@ export interface Acknowledgement {
 type Deps = Pick<EbrcReaderDependencies, 'pool' | 'mode'>;
 
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */
-export async function findings(deps: Deps, { exporter, kind, all }: FindingsRequest = {}): Promise<FindingView[]> {
+export async function findings(deps: Deps, { exporter, ...filter }: FindingsRequest = {}): Promise<FindingView[]> {
   const { pool, mode } = deps;
-  return listFindings(pool, { mode, partyId: await partyIdOf(deps, exporter), kind, all });
+  if (filter.after !== undefined && !/^\d{1,18}$/u.test(filter.after))
+    throw refusal('unknown_finding', `${filter.after} is not the id of a finding, which is a number.`);
+  return listFindings(pool, { mode, partyId: await partyIdOf(deps, exporter), ...filter });
 }
 
 /** Acknowledges a finding without closing it. @throws RefusedError if there is no such finding, or the note is empty */

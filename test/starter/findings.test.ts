@@ -4,7 +4,9 @@ import type { FilingView } from '../../src/domain/filing/view';
 import type { FilingSummary } from '../../src/ledger/filings/filing-view';
 import { compareParty } from '../../src/ledger/reconciliation/compare';
 import { markBad } from '../../src/ledger/vault/credentials';
-import { knowExporter, NOW } from '../ledger/filing-support';
+import { EXPORTER, irmRecord, knowExporter, NOW } from '../ledger/filing-support';
+import { saveIrms } from '../../src/ledger/exporters/irms';
+import { irmCursor, type IrmView } from '../../src/starter/exporters/views';
 import { tell } from '../reports/ledger-of-a-month';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -137,15 +139,45 @@ describe('filings', () => {
   });
 });
 
-it('prints certificates as one document, as lines, and no more than were asked for', async () => {
+type Entry = Record<'filingId' | 'eBRCNumber' | 'exporterId' | 'id' | 'irmNumber', string>;
+
+it('prints every list as one document, as lines, and page by page from where the last one ended', async () => {
   await ledger.pool.query('UPDATE certificates SET pdf_document = NULL');
-  const all = (await ebrc(['certificates', '--json'], { env })).json<{ eBRCNumber: string }[]>();
-  expect(all.length).toBeGreaterThan(0);
-  const lines = async (...args: string[]) =>
-    (await ebrc(['certificates', '--jsonl', ...args], { env })).stdout.split('\n').filter((line) => line !== '');
-  expect((await lines()).map((line) => JSON.parse(line) as unknown)).toEqual(all);
-  expect((await lines('--limit', '1')).map((line) => JSON.parse(line) as unknown)).toEqual(all.slice(0, 1));
+  await knowExporter(ledger, 'exporter-2', 'AAGCM4521L');
+  const irm = irmRecord(10_000);
+  const days = ['05012026', '31122025', '05012026'];
+  const more = days.map((irmIssueDate, nth) => ({ ...irm, irmNumber: `LIST/${nth}`, irmIssueDate }));
+  await saveIrms(ledger.pool, EXPORTER, [irm, ...more], new Date());
+  const lists: [string[], (last: Entry) => string][] = [
+    [['list'], ({ filingId }) => filingId],
+    [['certificates'], ({ eBRCNumber }) => eBRCNumber],
+    [['exporters'], ({ exporterId }) => exporterId],
+    [['findings', '--all'], ({ id }) => id],
+    [['irms', EXPORTER], (last) => irmCursor(last as unknown as IrmView)],
+  ];
+  for (const [command, cursorOf] of lists) {
+    const all = (await ebrc([...command, '--json'], { env })).json<Entry[]>();
+    expect([command, all.length > 1]).toEqual([command, true]);
+    const lines = async (...args: string[]) =>
+      (await ebrc([...command, '--jsonl', ...args], { env })).stdout
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as Entry);
+    const names = (entries: Entry[]) => entries.map(cursorOf);
+    expect(names(await lines())).toEqual(names(all));
+    const first = await ebrc([...command, '--limit', '1', '--json'], { env });
+    expect(first.stderr).toContain(`--after "${cursorOf(all[0] as Entry)}"`);
+    const paged = first.json<Entry[]>();
+    while (paged.length < all.length) {
+      const page = await lines('--limit', '1', '--after', cursorOf(paged.at(-1) as Entry));
+      expect(page).toHaveLength(1);
+      paged.push(...page);
+    }
+    expect(names(paged)).toEqual(names(all));
+    expect(await lines('--after', cursorOf(all.at(-1) as Entry))).toEqual([]);
+    expect((await ebrc([...command, '--limit', '0'], { env })).code).toBe(2);
+    expect((await ebrc([...command, '--after', 'nothing like it'], { env })).code).toBe(3);
+  }
   const none = await ebrc(['certificates', '--document', 'nothing like it', '--json'], { env });
   expect(none.json()).toEqual([]);
-  expect((await ebrc(['certificates', '--limit', '0'], { env })).code).toBe(2);
 });

@@ -205,10 +205,17 @@ export async function findExporter(db: Queryable, mode: Mode, idOrEmail: string)
 }
 
 /** All exporters of a mode, by name. */
-export async function listExporters(db: Queryable, mode: Mode): Promise<ExporterRow[]> {
+export async function listExporters(
+  db: Queryable,
+  mode: Mode,
+  { after = null, limit = null }: { after?: string | null; limit?: number | null } = {},
+): Promise<ExporterRow[]> {
   const { rows } = await db.query<ExporterRow>(
-    `SELECT ${COLUMNS} FROM exporters WHERE mode = $1 ORDER BY lower(name), exporter_id`,
-    [mode],
+    `SELECT ${COLUMNS} FROM exporters
+      WHERE mode = $1 AND ($2::text IS NULL OR (lower(name), exporter_id) >
+        (SELECT lower(e.name), e.exporter_id FROM exporters e WHERE e.exporter_id = $2))
+      ORDER BY lower(name), exporter_id LIMIT $3`,
+    [mode, after, limit],
   );
   return rows;
 }

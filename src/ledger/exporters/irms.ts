@@ -5,6 +5,7 @@ import type { HeldIrm } from '../../domain/exporter/balance-sums';
 import { comparableText, irmIdentity, readIec } from '../../domain/identity';
 import { learnIec } from './exporters';
 import { changeOf, type IrmChange, type IrmFacts, type IrmKey } from './irm-change';
+import { Conditions } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
 
 /**
@@ -100,12 +101,43 @@ async function agreedIec(db: Queryable, exporterId: string): Promise<string | nu
   return rows.length === 1 ? (rows[0]?.iec ?? null) : null;
 }
 
-/** All IRMs of an exporter, newest issue first. */
-export async function listIrms(db: Queryable, exporterId: string): Promise<IrmRow[]> {
+/** A day of issue, in an order of days. */
+const issueDay = (date: string) => `substr(${date}, 5) || substr(${date}, 3, 2) || ${date}`;
+
+/** IRMs of an exporter, newest issue first, behind one of them. */
+export async function listIrms(
+  db: Queryable,
+  exporterId: string,
+  { after, limit }: { after?: IrmKey; limit?: number } = {},
+): Promise<IrmRow[]> {
+  const where = new Conditions(exporterId, limit ?? null);
+  if (after) {
+    const [day, number, adCode, ifsc] = [after.issueDate, after.irmNumber, after.adCode, after.ifscCode].map(
+      (value) => `$${where.values.push(value)}::text`,
+    );
+    where.add(
+      true,
+      (p) => `${p} AND (${issueDay('issue_date')} < ${issueDay(day ?? '')} OR (issue_date = ${day}
+      AND (irm_number, ad_code, ifsc_code) > (${number}, ${adCode}, ${ifsc})))`,
+    );
+  }
   const { rows } = await db.query<IrmRow>(
-    `SELECT ${COLUMNS} FROM irms WHERE exporter_id = $1
-      ORDER BY substr(issue_date, 5) DESC, substr(issue_date, 3, 2) DESC, issue_date DESC, irm_number, ad_code, ifsc_code`,
-    [exporterId],
+    `SELECT ${COLUMNS} FROM irms WHERE exporter_id = $1 ${where.text}
+      ORDER BY ${issueDay('issue_date')} DESC, irm_number, ad_code, ifsc_code LIMIT $2`,
+    where.values,
+  );
+  return rows;
+}
+
+/** An exporter's IRMs with these numbers, in any spelling. */
+export async function irmsWithNumbers(
+  db: Queryable,
+  exporterId: string,
+  numbers: readonly string[],
+): Promise<IrmRow[]> {
+  const { rows } = await db.query<IrmRow>(
+    `SELECT ${COLUMNS} FROM irms WHERE exporter_id = $1 AND ${irmNumberOf('irm_key')} = ANY($2)`,
+    [exporterId, numbers.map(comparableText)],
   );
   return rows;
 }

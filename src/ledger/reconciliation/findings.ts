@@ -15,6 +15,8 @@ export interface FindingFilter {
   kind?: FindingKind;
   /** Closed and acknowledged ones too. */
   all?: boolean;
+  /** The id of the finding behind which the list begins. */
+  after?: string;
   limit?: number;
 }
 
@@ -37,15 +39,16 @@ export async function listFindings(db: Queryable, filter: FindingFilter): Promis
   const { rows } = await db.query<Row>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
-        AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL)) AND kind = ANY($6)
-      ORDER BY closed_at IS NOT NULL, first_seen_at, question_id LIMIT $5`,
+        AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL)) AND kind = ANY($6) AND question_id > $7
+      ORDER BY question_id LIMIT $5`,
     [
       filter.mode,
       filter.partyId ?? null,
       filter.kind ?? null,
       filter.all ?? false,
-      filter.limit ?? 100_000,
+      filter.limit ?? null,
       FINDING_KINDS,
+      filter.after ?? 0,
     ],
   );
   return rows.map(viewOf);

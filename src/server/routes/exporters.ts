@@ -7,7 +7,7 @@ import { countIrms } from '../../ledger/exporters/irms';
 import { changeExporter, requireApproval } from '../../starter/exporters/change';
 import { onboard, updateCredentials, type ExporterOutcome } from '../../starter/exporters/operations';
 import { makeTemplate } from '../../starter/exporters/template';
-import { exporterView, type ExporterView } from '../../starter/exporters/views';
+import { exporterView, irmCursor, type ExporterView, type IrmView } from '../../starter/exporters/views';
 import { createEbrcReader } from '../../starter/reader';
 import { knownExporter, maySee, visibleExporter } from '../access/scope';
 import type { Door } from '../context';
@@ -207,18 +207,14 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
     answers: { 200: { description: 'Remittances, as last read from the authority', schema: listOf(irmSchema) } },
     async handle({ principal, params, query: { cursor, limit, free } }) {
       const exporterId = await visibleExporter(deps, principal, params.exporter);
-      const from = readCursor(cursor, z.number().int().min(0)) ?? 0;
-      const all = await reader.irms(exporterId);
-      const shown = free === 'true' ? all.filter((irm) => irm.free !== null && Number(irm.free) > 0) : all;
-      const numbered = shown.map((irm, at) => ({ irm, at })).slice(from, from + limit + 1);
-      return {
-        body: pageOf(
-          numbered,
-          limit,
-          ({ at }) => at + 1,
-          ({ irm }) => irm,
-        ),
-      };
+      const after = readCursor(cursor, z.string().max(500));
+      const part = free === 'true' ? {} : { limit: limit + 1 };
+      const shown: IrmView[] = [];
+      for await (const page of reader.irmPages(exporterId, { after, ...part })) {
+        shown.push(...(free === 'true' ? page.filter((irm) => irm.free !== null && Number(irm.free) > 0) : page));
+        if (shown.length > limit) break;
+      }
+      return { body: pageOf(shown, limit, irmCursor, (irm) => irm) };
     },
   });
 

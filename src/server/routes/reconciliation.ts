@@ -1,9 +1,9 @@
 /** Findings, reconciliations and reports. */
 import { z } from 'zod';
 import { reconcileInput } from '../../domain/contracts';
-import { FINDING_KINDS, type FindingView } from '../../domain/reconciliation/findings';
+import { FINDING_KINDS } from '../../domain/reconciliation/findings';
 import type { Principal } from '../../domain/principal';
-import { acknowledgeFinding, findings, reconcile } from '../../starter/reconcile';
+import { acknowledgeFinding, findings, reconcile, type FindingsRequest } from '../../starter/reconcile';
 import { figuresOf } from '../../starter/report';
 import { refusal } from '../../starter/errors';
 import { visibleExporter } from '../access/scope';
@@ -44,11 +44,8 @@ const runSchema = z.object({
 });
 
 export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): void {
-  /** The findings that a principal may see, by id. */
-  async function visibleFindings(
-    principal: Principal,
-    filter: { exporter?: string; kind?: FindingView['kind']; all?: boolean },
-  ) {
+  /** The findings that a principal may see, by id; of each of its exporters so many, where there is a limit. */
+  async function visibleFindings(principal: Principal, filter: FindingsRequest) {
     const { exporter, ...rest } = filter;
     const own = exporter === undefined ? principal.exporters : [await visibleExporter(deps, principal, exporter)];
     const lists =
@@ -73,9 +70,8 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
     }),
     answers: { 200: { description: 'Findings', schema: listOf(findingSchema) } },
     async handle({ principal, query: { cursor, limit, exporter, kind, all } }) {
-      const after = readCursor(cursor, z.number().int()) ?? 0;
-      const found = await visibleFindings(principal, { exporter, kind, all: all === 'true' });
-      const read = found.filter(({ id }) => Number(id) > after).slice(0, limit + 1);
+      const after = String(readCursor(cursor, z.number().int()) ?? 0);
+      const read = await visibleFindings(principal, { exporter, kind, all: all === 'true', after, limit: limit + 1 });
       return {
         body: pageOf(
           read,
@@ -100,7 +96,9 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
     async handle({ principal, params: { id }, body }) {
       const seen =
         principal.exporters === null ||
-        (await visibleFindings(principal, { all: true })).some((each) => each.id === id);
+        (await visibleFindings(principal, { all: true, after: String(Number(id) - 1), limit: 1 })).some(
+          (each) => each.id === id,
+        );
       if (!seen) throw refusal('unknown_finding', `There is no finding ${id} in ${deps.mode} mode.`);
       return { body: await acknowledgeFinding(deps, { id, note: body.note, by: principal.name }) };
     },

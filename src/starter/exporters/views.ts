@@ -6,7 +6,8 @@ import { holdsOf, type Hold } from '../../domain/rules/preflight';
 import { iecFindings, readinessOf, type Readiness } from '../../domain/exporter/exporter';
 import type { Finding } from '../../domain/rules/finding';
 import type { ExporterRow } from '../../ledger/exporters/exporters';
-import { heldIrmOf, type IrmRow, listIrms } from '../../ledger/exporters/irms';
+import type { IrmKey } from '../../ledger/exporters/irm-change';
+import { heldIrmOf, irmsWithNumbers, type IrmRow, listIrms } from '../../ledger/exporters/irms';
 import type { Queryable } from '../../ledger/pool';
 import { holdsOn } from '../../ledger/rows/balance-reservation';
 
@@ -116,10 +117,35 @@ function irmView(row: IrmRow, pending: readonly Hold[]): IrmView {
 
 const identityOf = ({ irmNumber, adCode }: IrmRow): string => irmIdentity({ irmNumber, irmAdCode: adCode });
 
-/** The IRMs of an exporter with their balances, as last read, and what our own filings hold of them. */
-export async function readIrmViews(db: Queryable, exporterId: string): Promise<IrmView[]> {
-  const rows = await listIrms(db, exporterId);
+/**
+ * The IRMs of an exporter with their balances, as last read, and what our own filings hold of them: all of them, or a
+ * page.
+ */
+export async function readIrmViews(
+  db: Queryable,
+  exporterId: string,
+  page: { after?: IrmKey; limit?: number } = {},
+): Promise<IrmView[]> {
+  const rows = await listIrms(db, exporterId, page);
   const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
+  const alike = page.limit === undefined ? rows : await irmsWithNumbers(db, exporterId, irmNumbers);
   const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling: null });
-  return irmViews(rows, holds);
+  const views = irmViews(alike, holds);
+  if (alike === rows) return views;
+  const byKey = new Map(views.map((view) => [irmCursor(view), view]));
+  return rows.flatMap((row) => byKey.get(cursorOf(row)) ?? []);
+}
+
+/** What names one IRM of an exporter, and where the page of a list ends. */
+export const irmCursor = (irm: Pick<IrmView, 'irmNumber' | 'irmAdCode' | 'irmIfscCode' | 'irmIssueDate'>): string =>
+  [irm.irmNumber, irm.irmAdCode, irm.irmIfscCode, irm.irmIssueDate].join('/');
+
+const cursorOf = ({ irmNumber, adCode, ifscCode, issueDate }: IrmRow): string =>
+  irmCursor({ irmNumber, irmAdCode: adCode, irmIfscCode: ifscCode, irmIssueDate: issueDate });
+
+/** The IRM that {@link irmCursor} names; null for another text. */
+export function readIrmCursor(cursor: string): IrmKey | null {
+  const [, irmNumber, adCode, ifscCode, issueDate] = /^(.*)\/([^/]*)\/([^/]*)\/([^/]*)$/u.exec(cursor) ?? [];
+  if (!irmNumber || adCode === undefined || ifscCode === undefined || issueDate === undefined) return null;
+  return { irmNumber, adCode, ifscCode, issueDate };
 }

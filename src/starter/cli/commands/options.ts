@@ -1,4 +1,4 @@
-import { InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../../domain/dates';
 import type { FilingResult } from '../../../domain/contracts';
 import { UPLOAD_TYPES } from '../../../domain/rules/columns';
@@ -9,6 +9,7 @@ import { isEnd, type FilingState } from '../../../domain/filing/states';
 import type { FilingOutcome } from '../../filings/outcome';
 import { EXIT, type ExitCode } from '../../errors';
 import { filingPage, progressText } from '../filing-text';
+import type { Page } from '../page';
 import type { WaitOptions } from '../../filings/start';
 import { userInfo } from 'node:os';
 
@@ -60,6 +61,48 @@ export function durationArgument(text: string): number {
   const ms = parseDuration(text);
   if (ms === null) throw new InvalidArgumentError('Give a number with ms, s, m, h or d, such as 90s.');
   return ms;
+}
+
+/** What every list takes. */
+export interface ListPart {
+  limit?: number;
+  after?: string;
+  jsonl?: boolean;
+}
+
+/** @param entry what names an entry of the list */
+export function withListOptions(command: Command, entry: string): Command {
+  return command
+    .option('--limit <n>', 'no more than these', limitArgument)
+    .option(`--after <${entry}>`, 'only what comes behind this one, the last one of the list before')
+    .option('--jsonl', 'print one JSON text a line, while the list is read');
+}
+
+function limitArgument(text: string): number {
+  const limit = Number(text);
+  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
+  throw new InvalidArgumentError('Give a whole number from 1.');
+}
+
+/**
+ * Prints a list while it is read, and how to get the rest where it may go on.
+ * @param nameOf what `--after` takes
+ */
+export async function printList<T>(
+  { terminal }: Cli,
+  pages: AsyncIterable<readonly T[]>,
+  { page, limit, jsonl, nameOf }: { page: (items: readonly T[]) => Page; nameOf: (last: T) => string } & ListPart,
+): Promise<void> {
+  let last: T | undefined;
+  async function* watched() {
+    for await (const items of pages) {
+      last = items.at(-1) ?? last;
+      yield items;
+    }
+  }
+  const count = await terminal.pages(watched(), page, jsonl);
+  if (last !== undefined && count === limit)
+    terminal.note(`These are ${count}; more with --after "${nameOf(last)}", or a larger --limit.`);
 }
 
 /** Which filing of its reference is meant, from 2. */

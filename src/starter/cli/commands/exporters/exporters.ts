@@ -1,9 +1,9 @@
 import { Option, type Command } from 'commander';
 import type { Mode } from '../../../../domain/names';
-import type { ExporterView } from '../../../exporters/views';
+import { irmCursor, type ExporterView, type IrmView } from '../../../exporters/views';
 import type { Cli, Bind } from '../../context';
 import { EXIT } from '../../../errors';
-import { byOption } from '../options';
+import { byOption, printList, withListOptions, type ListPart } from '../options';
 import { describeProblems, stateCell, amountText } from '../../texts';
 import { apart, fields, localTime, optional, table, type Page, right } from '../../page';
 import type { RefreshIrmsResult } from '../../../../domain/contracts';
@@ -19,18 +19,20 @@ interface ChangeOptions {
 
 /** `exporters` and `exporter`. */
 export function addExporterCommands(program: Command, bind: Bind): void {
-  program
+  const list = program
     .command('exporters')
     .summary('list the exporters and their readiness')
-    .description('List the exporters and their readiness.')
+    .description('List the exporters and their readiness, by name.')
     .addHelpText('after', '\nExample:\n  $ ebrc exporters')
     .action(
-      bind(async (cli) => {
-        const exporters = await (await cli.reader()).exporters();
+      bind(async (cli, _args, { limit, after, jsonl }: ListPart) => {
         const { mode } = await cli.config('mode');
-        cli.terminal.result(exporters, () => exportersTable(exporters, mode));
+        const page = (exporters: readonly ExporterView[]) => exportersTable(exporters, mode);
+        const pages = (await cli.reader()).exporterPages({ limit, after });
+        await printList(cli, pages, { page, limit, jsonl, nameOf: ({ exporterId }) => exporterId });
       }),
     );
+  withListOptions(list, 'exporter');
   program
     .command('exporter')
     .summary('show an exporter, or change its name, company, address or approval')
@@ -119,7 +121,7 @@ function exporterText(exporter: ExporterView): Page {
 }
 
 export function addIrmsCommand(program: Command, bind: Bind): void {
-  program
+  const list = program
     .command('irms')
     .summary('list the inward remittances of an exporter')
     .description('List an exporter’s inward remittances (IRMs): balances, and what our own filings hold of them.')
@@ -127,48 +129,49 @@ export function addIrmsCommand(program: Command, bind: Bind): void {
     .option('--refresh', 'read them live from the authority first')
     .addHelpText('after', '\nExample:\n  $ ebrc irms accounts@asha.example --refresh')
     .action(
-      bind(async (cli, [exporter = ''], { refresh }: { refresh?: boolean }) => {
+      bind(async (cli, [exporter = ''], { refresh, limit, after, jsonl }: { refresh?: boolean } & ListPart) => {
         const skipped = refresh ? await refreshed(cli, exporter) : [];
-        const irms = await (await cli.reader()).irms(exporter);
-        cli.terminal.result(irms, () =>
-          irms.length === 0
-            ? 'No IRMs. `ebrc irms EXPORTER --refresh` reads them live.'
-            : table(
-                [
-                  'IRM',
-                  'Date',
-                  right('Amount'),
-                  right('Available'),
-                  right('Free'),
-                  optional('Remitter'),
-                  optional('AD code'),
-                  optional('IFSC'),
-                  optional('Purpose'),
-                  optional('Status'),
-                  optional('Held by us'),
-                  optional('Read'),
-                ],
-                irms.map((irm) => [
-                  irm.irmNumber,
-                  dateText(irm.irmIssueDate),
-                  amountText(irm.amount, irm.currency),
-                  amountText(irm.available),
-                  amountText(irm.free),
-                  irm.remitterName,
-                  irm.irmAdCode,
-                  irm.irmIfscCode,
-                  irm.purposeCode,
-                  irm.status,
-                  irm.heldBy.length > 0 &&
-                    `${amountText(irm.held)} (${irm.heldBy.map((hold) => hold.reference).join(', ')})`,
-                  localTime(irm.readAt),
-                ]),
-              ),
-        );
+        const pages = (await cli.reader()).irmPages(exporter, { limit, after });
+        await printList(cli, pages, { page: irmsTable, limit, jsonl, nameOf: irmCursor });
         for (const { reason } of skipped) cli.terminal.note(`Not refreshed: ${reason}`);
         return skipped.length > 0 ? EXIT.waiting : EXIT.done;
       }),
     );
+  withListOptions(list, 'number/ad/ifsc/date');
+}
+
+function irmsTable(irms: readonly IrmView[]): Page {
+  if (irms.length === 0) return 'No IRMs. `ebrc irms EXPORTER --refresh` reads them live.';
+  return table(
+    [
+      'IRM',
+      'Date',
+      right('Amount'),
+      right('Available'),
+      right('Free'),
+      optional('Remitter'),
+      optional('AD code'),
+      optional('IFSC'),
+      optional('Purpose'),
+      optional('Status'),
+      optional('Held by us'),
+      optional('Read'),
+    ],
+    irms.map((irm) => [
+      irm.irmNumber,
+      dateText(irm.irmIssueDate),
+      amountText(irm.amount, irm.currency),
+      amountText(irm.available),
+      amountText(irm.free),
+      irm.remitterName,
+      irm.irmAdCode,
+      irm.irmIfscCode,
+      irm.purposeCode,
+      irm.status,
+      irm.heldBy.length > 0 && `${amountText(irm.held)} (${irm.heldBy.map((hold) => hold.reference).join(', ')})`,
+      localTime(irm.readAt),
+    ]),
+  );
 }
 
 /** Reads the IRMs live; returns the exporters that could not be read, and why. */

@@ -1,7 +1,8 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import { amountText, counted } from '../../texts';
 import type { Bind } from '../../context';
 import { dateText } from '../../filing-text';
+import { printList, withListOptions, type ListPart } from '../options';
 import { checkOutputPath, forceOption } from '../../output-path';
 import { optional, right, table, type Page } from '../../page';
 import type { Mode } from '../../../../domain/names';
@@ -14,18 +15,16 @@ Examples:
   $ ebrc certificates --pdfs july.zip -o july.csv
   $ ebrc certificates --jsonl > certificates.jsonl`;
 
-interface CertificateOptions {
+interface CertificateOptions extends ListPart {
   exporter?: string;
   document?: string;
   pdfs?: string;
   output?: string;
   force?: boolean;
-  limit?: number;
-  jsonl?: boolean;
 }
 
 export function addCertificateCommands(program: Command, bind: Bind): void {
-  program
+  const list = program
     .command('certificates')
     .summary('list the certificates, and copy their PDFs')
     .description('List the certificates and where their PDFs are, newest first.')
@@ -33,19 +32,18 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
     .option('--document <number>', 'only those of documents whose number contains this')
     .option('--pdfs <place>', 'copy the PDFs into this folder or .zip, named DOCUMENT-EBRCNUMBER.pdf')
     .option('-o, --output <FILE>', 'write the list to a file; ends in .csv or .xlsx')
-    .option('--limit <n>', 'no more than these, the newest (default: all)', limitArgument)
-    .option('--jsonl', 'print one JSON text a line')
     .addOption(forceOption())
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, _args, { exporter, document, pdfs, output, force, limit, jsonl }: CertificateOptions) => {
+      bind(async (cli, _args, { exporter, document, pdfs, output, force, limit, after, jsonl }: CertificateOptions) => {
         if (output !== undefined) await checkOutputPath(output, { force, endings: ['.csv', '.xlsx'] });
         const { isZip, writeCertificates, writePdfs } = await import('../../../export-certificates.js');
         if (pdfs !== undefined && isZip(pdfs)) await checkOutputPath(pdfs, { force, endings: ['.zip'] });
-        const pages = (await cli.reader()).certificates({ exporter, document, limit });
+        const pages = (await cli.reader()).certificates({ exporter, document, limit, after });
         const { mode } = await cli.config('mode');
         if (output === undefined && pdfs === undefined) {
-          await cli.terminal.pages(pages, (items) => certificatesPage(items, mode), jsonl);
+          const page = (items: readonly CertificateView[]) => certificatesPage(items, mode);
+          await printList(cli, pages, { page, limit, jsonl, nameOf: ({ eBRCNumber }) => eBRCNumber });
           return;
         }
         const all: CertificateView[] = [];
@@ -62,12 +60,7 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
         }
       }),
     );
-}
-
-function limitArgument(text: string): number {
-  const limit = Number(text);
-  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
-  throw new InvalidArgumentError('Give a whole number from 1.');
+  withListOptions(list, 'number');
 }
 
 function certificatesPage(certificates: readonly CertificateView[], mode: Mode): Page {

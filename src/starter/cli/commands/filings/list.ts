@@ -3,55 +3,56 @@ import { parseDuration } from '../../../../domain/dates';
 import { FILING_STATES } from '../../../../domain/filing/states';
 import { filingName } from '../../../../domain/names';
 import { filingsPage, filingPage } from '../../filing-text';
+import type { FilingSummary } from '../../../../ledger/filings/filing-view';
 import type { Bind } from '../../context';
+import { printList, withListOptions, type ListPart } from '../options';
 import type { FilingEventView } from '../../../reader';
 import { apart, localTime, table, type Part } from '../../page';
 
-interface ListOptions {
+interface ListOptions extends ListPart {
   state?: string[];
   exporter?: string;
   attention?: boolean;
   since?: Date;
   search?: string;
-  after?: string;
-  limit: number;
 }
 
-const MOST = 10_000;
+/** Filings of a list by default: --jsonl prints all. */
+const LISTED = 1_000;
 
 const HELP = `
 Examples:
   $ ebrc list --attention
   $ ebrc list --state processing --state overdue --since 7d
-  $ ebrc list --search INV-2026-117`;
+  $ ebrc list --search INV-2026-117
+  $ ebrc list --jsonl > filings.jsonl`;
 
 export function addListCommand(program: Command, bind: Bind): void {
   const states = new Option('--state <state>', 'only those in this state; may be given several times');
-  program
+  const list = program
     .command('list')
     .summary('list filings')
-    .description('List filings, newest first.')
+    .description(`List filings, newest first; ${LISTED} without --limit or --jsonl.`)
     .addOption(states.choices(FILING_STATES).argParser(collectState))
     .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
     .option('--attention', 'only those that need attention')
     .option('--since <when>', 'only those made since then: a day (YYYY-MM-DD), or how long ago (7d)', sinceArgument)
     .option('--search <text>', 'part of a reference, document, IRM number or eBRC number; or a request id')
-    .option('--limit <n>', `no more than these, ${MOST} at most`, limitArgument, 1_000)
-    .option('--after <filing>', 'only those behind this one: the last one of the list before')
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, _args, { state: states, ...filter }: ListOptions) => {
-        const filings = await (await cli.reader()).list({ ...filter, states });
+      bind(async (cli, _args, { state: states, jsonl, limit = jsonl ? Infinity : LISTED, ...filter }: ListOptions) => {
         const { mode } = await cli.config('mode');
-        cli.terminal.result(filings, () => filingsPage(filings, mode));
-        if (!cli.terminal.json)
-          for (const each of filings)
-            if (each.needsAttention) cli.terminal.note(`${filingName(each)}: ${each.attention}`);
-        const [last] = filings.slice(-1);
-        if (last && filings.length === filter.limit)
-          cli.terminal.note(`The newest ${filings.length}; more with --after ${last.filingId}, or --limit.`);
+        const remarks: string[] = [];
+        const page = (filings: readonly FilingSummary[]) => {
+          for (const each of filings) if (each.needsAttention) remarks.push(`${filingName(each)}: ${each.attention}`);
+          return filingsPage(filings, mode);
+        };
+        const pages = (await cli.reader()).filingPages({ ...filter, states, limit });
+        await printList(cli, pages, { page, limit, jsonl, nameOf: ({ filingId }) => filingId ?? '' });
+        for (const remark of remarks) cli.terminal.note(remark);
       }),
     );
+  withListOptions(list, 'filing');
 }
 
 function collectState(state: string, before: string[] = []): string[] {
@@ -65,12 +66,6 @@ function sinceArgument(text: string): Date {
   const day = new Date(`${text}T00:00:00`);
   if (/^\d{4}-\d{2}-\d{2}$/u.test(text) && !Number.isNaN(day.getTime())) return day;
   throw new InvalidArgumentError('Give a day such as 2026-07-01, or how long ago, such as 7d.');
-}
-
-function limitArgument(text: string): number {
-  const limit = Number(text);
-  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= MOST) return limit;
-  throw new InvalidArgumentError(`Give a number from 1 to ${MOST}.`);
 }
 
 const SHOW_HELP = `

@@ -5,7 +5,7 @@ import { UsageError } from '../../../errors';
 import type { Bind } from '../../context';
 import { amountText } from '../../texts';
 import { apart, fields, optional, right, table, type Page, type Part } from '../../page';
-import { byOption } from '../options';
+import { byOption, printList, withListOptions, type ListPart } from '../options';
 
 const RECONCILE_HELP = `
 Compares the ledger's filings with the certificates that the authority shows, the balances of the IRMs and the stored PDFs.
@@ -28,7 +28,7 @@ interface ReconcileOptions {
   wait?: boolean;
 }
 
-interface FindingsOptions {
+interface FindingsOptions extends ListPart {
   exporter?: string;
   kind?: FindingKind;
   all?: boolean;
@@ -79,13 +79,15 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     .option('--all', 'also closed and acknowledged findings')
     .addHelpText('after', FINDINGS_HELP)
     .action(
-      bind(async (cli, _args, { exporter, kind, all }: FindingsOptions) => {
-        const list = await (await cli.reader()).findings({ exporter, kind, all });
+      bind(async (cli, _args, { limit, after, jsonl, ...filter }: FindingsOptions) => {
         const { mode } = await cli.config('mode');
-        const none = `No open findings in ${mode} mode.`;
-        cli.terminal.result(list, () => (list.length === 0 ? none : apart(findingsParts(list))));
+        const page = (list: readonly FindingView[]) =>
+          list.length === 0 ? `No open findings in ${mode} mode.` : apart(findingsParts(list));
+        const pages = (await cli.reader()).findingPages({ ...filter, limit, after });
+        await printList(cli, pages, { page, limit, jsonl, nameOf: ({ id }) => id });
       }),
     );
+  withListOptions(findings, 'id');
   findings
     .command('acknowledge')
     .summary('acknowledge a known finding')
