@@ -27,11 +27,12 @@ export function renderErrors(): string {
   return [line(head), `|${head.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
 }
 
-/** What the service answers where a call fails with this kind, by status. */
+/** What the service answers where a call fails with this kind, by status, beyond what the meaning says. */
 function answersOf(kind: ErrorKind): string {
   const texts = new Map<number, Set<string>>();
   for (const { status, shown, kind: usual, submissionKind } of DOCUMENTED_ERRORS) {
     if (usual !== kind && submissionKind !== kind) continue;
+    if (ERROR_KINDS[kind].includes(shown)) continue;
     texts.set(status, (texts.get(status) ?? new Set()).add(shown));
   }
   return [...texts].map(([status, shown]) => `${status}: ${[...shown].join('; ')}`).join('. ');
