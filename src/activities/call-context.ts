@@ -22,7 +22,7 @@ export function createProgress(clock: () => number = () => performance.now()) {
 /**
  * The context of one API call from an activity: it heartbeats while it waits for its budget slot and while the call is
  * under way, so that a lost worker is noticed in seconds and a waiting one is not taken for lost. It stops when nothing
- * moves any more for longer than anything takes: Temporal then gives the work to somebody who is not stuck.
+ * moves any more for longer than anything takes: Temporal then gives the work to another worker.
  */
 export async function withHeartbeat<T>(exporterId: string, call: (context: CallContext) => Promise<T>): Promise<T> {
   const { info, heartbeat, cancellationSignal } = Context.current();

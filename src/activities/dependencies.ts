@@ -11,7 +11,7 @@ import type { ReportRenderer } from '../reports/render';
 import type { Workbooks } from '../workbook/workbooks';
 import type { Queueing } from './filings/filing-request';
 
-/** The settings that a filing lives by; they go into its history, so that a replay sees what the first run saw. */
+/** The settings of a filing; they go into its history, so that a replay sees what the first run saw. */
 export interface WorkerSettings {
   httpTimeoutMs: number;
   rateWindowMs: number;
@@ -29,7 +29,7 @@ export interface ExtractionDependencies {
   api: ExtractionApi;
   /** Address and version word: answers are kept by it. */
   service: string;
-  /** Hash of the address and the key: a failure that they are to blame for is kept no longer than they are. */
+  /** Hash of the address and the key: a failure that they cause is kept until one of them changes. */
   access: string;
   pace: Pace;
 }

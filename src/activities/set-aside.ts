@@ -23,7 +23,7 @@ export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: L
   /** One at a time: of the steps that a lost worker had under way, all but one are innocent. */
   let suspect = false;
 
-  /** Where the ledger is away, it is told that the step has ended as soon as it is back. */
+  /** While the ledger cannot be reached, the end of the step is recorded as soon as it can be. */
   async function strike(noted: StepTry, tries = 1): Promise<void> {
     try {
       await strikeStep(pool, noted);

@@ -1,8 +1,8 @@
 /**
  * Steps whose worker ends while it carries them out: counted, and set aside before they take the next worker.
  *
- * A process that dies says nothing. So a step is noted before it begins and struck out when it ends; one that its next
- * try finds noted still has lost its worker.
+ * A process that is killed reports nothing. So a step is noted before it begins and removed when it ends; a step that
+ * its next try finds noted has lost its worker.
  */
 import type { Queryable } from './pool';
 

@@ -86,7 +86,7 @@ function plain(value: unknown): unknown {
 
 /**
  * Class, code, kind, message and stack of an error and its causes; its other fields may contain statements and answers.
- * An error that has a kind is told by it: the message repeats what the service said of a filing.
+ * An error that has a kind is logged by its kind: the message repeats what the service said of a filing.
  */
 function errorFields(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return maskText(String(error));

@@ -9,7 +9,7 @@ export interface MaintainLedgerResult {
   removed: Record<string, number>;
 }
 
-/** Removes old findings and runs of reconciliations; runs on a schedule. Filings and their events are kept for ever. */
+/** Removes old findings and runs of reconciliations; runs on a schedule. Filings and their events are kept. */
 export async function maintainLedger(): Promise<MaintainLedgerResult> {
   return { removed: await calls('document', { summary: 'Remove old ledger data' }).pruneLedger() };
 }

@@ -31,7 +31,7 @@ export type WordInput = Omit<NewWord, 'step' | 'at'> & {
 
 /**
  * Moves the filing, with an event. `differs`: the ledger holds other moves than the run;
- * nothing was written. A state that does not follow fails for good: it is a defect, and no repeat mends it.
+ * nothing was written. A state that does not follow fails without a retry: it is a defect.
  */
 async function recordProgress(deps: ActivityDependencies, move: MoveArgs): Promise<Left> {
   const { pool, logger } = deps;

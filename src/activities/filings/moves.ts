@@ -43,8 +43,7 @@ export const hold = (
 
 /**
  * Records a move in one transaction with what causes it, which `writeCause` writes: neither is seen without the other,
- * and a repeated step writes neither. A state that does not follow fails for good: it is a defect, and no repeat mends
- * it.
+ * and a repeated step writes neither. A state that does not follow fails without a retry: it is a defect.
  */
 export async function recordMove(
   client: Queryable,

@@ -50,7 +50,7 @@ type Opening =
   /** The filing that is to go on is not in this ledger, and no send of it is in the document store. */
   | { outcome: 'filing_unknown' };
 
-/** With the settings that the filing lives by: opening it is its workflow's first activity. */
+/** With the settings of the filing: opening it is its workflow's first activity. */
 export type OpenFilingResult = Opening & { settings: ReadSettingsResult };
 
 const UNASKED =

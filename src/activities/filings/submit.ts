@@ -188,7 +188,7 @@ async function storeAlone(
   return { late, adopted: null };
 }
 
-/** The run looks by itself too, but it may be an hour until its next look. */
+/** The run looks on its own too, but its next look may be an hour away. */
 async function wakeRun(deps: ActivityDependencies, { attemptId }: SubmitArgs): Promise<void> {
   const { logger } = deps;
   const { workflowId } = Context.current().info.workflowExecution ?? {};

@@ -33,13 +33,13 @@ export interface OpenedExtraction {
   result: ExtractDocumentResult | null;
 }
 
-/** The service was answered in a way that a repeat may mend: tries of one document, each of which may be paid for. */
+/** The service was answered in a way that a repeat may fix: tries of one document, each of which may be paid for. */
 const DOCUMENT_TRIES = 2;
 const RATE_LIMIT_TRIES = 6;
 
 /**
- * What a failed call means: the service refused the document (`refused`); address, key or something of ours is to blame
- * (`failed`); or what stands in the way of a repeat.
+ * What a failed call means: the service refused the document (`refused`); address, key or something of ours is the
+ * cause (`failed`); or what prevents a repeat.
  */
 const MEANINGS: Readonly<Record<ErrorKind, FailureScope | 'refused' | 'failed'>> = {
   not_sent: 'service',
@@ -80,7 +80,7 @@ const MEANINGS: Readonly<Record<ErrorKind, FailureScope | 'refused' | 'failed'>>
   unexpected: 'failed',
 };
 
-/** The hash by which a failure that address or key are to blame for is kept. */
+/** The hash under which a failure caused by address or key is kept. */
 export function accessOf(url: string, key: string): string {
   return createHash('sha256').update(`${url}\n${key}`).digest('hex');
 }
@@ -156,7 +156,7 @@ function refusedBy(extractionId: string, { code, message }: { code: string; mess
 }
 
 /**
- * What a failed call comes to. @throws ApplicationFailure where a repeat may mend it; anything that no call failed with
+ * What a failed call comes to. @throws ApplicationFailure where a repeat may fix it; anything that no call failed with
  */
 async function failed({
   row: { extractionId, service },

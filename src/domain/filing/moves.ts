@@ -1,7 +1,7 @@
 /**
  * Every state change that a filing's workflow makes, and the state from which a run continues a filing that another run
  * left. The tests try all of them from every possible state of the ledger, because a change that the transition table
- * forbids would be retried for ever.
+ * forbids would be retried without end.
  */
 import { mayFollow, type FilingState } from './states';
 

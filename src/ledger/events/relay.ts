@@ -8,7 +8,7 @@ import { withTransaction } from '../pool';
 const RELAY_LOCK = 4_203_003;
 const BATCH = 1_000;
 const LOOK_EVERY_MS = 1_000;
-/** While nothing happens it looks ever less often, down to this. A new or ended filing wakes it. */
+/** While nothing happens it looks ever less often, down to this. A new or ended filing triggers a look. */
 const IDLE_LOOK_EVERY_MS = 10_000;
 
 /**

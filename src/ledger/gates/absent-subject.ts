@@ -50,7 +50,7 @@ export async function stateOfSubject(
        FROM requests WHERE filing_id = $1 AND submission = $2 FOR UPDATE`,
     [filingId, submission],
   );
-  // One that the service denied through its own window is over for the others: two would wait for each other for ever.
+  // One that the service denied through its own window is over for the others: two would block each other.
   const deniedThrough = (since: Date | null) => since !== null && since.getTime() <= at.getTime() - settleMs;
   if ('attemptId' in subject) {
     const own = attempts.find(({ attemptId }) => attemptId === subject.attemptId);

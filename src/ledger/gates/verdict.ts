@@ -1,4 +1,4 @@
-/** The one statement that writes the verdict of an attempt. Only the gates call it. */
+/** The one statement that writes the verdict of an attempt. Only the gates, and imports of lost sends, call it. */
 import type { AttemptVerdict, StoredAnswer } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
 
@@ -12,7 +12,7 @@ interface Verdict {
   /** Written only where the mark is this sender's, and no other execution has sent the attempt as well. */
   ofSender?: string;
   answer?: StoredAnswer;
-  /** What the process that sets the mark lives by. */
+  /** The sender and the settings of the process that sets the mark. */
   mark?: { sender: string | null; payloadHash?: string; settleMs: number | null; timeoutMs: number | null };
 }
 

@@ -11,8 +11,8 @@ import type { Queryable } from '../pool';
 import type { Predecessor } from './row-takeover';
 
 /**
- * Whether row `o` is in doubt. A sent row is, too, while the answer of an attempt can no longer come or named no
- * request.
+ * Whether row `o` is in doubt. A sent row is in doubt too while the answer of an attempt can no longer come,
+ * or named no request.
  */
 const IN_DOUBT = `(o.state IN ('unknown', 'abandoned_after_send') OR (o.state = 'submitted' AND EXISTS
   (SELECT FROM attempts a WHERE a.filing_id = o.filing_id AND a.submission = o.submission

@@ -33,7 +33,7 @@ const FIELDS: readonly [option: RegExp, field: string][] = [
   [/ \(EBRC_TOKEN, or the HTTP API\)/g, ''],
 ];
 
-/** The text as a caller of the API is told it. */
+/** The text in the terms of the API: options as fields, commands as routes. */
 export function forCaller(text: string): string {
   let result = text;
   for (const [words, own] of [...ROUTES, ...FIELDS]) result = result.replace(words, own);
@@ -43,7 +43,7 @@ export function forCaller(text: string): string {
     .trimEnd();
 }
 
-/** Findings as a caller of the API is told them. */
+/** Findings in the terms of the API. */
 export const findingsForCaller = <T>(findings: readonly T[]): T[] =>
   findings.map((each) => {
     const { message } = each as { message?: unknown };

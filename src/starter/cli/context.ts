@@ -245,7 +245,7 @@ export function createCli(
     onInterrupt(say) {
       const interrupt = () => {
         terminal.note(`\n${say()}`);
-        // Nobody listens any more: the signal ends this process, and the shell sees that.
+        // No handler is left: the signal ends this process, and the shell sees that.
         process.kill(process.pid, 'SIGINT');
       };
       process.once('SIGINT', interrupt);

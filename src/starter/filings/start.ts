@@ -130,7 +130,7 @@ async function refuseOtherContent(
  * Starts the run, which a lost update does not stop, and asks it for its answer.
  *
  * Each request has an update id of its own: the server answers a repeated one with what was true at first, also once
- * the run has closed, so that a refusal would last for ever. What is the same filing is decided by the ledger.
+ * the run has closed, so that a refusal would never end. What is the same filing is decided by the ledger.
  * @returns the answer: recorded or refused; null where none came in time.
  */
 async function askToFile(

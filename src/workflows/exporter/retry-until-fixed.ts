@@ -5,9 +5,9 @@ import { waitForAccess } from '../waits';
 import type { ExporterStatus } from './exporter-progress';
 
 /**
- * Makes a call until it succeeds. What Temporal does not repeat by itself, and the caller does not expect, is put right
- * by whoever runs the worker (a revoked key, a wrong address): it is shown, and tried again every fifteen minutes in
- * the end. @throws the failure, when its kind is an expected one
+ * Makes a call until it succeeds. What Temporal does not repeat automatically, and the caller does not expect, is fixed
+ * by whoever runs the worker (a revoked key, a wrong address): it is shown, and tried again, finally every fifteen
+ * minutes. @throws the failure, when its kind is an expected one
  */
 export async function retryUntilFixed<T>(
   status: ExporterStatus,

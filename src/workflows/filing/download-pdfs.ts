@@ -16,14 +16,14 @@ interface Batch {
 }
 
 interface DownloadedBatch {
-  /** One that no repeat mends, or that needs a person. */
+  /** One that no repeat fixes, or that needs a person. */
   failure: ReadFailure | null;
   /** The filing's end, where it was recorded with the last PDF. */
   ended: FilingNow | null;
 }
 
 /**
- * Downloads a batch with a few under way at a time. A failure that no repeat mends is returned at the end; one that
+ * Downloads a batch with a few under way at a time. A failure that no repeat fixes is returned at the end; one that
  * needs a person stops the batch, because the others would meet it too.
  */
 export async function downloadAll({ numbers, exporterId, end, onArchived }: Batch): Promise<DownloadedBatch> {

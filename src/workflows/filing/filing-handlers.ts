@@ -28,7 +28,7 @@ export function handleFilingMessages(run: FilingRun): void {
     },
   });
 
-  // Anybody may send a signal, and one that cannot be read must not stop the filing: it stands in the history for ever.
+  // Anybody may send a signal, and one that cannot be read must not stop the filing: it stays in the history.
   setHandler(credentialsRenewedSignal, (renewed: { version: number } | null | undefined) => {
     const version = renewed?.version;
     if (typeof version === 'number') run.renewedCredentials = Math.max(run.renewedCredentials, version);
