@@ -19,7 +19,7 @@ const UNKNOWN_CLIENT: readonly ErrorKind[] = ['customer_not_found', 'validation_
 
 /**
  * New credentials for an exporter, at any time after its onboarding: checked by the service, and every filing that
- * waits for better ones is notified. Submissions are checked in the order in which they come; the workflow ends when none
+ * waits for better ones is told. Submissions are checked in the order in which they come; the workflow ends when none
  * is left, with the outcome of the last. A later submission starts it again.
  */
 export async function updateCredentials(input: UpdateCredentialsInput): Promise<ExporterProgress> {
