@@ -51,7 +51,7 @@ describe('odd answers of the service, down to the ledger', () => {
     deps = {
       mode: 'test',
       pool: ledger.pool,
-      api: clientOf(service.baseUrl).api,
+      api: clientOf(service.baseUrl, { httpTimeoutMs: 30_000 }).api,
       vault: createVault({ keys: [{ id: 'k', key: randomBytes(32) }] }),
       documents: createDocumentStore({ root: documents }),
       workbooks: workbooksInProcess,
