@@ -9,7 +9,7 @@ import { lockFiling, type LockedFiling } from '../../ledger/filings/filing-lock'
 import { updateCorrectionAttention } from '../../ledger/rows/row-takeover';
 import { judgeWord } from '../../ledger/submissions/words';
 import { withTransaction } from '../../ledger/pool';
-import type { ActivityDependencies } from '../dependencies';
+import { now, type ActivityDependencies } from '../dependencies';
 import { senderOf, stepId } from '../step-id';
 import {
   DIFFERS,
@@ -192,10 +192,6 @@ function markRowsUnknown(
 ): Promise<Left> {
   const { pool } = deps;
   return withTransaction(pool, (client) => recordMove(client, move, now(deps), () => markInLedger(client, attemptId)));
-}
-
-function now({ clock }: ActivityDependencies) {
-  return new Date(clock());
 }
 
 function judgeAndRead(

@@ -15,7 +15,7 @@ import { lastRefusal, reportContradiction } from '../../ledger/submissions/answe
 import { readRequests, type Statement } from '../../ledger/submissions/requests';
 import { readSubmissions, settleSubmission } from '../../ledger/submissions/submissions';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
-import type { ActivityDependencies } from '../dependencies';
+import { now, type ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { FINDINGS_IN_RESULT } from './filing-request';
 import { type Decided, DIFFERS, hold, type Left, moveOnSettled, recordEnd, settledStep } from './moves';
@@ -132,10 +132,6 @@ function endFiling(deps: ActivityDependencies, decided: Decided): Promise<Left> 
     }
     return { filing: await recordEnd(client, held, { filingId, state, now: before }, now(deps)) };
   });
-}
-
-function now({ clock }: ActivityDependencies) {
-  return new Date(clock());
 }
 
 /** What is wrong with a refused part. Only a sample of a refusal travels; every complaint of it is in the ledger. */

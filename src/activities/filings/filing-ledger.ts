@@ -11,7 +11,7 @@ import { withTransaction } from '../../ledger/pool';
 import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
 import type { FilingState } from '../../domain/filing/states';
 import { refusal } from '../application-failure';
-import type { ActivityDependencies } from '../dependencies';
+import { now, type ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { DIFFERS, hold, type Left, type MoveArgs, moveOf, recordMove } from './moves';
 import type { Finding } from '../../domain/rules/finding';
@@ -120,10 +120,6 @@ function stopAwaitingCredentials(
   { workflowId }: { workflowId: string },
 ): Promise<void> {
   return removeWaiter(pool, workflowId);
-}
-
-function now({ clock }: ActivityDependencies) {
-  return new Date(clock());
 }
 
 export interface ReserveArgs {
