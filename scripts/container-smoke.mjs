@@ -1,7 +1,7 @@
 // `npm run smoke`: builds the image, brings the sandbox profile up, onboards, files by the command line and over HTTP, kills the worker in the
 // middle, restarts the sandbox, and checks the certificates. Starts a Docker engine where none answers and this is root; is skipped, with a
 // reason and exit code 0, where there is none, no Compose, or no base image.
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -156,7 +156,8 @@ async function main() {
     if (!docker) throw new Skipped('no Docker engine answers, and none can be started here');
     const work = join(folder, 'work');
     // The command line's container reads and writes it as user 1000.
-    await mkdir(work, { mode: 0o777 });
+    await mkdir(work);
+    await chmod(work, 0o777);
     await needImages(docker);
     for (const name of Object.keys(PORTS)) PORTS[name] = String(await freePort());
     const compose = await findCompose(work, docker);
