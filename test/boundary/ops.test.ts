@@ -11,7 +11,7 @@ import { RATE_CLASSES } from '../../src/domain/names';
 import { FINDING_KINDS } from '../../src/domain/reconciliation/findings';
 import { COUNTERS, HISTOGRAMS, LEDGER_GAUGES, PROCESS_GAUGES } from '../../src/worker/metrics';
 import { expressionsOf, metricsIn, type AlertFile } from '../support/ops-files';
-import { ROOT, readProject } from './project';
+import { ROOT, anchorsOf, readProject } from './project';
 
 const exported = new Set([
   ...Object.keys({ ...LEDGER_GAUGES, ...PROCESS_GAUGES }),
@@ -55,14 +55,7 @@ it('alerts for each mode by itself', () => {
 });
 
 it('names a section of the documentation for every alert', () => {
-  const anchors = new Set(
-    [...readProject('docs/operations.md').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
-      title
-        .toLowerCase()
-        .replace(/[^\w\s-]/gu, '')
-        .replace(/\s/g, '-'),
-    ),
-  );
+  const anchors = anchorsOf('docs/operations.md');
   expect(alerts.length).toBeGreaterThan(15);
   for (const { alert, annotations, labels } of alerts) {
     const [file, anchor = ''] = annotations.runbook.split('#');

@@ -20,3 +20,16 @@ export async function sourceFiles(folder: string): Promise<{ path: string; text:
     }),
   );
 }
+
+/** The anchors of a Markdown page's headings, as GitHub makes them. */
+export function anchorsOf(path: string): ReadonlySet<string> {
+  const titles = [...readProject(path).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
+  return new Set(
+    titles.map((title) =>
+      title
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}_\s-]/gu, '')
+        .replace(/\s/g, '-'),
+    ),
+  );
+}
