@@ -221,6 +221,21 @@ it('records uses and refusals with the principal, and never a token', async () =
   expect(stage.logs.join('')).not.toMatch(/ebrc_test_[\w-]{43}|ACCESS-1|kaveri/i);
 });
 
+it('goes on recording when a name cannot be stored', async () => {
+  const token = await stage.principal(['viewer', 'maker'], { name: 'odd' });
+  const astral = encodeURIComponent(`a${'😀'.repeat(160)}`);
+  const answers = await Promise.all([
+    stage.ask('POST', `/v1/filings/${astral}/abandon`, { token, json: { note: 'x' } }),
+    stage.ask('POST', '/v1/filings/a%00b/abandon', { token, json: { note: 'x' } }),
+    stage.ask('GET', '/v1/filings/a%00b', { token }),
+    stage.ask('POST', '/v1/filings/ACCESS-1/approve', { token, json: {} }),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([404, 400, 400, 403]);
+  expect(await audited("principal = 'odd' AND code = 'role_missing'", [])).toMatchObject([{ uses: 1 }]);
+  const used = await audited("principal = 'odd' AND outcome = 'used'", []);
+  expect(used.map(({ subject }) => subject)).toEqual(expect.arrayContaining(['ab', expect.stringMatching(/^a😀+…$/u)]));
+});
+
 it('slows down a principal that asks too often, and no other', async () => {
   const door = await stage.another({}, { requestsPerSecond: 3 });
   try {

@@ -1,5 +1,8 @@
 import type { Mode } from '../../domain/names';
+import { cleanText, cutText } from '../../domain/text';
 import type { Queryable } from '../pool';
+
+const SUBJECT_BYTES = 300;
 
 /** Something that a principal did, or that was refused. */
 export interface AuditEvent {
@@ -27,6 +30,8 @@ export async function recordAudit(db: Queryable, events: readonly AuditEvent[]):
     principal_id: principal?.principalId ?? null,
     principal: principal?.name ?? null,
     request_id: event.requestId ?? null,
+    // A name as a caller wrote it: one that cannot be stored would fail all events that are written with it.
+    subject: event.subject === undefined ? null : cutText(cleanText(event.subject), SUBJECT_BYTES),
     uses: event.uses ?? 1,
   }));
   await db.query(

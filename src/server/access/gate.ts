@@ -46,7 +46,7 @@ export function createGate({ pool, mode, audit, temporal }: GateOptions): Gate {
     const principal = principals.get(request) ?? null;
     const { name = request.method, changes = false } = request.routeOptions.config;
     const params = Object.values((request.params ?? {}) as Record<string, string>);
-    const subject = params[0]?.slice(0, 300);
+    const subject = params[0];
     const about = { action: name, principal, requestId: request.id, ...(subject !== undefined && { subject }) };
     return { changes, about };
   }
