@@ -11,7 +11,6 @@ import { environmentFor, loadConfig } from '../src/config/config';
 import { createDocumentStore } from '../src/documents/document-store';
 import { migrate } from '../src/ledger/migrate';
 import { createPool } from '../src/ledger/pool';
-import { createVault } from '../src/ledger/vault/vault';
 import { createSandbox, type Sandbox } from '../src/sandbox/sandbox';
 import type { Seed } from '../src/sandbox/authority/seed';
 import { startEmbeddedPostgres } from '../dev/postgres';
@@ -131,7 +130,6 @@ export async function openStage({
   const client = createEbrcClient({
     temporal: temporalClient,
     pool,
-    vault: () => Promise.resolve(createVault({ keys: [{ id: 'chaos', key }] })),
     documents: createDocumentStore({ root: documentsRoot }),
     mode: 'test',
     taskQueue: 'ebrc',

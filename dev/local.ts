@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { databaseOfEnvironment, environmentFor } from '../src/config/config';
+import { databaseOfEnvironment, environmentFor, loadConfig } from '../src/config/config';
+import type { EncryptionKey } from '../src/encryption/keys';
 import { claimFolder } from './claim-folder';
 import { freePort } from './free-port';
 import { COMMAND_LINE, runCommand } from './run-command';
@@ -92,7 +93,8 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
       ...(stack.temporal.uiUrl === null ? {} : { EBRC_TEMPORAL_UI: stack.temporal.uiUrl }),
     };
     const childEnv = environmentFor(env);
-    keep(await startCodecServer(folder, { port: codecPort, uiUrl: stack.temporal.uiUrl, env: childEnv }));
+    const withoutPasswords = environmentFor(payloadKeyOnly(env));
+    keep(await startCodecServer(folder, { port: codecPort, uiUrl: stack.temporal.uiUrl, env: withoutPasswords }));
     log(`the codec server is at ${codecEndpoint}: the UI shows what is encrypted`);
     log('starting the worker …');
     const worker = keep(
@@ -105,7 +107,7 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
         stopWithinMs: 150_000,
       }),
     );
-    const api = keep(await startDoor(folder, childEnv));
+    const api = keep(await startDoor(folder, withoutPasswords));
     const { url } = JSON.parse(api.firstLine) as { url: string };
     const token = kept?.token ?? (await addPrincipal(childEnv));
     await writeFile(join(folder, KEPT), JSON.stringify({ encryptionKey, token }), { mode: 0o600 });
@@ -118,6 +120,12 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
     await stop();
     throw error;
   }
+}
+
+/** For programs that open no password. */
+function payloadKeyOnly({ EBRC_ENCRYPTION_KEY, ...env }: Record<string, string>): Record<string, string> {
+  const [{ id, key }] = loadConfig({ EBRC_ENCRYPTION_KEY }, { need: ['payloads'] }).payloadKeys as [EncryptionKey];
+  return { ...env, EBRC_PAYLOAD_KEY: `${id}:${key.toString('base64')}` };
 }
 
 /** Null where there is nothing to go on with. */

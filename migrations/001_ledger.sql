@@ -63,7 +63,7 @@ CREATE INDEX exporters_email ON exporters (mode, lower(email));
 CREATE UNIQUE INDEX exporters_id ON exporters (lower(exporter_id));
 CREATE INDEX exporters_party ON exporters (party_id);
 
--- The vault: portal user names and passwords, AES-256-GCM; the reference is all that leaves this table. What a secret is for is
+-- The vault: portal user names and passwords, sealed to the key of vault_keys; the reference is all that leaves this table. What a secret is for is
 -- authenticated with it: these columns only say what to try. A submission is in the hands of the workflow `submitted_to`
 -- until it becomes a version of an exporter's credentials.
 CREATE TABLE vault_secrets (
@@ -75,10 +75,17 @@ CREATE TABLE vault_secrets (
   version      integer,
   submitted_to text NOT NULL,
   key_id       text NOT NULL,
-  nonce        bytea NOT NULL,
-  ciphertext   bytea NOT NULL,
+  sealed       bytea NOT NULL,
   created_at   timestamptz NOT NULL DEFAULT now(),
   CHECK ((purpose = 'portal-login') = (exporter_id IS NOT NULL AND version IS NOT NULL))
+);
+
+-- The public key that passwords are sealed to, published by the workers, which alone can open them.
+CREATE TABLE vault_keys (
+  mode         text PRIMARY KEY,
+  key_id       text NOT NULL,
+  public_key   bytea NOT NULL,
+  published_at timestamptz NOT NULL DEFAULT now()
 );
 
 -- Each submission of credentials is a version. `held` means that the service accepted it: a submission that is rejected leaves

@@ -82,6 +82,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
   const client = new Client({ connection, namespace, dataConverter, interceptors });
   const composition = compose({ config, pool, logger, searchAttributes, client, metrics, tracer: telemetry?.tracer });
   const { deps, budget } = composition;
+  await composition.beforeWork();
   const workers = await createWorkers({
     connection: native,
     namespace,

@@ -19,7 +19,21 @@ export class EncryptionError extends Error {
   }
 }
 
-/** A key of AES-256-GCM. */
+/** What was encrypted under a key that is not configured. */
+export const missingKey = (keyId: string) =>
+  new EncryptionError(
+    'key_missing',
+    `It is encrypted with key ${keyId}, which is not in EBRC_ENCRYPTION_KEY or EBRC_PAYLOAD_KEY: add it after the first.`,
+  );
+
+/** What does not open with a key that is configured. */
+export const unreadable = (keyId: string) =>
+  new EncryptionError(
+    'unreadable',
+    `It does not open with key ${keyId}: the key is not the one of that id, or what is stored was changed or belongs elsewhere.`,
+  );
+
+/** A key, from which others are derived, or of AES-256-GCM. */
 export interface EncryptionKey {
   /** Stored with the data that is encrypted under the key. */
   id: string;

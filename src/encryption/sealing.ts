@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { EncryptionError, checkedKeys, subKeys, type EncryptionKey, type KeyPurpose } from './keys';
+import { checkedKeys, missingKey, unreadable, type EncryptionKey } from './keys';
 
 /** Encrypted bytes, with everything except the key that is needed to open them. */
 interface Sealed {
@@ -9,10 +9,8 @@ interface Sealed {
   ciphertext: Buffer;
 }
 
-/** AES-256-GCM under the sub-keys of one purpose: the first key encrypts, all decrypt. */
+/** AES-256-GCM: the first key encrypts, all decrypt. */
 export interface Sealer {
-  /** Id of the key that encrypts. */
-  keyId: string;
   /** Encrypts bytes that open only with the same `context`, which is authenticated and not stored. */
   seal(bytes: Buffer, context: string): Sealed;
   /** @throws EncryptionError `key_missing` or `unreadable` */
@@ -24,17 +22,11 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /** @throws EncryptionError `keys_invalid` */
-export const createSealer = (keys: readonly EncryptionKey[], purpose: KeyPurpose): Sealer =>
-  sealerOf(subKeys(keys, purpose));
-
-/** As {@link createSealer}, under the keys themselves. @throws EncryptionError `keys_invalid` */
 export function sealerOf(keys: readonly EncryptionKey[]): Sealer {
   const own = checkedKeys(keys);
   const [primary] = own;
   const byId = new Map(own.map(({ id, key }) => [id, key]));
   return {
-    keyId: primary.id,
-
     seal(bytes, context) {
       const nonce = randomBytes(NONCE_BYTES);
       const cipher = createCipheriv(ALGORITHM, primary.key, nonce).setAAD(Buffer.from(context));
@@ -44,17 +36,13 @@ export function sealerOf(keys: readonly EncryptionKey[]): Sealer {
 
     open({ keyId, nonce, ciphertext }, context) {
       const key = byId.get(keyId);
-      if (!key) {
-        const message = `It is encrypted with key ${keyId}, which is not in EBRC_ENCRYPTION_KEY or EBRC_PAYLOAD_KEY: add it after the first.`;
-        throw new EncryptionError('key_missing', message);
-      }
+      if (!key) throw missingKey(keyId);
       try {
         const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES });
         decipher.setAAD(Buffer.from(context)).setAuthTag(ciphertext.subarray(-TAG_BYTES));
         return Buffer.concat([decipher.update(ciphertext.subarray(0, -TAG_BYTES)), decipher.final()]);
       } catch {
-        const message = `It does not open with key ${keyId}: the key is not the one of that id, or what is stored was changed or belongs elsewhere.`;
-        throw new EncryptionError('unreadable', message);
+        throw unreadable(keyId);
       }
     },
   };

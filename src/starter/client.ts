@@ -71,8 +71,6 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
       list: () => listSchedules(deps),
       delete: bound(deleteSchedules),
     },
-    /** Encrypts every stored password under the first key of the vault. */
-    rotateVault: async () => (await deps.vault()).rotate(deps.pool),
   };
 }
 

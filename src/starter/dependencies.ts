@@ -4,7 +4,6 @@ import type { Mode } from '../domain/names';
 import type { Client } from '@temporalio/client';
 import type { FilingApi } from '../api/client-types';
 import type { DocumentStore } from '../documents/document-store';
-import type { Vault } from '../ledger/vault/vault';
 import type { Workbooks } from '../workbook/workbooks';
 
 /** What reading needs; no Temporal server, no API key and no encryption key are required. */
@@ -24,8 +23,6 @@ export interface EbrcClientDependencies extends EbrcReaderDependencies {
   temporal: Client;
   /** Who answers for what is done; left out: names that are given are claims. */
   principal?: Principal;
-  /** The vault of portal passwords; opened only by what hands one in, or changes its key. */
-  vault: () => Promise<Vault>;
   /** The document store that the workers use. */
   documents: DocumentStore;
   /** Reads and annotates workbooks; default: in this thread. */

@@ -23,7 +23,7 @@ import type { Probe } from '../telemetry/readiness';
 import type { BackgroundJob } from './background-jobs';
 import { watchDocumentStore } from './document-store';
 import { leaderJob } from './leader';
-import { cleaningJobs, templateReading, secretSweepJob } from './jobs';
+import { cleaningJobs, templateReading, secretSweepJob, vaultKeyJob } from './jobs';
 import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeJob, observeSweep } from './observe';
 import type { Metrics } from './metrics';
 
@@ -34,6 +34,8 @@ export interface Composition {
   jobs: BackgroundJob[];
   /** Answers whether the document store can be used, as the jobs found. */
   documentsProbe: Probe;
+  /** What must have run once before the worker takes work. */
+  beforeWork(): Promise<void>;
   /** Closes everything that was created, in order, once no activity is running. */
   close(): Promise<void>;
 }
@@ -118,10 +120,13 @@ export function compose({
     extraction,
   };
   const documentStore = watchDocumentStore({ pool, documents: deps.documents, metrics });
+  const vaultKey = vaultKeyJob(deps);
   return {
     budget,
     documentsProbe: documentStore.probe,
+    beforeWork: () => vaultKey.run(new AbortController().signal),
     jobs: [
+      vaultKey,
       leaderJob({
         pool,
         mode: config.mode,

@@ -2,7 +2,7 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../domain/dates';
 import type { Logger } from 'pino';
 import type { Mode } from '../domain/names';
-import { orphanedSecrets, removeOrphanedSecrets } from '../ledger/vault/vault';
+import { orphanedSecrets, removeOrphanedSecrets, type Vault } from '../ledger/vault/vault';
 import type { BackgroundJob } from './background-jobs';
 import { buffer } from 'node:stream/consumers';
 import type { ActivityDependencies } from '../activities/dependencies';
@@ -66,6 +66,32 @@ async function isRunning(client: Client, workflowId: string): Promise<boolean> {
     if (error instanceof WorkflowNotFoundError) return false;
     throw error;
   }
+}
+
+/**
+ * Publishes the key that passwords are sealed to. Repeated, because somebody who puts another key there could read what
+ * is handed in from then on.
+ */
+export function vaultKeyJob({
+  vault,
+  pool,
+  mode,
+  logger,
+}: {
+  vault: Pick<Vault, 'publish'>;
+  pool: pg.Pool;
+  mode: Mode;
+  logger: Logger;
+}): BackgroundJob {
+  return {
+    id: 'vault_key',
+    name: 'publish the key that passwords are sealed to',
+    everyMs: HOUR_MS,
+    run: async () => {
+      const { replaced } = await vault.publish(pool, mode);
+      if (replaced !== null) logger.warn({ keyId: replaced }, 'passwords were sealed to a key that is none of ours');
+    },
+  };
 }
 
 /**

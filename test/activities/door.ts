@@ -87,6 +87,7 @@ export async function openDoor(
       throw new Error('no Temporal here');
     },
   });
+  await deps.vault.publish(ledger.pool, 'test');
   const activities = createActivities(deps);
 
   const begin: ActivityDoor['begin'] = (name, args, info = {}) => {

@@ -17,6 +17,7 @@ import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 import { openDoor, type ActivityDoor } from './door';
 import { openAttempt } from '../ledger/ledger-steps';
+import { handIn } from '../../src/ledger/vault/vault';
 
 const SECOND = 1_000;
 const ACCOUNT = { dgftUsername: 'meridian.exports', dgftPassword: 'Meridian#2026' };
@@ -181,7 +182,7 @@ describe('credentials that the portal rejects', () => {
       username: ACCOUNT.dgftUsername,
       password: 'Old-Secret-1!',
     };
-    const secretRef = await door.deps.vault.put(ledger.pool, secret);
+    const secretRef = await handIn(ledger.pool, secret);
     version = await addCredentials(ledger.pool, door.deps.vault, { mode: 'test', exporterId, secretRef });
     await markValid(ledger.pool, exporterId, version);
   });
@@ -212,7 +213,7 @@ describe('credentials that the portal rejects', () => {
 it('lets no secret into a failure or a log: not the key, not a password', async () => {
   const password = 'Wr0ng "secret" & more';
   const secret = { mode: 'test' as const, workflowId: 'w', username: ACCOUNT.dgftUsername, password };
-  const secretRef = await door.deps.vault.put(ledger.pool, secret);
+  const secretRef = await handIn(ledger.pool, secret);
   const version = await addCredentials(ledger.pool, door.deps.vault, { mode: 'test', exporterId, secretRef });
   strike('check-dgft-credentials', '500');
   const failure = await door.failure('checkCredentials', { exporterId, version });

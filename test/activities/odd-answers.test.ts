@@ -18,7 +18,7 @@ import type { StoredAnswer } from '../../src/domain/filing/attempt';
 import type { Finding } from '../../src/domain/rules/finding';
 import { withTransaction } from '../../src/ledger/pool';
 import { reportsInProcess } from '../../src/reports/render';
-import { createVault } from '../../src/ledger/vault/vault';
+import { createVault, handIn } from '../../src/ledger/vault/vault';
 import {
   acknowledgement,
   clientOf,
@@ -66,6 +66,7 @@ describe('odd answers of the service, down to the ledger', () => {
       },
     };
     await knowExporter(ledger, CUSTOMER_ID);
+    await deps.vault.publish(ledger.pool, 'test');
   });
   afterAll(async () => {
     await deps.api.close();
@@ -287,7 +288,7 @@ describe('odd answers of the service, down to the ledger', () => {
   describe('credentials', () => {
     const submitted = async () => {
       const secret = { mode: 'test' as const, workflowId: 'onboard/test', username: 'asha', password: 'Right-1!' };
-      const secretRef = await deps.vault.put(ledger.pool, secret);
+      const secretRef = await handIn(ledger.pool, secret);
       return addCredentials(ledger.pool, deps.vault, { mode: 'test', exporterId: CUSTOMER_ID, secretRef });
     };
     const check = async (status: number, body: unknown) => {

@@ -83,7 +83,8 @@ beforeAll(async () => {
     TEMPORAL_ADDRESS: temporal.address,
     EBRC_API_URL: sandbox.url,
     EBRC_API_KEY: API_KEY,
-    EBRC_ENCRYPTION_KEY: `test:${ENCRYPTION_KEY}`,
+    // Nothing that opens a password: `onboard` and `credentials` seal them.
+    EBRC_PAYLOAD_KEY: `test:${PAYLOAD_KEYS[0].key.toString('base64')}`,
     EBRC_RATE_WINDOW: '2s',
     EBRC_DOCUMENTS: join(folder, 'documents'),
     EBRC_POLL_FIRST: '1s',
@@ -99,7 +100,7 @@ beforeAll(async () => {
     command: process.execPath,
     args: [built.worker],
     log: join(folder, 'worker.log'),
-    env: cleanEnvironment(env),
+    env: cleanEnvironment({ ...env, EBRC_ENCRYPTION_KEY: `test:${ENCRYPTION_KEY}` }),
     stopWithinMs: 150_000,
   });
 }, 300_000);

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
 import { createPayloadCodec } from '../../src/encryption/payload-codec';
-import { createSealer } from '../../src/encryption/sealing';
+import { subKeys } from '../../src/encryption/keys';
+import { sealerOf } from '../../src/encryption/sealing';
 
 const key = (id: string) => ({ id, key: randomBytes(32) });
 const payload = (value: unknown): Payload => defaultPayloadConverter.toPayload(value) ?? {};
@@ -55,7 +56,7 @@ it('refuses a payload that was changed', async () => {
 });
 
 it('uses a sub-key of its own: what opens payloads opens nothing of the vault', async () => {
-  const sealed = createSealer([current], 'vault').seal(Buffer.from('password'), 'temporal payload');
+  const sealed = sealerOf(subKeys([current], 'vault')).seal(Buffer.from('password'), 'temporal payload');
   const forged: Payload = {
     metadata: { encoding: Buffer.from('binary/encrypted'), 'encryption-key-id': Buffer.from(current.id) },
     data: Buffer.concat([sealed.nonce, sealed.ciphertext]),

@@ -5,7 +5,7 @@ import { tablesWithoutRights } from '../../src/ledger/diagnosis';
 import { placeEvents } from '../../src/ledger/events/relay';
 import { migrate } from '../../src/ledger/migrate';
 import { createPool } from '../../src/ledger/pool';
-import { createVault } from '../../src/ledger/vault/vault';
+import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
 import { ebrc } from '../support/command-line';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/postgres';
 import { knowExporter, move, open, rowsOf } from './filing-support';
@@ -51,8 +51,9 @@ it('lets a worker work, and change neither the schema nor what is known of it', 
   const filingId = await open(ledger, 'ROLES-1', rowsOf({ mappedIRMAmountFCC: 1 }));
   await move(ledger, filingId, 'submitting');
   const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
-  const ref = await vault.put(pool, { mode: 'test', workflowId: 'w', username: 'u', password: 'p' });
-  expect(await vault.discard(pool, ref)).toBe(true);
+  await vault.publish(pool, 'test');
+  const ref = await handIn(pool, { mode: 'test', workflowId: 'w', username: 'u', password: 'p' });
+  expect(await discard(pool, ref)).toBe(true);
   expect([await placeEvents(pool), await tablesWithoutRights(pool)]).toEqual([expect.any(Number), []]);
   for (const table of ['grants', 'filing_events', 'words', 'word_judgements', 'consents']) {
     await expect(pool.query(`DELETE FROM ${table}`)).rejects.toThrow('permission denied');

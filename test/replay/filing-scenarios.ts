@@ -6,6 +6,7 @@ import { abandonUpdate, filingQuery, resolveUpdate, submitCredentialsUpdate } fr
 import { HOUR_MS, MINUTE_MS, type Filing, type FilingStage, type TestExporter } from '../workflows/filing/filing-stage';
 import { REFUSED_BILL } from './refusing-proxy';
 import type { Scenario } from './scenario';
+import { handIn } from '../../src/ledger/vault/vault';
 
 type FilingScenario = Scenario<FilingStage>;
 
@@ -35,9 +36,9 @@ function faulty(name: string, ends: string, fault: Parameters<FilingStage['sandb
 }
 
 async function renewCredentials(stage: FilingStage, { exporterId, username }: TestExporter, password: string) {
-  const { vault, pool } = stage.worker.deps;
+  const { pool } = stage.worker.deps;
   const workflowId = credentialsWorkflowId('test', exporterId);
-  const credentialsRef = await vault.put(pool, { mode: 'test', workflowId, username, password });
+  const credentialsRef = await handIn(pool, { mode: 'test', workflowId, username, password });
   const startWorkflowOperation = new WithStartWorkflowOperation('updateCredentials', {
     workflowId,
     taskQueue: stage.worker.taskQueue,

@@ -78,11 +78,10 @@ export async function openDoorStage(): Promise<DoorStage> {
   const logs: string[] = [];
   const logger = createLogger({ level: 'debug', destination: { write: (line) => void logs.push(line) } });
   const client = new Client({ connection: await temporal.connect(), namespace: temporal.namespace });
-  const { vault, documents } = worker.deps;
+  const { documents } = worker.deps;
   const deps: EbrcClientDependencies = {
     pool: ledger.pool,
     temporal: client,
-    vault: () => Promise.resolve(vault),
     documents,
     mode: 'test',
     taskQueue: worker.taskQueue,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { sendName } from '../../src/ledger/sends/send-record';
 import { readIdentity } from '../../src/ledger/sends/sends';
-import { createVault } from '../../src/ledger/vault/vault';
+import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { CheckResult } from '../../src/starter/doctor/doctor';
 import { clockResult } from '../../src/starter/doctor/finding';
@@ -159,9 +159,15 @@ it('names a live installation whose worker could change evidence, and whose work
 it('names stored passwords whose key is gone', async () => {
   const lost = createVault({ keys: [{ id: 'lost', key: randomBytes(32) }] });
   const secret = { mode: 'test' as const, workflowId: 'w', username: 'u', password: 'p' };
-  const ref = await lost.put(database.pool, secret);
+  await lost.publish(database.pool, 'test');
+  const ref = await handIn(database.pool, secret);
+  const sealed = await wrongBesidesTemporal({});
+  await database.pool.query('DELETE FROM vault_keys');
   const wrong = await wrongBesidesTemporal({});
-  await lost.discard(database.pool, ref);
+  await discard(database.pool, ref);
+  expect(sealed).toMatchObject([
+    { check: 'vault keys', message: expect.stringContaining('sealed to key lost') as string },
+  ]);
   expect(wrong).toMatchObject([{ check: 'vault keys', message: expect.stringContaining('lost') as string }]);
 });
 

@@ -10,6 +10,7 @@ import { saveExporter } from '../../src/ledger/exporters/exporters';
 import type { Problem } from '../../src/starter/errors';
 import { pollersOf } from '../../src/temporal/workers-present';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
+import { createVault } from '../../src/ledger/vault/vault';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 import { startTcpProxy } from '../support/tcp-proxy';
@@ -71,10 +72,14 @@ it('a ledger whose first migration has not been committed yet', async () => {
 
 it('no worker, for what only a worker can answer', async () => {
   const credentials = ['credentials', EMAIL, '--username', 'asha', '--password-stdin'];
+  const never = await problemOf(credentials, {}, 'Right-Horse-1!');
+  await createVault({ keys: [{ id: 'k', key: randomBytes(32) }] }).publish(database.pool, 'test');
   const problems = await Promise.all([
+    never,
     problemOf(['irms', EMAIL, '--refresh']),
     problemOf(credentials, {}, 'Right-Horse-1!'),
   ]);
+  expect(never.message).toContain('published the key');
   for (const problem of problems) {
     expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('worker.js') as string });
   }

@@ -101,7 +101,8 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     mode: modeOfKey(apiKey) ?? 'test',
     pool: ledger.pool,
     api,
-    vault: createVault({ keys: [{ id: 'test', key: randomBytes(32) }] }),
+    // The same in each: several workers of a test share a ledger.
+    vault: createVault({ keys: [{ id: 'test', key: Buffer.alloc(32, 7) }] }),
     documents: createDocumentStore({ root: documents }),
     workbooks: workbooksInProcess,
     reports: reportsInProcess,
@@ -151,6 +152,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     await Promise.all(ending.map(({ ended }) => ended));
   }
 
+  await deps.vault.publish(ledger.pool, deps.mode);
   await start();
   const closed = noteOpen('a worker');
   return {

@@ -1,6 +1,6 @@
 /** Passwords that no workflow will ask for any more, on a real Temporal server that knows which workflows run. */
 import { randomBytes } from 'node:crypto';
-import { createVault } from '../../src/ledger/vault/vault';
+import { createVault, handIn } from '../../src/ledger/vault/vault';
 import { sweepSecrets } from '../../src/worker/jobs';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { devServer, type DevServer } from '../support/temporal';
@@ -20,8 +20,9 @@ it('removes what was handed to a workflow that ended or never began, and nothing
   const { pool } = database;
   const client = await server.client();
   const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
+  for (const mode of ['test', 'live'] as const) await vault.publish(pool, mode);
   const handTo = (workflowId: string, mode: 'test' | 'live' = 'test') =>
-    vault.put(pool, { mode, workflowId, username: 'asha', password: 'S3cret' });
+    handIn(pool, { mode, workflowId, username: 'asha', password: 'S3cret' });
   const start = (workflowId: string) =>
     client.workflow.start('onboardExporter', { workflowId, taskQueue: 'nobody-polls-it', args: [{}] });
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Mode } from '../../domain/names';
 import { EncryptionError, type EncryptionKey } from '../../encryption/keys';
-import { createSealer } from '../../encryption/sealing';
+import { createBoxOpener, sealTo, type PublicKey } from '../../encryption/sealed-box';
 import type { Queryable } from '../pool';
 
 /** The use of a secret. It opens for no other use. */
@@ -14,7 +14,7 @@ export type SecretUse =
 /** Format of the encrypted bytes and of their context; a new format gets a new number. */
 const FORMAT = 1;
 
-/** The additional data of AES-GCM: a JSON list, so that its parts cannot be confused. */
+/** What a secret is sealed with: a JSON list, so that its parts cannot be confused. */
 function contextOf(secretRef: string, use: SecretUse): string {
   const owner = use.purpose === 'portal-login' ? [use.exporterId, use.version] : [];
   return JSON.stringify(['ebrc-vault', FORMAT, secretRef, use.purpose, use.mode, ...owner]);
@@ -44,14 +44,13 @@ export interface RotationResult {
   unreadable: UnreadableSecret[];
 }
 
-/** Portal user names and passwords, encrypted at rest. Workflows and logs get only a reference. */
+/** Portal user names and passwords, sealed. Workflows and logs get only a reference. Only workers open any. */
 export interface Vault {
   /**
-   * Stores credentials that are given to a workflow, and returns their reference. They belong to no exporter until
-   * {@link assign}.
-   * @throws VaultError if one of them is empty
+   * Publishes the key that passwords of a mode are sealed to, unless one of ours is published. Returns the id of the
+   * key that was replaced, null for none: nobody here could have opened what was sealed to it.
    */
-  put(db: Queryable, credentials: PortalCredentials & { mode: Mode; workflowId: string }): Promise<string>;
+  publish(db: Queryable, mode: Mode): Promise<{ replaced: string | null }>;
   /**
    * Opens a secret for the use that the caller expects; it does not open for any other.
    * @throws VaultError `secret_missing` for a reference that is unknown, removed or for another use; EncryptionError
@@ -62,16 +61,14 @@ export interface Vault {
    * Assigns a submitted secret to a version of an exporter's credentials: from then on it opens only as that version.
    */
   assign(db: Queryable, secretRef: string, to: { mode: Mode; exporterId: string; version: number }): Promise<void>;
-  /** Removes a submitted secret that has not been assigned; returns whether there was one. */
-  discard(db: Queryable, secretRef: string): Promise<boolean>;
   /**
-   * Encrypts everything under the first key and opens it again; safe to repeat, and while workers run. Secrets that do
-   * not open are listed and do not stop it.
+   * Publishes the first key in the place of an older one, seals everything to it and opens it again; safe to repeat,
+   * and while workers run. Secrets that do not open are listed and do not stop it.
    */
   rotate(db: Queryable): Promise<RotationResult>;
 }
 
-/** Errors of the vault other than those of its keys: `secret_missing`, `secret_empty`, `unreadable`. */
+/** Errors of the vault other than those of its keys: `secret_missing`, `secret_empty`, `no_worker`, `unreadable`. */
 export class VaultError extends EncryptionError {
   override readonly name = 'VaultError';
 }
@@ -85,21 +82,67 @@ interface SecretRow {
   exporterId: string | null;
   version: number | null;
   keyId: string;
-  nonce: Buffer;
-  ciphertext: Buffer;
+  sealed: Buffer;
 }
 
 const COLUMNS =
-  'secret_ref AS "secretRef", purpose, mode, exporter_id AS "exporterId", version, key_id AS "keyId", nonce, ciphertext';
+  'secret_ref AS "secretRef", purpose, mode, exporter_id AS "exporterId", version, key_id AS "keyId", sealed';
+
+/** The key that passwords of a mode are sealed to. @returns null where no worker has published one */
+export async function publishedKey(db: Queryable, mode: Mode): Promise<PublicKey | null> {
+  const { rows } = await db.query<PublicKey>(
+    'SELECT key_id AS "keyId", public_key AS "publicKey" FROM vault_keys WHERE mode = $1',
+    [mode],
+  );
+  return rows[0] ?? null;
+}
 
 /**
- * A vault that uses sub-keys of the given keys for this purpose. The first key encrypts, all of them decrypt, so a key
- * is changed by putting the new one first and rotating. Reference, purpose, mode, exporter and version are
- * authenticated with the ciphertext: a row that was copied or changed to belong to another exporter does not open.
+ * Stores credentials that are given to a workflow, and returns their reference. They are sealed to the key that the
+ * workers have published: who hands them in needs no key. They belong to no exporter until {@link Vault.assign}.
+ * @throws VaultError if one of them is empty, or no key is published
+ */
+export async function handIn(
+  db: Queryable,
+  { mode, workflowId, username, password }: PortalCredentials & { mode: Mode; workflowId: string },
+): Promise<string> {
+  if (username.trim() === '') throw new VaultError('secret_empty', 'The portal user name is empty.');
+  if (password === '') throw new VaultError('secret_empty', 'The portal password is empty.');
+  const key = await publishedKey(db, mode);
+  if (!key) {
+    throw new VaultError(
+      'no_worker',
+      `No worker of ${mode} mode has published the key that passwords are sealed to: start one (node dist/worker.js), then repeat.`,
+    );
+  }
+  const secretRef = randomUUID();
+  const bytes = Buffer.from(JSON.stringify({ username, password }));
+  const sealed = await sealTo(key, bytes, contextOf(secretRef, { purpose: 'submission', mode }));
+  await db.query(
+    `INSERT INTO vault_secrets (secret_ref, format, purpose, mode, submitted_to, key_id, sealed)
+     VALUES ($1, $2, 'submission', $3, $4, $5, $6)`,
+    [secretRef, FORMAT, mode, workflowId, key.keyId, sealed],
+  );
+  return secretRef;
+}
+
+/** Removes credentials that were handed in and not assigned; returns whether there were any. */
+export async function discard(db: Queryable, secretRef: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `DELETE FROM vault_secrets WHERE secret_ref::text = lower($1) AND purpose = 'submission'`,
+    [secretRef],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * A vault with key pairs that are derived from the given keys. Everything is sealed to the first, all of them open, so
+ * a key is changed by putting the new one first and rotating. Reference, purpose, mode, exporter and version are
+ * authenticated with what is sealed: a row that was copied or changed to belong to another exporter does not open.
  * @throws EncryptionError for no key, a key of another length, or two keys with one id
  */
 export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault {
-  const sealer = createSealer(keys, 'vault');
+  const opener = createBoxOpener(keys);
 
   async function read(db: Queryable, secretRef: string): Promise<SecretRow> {
     const { rows } = await db.query<SecretRow>(
@@ -113,14 +156,14 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
 
   /** Replaces the content of `row` with `bytes`; false if it was replaced in the meantime. */
   async function replace(db: Queryable, row: SecretRow, bytes: Buffer, use: SecretUse): Promise<boolean> {
-    const { keyId, nonce, ciphertext } = sealer.seal(bytes, contextOf(row.secretRef, use));
+    const [key] = await opener.publicKeys();
+    const sealed = await sealTo(key, bytes, contextOf(row.secretRef, use));
     const { exporterId = null, version = null } = use.purpose === 'portal-login' ? use : {};
-    // The old nonce is in the condition, so that a secret that was replaced in the meantime is not overwritten.
+    // What was read is in the condition, so that a secret that was replaced in the meantime is not overwritten.
     const { rowCount } = await db.query(
-      `UPDATE vault_secrets
-          SET key_id = $2, nonce = $3, ciphertext = $4, purpose = $5, exporter_id = $6, version = $7
-        WHERE secret_ref = $1 AND nonce = $8`,
-      [row.secretRef, keyId, nonce, ciphertext, use.purpose, exporterId, version, row.nonce],
+      `UPDATE vault_secrets SET key_id = $2, sealed = $3, purpose = $4, exporter_id = $5, version = $6
+        WHERE secret_ref = $1 AND sealed = $7`,
+      [row.secretRef, key.keyId, sealed, use.purpose, exporterId, version, row.sealed],
     );
     return rowCount === 1;
   }
@@ -128,11 +171,12 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
   /** Whether it had to be encrypted again. @throws EncryptionError if it does not open, before or afterwards */
   async function rotateOne(db: Queryable, row: SecretRow): Promise<boolean> {
     const use = useOf(row);
-    const bytes = sealer.open(row, contextOf(row.secretRef, use));
-    if (row.keyId === sealer.keyId) return false;
+    const bytes = await opener.open(row, contextOf(row.secretRef, use));
+    const [{ keyId }] = await opener.publicKeys();
+    if (row.keyId === keyId) return false;
     if (!(await replace(db, row, bytes, use))) return false;
     const written = await read(db, row.secretRef);
-    sealer.open(written, contextOf(row.secretRef, useOf(written)));
+    await opener.open(written, contextOf(row.secretRef, useOf(written)));
     return true;
   }
 
@@ -149,18 +193,12 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
   }
 
   return {
-    async put(db, { mode, workflowId, username, password }) {
-      if (username.trim() === '') throw new VaultError('secret_empty', 'The portal user name is empty.');
-      if (password === '') throw new VaultError('secret_empty', 'The portal password is empty.');
-      const secretRef = randomUUID();
-      const bytes = Buffer.from(JSON.stringify({ username, password }));
-      const sealed = sealer.seal(bytes, contextOf(secretRef, { purpose: 'submission', mode }));
-      await db.query(
-        `INSERT INTO vault_secrets (secret_ref, format, purpose, mode, submitted_to, key_id, nonce, ciphertext)
-         VALUES ($1, $2, 'submission', $3, $4, $5, $6, $7)`,
-        [secretRef, FORMAT, mode, workflowId, sealed.keyId, sealed.nonce, sealed.ciphertext],
-      );
-      return secretRef;
+    async publish(db, mode) {
+      const [current, ...older] = await opener.publicKeys();
+      const published = await publishedKey(db, mode);
+      const ours = [current, ...older].some(({ publicKey }) => published?.publicKey.equals(publicKey));
+      if (!ours) await publishKey(db, mode, current);
+      return { replaced: ours ? null : (published?.keyId ?? null) };
     },
 
     async open(db, secretRef, use) {
@@ -171,25 +209,23 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
           `What the vault holds under ${secretRef} is for another use: submit it again.`,
         );
       }
-      return readCredentials(sealer.open(row, contextOf(row.secretRef, use)));
+      return readCredentials(await opener.open(row, contextOf(row.secretRef, use)));
     },
 
     async assign(db, secretRef, { mode, exporterId, version }) {
       const row = await read(db, secretRef);
       // A secret that is already assigned does not open as a submission.
-      const bytes = sealer.open(row, contextOf(row.secretRef, { purpose: 'submission', mode }));
+      const bytes = await opener.open(row, contextOf(row.secretRef, { purpose: 'submission', mode }));
       await replace(db, row, bytes, { purpose: 'portal-login', mode, exporterId, version });
     },
 
-    async discard(db, secretRef) {
-      const { rowCount } = await db.query(
-        `DELETE FROM vault_secrets WHERE secret_ref::text = lower($1) AND purpose = 'submission'`,
-        [secretRef],
-      );
-      return rowCount === 1;
-    },
-
     async rotate(db) {
+      const [current, ...older] = await opener.publicKeys();
+      for (const mode of ['test', 'live'] as const) {
+        const published = await publishedKey(db, mode);
+        // Only now, when every worker has the new key: until then passwords are sealed to one that all of them open.
+        if (older.some(({ publicKey }) => published?.publicKey.equals(publicKey))) await publishKey(db, mode, current);
+      }
       const result: RotationResult = { rotated: 0, kept: 0, unreadable: [] };
       for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
         const { rows } = await db.query<SecretRow>(
@@ -203,6 +239,14 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
       }
     },
   };
+}
+
+async function publishKey(db: Queryable, mode: Mode, { keyId, publicKey }: PublicKey): Promise<void> {
+  await db.query(
+    `INSERT INTO vault_keys (mode, key_id, public_key) VALUES ($1, $2, $3)
+     ON CONFLICT (mode) DO UPDATE SET key_id = $2, public_key = $3, published_at = now()`,
+    [mode, keyId, publicKey],
+  );
 }
 
 /** The use that a row states; a row that was changed does not open under it. */

@@ -5,7 +5,6 @@ import type { FilingApi } from '../../api/client-types';
 import type { ConfigOf, Environment, Section } from '../../config/config';
 import type { DocumentStore } from '../../documents/document-store';
 import type { Principal } from '../../domain/principal';
-import type { Vault } from '../../ledger/vault/vault';
 import type { Workbooks } from '../../workbook/workbooks';
 import type { EbrcClient } from '../client';
 import type { EbrcReader } from '../reader';
@@ -33,7 +32,6 @@ export interface Cli {
   configuredDocuments(): Promise<DocumentStore>;
   workbooks(): Promise<Workbooks>;
   temporal(): Promise<Client>;
-  vault(): Promise<Vault>;
   /** The filing service itself, within the budget that the workers share; for calls that are not made by a workflow. */
   api(): Promise<FilingApi>;
   /**
@@ -164,13 +162,6 @@ export function createCli(
     return client;
   });
 
-  const vault = once(async () => {
-    changes = true;
-    const { createVault } = await import('../../ledger/vault/vault.js');
-    const { encryptionKeys } = await config('encryption');
-    return createVault({ keys: encryptionKeys });
-  });
-
   const api = once(async () => {
     changes = true;
     const [{ createFilingApi }, { createBudget, hashOfKey }, { createBudgetStore }] = await Promise.all([
@@ -217,7 +208,6 @@ export function createCli(
       pool: await pool(),
       principal: await principal(),
       temporal: await temporal(),
-      vault,
       documents: await documents(),
       workbooks: await workbooks(),
       mode,
@@ -238,7 +228,6 @@ export function createCli(
     configuredDocuments,
     workbooks,
     temporal,
-    vault,
     api,
     reader,
     client,

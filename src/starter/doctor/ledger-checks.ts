@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { EncryptionKey } from '../../encryption/keys';
+import { createBoxOpener } from '../../encryption/sealed-box';
 import {
   keysOfVault,
   oldestUnplacedSeconds,
@@ -12,6 +13,7 @@ import { readLedgerStatus } from '../../ledger/sends/ledger-status';
 import type { Mode } from '../../domain/names';
 import { createDocumentStore } from '../../documents/document-store';
 import { createPool } from '../../ledger/pool';
+import { publishedKey } from '../../ledger/vault/vault';
 import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
 
 const REACH = 'Start PostgreSQL, or set DATABASE_URL to where it runs; user, password and TLS are in it too.';
@@ -45,7 +47,7 @@ export async function ledgerChecks(
       ...(mode === 'live' ? [await checked('privileges', REACH, () => checkPrivileges(pool))] : []),
       await checked('connections', REACH, () => checkConnections(pool)),
       await checked('events', REACH, () => checkRelay(pool)),
-      ...(keys ? [await checked('vault keys', REACH, () => checkKeys(pool, keys))] : []),
+      ...(keys ? [await checked('vault keys', REACH, () => checkKeys(pool, keys, mode))] : []),
     ];
   } finally {
     await pool.end();
@@ -107,7 +109,16 @@ async function checkRelay(pool: pg.Pool): Promise<CheckResult> {
   return wrong('events', `an event of ${seconds} s ago is not in the feed yet`, advice);
 }
 
-async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[]): Promise<CheckResult> {
+async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[], mode?: Mode): Promise<CheckResult> {
+  const published = mode && (await publishedKey(pool, mode));
+  const ours = await createBoxOpener(keys).publicKeys();
+  if (published && !ours.some(({ publicKey }) => publicKey.equals(published.publicKey))) {
+    return wrong(
+      'vault keys',
+      `passwords are sealed to key ${published.keyId}, which is none of those that are configured here`,
+      'Have EBRC_ENCRYPTION_KEY as the workers have it; a worker that has other keys publishes its own at its start.',
+    );
+  }
   const lost = (await keysOfVault(pool)).filter((id) => keys.every((key) => key.id !== id));
   if (lost.length === 0) return fine('vault keys', 'the key of every stored password is configured');
   const advice =

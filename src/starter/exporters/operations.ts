@@ -4,6 +4,7 @@ import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/com
 import { onboardInput, type ExporterProgress, type OnboardInput, type RefreshIrmsResult } from '../../domain/contracts';
 import { credentialsWorkflowId, onboardWorkflowId, type Mode } from '../../domain/names';
 import { findExporter } from '../../ledger/exporters/exporters';
+import { discard, handIn } from '../../ledger/vault/vault';
 import { exporterQuery, submitCredentialsUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError } from '../errors';
@@ -59,7 +60,7 @@ export async function onboard(
   // Checked before the password is stored in the vault, so that a refusal leaves nothing behind.
   const input = checkedInput({ mode, ...customer, startedBy: by });
   const workflowId = onboardingIdOf(mode, request.email);
-  const credentialsRef = credentials && (await (await deps.vault()).put(pool, { mode, workflowId, ...credentials }));
+  const credentialsRef = credentials && (await handIn(pool, { mode, workflowId, ...credentials }));
   if (credentialsRef && (await submitToOnboarding(deps, workflowId, credentialsRef, by))) {
     return followExporter(deps, workflowId, wait);
   }
@@ -74,10 +75,10 @@ export async function onboard(
   const { memo } = await temporal.workflow.getHandle(workflowId).describe();
   // A run that is past its check of credentials would never read these.
   const unread = credentialsRef !== undefined && memo?.credentialsRef !== credentialsRef;
-  if (unread) await (await deps.vault()).discard(pool, credentialsRef);
+  if (unread) await discard(pool, credentialsRef);
   const outcome = await followExporter(deps, workflowId, wait);
   // If the caller does not wait for the refusal, the worker's sweep removes it.
-  if (credentialsRef && outcome.state === 'refused') await (await deps.vault()).discard(pool, credentialsRef);
+  if (credentialsRef && outcome.state === 'refused') await discard(pool, credentialsRef);
   return unread ? { ...outcome, notice: outcome.notice ?? NOT_TAKEN } : outcome;
 }
 
@@ -93,12 +94,12 @@ export async function updateCredentials(
   const exporterId = known?.exporterId ?? (await exporterIdOf(pool, mode, idOrEmail));
   const onboardingId = known && onboardingIdOf(mode, known.email);
   if (onboardingId) {
-    const handedIn = await (await deps.vault()).put(pool, { mode, workflowId: onboardingId, ...credentials });
+    const handedIn = await handIn(pool, { mode, workflowId: onboardingId, ...credentials });
     if (await submitToOnboarding(deps, onboardingId, handedIn, by)) return followExporter(deps, onboardingId, wait);
-    await (await deps.vault()).discard(pool, handedIn);
+    await discard(pool, handedIn);
   }
   const workflowId = credentialsWorkflowId(mode, exporterId);
-  const credentialsRef = await (await deps.vault()).put(pool, { mode, workflowId, ...credentials });
+  const credentialsRef = await handIn(pool, { mode, workflowId, ...credentials });
   await refusedByValidator(
     answeredByWorker(deps, workflowId, () =>
       temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
@@ -111,7 +112,7 @@ export async function updateCredentials(
         }),
       }),
     ),
-    async () => (await deps.vault()).discard(pool, credentialsRef),
+    () => discard(pool, credentialsRef),
   );
   return followExporter(deps, workflowId, wait);
 }

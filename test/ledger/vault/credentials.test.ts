@@ -12,7 +12,7 @@ import {
   waitersOf,
 } from '../../../src/ledger/vault/credentials';
 import { saveExporter } from '../../../src/ledger/exporters/exporters';
-import { createVault } from '../../../src/ledger/vault/vault';
+import { createVault, handIn } from '../../../src/ledger/vault/vault';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { eventually } from '../../support/processes';
 
@@ -21,6 +21,7 @@ let database: TestDatabase;
 
 beforeAll(async () => {
   database = await createTestDatabase();
+  await vault.publish(database.pool, 'test');
 });
 
 afterAll(() => database?.drop());
@@ -34,7 +35,7 @@ async function newExporter(): Promise<string> {
 }
 
 const secret = () =>
-  vault.put(database.pool, { mode: 'test', workflowId: 'onboard/test/u', username: 'u', password: 'p' });
+  handIn(database.pool, { mode: 'test', workflowId: 'onboard/test/u', username: 'u', password: 'p' });
 const register = (exporterId: string, secretRef: string) =>
   addCredentials(database.pool, vault, { mode: 'test', exporterId, secretRef });
 const add = async (exporterId: string) => register(exporterId, await secret());

@@ -1,7 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { EncryptionError, subKeys } from '../../../src/encryption/keys';
-import { createSealer } from '../../../src/encryption/sealing';
-import { createVault, type SecretUse, orphanedSecrets, removeOrphanedSecrets } from '../../../src/ledger/vault/vault';
+import {
+  createVault,
+  discard,
+  handIn,
+  type SecretUse,
+  orphanedSecrets,
+  removeOrphanedSecrets,
+} from '../../../src/ledger/vault/vault';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 
 const PASSWORD = 'S3cret-Password-42';
@@ -23,7 +29,10 @@ beforeAll(async () => {
 });
 
 afterAll(() => database?.drop());
-beforeEach(() => database.pool.query('TRUNCATE vault_secrets CASCADE'));
+beforeEach(async () => {
+  await database.pool.query('TRUNCATE vault_secrets, vault_keys CASCADE');
+  await createVault({ keys: [old] }).publish(database.pool, 'test');
+});
 
 async function codeOf(work: Promise<unknown> | (() => unknown)): Promise<string> {
   try {
@@ -38,27 +47,26 @@ async function codeOf(work: Promise<unknown> | (() => unknown)): Promise<string>
 
 it('gives back what was put in, and keeps nothing of it in clear', async () => {
   const vault = createVault({ keys: [old] });
-  const ref = await vault.put(database.pool, credentials);
+  const ref = await handIn(database.pool, credentials);
   expect(await vault.open(database.pool, ref, SUBMISSION)).toEqual({ username: 'asha.portal', password: PASSWORD });
   const { rows } = await database.pool.query<{ row: string; bytes: Buffer }>(
-    'SELECT v::text AS row, ciphertext AS bytes FROM vault_secrets v',
+    'SELECT v::text AS row, sealed AS bytes FROM vault_secrets v',
   );
   expect(rows[0]?.row).not.toContain('asha.portal');
   expect(rows[0]?.bytes.includes(PASSWORD)).toBe(false);
 });
 
 it('encrypts the same secret differently each time', async () => {
-  const vault = createVault({ keys: [old] });
-  await vault.put(database.pool, credentials);
-  await vault.put(database.pool, credentials);
-  const { rows } = await database.pool.query('SELECT DISTINCT ciphertext FROM vault_secrets');
+  await handIn(database.pool, credentials);
+  await handIn(database.pool, credentials);
+  const { rows } = await database.pool.query('SELECT DISTINCT sealed FROM vault_secrets');
   expect(rows).toHaveLength(2);
 });
 
 it('opens a submission, and later the version that it became, for nothing else', async () => {
   const vault = createVault({ keys: [old] });
   const { pool } = database;
-  const ref = await vault.put(pool, credentials);
+  const ref = await handIn(pool, credentials);
   const login: SecretUse = { purpose: 'portal-login', ...LOGIN };
   expect(await codeOf(vault.open(pool, ref, login))).toBe('secret_missing');
   expect(await codeOf(vault.open(pool, ref, { ...SUBMISSION, mode: 'live' }))).toBe('secret_missing');
@@ -80,17 +88,13 @@ it.each([
   ['mode', `mode = 'live'`, { purpose: 'portal-login', ...LOGIN, mode: 'live' }],
   ['exporter', `exporter_id = 'ravi'`, { purpose: 'portal-login', ...LOGIN, exporterId: 'ravi' }],
   ['version', `version = 4`, { purpose: 'portal-login', ...LOGIN, version: 4 }],
-  [
-    'byte',
-    'ciphertext = set_byte(ciphertext, 3, (get_byte(ciphertext, 3) + 1) % 256)',
-    { purpose: 'portal-login', ...LOGIN },
-  ],
+  ['byte', 'sealed = set_byte(sealed, 3, (get_byte(sealed, 3) + 1) % 256)', { purpose: 'portal-login', ...LOGIN }],
 ] as [string, string, SecretUse][])(
   'does not open a row whose %s was changed in the table',
   async (_what, set, use) => {
     const vault = createVault({ keys: [old] });
     const { pool } = database;
-    const ref = await vault.put(pool, credentials);
+    const ref = await handIn(pool, credentials);
     await vault.assign(pool, ref, LOGIN);
     await pool.query(`UPDATE vault_secrets SET ${set} WHERE secret_ref = $1`, [ref]);
     expect(await codeOf(vault.open(pool, ref, use))).toBe('unreadable');
@@ -100,10 +104,10 @@ it.each([
 it('does not open a row that was copied under another reference, nor with another key of its id', async () => {
   const vault = createVault({ keys: [old] });
   const { pool } = database;
-  const ref = await vault.put(pool, credentials);
-  const other = await vault.put(pool, { ...credentials, password: 'another' });
+  const ref = await handIn(pool, credentials);
+  const other = await handIn(pool, { ...credentials, password: 'another' });
   await pool.query(
-    `UPDATE vault_secrets v SET nonce = o.nonce, ciphertext = o.ciphertext FROM vault_secrets o
+    `UPDATE vault_secrets v SET sealed = o.sealed FROM vault_secrets o
       WHERE v.secret_ref = $1 AND o.secret_ref = $2`,
     [other, ref],
   );
@@ -115,57 +119,69 @@ it('does not open a row that was copied under another reference, nor with anothe
 it('discards what was handed in, and nothing that is a version', async () => {
   const vault = createVault({ keys: [old] });
   const { pool } = database;
-  const ref = await vault.put(pool, credentials);
-  expect(await vault.discard(pool, ref)).toBe(true);
-  expect(await vault.discard(pool, ref)).toBe(false);
+  const ref = await handIn(pool, credentials);
+  expect(await discard(pool, ref)).toBe(true);
+  expect(await discard(pool, ref)).toBe(false);
   expect(await codeOf(vault.open(pool, ref, SUBMISSION))).toBe('secret_missing');
   expect(await codeOf(vault.open(pool, 'no reference', SUBMISSION))).toBe('secret_missing');
-  const kept = await vault.put(pool, credentials);
+  const kept = await handIn(pool, credentials);
   await vault.assign(pool, kept, LOGIN);
-  expect(await vault.discard(pool, kept)).toBe(false);
+  expect(await discard(pool, kept)).toBe(false);
 });
 
 it('rotates to the first key, so that the old one can go', async () => {
   const { pool } = database;
   const before = createVault({ keys: [old] });
   const refs: string[] = [];
-  for (let index = 0; index < 450; index += 1) refs.push(await before.put(pool, credentials));
+  for (let index = 0; index < 450; index += 1) refs.push(await handIn(pool, credentials));
   await before.assign(pool, refs[0] ?? '', LOGIN);
   const during = createVault({ keys: [young, old] });
-  refs.push(await during.put(pool, credentials));
-  expect(await during.rotate(pool)).toEqual({ rotated: 450, kept: 1, unreadable: [] });
-  expect(await during.rotate(pool)).toEqual({ rotated: 0, kept: 451, unreadable: [] });
+  // Workers that were not restarted yet have the old key alone: it stays published until they all have the new one.
+  expect(await during.publish(pool, 'test')).toEqual({ replaced: null });
+  refs.push(await handIn(pool, credentials));
+  expect(await before.open(pool, refs[450] ?? '', SUBMISSION)).toMatchObject({ password: PASSWORD });
+  expect(await during.rotate(pool)).toEqual({ rotated: 451, kept: 0, unreadable: [] });
+  refs.push(await handIn(pool, credentials));
+  expect(await during.rotate(pool)).toEqual({ rotated: 0, kept: 452, unreadable: [] });
   const after = createVault({ keys: [young] });
+  expect(await after.publish(pool, 'test')).toEqual({ replaced: null });
   expect(await after.open(pool, refs[0] ?? '', { purpose: 'portal-login', ...LOGIN })).toMatchObject({
     password: PASSWORD,
   });
-  for (const ref of [refs[449], refs[450]]) {
-    expect(await after.open(pool, ref ?? '', SUBMISSION)).toMatchObject({ password: PASSWORD });
+  for (const ref of refs.slice(450)) {
+    expect(await after.open(pool, ref, SUBMISSION)).toMatchObject({ password: PASSWORD });
   }
   expect(await codeOf(before.open(pool, refs[1] ?? '', SUBMISSION))).toBe('key_missing');
 });
 
 it('rotates on past what does not open, and lists it', async () => {
   const { pool } = database;
-  const lost = { id: 'lost', key: randomBytes(32) };
-  const refs = [
-    await createVault({ keys: [lost] }).put(pool, credentials),
-    await createVault({ keys: [{ ...young, key: randomBytes(32) }] }).put(pool, credentials),
-  ];
-  for (let index = 0; index < 5; index += 1) await createVault({ keys: [old] }).put(pool, credentials);
-  const { rotated, kept, unreadable } = await createVault({ keys: [young, old] }).rotate(pool);
+  const refs: string[] = [];
+  for (const key of [
+    { id: 'lost', key: randomBytes(32) },
+    { ...young, key: randomBytes(32) },
+  ]) {
+    await createVault({ keys: [key] }).publish(pool, 'test');
+    refs.push(await handIn(pool, credentials));
+  }
+  const vault = createVault({ keys: [young, old] });
+  // What somebody else put there is replaced: nobody here opens what is sealed to it.
+  expect(await vault.publish(pool, 'test')).toEqual({ replaced: 'young' });
+  await createVault({ keys: [old] }).publish(pool, 'test');
+  for (let index = 0; index < 5; index += 1) await handIn(pool, credentials);
+  const { rotated, kept, unreadable } = await vault.rotate(pool);
   expect({ rotated, kept }).toEqual({ rotated: 5, kept: 0 });
   expect(unreadable.map(({ secretRef }) => secretRef).sort()).toEqual([...refs].sort());
   expect(unreadable.find(({ keyId }) => keyId === 'lost')?.problem).toMatch(/key lost, which is not in/);
 });
 
-it('refuses keys that are none, and credentials that are empty', async () => {
+it('refuses keys that are none, credentials that are empty, and a mode whose workers published no key', async () => {
   expect(await codeOf(() => createVault({ keys: [] }))).toBe('keys_invalid');
   expect(await codeOf(() => createVault({ keys: [{ id: 'a', key: randomBytes(16) }] }))).toBe('keys_invalid');
   expect(await codeOf(() => createVault({ keys: [old, { ...young, id: 'old' }] }))).toBe('keys_invalid');
-  const vault = createVault({ keys: [old] });
-  expect(await codeOf(vault.put(database.pool, { ...credentials, password: '' }))).toBe('secret_empty');
-  expect(await codeOf(vault.put(database.pool, { ...credentials, username: ' ' }))).toBe('secret_empty');
+  expect(await codeOf(handIn(database.pool, { ...credentials, password: '' }))).toBe('secret_empty');
+  expect(await codeOf(handIn(database.pool, { ...credentials, username: ' ' }))).toBe('secret_empty');
+  expect(await codeOf(handIn(database.pool, { ...credentials, mode: 'live' }))).toBe('no_worker');
 });
 
 it('has a key of its own for each purpose: the one for payloads opens no password', async () => {
@@ -174,20 +190,17 @@ it('has a key of its own for each purpose: the one for payloads opens no passwor
   expect(payloads.id).toBe('old');
   expect(new Set([payloads, vault, old].map(({ key }) => key.toString('hex'))).size).toBe(3);
   expect(subKeys([old], 'payloads')).toEqual([payloads]);
-  const ref = await createVault({ keys: [old] }).put(database.pool, credentials);
+  const ref = await handIn(database.pool, credentials);
   expect(await codeOf(createVault({ keys: [payloads] }).open(database.pool, ref, SUBMISSION))).toBe('unreadable');
-  const sealed = createSealer([old], 'payloads').seal(Buffer.from('bytes'), 'context');
-  expect(createSealer([old], 'payloads').open(sealed, 'context').toString()).toBe('bytes');
-  expect(await codeOf(() => createSealer([old], 'vault').open(sealed, 'context'))).toBe('unreadable');
-  expect(await codeOf(() => createSealer([old], 'payloads').open(sealed, 'another'))).toBe('unreadable');
 });
 
 it('finds secrets of no credential version, of one mode and of some age', async () => {
   const { pool } = database;
   const vault = createVault({ keys: [old] });
-  const loose = await vault.put(pool, credentials);
-  await vault.put(pool, { ...credentials, mode: 'live' });
-  const version = await vault.put(pool, credentials);
+  const loose = await handIn(pool, credentials);
+  await vault.publish(pool, 'live');
+  await handIn(pool, { ...credentials, mode: 'live' });
+  const version = await handIn(pool, credentials);
   const exporterId = randomUUID();
   await pool.query(
     `WITH party AS (INSERT INTO parties (mode) VALUES ('test') RETURNING party_id)

@@ -7,6 +7,7 @@ import type { onboardExporter } from '../../../src/workflows/onboard-exporter';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { devServer, type DevServer } from '../../support/temporal';
 import { startTestWorker, type TestWorker } from '../../support/worker';
+import { handIn } from '../../../src/ledger/vault/vault';
 
 /** Ten windows of credential checks; `npm run bench -- onboarding` onboards three hundred. */
 const EXPORTERS = 40;
@@ -51,7 +52,7 @@ afterAll(async () => {
 });
 
 it(`onboards ${EXPORTERS} exporters within the limits: no 429, nobody left behind`, async () => {
-  const { client, taskQueue, deps } = worker;
+  const { client, taskQueue } = worker;
   const results: ExporterProgress[] = await Promise.all(
     Array.from({ length: EXPORTERS }, async (_unused, index) => {
       const credentials = {
@@ -60,7 +61,7 @@ it(`onboards ${EXPORTERS} exporters within the limits: no 429, nobody left behin
         username: `many.${index}`,
         password: `Many-${index}!`,
       };
-      const credentialsRef = await deps.vault.put(ledger.pool, credentials);
+      const credentialsRef = await handIn(ledger.pool, credentials);
       return client.workflow.execute<typeof onboardExporter>('onboardExporter', {
         taskQueue,
         workflowId: `onboard/test/many-${index}`,

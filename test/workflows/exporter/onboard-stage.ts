@@ -12,6 +12,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { eventually } from '../../support/processes';
 import { timeSkippingEnvironment } from '../../support/temporal';
 import { startTestWorker, type TestWorker, type TestWorkerOptions } from '../../support/worker';
+import { handIn } from '../../../src/ledger/vault/vault';
 
 export const PASSWORD = 'Right-Horse-1!';
 export const WRONG = 'Wrong-Battery-2!';
@@ -92,7 +93,7 @@ export async function openStage(
       return username;
     },
     secret: (username, password = PASSWORD) =>
-      worker.deps.vault.put(ledger.pool, { mode: 'test', workflowId: 'onboard/test', username, password }),
+      handIn(ledger.pool, { mode: 'test', workflowId: 'onboard/test', username, password }),
     onboard(input) {
       const workflowId = `onboard/test/${randomUUID()}`;
       stage.workflowIds.push(workflowId);

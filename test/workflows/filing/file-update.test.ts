@@ -262,7 +262,7 @@ it('is not what a filing of the command line waits for: a server that is killed 
     throw new WorkflowUpdateRPCTimeoutOrCancelledError('the server was killed');
   };
   const workflow = replacing(client.workflow, 'executeUpdateWithStart', lose);
-  const { pool, vault, documents, mode } = stage.worker.deps;
+  const { pool, documents, mode } = stage.worker.deps;
   const { taskQueue } = stage.worker;
   const temporal = Object.create(client, { workflow: { value: workflow } }) as Client;
   const filing: PreparedFiling = {
@@ -274,11 +274,7 @@ it('is not what a filing of the command line waits for: a server that is killed 
     warnings: [],
     madeBy: 'asha',
   };
-  const outcome = await startFiling(
-    { pool, vault: () => Promise.resolve(vault), documents, mode, temporal, taskQueue },
-    filing,
-    { wait: true },
-  );
+  const outcome = await startFiling({ pool, documents, mode, temporal, taskQueue }, filing, { wait: true });
   expect(started).toBe(1);
   expect(outcome.filing).toMatchObject({ state: 'certified', rows: [{ state: 'certified' }] });
   expect(stage.pushes(exporter)).toBe(1);

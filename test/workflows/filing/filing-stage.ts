@@ -23,6 +23,7 @@ import { timeSkippingEnvironment } from '../../support/temporal';
 import { startTestWorker, type TestWorker, type TestWorkerOptions } from '../../support/worker';
 import { gatedPool, type Gate } from './gated-pool';
 import { mapping } from '../../../dev/sample-mapping';
+import { handIn } from '../../../src/ledger/vault/vault';
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
@@ -292,7 +293,7 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
     async renewCredentials({ exporterId, username }, password) {
       const workflowId = credentialsWorkflowId('test', exporterId);
       const secret = { mode: 'test' as const, workflowId, username, password };
-      const credentialsRef = await worker.deps.vault.put(ledger.pool, secret);
+      const credentialsRef = await handIn(ledger.pool, secret);
       await env.client.workflow.start<typeof updateCredentials>('updateCredentials', {
         taskQueue: worker.taskQueue,
         workflowId,

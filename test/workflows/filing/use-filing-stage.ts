@@ -11,7 +11,6 @@ export const operationsOf = ({ env, ledger, worker }: FilingStage, principal?: P
   createFilingOperations({
     temporal: env.client,
     pool: ledger.pool,
-    vault: () => Promise.resolve(worker.deps.vault),
     documents: worker.deps.documents,
     mode: 'test',
     taskQueue: worker.taskQueue,

@@ -19,12 +19,13 @@ export function addVaultCommand(program: Command, bind: Bind): void {
     .addHelpText('after', HELP);
   vault
     .command('rotate')
-    .description('Encrypt every stored password under the first key of EBRC_ENCRYPTION_KEY.')
+    .description('Have every password sealed to the first key of EBRC_ENCRYPTION_KEY, those that are stored too.')
     .addHelpText('after', HELP)
     .action(
       bind(async (cli) => {
         const { encryptionKeys } = await cli.config('encryption', 'database');
-        const result = await (await cli.vault()).rotate(await cli.pool());
+        const { createVault } = await import('../../../../ledger/vault/vault.js');
+        const result = await createVault({ keys: encryptionKeys }).rotate(await cli.pool());
         const keyId = encryptionKeys[0].id;
         cli.terminal.result({ keyId, ...result }, () => rotationText(keyId, result));
         return result.unreadable.length > 0 ? EXIT.unexpected : EXIT.done;
@@ -33,7 +34,7 @@ export function addVaultCommand(program: Command, bind: Bind): void {
 }
 
 function rotationText(keyId: string, { rotated, kept, unreadable }: RotationResult): Page {
-  const counts = `${rotated} encrypted anew under key ${keyId}, ${kept} were already; all of them open.`;
+  const counts = `${rotated} sealed anew to key ${keyId}, ${kept} were already; all of them open.`;
   if (unreadable.length === 0) return counts;
   const rows = unreadable.map((each) => [each.secretRef, each.mode, each.exporterId, each.keyId, each.problem]);
   return [
@@ -44,7 +45,7 @@ function rotationText(keyId: string, { rotated, kept, unreadable }: RotationResu
 }
 
 const KEYS_HELP = `
-Callers, approvers' command lines and the codec server need this key as EBRC_PAYLOAD_KEY, and not EBRC_ENCRYPTION_KEY: no
+Callers, every command line, \`ebrc serve\` and the codec server need this key as EBRC_PAYLOAD_KEY, and not EBRC_ENCRYPTION_KEY: no
 password opens with it. Keep it secret all the same, because it opens what Temporal holds of filings.
 
 Example:

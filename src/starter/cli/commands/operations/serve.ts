@@ -32,7 +32,7 @@ function addressArgument(text: string): ListenAddress {
 }
 
 async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<void> {
-  const config = await cli.config('mode', 'database', 'documents', 'temporal', 'encryption', 'http', 'log', 'reports');
+  const config = await cli.config('mode', 'database', 'documents', 'temporal', 'http', 'log', 'reports');
   const { databaseUrl, mode, taskQueue, logLevel, temporalUi } = config;
   const [{ startDoor }, { openLedger }, { createLogger }, { createWorkbookThreads }] = await Promise.all([
     import('../../../../server/door.js'),
@@ -42,7 +42,7 @@ async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<
   ]);
   const logger = createLogger({ level: logLevel, name: 'ebrc-door', stderr: true });
   const temporal = await cli.temporal();
-  const [vault, documents] = [await cli.vault(), await cli.documents()];
+  const documents = await cli.documents();
   const pool = await openLedger(databaseUrl, {
     waitMs: WAIT_FOR_LEDGER_MS,
     onWait: (notice) => cli.terminal.note(notice),
@@ -56,7 +56,6 @@ async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<
     const deps = {
       pool,
       temporal,
-      vault: () => Promise.resolve(vault),
       documents,
       workbooks,
       mode,

@@ -1,0 +1,62 @@
+import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
+import { missingKey, subKeys, unreadable, type EncryptionKey } from './keys';
+
+/** What seals passwords. It opens none. */
+export interface PublicKey {
+  /** Id of the key that it is derived from. */
+  keyId: string;
+  publicKey: Buffer;
+}
+
+/** The key pairs that are derived from the keys of the vault: the first one is the current one, all of them open. */
+export interface BoxOpener {
+  publicKeys(): Promise<[PublicKey, ...PublicKey[]]>;
+  /** @throws EncryptionError `key_missing` or `unreadable` */
+  open(box: { keyId: string; sealed: Buffer }, context: string): Promise<Buffer>;
+}
+
+/** HPKE (RFC 9180), base mode. */
+const suite = new CipherSuite({
+  kem: new DhkemP256HkdfSha256(),
+  kdf: new HkdfSha256(),
+  aead: new Aes256Gcm(),
+});
+
+/** Seals bytes for the holder of the private key; they open only with the same `context`, which is not stored. */
+export async function sealTo({ publicKey }: PublicKey, bytes: Buffer, context: string): Promise<Buffer> {
+  const recipientPublicKey = await suite.kem.deserializePublicKey(publicKey);
+  const { enc, ct } = await suite.seal({ recipientPublicKey, info: Buffer.from(context) }, bytes);
+  return Buffer.concat([Buffer.from(enc), Buffer.from(ct)]);
+}
+
+/** @throws EncryptionError `keys_invalid` */
+export function createBoxOpener(keys: readonly EncryptionKey[]): BoxOpener {
+  const [first, ...more] = subKeys(keys, 'vault');
+  const pairOf = async ({ id, key }: EncryptionKey) => ({ keyId: id, pair: await suite.kem.deriveKeyPair(key) });
+  // Derived when first needed, because that is asynchronous.
+  let derived: Promise<Awaited<ReturnType<typeof pairOf>>[]> | undefined;
+  const pairs = () => (derived ??= Promise.all([first, ...more].map(pairOf)));
+  return {
+    async publicKeys() {
+      const [current, ...older] = await Promise.all(
+        (await pairs()).map(async ({ keyId, pair }) => ({
+          keyId,
+          publicKey: Buffer.from(await suite.kem.serializePublicKey(pair.publicKey)),
+        })),
+      );
+      return [current as PublicKey, ...older];
+    },
+
+    async open({ keyId, sealed }, context) {
+      const known = (await pairs()).find((each) => each.keyId === keyId);
+      if (!known) throw missingKey(keyId);
+      const { encSize } = suite.kem;
+      const recipient = { recipientKey: known.pair, enc: sealed.subarray(0, encSize), info: Buffer.from(context) };
+      try {
+        return Buffer.from(await suite.open(recipient, sealed.subarray(encSize)));
+      } catch {
+        throw unreadable(keyId);
+      }
+    },
+  };
+}
