@@ -1,3 +1,4 @@
+import type { webcrypto } from 'node:crypto';
 import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
 import { missingKey, subKeys, unreadable, type EncryptionKey } from './keys';
 
@@ -24,18 +25,27 @@ const suite = new CipherSuite({
 
 /** Seals bytes for the holder of the private key; they open only with the same `context`, which is not stored. */
 export async function sealTo({ publicKey }: PublicKey, bytes: Buffer, context: string): Promise<Buffer> {
-  const recipientPublicKey = await suite.kem.deserializePublicKey(publicKey);
+  const recipientPublicKey = (await suite.kem.deserializePublicKey(publicKey)) as webcrypto.CryptoKey;
   const { enc, ct } = await suite.seal({ recipientPublicKey, info: Buffer.from(context) }, bytes);
   return Buffer.concat([Buffer.from(enc), Buffer.from(ct)]);
 }
 
+interface KeyPair {
+  keyId: string;
+  pair: webcrypto.CryptoKeyPair;
+}
+
+const keyPair = async ({ id, key }: EncryptionKey): Promise<KeyPair> => ({
+  keyId: id,
+  pair: (await suite.kem.deriveKeyPair(key)) as webcrypto.CryptoKeyPair,
+});
+
 /** @throws EncryptionError `keys_invalid` */
 export function createBoxOpener(keys: readonly EncryptionKey[]): BoxOpener {
   const [first, ...more] = subKeys(keys, 'vault');
-  const pairOf = async ({ id, key }: EncryptionKey) => ({ keyId: id, pair: await suite.kem.deriveKeyPair(key) });
   // Derived when first needed, because that is asynchronous.
-  let derived: Promise<Awaited<ReturnType<typeof pairOf>>[]> | undefined;
-  const pairs = () => (derived ??= Promise.all([first, ...more].map(pairOf)));
+  let derived: Promise<KeyPair[]> | undefined;
+  const pairs = () => (derived ??= Promise.all([first, ...more].map(keyPair)));
   return {
     async publicKeys() {
       const [current, ...older] = await Promise.all(

@@ -33,7 +33,20 @@ export const LOG_FIELDS: ReadonlySet<string> = new Set([
   ...['attempt', 'isLocal', 'sdkComponent', 'timeToCompletionMs', 'taskFailureCause'],
   // Calls and outcomes
   ...['operation', 'rateClass', 'status', 'kind', 'code', 'outcome', 'reason', 'problem', 'retry', 'nextDelayMs'],
-  ...['nextInMs', 'benign', 'job', 'faults', 'state', 'event', 'submission', 'requestId', 'why', 'what', 'besides'],
+  ...[
+    'nextInMs',
+    'benign',
+    'job',
+    'faults',
+    'state',
+    'event',
+    'submission',
+    'requestId',
+    'keyId',
+    'why',
+    'what',
+    'besides',
+  ],
   // Counts
   ...[
     'count',

@@ -48,6 +48,7 @@ beforeAll(async () => {
     EBRC_DOCUMENTS: join(folder, 'documents'),
   };
   expect((await ebrc(['schedules', 'apply', '--json'], { env })).code).toBe(0);
+  await database.pool.query('DELETE FROM vault_keys');
 });
 afterAll(async () => {
   await worker?.close();
