@@ -99,3 +99,14 @@ async function isUntaken(client: Client, workflowId: string): Promise<boolean> {
     return false;
   }
 }
+
+/** Waits for what the first worker leaves behind at its start. @throws NoWorkerError if it does not come */
+export async function waitForFirstWorker(
+  { taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: WorkerWatch,
+  isThere: () => Promise<boolean>,
+): Promise<void> {
+  for (const until = Date.now() + LOOKS * lookForWorkerEveryMs; !(await isThere());) {
+    if (Date.now() > until) throw new NoWorkerError(taskQueue);
+    await sleep(lookForWorkerEveryMs / 10);
+  }
+}

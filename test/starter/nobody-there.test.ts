@@ -78,7 +78,6 @@ it('no worker, for what only a worker can answer', async () => {
     problemOf(['irms', EMAIL, '--refresh']),
     problemOf(credentials, {}, 'Right-Horse-1!'),
   ]);
-  expect(never.message).toContain('published the key');
   for (const problem of [never, ...later]) {
     expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('worker.js') as string });
   }

@@ -68,7 +68,7 @@ export interface Vault {
   rotate(db: Queryable): Promise<RotationResult>;
 }
 
-/** Errors of the vault other than those of its keys: `secret_missing`, `secret_empty`, `no_worker`, `unreadable`. */
+/** Errors of the vault other than those of its keys: `secret_missing`, `secret_empty`, `not_published`, `unreadable`. */
 export class VaultError extends EncryptionError {
   override readonly name = 'VaultError';
 }
@@ -111,8 +111,8 @@ export async function handIn(
   const key = await publishedKey(db, mode);
   if (!key) {
     throw new VaultError(
-      'no_worker',
-      `No worker of ${mode} mode has published the key that passwords are sealed to: start one (node dist/worker.js), then repeat.`,
+      'not_published',
+      `No worker of ${mode} mode has published the key that passwords are sealed to: start one, then repeat.`,
     );
   }
   const secretRef = randomUUID();

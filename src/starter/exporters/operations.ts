@@ -4,13 +4,13 @@ import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/com
 import { onboardInput, type ExporterProgress, type OnboardInput, type RefreshIrmsResult } from '../../domain/contracts';
 import { credentialsWorkflowId, onboardWorkflowId, type Mode } from '../../domain/names';
 import { findExporter } from '../../ledger/exporters/exporters';
-import { discard, handIn } from '../../ledger/vault/vault';
+import { discard, handIn, publishedKey } from '../../ledger/vault/vault';
 import { exporterQuery, submitCredentialsUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError } from '../errors';
 import { exporterIdOf } from './lookup';
 import { follow } from '../../temporal/follow';
-import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
+import { answeredByWorker, silenceNotice, waitForFirstWorker } from '../../temporal/workers-present';
 
 const STARTED_WITHIN_MS = 10_000;
 
@@ -60,7 +60,7 @@ export async function onboard(
   // Checked before the password is stored in the vault, so that a refusal leaves nothing behind.
   const input = checkedInput({ mode, ...customer, startedBy: by });
   const workflowId = onboardingIdOf(mode, request.email);
-  const credentialsRef = credentials && (await handIn(pool, { mode, workflowId, ...credentials }));
+  const credentialsRef = credentials && (await handedIn(deps, workflowId, credentials));
   if (credentialsRef && (await submitToOnboarding(deps, workflowId, credentialsRef, by))) {
     return followExporter(deps, workflowId, wait);
   }
@@ -94,12 +94,12 @@ export async function updateCredentials(
   const exporterId = known?.exporterId ?? (await exporterIdOf(pool, mode, idOrEmail));
   const onboardingId = known && onboardingIdOf(mode, known.email);
   if (onboardingId) {
-    const handedIn = await handIn(pool, { mode, workflowId: onboardingId, ...credentials });
-    if (await submitToOnboarding(deps, onboardingId, handedIn, by)) return followExporter(deps, onboardingId, wait);
-    await discard(pool, handedIn);
+    const submitted = await handedIn(deps, onboardingId, credentials);
+    if (await submitToOnboarding(deps, onboardingId, submitted, by)) return followExporter(deps, onboardingId, wait);
+    await discard(pool, submitted);
   }
   const workflowId = credentialsWorkflowId(mode, exporterId);
-  const credentialsRef = await handIn(pool, { mode, workflowId, ...credentials });
+  const credentialsRef = await handedIn(deps, workflowId, credentials);
   await refusedByValidator(
     answeredByWorker(deps, workflowId, () =>
       temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
@@ -115,6 +115,13 @@ export async function updateCredentials(
     () => discard(pool, credentialsRef),
   );
   return followExporter(deps, workflowId, wait);
+}
+
+/** Puts a password into the vault. The first worker of a ledger, which publishes the vault's key, may just be starting. */
+async function handedIn(deps: EbrcClientDependencies, workflowId: string, credentials: Credentials): Promise<string> {
+  const { pool, mode } = deps;
+  await waitForFirstWorker(deps, async () => (await publishedKey(pool, mode)) !== null);
+  return handIn(pool, { mode, workflowId, ...credentials });
 }
 
 /** Whether an onboarding in progress accepted the credentials; one that has ended, or never existed, did not. */

@@ -181,7 +181,7 @@ it('refuses keys that are none, credentials that are empty, and a mode whose wor
   expect(await codeOf(() => createVault({ keys: [old, { ...young, id: 'old' }] }))).toBe('keys_invalid');
   expect(await codeOf(handIn(database.pool, { ...credentials, password: '' }))).toBe('secret_empty');
   expect(await codeOf(handIn(database.pool, { ...credentials, username: ' ' }))).toBe('secret_empty');
-  expect(await codeOf(handIn(database.pool, { ...credentials, mode: 'live' }))).toBe('no_worker');
+  expect(await codeOf(handIn(database.pool, { ...credentials, mode: 'live' }))).toBe('not_published');
 });
 
 it('has a key of its own for each purpose: the one for payloads opens no password', async () => {
