@@ -1,5 +1,9 @@
+import { partsOfAttemptId } from '../../domain/filing/attempt';
+import { forEachLimited } from '../../domain/values';
+import { movesUpTo } from '../filings/moves-head';
 import type { Queryable } from '../pool';
-import { compareSends, readIdentity, SendStoreError, storeIdOf, type SendStore } from './sends';
+import { movesAtSend } from './send-record';
+import { compareSends, readIdentity, readSend, SendStoreError, storeIdOf, type SendStore } from './sends';
 
 /** Whether the ledger agrees with the document store that counts its sends. */
 export interface LedgerStatus {
@@ -13,6 +17,8 @@ export interface LedgerStatus {
   /** Sends that the store has and the ledger does not know. */
   unknownSends: number;
   storeId: string | null;
+  /** Filings whose moves are not those that the record of a send has: they were changed afterwards. */
+  rewritten: { filingId: string; sendNumber: number }[];
   /** Whether the ledger knows every send, in the store that has them. */
   whole: boolean;
   /** The problem, and what to do; null if there is none. */
@@ -21,6 +27,10 @@ export interface LedgerStatus {
   filingsWaitUntil: string | null;
 }
 
+/** As many of the newest sends have their filing's moves held against their records: each costs a read of the store. */
+const SENDS_WITH_MOVES = 1_000;
+const READS_AT_ONCE = 16;
+
 /** Compares the ledger with the store, without changing anything. */
 export async function readLedgerStatus(db: Queryable, store: SendStore): Promise<LedgerStatus> {
   const { ledgerId, sendNumber, storeId, seen } = await readIdentity(db);
@@ -28,13 +38,49 @@ export async function readLedgerStatus(db: Queryable, store: SendStore): Promise
   try {
     const { unknown, listed } = await compareSends(db, store, { storeId: await storeIdOf(store) });
     const newest = listed.at(-1) ?? (seen > 0 ? seen : null);
-    const problem =
-      unknown.length > 0 ? 'The ledger was put back to an earlier state. Run: ebrc ledger restored' : null;
-    return { ...known, newestInStore: newest, unknownSends: unknown.length, whole: problem === null, problem };
+    const whole = unknown.length === 0;
+    const rewritten = await rewrittenFilings(db, store, { ledgerId, newest: Math.min(sendNumber, newest ?? 0) });
+    const problem = whole
+      ? rewrittenText(rewritten)
+      : 'The ledger was put back to an earlier state. Run: ebrc ledger restored';
+    return { ...known, newestInStore: newest, unknownSends: unknown.length, whole, rewritten, problem };
   } catch (error) {
     if (!(error instanceof SendStoreError)) throw error;
-    return { ...known, newestInStore: null, unknownSends: 0, whole: false, problem: error.message };
+    return { ...known, newestInStore: null, unknownSends: 0, rewritten: [], whole: false, problem: error.message };
   }
+}
+
+function rewrittenText(rewritten: LedgerStatus['rewritten']): string | null {
+  const filings = [...new Set(rewritten.map(({ filingId }) => filingId))];
+  if (filings.length === 0) return null;
+  const few = filings.slice(0, 3).join(', ') + (filings.length > 3 ? ', …' : '');
+  return `The history of ${filings.length} filings is not the one that their sends recorded (${few}): somebody changed the ledger. \`ebrc evidence FILING\` has both.`;
+}
+
+/** Of the newest sends; those that were brought back after a restore have lost the moves that they recorded. */
+async function rewrittenFilings(
+  db: Queryable,
+  store: SendStore,
+  { ledgerId, newest }: { ledgerId: string; newest: number },
+): Promise<LedgerStatus['rewritten']> {
+  const first = Math.max(1, newest - SENDS_WITH_MOVES + 1);
+  const numbers = Array.from({ length: newest - first + 1 }, (_, index) => first + index);
+  const heads: { filingId: string; sendNumber: number; seq: number; sha256: string }[] = [];
+  await forEachLimited(numbers, READS_AT_ONCE, async (sendNumber) => {
+    const record = await readSend(store, ledgerId, sendNumber);
+    const head = record && movesAtSend(record);
+    if (!head || record.attemptId === null) return;
+    heads.push({ filingId: partsOfAttemptId(record.attemptId).filingId, sendNumber, ...head });
+  });
+  const { rows } = await db.query<{ filingId: string; sendNumber: number }>(
+    `SELECT r."filingId", r."sendNumber"
+       FROM jsonb_to_recordset($1) AS r ("filingId" text, "sendNumber" bigint, seq bigint, sha256 text)
+      WHERE NOT EXISTS (SELECT FROM filing_events e WHERE e.filing_id = r."filingId" AND e.kind IN ('imported', 'documents_restored'))
+        AND ${movesUpTo('r."filingId"', 'r.seq')} ->> 'sha256' <> r.sha256
+      ORDER BY r."sendNumber"`,
+    [JSON.stringify(heads)],
+  );
+  return rows.map(({ filingId, sendNumber }) => ({ filingId, sendNumber: Number(sendNumber) }));
 }
 
 async function filingsWaitUntil(db: Queryable): Promise<string | null> {

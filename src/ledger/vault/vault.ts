@@ -68,7 +68,7 @@ export interface Vault {
   rotate(db: Queryable): Promise<RotationResult>;
 }
 
-/** Errors of the vault other than those of its keys: `secret_missing`, `secret_empty`, `not_published`, `unreadable`. */
+/** Errors of the vault, not of its keys: `secret_missing`, `secret_empty`, `not_published`, `unreadable`. */
 export class VaultError extends EncryptionError {
   override readonly name = 'VaultError';
 }

@@ -130,7 +130,7 @@ async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[], mode?: M
   );
 }
 
-/** Whether the ledger knows every send in the document store. */
+/** Whether the ledger knows every send in the document store, and has the moves that they recorded. */
 export async function sendsCheck(databaseUrl: string, documents: string): Promise<CheckResult> {
   const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 1, timeouts: { connectMs: 5_000 } });
   const advice = 'See "Restore from a backup" in docs/operations.md before anything is started.';

@@ -117,7 +117,7 @@ export async function updateCredentials(
   return followExporter(deps, workflowId, wait);
 }
 
-/** Puts a password into the vault. The first worker of a ledger, which publishes the vault's key, may just be starting. */
+/** The first worker of a ledger, which publishes the key that passwords are sealed to, may just be starting. */
 async function handedIn(deps: EbrcClientDependencies, workflowId: string, credentials: Credentials): Promise<string> {
   const { pool, mode } = deps;
   await waitForFirstWorker(deps, async () => (await publishedKey(pool, mode)) !== null);

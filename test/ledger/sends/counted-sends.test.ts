@@ -8,6 +8,7 @@ import { onWholeLedger } from '../../../src/activities/filings/whole-ledger';
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { withConnection, withTransaction, type Queryable } from '../../../src/ledger/pool';
+import { readLedgerStatus } from '../../../src/ledger/sends/ledger-status';
 import { importSends } from '../../../src/ledger/sends/send-import';
 import { countSend } from '../../../src/ledger/sends/count-send';
 import { sendName } from '../../../src/ledger/sends/send-record';
@@ -89,6 +90,18 @@ describe('a counted send', () => {
     expect(await readdir(join(store.root, 'sent', ledgerId, '000/000/000'))).toEqual(['001', '002']);
     expect([first.number, second.number, seen]).toEqual([1, 2, 2]);
     expect((await whole()).unknown).toEqual([]);
+  });
+
+  it('shows that the moves before it were changed afterwards', async () => {
+    const send = await sent();
+    const { pool } = ledger;
+    const rewritten = async () => (await readLedgerStatus(pool, store)).rewritten;
+    expect(await rewritten()).toEqual([]);
+    const filingId = filingOf(send);
+    const add = `INSERT INTO filing_events (filing_id, seq, at, kind, text) VALUES ($1, 0, now(), 'approved', 'by mallory')`;
+    await pool.query(add, [filingId]);
+    expect(await rewritten()).toEqual([{ filingId, sendNumber: send.number }]);
+    expect((await readLedgerStatus(pool, store)).problem).toContain(filingId);
   });
 
   it('may be counted again by its own sender, and by nobody else', async () => {

@@ -29,14 +29,16 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
   ledger
     .command('status')
     .summary('show whether the ledger has every send')
-    .description('Show whether the ledger knows every send that the document store has. Changes nothing.')
+    .description(
+      'Show whether the ledger knows every send that the document store has, and has the moves that the newest recorded. Changes nothing.',
+    )
     .addHelpText('after', '\nExample:\n  $ ebrc ledger status --json')
     .action(
       bind(async (cli) => {
         const { readLedgerStatus } = await import('../../../../ledger/sends/ledger-status.js');
         const status = await readLedgerStatus(await cli.pool(), await cli.configuredDocuments());
         cli.terminal.result(status, () => textOf(status));
-        return status.whole ? EXIT.done : EXIT.waiting;
+        return status.problem === null ? EXIT.done : EXIT.waiting;
       }),
     );
   ledger
