@@ -94,7 +94,7 @@ it('abandons a filing whose sender ended between its mark and its file: nothing 
   expect(seen).toBe(sendNumber);
 });
 
-it('says in its file what the process that marked it lives by', async () => {
+it('records in its file the settings of the process that marked it', async () => {
   await sent();
   const { ledgerId, sendNumber } = await readIdentity(ledger.pool);
   const { httpTimeoutMs: timeoutMs, settleAfterMs: settleMs } = door.deps.settings;

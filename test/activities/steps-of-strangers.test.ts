@@ -45,7 +45,7 @@ it('sends nothing of an unapproved filing under the attempt of another one, nor 
   expect(pushed).toBe(1);
 });
 
-it('judges no send as refused for who only says so', async () => {
+it('judges no send as refused on the claim of another execution', async () => {
   const filingId = await attempts.filing();
   const attemptId = await attempts.opened(filingId);
   await attempts.count(attemptId, door.deps.documents);

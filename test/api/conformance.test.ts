@@ -190,23 +190,6 @@ describe('the client and the sandbox agree', () => {
     expect(rejected.fieldErrors).toMatchObject([{ row: 2, field: 'isVostro' }]);
   });
 
-  test.each([
-    ['accept-then-drop', 'outcome_unknown', 1],
-    ['accept-then-reset', 'outcome_unknown', 1],
-    ['drop-before-accept', 'outcome_unknown', 0],
-    ['status-429', 'rate_limited', 0],
-    ['502-with-code', 'outcome_unknown', undefined],
-    ['502-bare', 'outcome_unknown', undefined],
-    ['html-body', 'outcome_unknown', undefined],
-    ['empty-body', 'outcome_unknown', undefined],
-    ['truncated-json', 'outcome_unknown', undefined],
-  ] as const)('on what a push with the fault %s comes to: %s', async (kind, expected, filed) => {
-    const platformCustomerId = await readyCustomer();
-    sandbox.addFault({ operation: 'push-irm', kind, times: 1 });
-    expect((await errorOf(api.pushIrm({ ...pushOf(row), platformCustomerId }, mayWrite))).kind).toBe(expected);
-    if (filed !== undefined) expect((await sandbox.state()).filings.size).toBe(filed);
-  });
-
   test('on keys: an unknown one, and the other mode', async () => {
     const { id } = await api.createCustomer({ name: 'Acme', email: 'acme@example.com' });
     for (const [apiKey, kind] of [

@@ -180,7 +180,7 @@ describe('reads', () => {
     ['items beside the counts', (items, meta) => ({ items, ...meta })],
     ['items and pagination', (items, meta) => ({ items, pagination: meta })],
     ['a name of its own, and no number of pages', (customers, meta) => ({ customers, ...meta, totalPages: undefined })],
-  ])('a list whose shape nobody has shown is read page by page: %s', async (_shape, shapeOf) => {
+  ])('a list of an undocumented shape is read page by page: %s', async (_shape, shapeOf) => {
     const ids = ['C0', 'C1', 'C2', 'C3', 'C4'];
     const server = await service((request, response) => {
       const page = Number(new URL(request.url, server.baseUrl).searchParams.get('page'));

@@ -16,7 +16,7 @@ it.each([
   expect(personKey(name)).toBe(personKey('asha'));
 });
 
-it.each(['', '   ', '...', '\u200b', '-', null, 7])('%j names nobody', (name) => {
+it.each(['', '   ', '...', '\u200b', '-', null, 7])('%j is not a name', (name) => {
   expect(personKey(name)).toBe('');
 });
 

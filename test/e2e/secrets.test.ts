@@ -114,7 +114,7 @@ afterAll(async () => {
   if (folder) await rm(folder, { recursive: true, force: true });
 }, 200_000);
 
-it('lives through a rejected, an expired and a renewed password', async () => {
+it('handles a rejected, an expired and a renewed password', async () => {
   const onboarding = await run(
     [
       ...['onboard', '--name', 'Kaveri Softworks', '--email', EXPORTER, '--iec', 'AAKCK7719P'],
@@ -139,7 +139,7 @@ it('lives through a rejected, an expired and a renewed password', async () => {
   await eventually(async () => (await shown()).state === 'certified', 60_000);
 }, 250_000);
 
-it('shows in its metrics what happened, and no word about anybody', async () => {
+it('shows in its metrics what happened, and names nobody', async () => {
   const scraped = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
   const exported = new Set([...scraped.matchAll(/^(\w+)[{ ]/gm)].map(([, name]) => name));
   // Everything that the alert rules and the dashboard are about, from Temporal's SDK too.

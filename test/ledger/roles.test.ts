@@ -42,7 +42,7 @@ function connect(url: string): pg.Pool {
   return pool;
 }
 
-it('lets a worker work, and change neither the schema nor what is known of it', async () => {
+it('allows a worker its work, but no change of the schema or of evidence', async () => {
   const url = await login(database, 'ebrc_run');
   const pool = connect(url);
   const ledger = { ...database, pool };
