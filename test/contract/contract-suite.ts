@@ -282,6 +282,8 @@ export function contractSuite(open: () => Promise<ContractService>, { brief = fa
         { filingId: first.filingId },
       ]);
       expect(await json(['list', '--attention'])).toEqual([]);
+      const late = await json<Filing>(['abandon', 'CON-1', '--note', 'too late'], 3);
+      expect(late.errors[0]).toMatchObject({ code: 'filing_ended', filingId: first.filingId });
       const certificates = await json<Filing['rows']>(['certificates', '--exporter', EMAIL]);
       expect(certificates.map(({ eBRCNumber, document, sha256 }) => [eBRCNumber, document, sha256]).sort()).toEqual(
         first.rows.map(({ eBRCNumber, document, sha256 }) => [eBRCNumber, document, sha256]).sort(),
@@ -332,6 +334,9 @@ export function contractSuite(open: () => Promise<ContractService>, { brief = fa
       expect(await json(args, 4)).toMatchObject({ ...FILING_SHAPE, state: 'awaiting_approval' });
       expect(await json(['list', '--attention'])).toMatchObject([{ reference: 'CON-4' }]);
       expect((await json<Filing>(['approve', 'CON-4', '--by', 'asha'], 3)).errors[0]?.message).toMatch(/asha/u);
+      // A name alone is a claim.
+      const claimed = await json<Filing>(['approve', 'CON-4', '--by', 'meera'], 3);
+      expect(claimed.errors[0]?.message).toMatch(/EBRC_TOKEN/u);
       const added = await json<{ token: string }>(['principals', 'add', 'meera', '--role', 'checker']);
       const approved = await json(['approve', 'CON-4', '--wait'], 0, { EBRC_TOKEN: added.token });
       expect(approved).toMatchObject({ state: 'certified' });
