@@ -43,7 +43,9 @@ describe('a submission', () => {
   }
 
   test('is answered on a connection of its own that is closed afterwards, and keeps the answer word for word', async () => {
-    const answer = envelope({ ...acknowledgement, observations: ['IRM has no held record'], note: 'seen', empty: [] });
+    const noise = { traceId: '81cefeed-3d0a-4fc3-800d-6584716f4b3c', meta: { v: 1 } };
+    const said = { ...acknowledgement, observations: ['IRM has no held record'], note: 'seen', empty: [] };
+    const answer = { ...(envelope({ ...said, ...noise }) as object), ...noise };
     const server = await service((_request, response) => json(response, 200, answer));
     const { api, budget, audited } = client(server.baseUrl);
 

@@ -82,7 +82,8 @@ const REMARK_BYTES = 8_192;
 
 /**
  * The non-empty lists, records and texts of an answer that are not among the `known` names. The observations about an
- * accepted filing have a name that the specification leaves open; people who look at a filing should see them.
+ * accepted filing have a name that the specification leaves open; people who look at a filing should see them. A lone
+ * identifier, or a record without words, such as a version, says nothing about the filing.
  */
 export function unknownRemarks(answer: unknown, known: readonly string[]): unknown[] {
   if (!isObject(answer)) return [];
@@ -90,10 +91,18 @@ export function unknownRemarks(answer: unknown, known: readonly string[]): unkno
     .filter(([name]) => !known.includes(name))
     .flatMap(([, value]): unknown[] => {
       if (Array.isArray(value)) return (value as unknown[]).filter((entry) => entry !== null && entry !== '');
-      if (isObject(value)) return Object.keys(value).length > 0 ? [value] : [];
-      return typeof value === 'string' && value.trim() !== '' ? [value] : [];
+      const worded = (isObject(value) ? Object.values(value) : [value]).some((part) =>
+        typeof part === 'object' ? part !== null : typeof part === 'string' && isWorded(part),
+      );
+      return worded ? [value] : [];
     });
   return cutList(remarks, MAX_REMARKS).map(bounded);
+}
+
+/** Not empty, nor one word with a digit in it, as a trace id or a time is. */
+function isWorded(text: string): boolean {
+  const words = text.trim();
+  return words !== '' && (/\s/u.test(words) || !/\d/u.test(words));
 }
 
 /** At most `length` entries of a list; the last one says how many were left out. */

@@ -1,5 +1,7 @@
 import type { FilingView, OtherUse, RowView, SubmissionView } from '../../domain/filing/view';
 import { fieldOfAuthority } from '../../domain/service/authority-codes';
+import { errorTexts } from '../../domain/service/request-status';
+import { isObject } from '../../domain/values';
 import type { Finding } from '../../domain/rules/finding';
 import { irmNumberOf } from '../exporters/irms';
 import { HAS_REQUEST } from '../gates/attempts';
@@ -32,7 +34,7 @@ export async function readFilingView(db: Queryable, filingId: string): Promise<F
     rows,
     correctedBy,
     again: await numberToFileAgain(db, filing),
-    warnings: await warningsOf(db, filing),
+    warnings: await warningsOf(db, filing, rows),
     errors: [...filing.errors, ...authorityErrors(rows, filing.errors as Finding[])],
   };
 }
@@ -190,7 +192,7 @@ async function readCorrections(db: Queryable, filingId: string): Promise<string[
  * Our own warnings, then those in the answers to the accepted submissions: rows that the service read differently than
  * they were sent, and its own observations, whose shape the specification does not show.
  */
-async function warningsOf(db: Queryable, filing: FilingRecord): Promise<unknown[]> {
+async function warningsOf(db: Queryable, filing: FilingRecord, of: readonly RowView[]): Promise<unknown[]> {
   const notices = await readLastingNotices(db, filing.filingId);
   const { rows } = await db.query<{ warnings: unknown[] }>(
     'SELECT warnings FROM requests WHERE filing_id = $1 ORDER BY submission, since',
@@ -199,10 +201,17 @@ async function warningsOf(db: Queryable, filing: FilingRecord): Promise<unknown[
   return [
     ...filing.warnings,
     ...notices.map(({ kind, text }) => aboutFiling(kind, text)),
-    ...rows
-      .flatMap((row) => row.warnings)
-      .map((said) => (typeof said === 'string' ? aboutFiling('observation', said) : said)),
+    ...rows.flatMap((row) => row.warnings).map((said) => observation(said, of)),
   ];
+}
+
+/** An observation of the service in the form of our own warnings; it may name its row by `serialNo`. */
+function observation(said: unknown, rows: readonly RowView[]): Finding {
+  const { serialNo, field }: Record<string, unknown> = isObject(said) ? said : {};
+  const named = rows.find((row) => serialNo === row.serialNo || serialNo === String(row.serialNo));
+  const [message = ''] = errorTexts([said]);
+  const about = { row: named?.row ?? null, field: typeof field === 'string' ? field : null };
+  return { ...aboutFiling('observation', message), ...about };
 }
 
 function aboutFiling(code: string, message: string): Finding {

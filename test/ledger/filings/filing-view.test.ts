@@ -21,7 +21,11 @@ test('rows that the service read otherwise, and its own observations, are warnin
     kind: 'accepted' as const,
     status: 200,
     requestId: 'R1',
-    warnings: ['The held amount differs.', { note: 'kept as it is' }],
+    warnings: [
+      'The held amount differs.',
+      { serialNo: '1', field: 'irmFCC', message: 'irmFCC disagrees' },
+      { note: 'x' },
+    ],
   };
   const attemptId = await opened(filingId);
   await mark(attemptId);
@@ -37,6 +41,7 @@ test('rows that the service read otherwise, and its own observations, are warnin
       message: 'The service read 0 rows, 1 were sent.',
     },
     { severity: 'warning', code: 'observation', row: null, field: null, message: 'The held amount differs.' },
-    { note: 'kept as it is' },
+    { severity: 'warning', code: 'observation', row: 1, field: 'irmFCC', message: 'irmFCC disagrees' },
+    { severity: 'warning', code: 'observation', row: null, field: null, message: '{"note":"x"}' },
   ]);
 });
