@@ -128,11 +128,21 @@ async function certificateWindows(
 /** Reads every certificate issued in a window into the ledger (spec: "POST /genebrc/fetch-details"). */
 async function readCertificates(
   deps: ActivityDependencies,
-  args: { partyId: number; exporterId: string; iecCode: string; from: string; to: string },
-): Promise<WindowReading & { certificates: number }> {
+  args: {
+    partyId: number;
+    exporterId: string;
+    iecCode: string;
+    from: string;
+    to: string;
+    /** What the clients before this one were shown of the window. */
+    before?: (WindowReading & { whole: boolean }) | null;
+    /** Whether clients of the party are still to be asked. */
+    more?: boolean;
+  },
+): Promise<WindowReading & { certificates: number; whole: boolean }> {
   const { pool, api } = deps;
-  const { partyId, exporterId, iecCode, from, to } = args;
-  const readAt = await readingBegins(pool);
+  const { partyId, exporterId, iecCode, from, to, before, more = false } = args;
+  const readAt = before ? new Date(before.readAt) : await readingBegins(pool);
   const { certificates, unread } = await withCredentials(deps, exporterId, () =>
     withHeartbeat(exporterId, (context) =>
       api.fetchDetails(
@@ -148,8 +158,9 @@ async function readCertificates(
   );
   await saveCertificates(pool, { exporterId, details: certificates, at: now(deps) });
   // A window with entries that cannot be read was not read whole: it closes nothing.
-  if (unread === 0) await saveWindow(pool, { partyId, from, to, readAt });
-  return { from, to, readAt: readAt.getTime(), certificates: certificates.length };
+  const whole = unread === 0 && before?.whole !== false;
+  if (whole && !more) await saveWindow(pool, { partyId, from, to, readAt });
+  return { from, to, readAt: readAt.getTime(), certificates: certificates.length, whole };
 }
 
 /**

@@ -50,7 +50,7 @@ export async function compareParty(party: PartyToReconcile, scope: PartyScope): 
   }
   if (party.skip !== null && (wants('certificates') || wants('balances'))) problems.push(party.skip);
   const reader = party.skip === null ? party : null;
-  if (reader && wants('balances') && (await noted(problems, () => readBalances(reader.callAs)))) made.push('balances');
+  if (reader && wants('balances') && (await noted(problems, () => readAllBalances(reader)))) made.push('balances');
   let windows: WindowReading[] | null = null;
   if (reader && wants('certificates')) {
     windows = await noted(problems, () => readWindows(reader, scope));
@@ -101,6 +101,13 @@ async function checkAllDocuments(partyId: number): Promise<void> {
   }
 }
 
+const clientsOf = ({ callAs, alsoAs }: PartyToReconcile): string[] => [callAs, ...(alsoAs ?? [])];
+
+async function readAllBalances(party: PartyToReconcile): Promise<true> {
+  for (const exporterId of clientsOf(party)) await readBalances(exporterId);
+  return true;
+}
+
 async function readBalances(exporterId: string): Promise<true> {
   const about = { exporterId, priorityKey: PRIORITY };
   const refresh = calls('helpful', { ...about, summary: 'Refresh the IRMs', rateClass: 'irm-refresh' });
@@ -110,7 +117,8 @@ async function readBalances(exporterId: string): Promise<true> {
 }
 
 async function readWindows(party: PartyToReconcile, { from, to }: PartyScope): Promise<WindowReading[]> {
-  const { partyId, callAs: exporterId, iecCode } = party;
+  const { partyId, iecCode } = party;
+  const clients = clientsOf(party);
   const planned = await calls('ledger', { summary: 'Choose the issue dates to read' }).certificateWindows({
     partyId,
     from,
@@ -119,8 +127,14 @@ async function readWindows(party: PartyToReconcile, { from, to }: PartyScope): P
   const readings = [...planned.known];
   for (const window of planned.read) {
     const summary = `Certificates of ${window.from} to ${window.to}`;
-    const details = calls('helpful', { summary, rateClass: 'details', exporterId, priorityKey: PRIORITY });
-    readings.push(await details.readCertificates({ partyId, exporterId, iecCode: iecCode ?? '', ...window }));
+    let reading: (WindowReading & { whole: boolean }) | null = null;
+    for (const [index, exporterId] of clients.entries()) {
+      const details = calls('helpful', { summary, rateClass: 'details', exporterId, priorityKey: PRIORITY });
+      const about = { partyId, exporterId, iecCode: iecCode ?? '', ...window };
+      const more = index < clients.length - 1;
+      reading = await details.readCertificates({ ...about, before: reading, more });
+    }
+    if (reading) readings.push(reading);
   }
   return readings;
 }

@@ -63,6 +63,22 @@ it('finds nothing where both sides agree, and changes nothing when it runs again
   expect(await run(input)).toMatchObject({ opened: 0, closed: 0 });
 });
 
+it('asks for every client of an IEC, each of which may be shown its own certificates and remittances alone', async () => {
+  const [one, two] = [await stage.exporter({ iec: 'TWOCLIENT1' }), await stage.exporter({ iec: 'TWOCLIENT1' })];
+  await filed(one);
+  const days = await daysOf(one);
+  await filed(two);
+  const span = { from: days.from, to: (await daysOf(two)).to };
+  for (const { exporterId } of [one, two]) {
+    expect(await run({ exporterId, ...span })).toMatchObject({
+      parties: 1,
+      opened: 0,
+      skipped: [],
+      counts: noFindings(),
+    });
+  }
+});
+
 describe('a difference', () => {
   let exporter: TestExporter;
   let numbers: string[];

@@ -1,28 +1,31 @@
 import type { Queryable } from '../pool';
 
-/** A party, with the client for which its calls are made. */
+/** A party, with the clients for which its calls are made. */
 export interface PartyToReconcile {
   partyId: number;
   /** The client whose credentials fetch-details and the IRM refresh use: a ready one, if there is one. */
   callAs: string;
+  /**
+   * Its other ready clients, for which the same calls are made: it is not specified whether one client is shown what
+   * another client of its IEC has filed.
+   */
+  alsoAs?: string[] | null;
   iecCode: string | null;
   /** Why the service cannot be asked; null where it can. */
   skip: string | null;
 }
 
+const READY = `(e.is_active AND e.has_credentials AND coalesce(e.api_state, 'ready') <> 'activation_pending')`;
 const PARTIES = `
-  SELECT e.party_id AS "partyId", coalesce(ready.exporter_id, min(e.exporter_id)) AS "callAs",
-         coalesce(ready.iec, min(e.iec)) AS "iecCode",
-         CASE WHEN ready.exporter_id IS NULL THEN 'no client of it is ready: its portal credentials or its API access are missing'
-              WHEN coalesce(ready.iec, min(e.iec)) IS NULL THEN 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one'
+  SELECT e.party_id AS "partyId",
+         coalesce(min(e.exporter_id) FILTER (WHERE ${READY}), min(e.exporter_id)) AS "callAs",
+         (array_agg(e.exporter_id ORDER BY e.exporter_id) FILTER (WHERE ${READY}))[2:] AS "alsoAs",
+         coalesce(min(e.iec) FILTER (WHERE ${READY}), min(e.iec)) AS "iecCode",
+         CASE WHEN NOT bool_or(${READY}) THEN 'no client of it is ready: its portal credentials or its API access are missing'
+              WHEN min(e.iec) IS NULL THEN 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one'
          END AS skip
-    FROM exporters e
-    LEFT JOIN LATERAL (
-      SELECT r.exporter_id, r.iec FROM exporters r
-       WHERE r.party_id = e.party_id AND r.is_active AND r.has_credentials
-         AND coalesce(r.api_state, 'ready') <> 'activation_pending'
-       ORDER BY r.exporter_id LIMIT 1) ready ON true`;
-const GROUPED = 'GROUP BY e.party_id, ready.exporter_id, ready.iec';
+    FROM exporters e`;
+const GROUPED = 'GROUP BY e.party_id';
 
 /** The next parties of a mode that ever filed or have IRMs, in the order of their numbers. */
 export async function partiesAfter(

@@ -49,7 +49,7 @@ export interface FilingStage {
   ledger: TestDatabase;
   worker: TestWorker;
   logs: string[];
-  exporter(options?: { irmAmount?: number }): Promise<TestExporter>;
+  exporter(options?: { irmAmount?: number; iec?: string }): Promise<TestExporter>;
   /** A row that maps part of the exporter's IRM to a shipping bill of its own. */
   mapping(exporter: TestExporter, more?: Partial<Mapping>): Mapping;
   file(
@@ -159,7 +159,7 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
     ledger,
     worker,
     logs,
-    async exporter({ irmAmount = 10_000 } = {}) {
+    async exporter({ irmAmount = 10_000, iec } = {}) {
       const number = (exporters += 1);
       const username = `filer.${number}.${randomUUID().slice(0, 8)}`;
       const password = 'Right-Horse-1!';
@@ -172,7 +172,7 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
         ...pattern,
         username,
         password,
-        iec: `IEC${String(number).padStart(7, '0')}`,
+        iec: iec ?? `IEC${String(number).padStart(7, '0')}`,
         activationDelayMs: 0,
         irms: [
           {
@@ -193,7 +193,7 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
       const customer = await api.createCustomer({
         name: `Filer ${number}`,
         email: `${username}@example.test`,
-        iec: `IEC${String(number).padStart(7, '0')}`,
+        iec: iec ?? `IEC${String(number).padStart(7, '0')}`,
       });
       await api.checkCredentials(customer.id, { dgftUsername: username, dgftPassword: password });
       return { exporterId: customer.id, username, irmNumber, irmDt: irm.irmIssueDate };
