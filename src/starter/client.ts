@@ -1,12 +1,11 @@
-import { draftFiling } from '../assistant/drafts/draft';
+// eslint-disable-next-line @typescript-eslint/triple-slash-reference -- an ambient module, which no import names
+/// <reference path="../../types/ms.d.ts" preserve="true" />
 import { extractFiles } from '../assistant/extraction/extract';
 import { importInvoices } from '../assistant/proposals/import-invoices';
-import { proposeMappings } from '../assistant/proposals/propose';
 import type { EbrcClientDependencies } from './dependencies';
 import { changeExporter, requireApproval } from './exporters/change';
 import { onboardList, type OnboardListOptions } from './exporters/onboard-list';
 import { onboard, onboarding, refreshIrms, updateCredentials } from './exporters/operations';
-import { makeTemplate } from './exporters/template';
 import { checkFile } from './filings/check';
 import { correctFiling } from './filings/correct';
 import { fileFile } from './filings/file';
@@ -26,6 +25,11 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
     <A extends unknown[], R>(work: (deps: EbrcClientDependencies, ...args: A) => R) =>
     (...args: A): R =>
       work(deps, ...args);
+  // What writes whole workbooks is loaded when it is first used: no filing needs it.
+  const loaded =
+    <A extends unknown[], R>(load: () => Promise<(deps: EbrcClientDependencies, ...args: A) => Promise<R>>) =>
+    async (...args: A): Promise<R> =>
+      (await load())(deps, ...args);
   const reader = createEbrcReader(deps);
   const exporters = { onboard: bound(onboard), onboarding: bound(onboarding) };
   return {
@@ -51,13 +55,17 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
     requireApproval: bound(requireApproval),
     /** A bulk workbook with one row per remittance with a free balance, to be filled in and filed; needs `api`. */
     template: async (exporter: string, options?: { all?: boolean }) =>
-      makeTemplate({ ...deps, api: await needed(deps.api, 'api') }, exporter, options),
+      (await import('./exporters/template.js')).makeTemplate(
+        { ...deps, api: await needed(deps.api, 'api') },
+        exporter,
+        options,
+      ),
     /** Extracts shipping bills or invoices with the extraction service; one entry per file, also for failures. */
     extract: bound(extractFiles),
     /** Drafts a filing from documents, as a workbook; nothing is filed. */
-    draft: bound(draftFiling),
+    draft: loaded(async () => (await import('../assistant/drafts/draft.js')).draftFiling),
     /** Proposes mappings of free balances to open documents, as a workbook; nothing is filed. */
-    propose: bound(proposeMappings),
+    propose: loaded(async () => (await import('../assistant/proposals/propose.js')).proposeMappings),
     /** Imports the exporters' own documents into the ledger, for the ageing report. */
     importInvoices: bound(importInvoices),
     /** Compares the ledger with the authority; joins a run of the same scope that is in progress. */

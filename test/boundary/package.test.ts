@@ -1,8 +1,8 @@
 /** What `npm pack` puts into a user's hands. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { builtPackage } from '../support/built-package';
 import { readProject, ROOT } from './project';
@@ -30,7 +30,8 @@ it('holds programs, types, schemas, migrations and rules, and nothing else', asy
     expect.arrayContaining([
       'dist/worker.js',
       'dist/starter/cli.js',
-      'dist/starter/client.d.ts',
+      'dist/index.d.ts',
+      'types/ms.d.ts',
       'dist/workflow-bundle.js',
       'dist/workflow-bundle-encrypted.js',
       'dist/workflow-bundle-traced.js',
@@ -78,4 +79,52 @@ it('runs from where it was unpacked', async () => {
   // Every command is found, although each loads what it needs only when it runs.
   const help = await run(process.execPath, [program, '--help'], { cwd: folder });
   expect(help.stdout).toMatch(/file .*\n[^]*reconcile/);
+});
+
+const CONSUMERS = {
+  'esm.mts': `import { openEbrcClient, ConfigError, RefusedError, type FilingView } from '@ebrc/worker';
+    const client = await openEbrcClient({}).catch((error: unknown) => {
+      if (error instanceof ConfigError) return null;
+      throw error;
+    });
+    const rows = async (): Promise<number | undefined> => {
+      const view: FilingView | undefined = await client?.show('JULY');
+      return view?.counts.rows;
+    };
+    console.log(client === null, typeof rows, new RefusedError([]).errors.length);`,
+  'cjs.cts': `import ebrc = require('@ebrc/worker');
+    import { createEbrcClient } from '@ebrc/worker/client';
+    console.log(typeof ebrc.openEbrcClient, typeof createEbrcClient);
+    const packages = Object.keys(require.cache).map((file) => /node_modules\\/((?:@[^/]+\\/)?[^/]+)\\/(?!.*node_modules)/.exec(file)?.[1]);
+    console.log(JSON.stringify([...new Set(packages)]));`,
+};
+
+it('is a library for ESM and CommonJS, whose types compile as they are, and loads no renderer and nothing native', async () => {
+  const own = join(folder, 'consumer');
+  const link = async (name: string) => {
+    await mkdir(dirname(join(own, 'node_modules', name)), { recursive: true });
+    await symlink(join(ROOT, 'node_modules', name), join(own, 'node_modules', name));
+  };
+  // As an installation of it has them.
+  const { packages } = JSON.parse(readProject('package-lock.json')) as { packages: Record<string, { dev?: boolean }> };
+  const installed = Object.entries(packages).filter(([path, { dev }]) => path !== '' && !dev);
+  const names = installed.map(([path]) => path.slice('node_modules/'.length));
+  for (const name of names.filter((each) => !each.includes('node_modules/'))) await link(name);
+  await cp(join(folder, 'package'), join(own, 'node_modules', '@ebrc', 'worker'), {
+    recursive: true,
+    filter: (path) => !path.endsWith('node_modules'),
+  });
+  for (const [name, text] of Object.entries(CONSUMERS)) await writeFile(join(own, name), text);
+  const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  const options = ['--strict', '--module', 'node16', '--target', 'es2022', '--types', 'node', '--outDir', 'out'];
+  const compiled = await run(process.execPath, [tsc, ...options, ...Object.keys(CONSUMERS)], { cwd: own }).catch(
+    (error: { stdout: string }) => error,
+  );
+  expect(compiled.stdout).toBe('');
+  const ran = (file: string) => run(process.execPath, [join('out', file)], { cwd: own });
+  expect((await ran('esm.mjs')).stdout).toBe('true function 0\n');
+  const [types, loaded] = (await ran('cjs.cjs')).stdout.split('\n');
+  expect(types).toBe('function function');
+  const heavy = ['exceljs', 'echarts', 'pdfkit', 'fastify', '@temporalio/worker', '@temporalio/core-bridge'];
+  expect((JSON.parse(loaded ?? '[]') as string[]).filter((name) => heavy.includes(name))).toEqual([]);
 });

@@ -2,7 +2,6 @@ import type { Finding } from '../../domain/rules/finding';
 import { TEMPLATE_UNKNOWN } from '../../workbook/read';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import type { EbrcClientDependencies } from '../dependencies';
-import { learnTemplate } from '../exporters/template';
 import { RefusedError } from '../errors';
 import { readByTemplate, type FilingFile, type StatedOptions } from './read-file';
 
@@ -35,6 +34,7 @@ async function learn(
 ): Promise<string | null> {
   if (!api) return 'This program cannot call the service.';
   try {
+    const { learnTemplate } = await import('../exporters/template.js');
     const { problem } = await learnTemplate({ pool, mode, api: await api() }, exporterId);
     return problem;
   } catch (error) {

@@ -1,0 +1,23 @@
+/** What other TypeScript programs import: the client over the servers of the environment, its types, and its errors. */
+export { openEbrcClient, type OpenEbrcClient, type OpenEbrcClientOptions } from './starter/open-client';
+export type { EbrcClient } from './starter/client';
+export type { EbrcClientDependencies, EbrcReaderDependencies } from './starter/dependencies';
+export { RefusedError, UnreachableError, UsageError, type Problem } from './starter/errors';
+export { ConfigError, type ConfigProblem, type Environment } from './config/config';
+export { LedgerUnavailableError } from './ledger/unavailable';
+export { NoWorkerError } from './temporal/workers-present';
+export type { Finding } from './domain/rules/finding';
+export type { Mapping, PushMessage } from './domain/filing/mapping';
+export type { FilingView, RowView, SubmissionView, Waiting } from './domain/filing/view';
+export type { QuestionView } from './domain/filing/questions';
+export type { CheckOutcome, CheckRequest } from './starter/filings/check';
+export type { CorrectRequest } from './starter/filings/correct';
+export type { FileRequest } from './starter/filings/file';
+export type { FilingOutcome } from './starter/filings/outcome';
+export type { FilingTerms, WaitOptions } from './starter/filings/start';
+export type { WrittenEvidence } from './starter/filings/evidence';
+export type { Credentials, ExporterOutcome, ExporterWait, OnboardRequest } from './starter/exporters/operations';
+export type { ExporterView, IrmView } from './starter/exporters/views';
+export type { CertificateFilter, FilingEventView, ListFilter } from './starter/reader';
+export type { ReconcileOutcome, ReconcileRequest } from './starter/reconcile';
+export type { ReportOutcome, ReportRequest } from './starter/report';

@@ -1,0 +1,40 @@
+import { Readable, Writable } from 'node:stream';
+import type { Environment } from '../config/config';
+import type { EbrcClient } from './client';
+import { createCli } from './cli/context';
+import { createTerminal } from './cli/terminal';
+
+export interface OpenEbrcClientOptions {
+  /** What the command line would say on the way, such as that it waits for PostgreSQL; default: nothing is done. */
+  onNote?: (text: string) => void;
+}
+
+export type OpenEbrcClient = EbrcClient & {
+  /** Closes what was opened. */
+  close(): Promise<void>;
+};
+
+/**
+ * The typed client over the servers that the environment names, as the command line opens them: `DATABASE_URL`,
+ * `TEMPORAL_…`, `EBRC_DOCUMENTS` and the mode; `EBRC_TOKEN` is who answers for what is done.
+ * @param env default: that of the process
+ * @throws ConfigError with every wrong variable; UnreachableError for a server that does not answer
+ */
+export async function openEbrcClient(
+  env?: Environment,
+  { onNote = () => undefined }: OpenEbrcClientOptions = {},
+): Promise<OpenEbrcClient> {
+  const written = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      onNote(chunk.toString().trimEnd());
+      done();
+    },
+  });
+  const cli = createCli(createTerminal({ stdin: Readable.from([]), stdout: written, stderr: written }, true), { env });
+  try {
+    return { ...(await cli.client()), close: () => cli.close() };
+  } catch (error) {
+    await cli.close();
+    throw error;
+  }
+}
