@@ -41,9 +41,11 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
   const filing = await lockFiling(client, filingId);
   if (!filing) return refused('not_in_doubt', `filing ${filingId} is not in this ledger`);
   const attempts = await lockAttempts(client, filingId, submission);
-  const open = positions ?? (await livePositions(client, { filingId, submission }));
+  const open = await livePositions(client, { filingId, submission });
   if (open.length === 0 && attempts.length > 0)
     return refused('not_in_doubt', 'every row has its certificate by now, or is free, so there is nothing to answer');
+  if (positions && (positions.length === 0 || positions.some((each) => !open.includes(each))))
+    return refused('not_in_doubt', 'only rows of the request that have no outcome can be answered for');
   const settleMs = longestWindow(attempts, args.settleMs);
   const subjectState = await stateOfSubject(client, {
     subject,
@@ -169,8 +171,6 @@ async function releaseRequest(
   }: { release: Release; positions?: readonly number[]; attemptId: string | null; errors: string[] },
 ): Promise<Absence> {
   const { filingId, submission, requestId = '', reason, at } = release;
-  const end = { state: 'absent' as const, processingStatus: null, errored: [], at };
-  await endRequest(client, { filingId, submission, requestId }, end);
   const asked = positions ?? (await livePositions(client, { filingId, submission }));
   const freed = await freeRows(client, {
     release,
@@ -178,7 +178,11 @@ async function releaseRequest(
     errors: new Map(asked.map((position) => [position, errors])),
     from: SENT,
   });
-  if (attemptId !== null && (await livePositions(client, { filingId, submission })).length === 0)
+  // For the rows of which nothing was said it is asked about still.
+  if ((await livePositions(client, { filingId, submission })).length > 0) return { outcome: 'freed', freed };
+  const end = { state: 'absent' as const, processingStatus: null, errored: [], at };
+  await endRequest(client, { filingId, submission, requestId }, end);
+  if (attemptId !== null)
     await writeVerdict(client, { attemptId, from: ['marked', 'accepted'], verdict: 'absent', reason, at });
   return { outcome: 'freed', freed };
 }

@@ -349,6 +349,21 @@ describe('what becomes of the rows', () => {
     expect(await attempts(filingId)).toEqual(['absent']);
   });
 
+  it('leaves a request followed for the rows that nothing was said of, and says nothing of rows of another one', async () => {
+    const { party, filingId, subject } = await unknownRequest(NOW, [{}, {}]);
+    const second = await party.fileInTwo();
+    const other = { requestId: newId(), filingId: second, submission: 1 };
+    await accept(await party.sendAttempt(second), other.requestId);
+    await poll(second, other.requestId, 'unknown_request', NOW);
+    for (const each of [filingId, second]) await party.show(each, `EB-${each}`, { position: each === filingId ? 1 : 0 });
+    await party.look(OVER);
+    expect(await absent({ ...subject, positions: [0] })).toEqual({ outcome: 'freed', freed: [0] });
+    expect(await absent({ ...subject, positions: [0] })).toMatchObject({ code: 'not_in_doubt' });
+    expect(await absent({ ...other, positions: [1] })).toMatchObject({ code: 'not_in_doubt' });
+    for (const each of [filingId, second]) expect(await gates.requests(each)).toMatchObject([{ state: 'followed' }]);
+    expect(await absent(subject)).toMatchObject({ code: 'agrees' });
+  });
+
   it('frees only the rows without a certificate, where one of the submission has one: it was filed', async () => {
     const { party, filingId, attemptId } = await looked([{}, {}]);
     const of = { filingId, submission: 1, exporterId: party.exporterId, at: NOW };
