@@ -134,6 +134,31 @@ export async function certifyByDetails(
   }
 }
 
+/**
+ * Certificates that persons name for rows of a filing, as the ledger spells them, and why a row cannot have one; then
+ * nothing of their word is carried out. Must run in a transaction that holds the filing's lock.
+ */
+export async function judgeNamed(
+  client: Queryable,
+  { filingId, certificates }: { filingId: string; certificates: readonly NamedCertificate[] },
+): Promise<{ certificates: NamedCertificate[]; contradictions: Contradiction[] }> {
+  const { rows } = await client.query<{ position: number; eBRCNumber: string; held: string | null; taken: boolean }>(
+    `SELECT v.position, coalesce(c.ebrc_number, v.number) AS "eBRCNumber", r.ebrc_number AS held,
+            coalesce((c.filing_id, c.position) <> (r.filing_id, r.position), false)
+              OR count(*) OVER (PARTITION BY coalesce(c.ebrc_number, upper(v.number))) > 1 AS taken
+       FROM (SELECT position, btrim("eBRCNumber") AS number FROM jsonb_to_recordset($2::jsonb) AS v (position int, "eBRCNumber" text)) AS v
+       JOIN filing_rows r ON r.filing_id = $1 AND r.position = v.position
+       LEFT JOIN certificates c ON c.party_id = r.party_id AND upper(c.ebrc_number) = upper(v.number)`,
+    [filingId, JSON.stringify(certificates)],
+  );
+  const contradictions = rows.flatMap(({ position, eBRCNumber, held, taken }): Contradiction[] => {
+    if (held !== null && held !== eBRCNumber) return [{ position, eBRCNumber, why: `the row is certified as ${held}` }];
+    return taken ? [{ position, eBRCNumber, why: 'another row has it' }] : [];
+  });
+  const spelled = rows.map(({ position, eBRCNumber }) => ({ position, eBRCNumber, eBRCDate: null }));
+  return { certificates: spelled, contradictions };
+}
+
 /** Certifies rows by the word of two persons. @returns why a row does not get its certificate */
 export async function certifyByPersons(
   client: Queryable,

@@ -9,7 +9,7 @@ import { readRows } from '../rows/filing-rows';
 import { acknowledgeSubmission, addRequest, notePoll, readRequests } from '../submissions/requests';
 import { findSupport } from '../principals/granted-words';
 import { judgeWord, readWord, type Word } from '../submissions/words';
-import { certifyByPersons } from './certify';
+import { certifyByPersons, judgeNamed } from './certify';
 import type { Absence, AbsentSubject } from './absent-subject';
 import { confirmAbsence } from './confirm-absence';
 import { closeNotOurs } from './not-ours';
@@ -192,21 +192,22 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
     const why = `${word.by} is the first to name these certificates; somebody else has to name the same`;
     return { outcome: 'stands', why };
   }
-  const contradicted: string[] = [];
-  for (const submission of new Set(rows.map((row) => row.submission))) {
-    const certificates = rows
-      .filter((row) => row.submission === submission)
-      .flatMap((row) =>
-        agreed
-          .filter(({ row: of }) => of === row.sourceRow)
-          .map(({ eBRCNumber }) => ({ position: row.position, eBRCNumber, eBRCDate: null })),
-      );
+  const { filingId } = word;
+  const asked = rows.flatMap(({ position, sourceRow }) =>
+    agreed.filter(({ row }) => row === sourceRow).map(({ eBRCNumber }) => ({ position, eBRCNumber, eBRCDate: null })),
+  );
+  const named = await judgeNamed(client, { filingId, certificates: asked });
+  const contradicted = [...named.contradictions];
+  const submissions = contradicted.length > 0 ? [] : new Set(rows.map((row) => row.submission));
+  for (const submission of submissions) {
+    const own = new Set(rows.flatMap((row) => (row.submission === submission ? [row.position] : [])));
+    const certificates = named.certificates.filter(({ position }) => own.has(position));
     if (certificates.length === 0) continue;
-    const of = { filingId: word.filingId, submission, exporterId: filing.exporterId, at };
-    for (const { eBRCNumber, why } of await certifyByPersons(client, { ...of, certificates }))
-      contradicted.push(`${eBRCNumber}: ${why}`);
+    const of = { filingId, submission, exporterId: filing.exporterId, at };
+    contradicted.push(...(await certifyByPersons(client, { ...of, certificates })));
   }
-  return contradicted.length > 0 ? { outcome: 'refused', why: contradicted.join('; ') } : { outcome: 'filed' };
+  const whys = contradicted.map(({ eBRCNumber, why }) => `${eBRCNumber}: ${why}`);
+  return whys.length > 0 ? { outcome: 'refused', why: whys.join('; ') } : { outcome: 'filed' };
 }
 
 const isSame = (a: Word['certificates'][number], b: Word['certificates'][number]): boolean =>

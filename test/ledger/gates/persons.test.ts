@@ -2,6 +2,7 @@
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { personKey } from '../../../src/domain/principal';
 import { endRequest, readRequests, requestHolder } from '../../../src/ledger/submissions/requests';
+import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { closeOpenWords, judgeWord, openWords, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
 import { minutesLater, move, NOW, record, rowsOf } from '../filing-support';
@@ -445,6 +446,30 @@ describe('filed', () => {
     expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted' }, { state: 'submitted' }]);
     expect(await name('anil', 'EB-P1', 'EB-P2')).toEqual({ outcome: 'filed' });
     expect(await rows(sent.filingId)).toMatchObject([{ state: 'certified' }, { state: 'certified' }]);
+  });
+
+  it('with a certificate that another row has, however it is typed, is refused whole: nothing of it is carried out', async () => {
+    const sent = await lost([{}, {}, {}]);
+    const requestId = newId();
+    const [taken, free] = [`EB-${requestId}`, `EB-FREE-${requestId}`];
+    await accept(sent, requestId);
+    const of = { filingId: sent.filingId, submission: 1, exporterId: sent.party.exporterId, at: NOW };
+    const records = [{ position: 0, eBRCNumber: taken, eBRCDate: null }];
+    await under(sent.filingId, (client) => certifyByRecord(client, { ...of, records }));
+    await gates.endRequest(sent.filingId, requestId, [1]);
+    const both = async (...numbers: string[]) => {
+      const certificates = numbers.map((eBRCNumber, n) => ({ row: n + 2, eBRCNumber }));
+      const said = { ...about(sent), kind: 'filed' as const, certificates };
+      await word({ ...said, by: 'ravi' });
+      return word({ ...said, by: 'meera' });
+    };
+    const before = await rows(sent.filingId);
+    expect(before.map(({ state }) => state)).toEqual(['certified', 'needs_correction', 'submitted']);
+    expect(await both(` ${taken.toLowerCase()}`, free)).toEqual(refused(/another row has it/u));
+    expect(await both(free, free.toLowerCase())).toEqual(refused(/another row has it/u));
+    expect(await rows(sent.filingId)).toEqual(before);
+    expect(await both(free)).toEqual({ outcome: 'filed' });
+    expect((await rows(sent.filingId)).map(({ state }) => state)).toEqual(['certified', 'certified', 'submitted']);
   });
 
   it('with a certificate for a row that is not there is refused', async () => {
