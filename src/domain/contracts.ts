@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { emailAddress } from './exporter/exporter';
 import { FILING_STATES } from './filing/states';
+import { namesAnotherFiling } from './names';
 import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/findings';
 
 const mode = z
@@ -208,6 +209,9 @@ export const fileInput = z
   })
   .refine((input) => [input.inputRef, input.message, input.resume].filter((part) => part !== undefined).length === 1, {
     message: 'give either message or inputRef',
+  })
+  .refine(({ reference: name, n, resume }) => resume !== undefined || n > 1 || !namesAnotherFiling(name), {
+    ...{ path: ['reference'], message: 'a reference does not end in # and digits, and is no workflow id' },
   });
 export type FileInput = z.input<typeof fileInput>;
 

@@ -48,6 +48,12 @@ export function filingName({ reference, n }: { reference: string; n: number }): 
   return n === 1 ? reference : `${reference}#${n}`;
 }
 
+/**
+ * Whether a reference reads as the name of another filing: the second one of `A`, or a workflow id. Commands would find
+ * one where the other is meant.
+ */
+export const namesAnotherFiling = (reference = ''): boolean => /#\d+$|^file\/(test|live)\//u.test(reference);
+
 /** `credentials/<mode>/<exporterId>`. */
 export function credentialsWorkflowId(mode: Mode, exporterId: string): string {
   return `credentials/${mode}/${exporterId}`;

@@ -45,6 +45,22 @@ it('sends nothing of an unapproved filing under the attempt of another one, nor 
   expect(pushed).toBe(1);
 });
 
+it('records nothing under a reference that reads as the name of another filing', async () => {
+  const asked = { mode: 'test' as const, exporterId: EXPORTER, message: {} };
+  for (const reference of ['A#2', 'A#B#10', 'file/test/A']) {
+    const input = { ...asked, reference };
+    expect(await door.run('openFiling', { input, workflowId: 'w' })).toMatchObject({
+      outcome: 'refused',
+      errors: [{ code: 'invalid_input', field: 'reference' }],
+    });
+    // One that was recorded before goes on.
+    const again = { ...asked, reference, message: undefined, resume: 'F-NONE' };
+    expect(await door.run('openFiling', { input: again, workflowId: 'w' })).toMatchObject({
+      outcome: 'filing_unknown',
+    });
+  }
+});
+
 it('judges no send as refused on the claim of another execution', async () => {
   const filingId = await attempts.filing();
   const attemptId = await attempts.opened(filingId);

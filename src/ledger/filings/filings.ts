@@ -86,7 +86,7 @@ export async function findFiling(db: Queryable, mode: Mode, idOrReference: strin
   const { rows } = await db.query<FilingRecord>(
     `SELECT ${FILING_COLUMNS} FROM filings
       WHERE mode = $1 AND (filing_id = $2 OR workflow_id = $2 OR reference = $2 OR (reference = $3 AND n = $4))
-      ORDER BY (filing_id = $2) DESC, (reference = $2) DESC, (workflow_id = $2) DESC, n DESC LIMIT 1`,
+      ORDER BY (filing_id = $2) DESC, (reference = $2) DESC, coalesce(reference = $3 AND n = $4, false) DESC, n DESC LIMIT 1`,
     [mode, idOrReference, reference, n],
   );
   return rows[0] ?? null;

@@ -284,8 +284,9 @@ describe('the same reference', () => {
     const find = async (name: string) => (await findFiling(ledger.pool, 'test', name))?.filingId;
     expect([await find('NAMED-N'), await find('NAMED-N#1'), await find('NAMED-N#2')]).toEqual([second, first, second]);
     expect(await find('NAMED-N#3')).toBeUndefined();
-    const odd = await open(ledger, 'NAMED-N#1', newRows());
-    expect(await find('NAMED-N#1')).toBe(odd);
+    // A caller may choose the id of its workflow: it takes no filing's name.
+    await open(ledger, 'NAMED-OTHERWISE', newRows(), { workflowId: 'NAMED-N#2' });
+    expect(await find('NAMED-N#2')).toBe(second);
   });
 });
 
