@@ -1,9 +1,14 @@
 import { splitWindow, type FilingDate } from '../domain/dates';
+import { iecOf } from '../ledger/exporters/exporters';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { recordLook } from '../ledger/submissions/lost-time';
+import { notYet } from './application-failure';
 import { withHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
 import type { ActivityDependencies } from './dependencies';
+
+/** Until a look that began under another IEC is made again. */
+const IEC_CHANGED_MS = 1_000;
 
 /** A look at an exporter's certificates. */
 export interface DetailsLook {
@@ -22,7 +27,7 @@ export async function readDetails(
   { exporterId, iecCode, from, to }: { exporterId: string; iecCode: string; from: FilingDate; to: FilingDate },
 ): Promise<DetailsLook> {
   const now = () => new Date(deps.clock());
-  const look = { exporterId, beganAt: now(), from, to };
+  const look = { exporterId, iecCode, beganAt: now(), from, to };
   const numbers = new Set<string>();
   let unread = 0;
   try {
@@ -35,6 +40,9 @@ export async function readDetails(
           ),
         ),
       );
+      // Certificates of an IEC that turned out to be another exporter's are not this one's.
+      if ((await iecOf(deps.pool, exporterId)) !== iecCode)
+        throw notYet(`The IEC of ${exporterId} has changed.`, IEC_CHANGED_MS);
       unread += details.unread;
       await saveCertificates(deps.pool, { exporterId, details: details.certificates, at: now() });
       for (const { eBRCNumber, sbCumInvoiceNumber, billNo } of details.certificates) {

@@ -2,8 +2,11 @@
 import type pg from 'pg';
 import type { FilingApi } from '../../src/api/client-types';
 import type { CertificateDetail } from '../../src/api/schemas/filings';
+import { unclaimedCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
+import { learnIec } from '../../src/ledger/exporters/exporters';
 import { readFilingView } from '../../src/ledger/filings/filing-view';
+import { completeLook } from '../../src/ledger/gates/absence';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -28,13 +31,17 @@ let door: ActivityDoor;
 let breaks = true;
 let shown: Partial<CertificateDetail>[] = [CERTIFICATE];
 let clock = Date.now;
+let whileRead = (): Promise<unknown> => Promise.resolve();
 const { opened, mark, rows } = attemptSteps(() => ledger);
 
 beforeAll(async () => {
   ledger = await createTestDatabase();
   await knowExporter(ledger);
   const api = {
-    fetchDetails: () => Promise.resolve({ certificates: shown, unread: 0 }),
+    fetchDetails: async () => {
+      await whileRead();
+      return { certificates: shown, unread: 0 };
+    },
   } as unknown as FilingApi;
   door = await openDoor({ ...ledger, pool: breakingPool(ledger.pool) }, api, (deps) => ({
     ...deps,
@@ -127,6 +134,23 @@ describe('what is seen for a send whose answer was lost', () => {
     // A bill number alone tells whose it is.
     shown = [certificate, { ...certificate, eBRCNumber: 'EBRC-BILL', sbCumInvoiceNumber: null, billNo: 'EXP/OTHER' }];
     expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true, openRows: 0 });
+  });
+
+  it('is a look at the IEC that was asked for, and none at one that the exporter turns out to have meanwhile', async () => {
+    const { exporterId } = await exporter();
+    const { certificate, args } = await lost(exporterId);
+    const other = `AAGCO${String(20_000 + filings)}`;
+    const looked = () => completeLook(ledger.pool, { exporterId, since: minutesLater(299), from: NOW });
+    shown = [certificate];
+    at(300);
+    whileRead = () => learnIec(ledger.pool, { exporterId, iec: other, source: 'irms', at: NOW });
+    expect(await door.failure('gatherEvidence', args)).toMatchObject({ type: 'not_yet' });
+    expect(await looked()).toBeNull();
+    expect(await unclaimedCertificates(ledger.pool, exporterId)).toEqual([]);
+    whileRead = () => Promise.resolve();
+    shown = [];
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true, openRows: 1 });
+    expect(await looked()).not.toBeNull();
   });
 
   it('certifies within the settle window only what the balance bears out beside everything else that was sent', async () => {

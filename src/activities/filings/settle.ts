@@ -65,12 +65,12 @@ async function lookAtCertificates(
   const at = clock();
   const iecCode = await iecOf(pool, exporterId);
   if (!iecCode) {
-    await noteCertificatesRead(pool, exporterId, new Date(at));
+    await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(at) });
     return { complete: false };
   }
   const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(at) };
   const { problem } = await readDetails(deps, { exporterId, iecCode, ...days });
-  await noteCertificatesRead(pool, exporterId, new Date(at));
+  await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(at) });
   return { complete: problem === null };
 }
 
@@ -94,7 +94,7 @@ async function gatherEvidence(
     const from = Math.min((send.from ?? new Date(now)).getTime(), lostSince?.getTime() ?? Infinity);
     const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(now) };
     ({ problem } = await readDetails(deps, { exporterId, iecCode, ...days }));
-    if (lostSince) await noteCertificatesRead(pool, exporterId, new Date(now));
+    if (lostSince) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(now) });
   }
   const before = attemptId === null ? null : await snapshotOf(pool, attemptId);
   const sentAt = attemptId === null ? send.firstMarkAt : await markedAt(pool, attemptId);

@@ -32,7 +32,11 @@ export async function movePartyOf(client: Queryable, move: Move): Promise<Collis
   ]);
   const moved = `party_id = $1 AND ($3::text IS NULL OR exporter_id = $3)`;
   await client.query(`UPDATE exporters SET party_id = $2 WHERE ${moved}`, [from, to, exporterId]);
-  await client.query(`UPDATE snapshots SET party_id = $2 WHERE ${moved}`, [from, to, exporterId]);
+  // What was listed for another IEC does not tell which certificates of this one existed.
+  await client.query(
+    `UPDATE snapshots SET party_id = $2, certificates = CASE WHEN $3::text IS NULL THEN certificates END WHERE ${moved}`,
+    [from, to, exporterId],
+  );
   const collisions = await moveRows(client, move);
   await moveCertificates(client, move);
   for (const collision of collisions) await tell(client, collision, move.at);

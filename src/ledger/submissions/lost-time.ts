@@ -108,17 +108,25 @@ export async function certificatesToRead(
   return rows[0] ?? null;
 }
 
-/** Notes that an exporter's certificates were read at `at`, for what waits for it. */
-export async function noteCertificatesRead(db: Queryable, exporterId: string, at: Date): Promise<void> {
+/**
+ * Notes that an exporter's certificates were read at `at`, for what waits for it. `iecCode`: under which; null: they
+ * cannot be read without one; left out: that of its party.
+ */
+export async function noteCertificatesRead(
+  db: Queryable,
+  { exporterId, iecCode, at }: { exporterId: string; iecCode?: string | null; at: Date },
+): Promise<void> {
   await db.query(
     `UPDATE parties p SET certificates_read_at = greatest(p.certificates_read_at, $2) FROM exporters e
-      WHERE e.party_id = p.party_id AND e.exporter_id = $1`,
-    [exporterId, at],
+      WHERE e.party_id = p.party_id AND e.exporter_id = $1 AND ($4 OR p.iec IS NOT DISTINCT FROM $3)`,
+    [exporterId, at, iecCode ?? null, iecCode === undefined],
   );
 }
 
 export interface Look {
   exporterId: string;
+  /** The IEC that was asked for; left out: its party's. */
+  iecCode?: string;
   beganAt: Date;
   endedAt: Date;
   from: FilingDate;
@@ -127,14 +135,27 @@ export interface Look {
   problem: string | null;
 }
 
-/** Records a look, which serves all filings of the exporter's party. */
+/**
+ * Records a look, which serves all filings of the party: that of the IEC that was asked for, because the exporter may
+ * have turned out to have another one meanwhile.
+ */
 export async function recordLook(
   db: Queryable,
-  { exporterId, beganAt, endedAt, from, to, problem }: Look,
+  { exporterId, iecCode, beganAt, endedAt, from, to, problem }: Look,
 ): Promise<void> {
   await db.query(
     `INSERT INTO looks (party_id, began_at, ended_at, from_date, to_date, complete, problem)
-     SELECT party_id, $2, $3, $4, $5, $6, $7 FROM exporters WHERE exporter_id = $1`,
-    [exporterId, beganAt, endedAt, isoFromFilingDate(from), isoFromFilingDate(to), problem === null, problem],
+     SELECT p.party_id, $2, $3, $4, $5, $6, $7 FROM exporters e
+       JOIN parties p ON p.mode = e.mode AND (p.iec = $8::text OR ($8::text IS NULL AND p.party_id = e.party_id)) WHERE e.exporter_id = $1`,
+    [
+      exporterId,
+      beganAt,
+      endedAt,
+      isoFromFilingDate(from),
+      isoFromFilingDate(to),
+      problem === null,
+      problem,
+      iecCode ?? null,
+    ],
   );
 }

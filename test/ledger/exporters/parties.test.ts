@@ -153,7 +153,11 @@ describe('an IEC', () => {
     const [mistyped, right] = [await client({ iec: typed }), await client({ iec: portal })];
     const rows = newRows();
     const holder = await open(ledger, `TYPED-${typed}`, rows, { exporterId: mistyped });
+    const listed = { submission: 1, exporterId: mistyped, certificates: ['TYPED'], at: NOW };
+    await saveSnapshot(ledger.pool, { filingId: holder, ...listed });
     await learn(mistyped, portal);
+    // Which certificates of the typed IEC existed says nothing of those of the portal's.
+    expect(await recentCertificateSnapshot(ledger.pool, mistyped, NOW)).toBeNull();
     expect(await party(mistyped)).toBe(await party(right));
     expect(await record(ledger, `TYPED-${typed}-2`, rows, { exporterId: right })).toMatchObject({
       outcome: 'refused',

@@ -61,9 +61,9 @@ it('lets a new filing wait until its exporter’s certificates were read long en
   const filingId = await filing();
   const until = minutesLater(60 + 8 * 60);
   expect(await open(filingId)).toMatchObject({ outcome: 'wait', until: until.getTime() });
-  await noteCertificatesRead(ledger.pool, EXPORTER, minutesLater(120));
+  await noteCertificatesRead(ledger.pool, { exporterId: EXPORTER, at: minutesLater(120) });
   expect(await open(filingId)).toMatchObject({ outcome: 'wait' });
-  await noteCertificatesRead(ledger.pool, EXPORTER, until);
+  await noteCertificatesRead(ledger.pool, { exporterId: EXPORTER, at: until });
   const opened = await open(filingId);
   expect(opened).toMatchObject({ outcome: 'attempt', verdict: 'open' });
   expect(partsOfAttemptId(opened.outcome === 'attempt' ? opened.attemptId : '')).toMatchObject({ filingId });
@@ -82,7 +82,7 @@ async function certified(filingId: string, eBRCNumber: string, at: Date | null =
   if (!row) throw new Error('no row');
   const detail = { ...detailOf(eBRCNumber, row.mapping, at ?? NOW), ...(at ? {} : { eBRCDate: null }) };
   await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: [detail], at: UNTIL });
-  await noteCertificatesRead(ledger.pool, EXPORTER, UNTIL);
+  await noteCertificatesRead(ledger.pool, { exporterId: EXPORTER, at: UNTIL });
 }
 
 /** A filing whose submission is in doubt. @returns its attempt */
@@ -194,7 +194,7 @@ it('doubts a whole submission for one of its rows, whichever client of the IEC t
   const filingId = await openFiling(ledger, 'CORRECTED', rowsOfTwo);
   const details = [detailOf('EBSECOND', rowsOfTwo[1]!.mapping, minutesLater(30))];
   await saveCertificates(ledger.pool, { exporterId: 'exporter-2', details, at: UNTIL });
-  await noteCertificatesRead(ledger.pool, 'exporter-2', UNTIL);
+  await noteCertificatesRead(ledger.pool, { exporterId: 'exporter-2', at: UNTIL });
   expect(await open(filingId)).toMatchObject({ outcome: 'attempt', verdict: 'marked' });
   expect(await rows(filingId)).toMatchObject([{ state: 'unknown' }, { state: 'unknown' }]);
 });
@@ -211,7 +211,7 @@ it('adopts nothing for an attempt that was only open when the copy was taken', a
 it('sends nothing for an exporter whose certificates cannot be read', async () => {
   await restored();
   const filingId = await filing();
-  await noteCertificatesRead(ledger.pool, EXPORTER, UNTIL);
+  await noteCertificatesRead(ledger.pool, { exporterId: EXPORTER, at: UNTIL });
   await ledger.pool.query('UPDATE exporters SET iec = NULL');
   await ledger.pool.query('UPDATE parties SET iec = NULL');
   await doubted(filingId);
