@@ -141,6 +141,19 @@ it('asks a person where a record reports Errored what is certified', async () =>
   expect(await readLastingNotices(ledger.pool, filingId)).toEqual([{ kind: 'certificate_contradicted', text }]);
 });
 
+it('takes from a request that a person named no record that does not say which row it is of', async () => {
+  const { filingId } = await sent();
+  const requestId = await name(filingId, `NAMELESS-${filingId}`);
+  for (const nameless of [{ sbCumInvoiceNumber: null }, { irmNumber: null }]) {
+    await record(requestId, filingId, { ...processed, ...nameless, eBRCNumber: `EB-STRANGER-${filingId}` });
+    expect(await poll(filingId)).toMatchObject({ outcome: 'not_yet' });
+    await record(requestId, filingId, { ...errored, ...nameless });
+    expect(await poll(filingId)).toMatchObject({ outcome: 'not_yet' });
+  }
+  expect(await requests(filingId)).toEqual([[requestId, 'followed', null]]);
+  expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+});
+
 it('takes Errored of a request that a person named for a statement alone', async () => {
   const of = await sent();
   const requestId = await name(of.filingId, `R-${of.filingId}`);

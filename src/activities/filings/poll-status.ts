@@ -4,7 +4,14 @@ import { ApiError } from '../../api/errors/api-error';
 import type { RequestStatus } from '../../api/schemas/filings';
 import { agreedIec } from '../../domain/identity';
 import { nextPollDelayMs } from '../../domain/filing/poll-cadence';
-import { errorsInShort, isAbout, isDone, judgeStatus, type StatusVerdict } from '../../domain/service/request-status';
+import {
+  errorsInShort,
+  isAbout,
+  isDone,
+  judgeStatus,
+  type StatusVerdict,
+  withoutNameless,
+} from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
 import type { KnownSend } from '../../domain/filing/known-send';
 import { takeUpFiling } from '../../ledger/filings/filing-takeup';
@@ -118,7 +125,8 @@ async function pollStatus(deps: ActivityDependencies, args: PollArgs): Promise<P
   const errorDetails = record.errorDetails?.length ? record.errorDetails : args.ackErrors;
   const done = isDone(record);
   if (done || request.polledAtAgeMs === null) await learnIecFrom(deps, record, exporterId);
-  const verdict = judgeStatus(done ? await sentRows(deps, filingId, submission) : [], { ...record, errorDetails });
+  const told = request.source === 'named' ? withoutNameless(record) : record;
+  const verdict = judgeStatus(done ? await sentRows(deps, filingId, submission) : [], { ...told, errorDetails });
   const { statement, final, incomplete } = conclude(request, verdict);
   const errors = errorsInShort(record.errorDetails ?? []);
   const { processingStatus } = record;

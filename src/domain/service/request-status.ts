@@ -137,6 +137,17 @@ function withoutRepeats(entries: readonly StatusRecordEntry[]): StatusRecordEntr
   });
 }
 
+/**
+ * A record without the entries that do not name both IRM and document, which count as unread: in the record of a
+ * request that a person named they may be of another filing.
+ */
+export function withoutNameless<R extends StatusRecord>(record: R): R {
+  const entries = record.ebrcBulkGenStatusLst;
+  const named = entries.filter((entry) => bothNames(namesOf(entry)) !== undefined);
+  const unreadEntries = (record.unreadEntries ?? 0) + entries.length - named.length;
+  return { ...record, ebrcBulkGenStatusLst: named, unreadEntries };
+}
+
 const bothNames = ({ irm, document }: Names): string | undefined =>
   irm === null || document === null ? undefined : JSON.stringify([irm, document]);
 

@@ -355,7 +355,8 @@ describe('what becomes of the rows', () => {
     const other = { requestId: newId(), filingId: second, submission: 1 };
     await accept(await party.sendAttempt(second), other.requestId);
     await poll(second, other.requestId, 'unknown_request', NOW);
-    for (const each of [filingId, second]) await party.show(each, `EB-${each}`, { position: each === filingId ? 1 : 0 });
+    for (const each of [filingId, second])
+      await party.show(each, `EB-${each}`, { position: each === filingId ? 1 : 0 });
     await party.look(OVER);
     expect(await absent({ ...subject, positions: [0] })).toEqual({ outcome: 'freed', freed: [0] });
     expect(await absent({ ...subject, positions: [0] })).toMatchObject({ code: 'not_in_doubt' });
