@@ -614,8 +614,10 @@ CREATE TABLE steps_under_way (
   step        text NOT NULL,
   what        text NOT NULL,
   try_id      uuid NOT NULL,
-  -- How many tries in a row ended with their worker; from two on the step is set aside until somebody says otherwise.
+  -- How many tries in a row ended with their worker.
   lost        integer NOT NULL DEFAULT 0,
+  -- Not tried any more until somebody says otherwise.
+  set_aside   boolean NOT NULL DEFAULT false,
   since       timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (workflow_id, step)
 );

@@ -15,7 +15,7 @@ const STRIKE_AGAIN_MS = 1_000;
 const STRIKE_TRIES = 120;
 
 /**
- * Guards a worker against a step that ends it, whatever the cause: after two workers in a row the step is refused as
+ * Guards a worker against a step that ends it, whatever the cause: after some workers in a row the step is refused as
  * `set_aside`, and a question says so. Only of the main queue: these steps handle what callers sent, and are short.
  * A call to the service is bounded by its answer, and waits so long for its slot that its worker may be replaced twice.
  */
@@ -37,12 +37,14 @@ export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: L
       const { info } = Context.current();
       const workflowId = info.workflowExecution?.workflowId;
       if (info.isLocal || info.taskQueue !== mainQueue || workflowId === undefined) return next(input);
-      const noted = { workflowId, step: stepId(), what: whatOf(info.activityType, input.args), tryId: randomUUID() };
+      const { args } = input;
+      const [step, inputRef] = [stepId(), inputRefOf(args)];
+      const noted = { workflowId, step, what: whatOf(info.activityType, args), tryId: randomUUID(), inputRef };
       // It only helps: where the ledger is away, the step says so itself.
       const found = await noteStep(pool, noted).catch(() => ({ lost: 0, setAside: false }));
       if (found.setAside) {
         await strike(noted);
-        throw await setAside(workflowId, info.activityType, input.args);
+        throw await setAside(noted, info.activityType, args);
       }
       const suspected = found.lost > 0;
       if (suspected && suspect) {
@@ -59,10 +61,10 @@ export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: L
     },
   });
 
-  async function setAside(workflowId: string, activity: string, args: readonly unknown[]) {
+  async function setAside({ workflowId }: StepTry, activity: string, args: readonly unknown[]) {
     const { filingId = null, exporterId } = aboutOf(args);
-    const text = `Two workers in a row ended during the step ${activity} of ${workflowId}. It is set aside: nothing of it is retried automatically.`;
-    logger.error({ workflowId, activity, filingId }, 'a step is set aside: two workers ended during it');
+    const text = `Worker after worker ended during the step ${activity} of ${workflowId}. It is set aside: nothing of it is retried automatically.`;
+    logger.error({ workflowId, activity, filingId }, 'a step is set aside: workers ended during it');
     if (exporterId !== undefined) {
       const at = new Date();
       await askAboutSetAside(pool, { workflowId, exporterId, filingId, text, at }).catch(() => undefined);
@@ -75,6 +77,11 @@ export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: L
 function whatOf(activity: string, [first]: readonly unknown[]): string {
   const input = first instanceof Object && 'input' in first ? JSON.stringify(first.input) : '';
   return `${activity} ${createHash('sha256').update(input).digest('hex').slice(0, 16)}`;
+}
+
+function inputRefOf([first]: readonly unknown[]): string | null {
+  const { input } = (first ?? {}) as Record<string, unknown>;
+  return input instanceof Object && 'inputRef' in input && typeof input.inputRef === 'string' ? input.inputRef : null;
 }
 
 function aboutOf([first]: readonly unknown[]): { filingId?: string; exporterId?: string } {

@@ -70,7 +70,7 @@ export const ROWS_IN_A_LOCAL_STEP = 100;
 /** Failure type of a local step that must run as a normal activity instead. */
 export const NOT_LOCAL = 'not_local';
 
-/** Failure type of a step that two workers in a row did not survive. */
+/** Failure type of a step that several workers in a row did not survive. */
 export const SET_ASIDE = 'set_aside';
 
 /** Failure type of a step whose filing the ledger does not hold. */

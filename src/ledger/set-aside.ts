@@ -6,8 +6,11 @@
  */
 import type { Queryable } from './pool';
 
-/** Two workers in a row: the first may have died of something else. */
-const LOST_WORKERS = 2;
+/** Of a filing whose content is beyond any ordinary one: the first worker may have died of something else. */
+const LOST_WITH_MUCH = 2;
+const MUCH_BYTES = 2_097_152;
+/** Of any other: workers that are killed again and again, for whatever reason, meet the same step more than once. */
+const LOST_WORKERS = 5;
 
 export interface StepTry {
   workflowId: string;
@@ -16,29 +19,39 @@ export interface StepTry {
   /** What it does: a step of another run that does the same is set aside with it. */
   what: string;
   tryId: string;
+  /** The content that it was given, in the ledger; null: small, or the filing's own. */
+  inputRef: string | null;
 }
 
 /** @returns how many workers in a row were lost by the step, and whether it is set aside: then it must not be tried */
 export async function noteStep(
   db: Queryable,
-  { workflowId, step, what, tryId }: StepTry,
+  { workflowId, step, what, tryId, inputRef }: StepTry,
 ): Promise<{ lost: number; setAside: boolean }> {
-  const { rows } = await db.query<{ lost: number; worst: number }>(
+  const { rows } = await db.query<{ lost: number; setAside: boolean }>(
     `INSERT INTO steps_under_way AS s (workflow_id, step, what, try_id) VALUES ($1, $2, $3, $4)
      ON CONFLICT (workflow_id, step) DO UPDATE SET lost = s.lost + 1, try_id = excluded.try_id, since = now()
-     RETURNING lost, (SELECT coalesce(max(o.lost), 0) FROM steps_under_way o WHERE o.workflow_id = $1 AND o.what = $3) AS worst`,
+     RETURNING lost, EXISTS (SELECT FROM steps_under_way o WHERE o.workflow_id = $1 AND o.what = $3 AND o.set_aside) AS "setAside"`,
     [workflowId, step, what, tryId],
   );
-  const { lost = 0, worst = 0 } = rows[0] ?? {};
-  return { lost, setAside: Math.max(lost, worst) >= LOST_WORKERS };
+  const { lost = 0, setAside = false } = rows[0] ?? {};
+  if (setAside || lost < LOST_WITH_MUCH) return { lost, setAside };
+  const { rowCount } = await db.query(
+    `UPDATE steps_under_way SET set_aside = true WHERE workflow_id = $1 AND step = $2 AND ($3 OR EXISTS (
+       SELECT FROM filing_inputs WHERE octet_length(rows::text) > ${MUCH_BYTES} AND (input_ref = $4 OR input_ref IN (
+         SELECT input_ref FROM filings WHERE workflow_id = $1))))`,
+    [workflowId, step, lost >= LOST_WORKERS, inputRef],
+  );
+  return { lost, setAside: rowCount === 1 };
 }
 
 /** Strikes a step out that has ended, or was not begun after all. A step that is set aside stays noted. */
 export async function strikeStep(db: Queryable, { workflowId, step, tryId }: StepTry): Promise<void> {
-  await db.query(
-    `DELETE FROM steps_under_way WHERE workflow_id = $1 AND step = $2 AND try_id = $3 AND lost < ${LOST_WORKERS}`,
-    [workflowId, step, tryId],
-  );
+  await db.query('DELETE FROM steps_under_way WHERE workflow_id = $1 AND step = $2 AND try_id = $3 AND NOT set_aside', [
+    workflowId,
+    step,
+    tryId,
+  ]);
 }
 
 /** Puts a step back whose try has to wait: it lost no worker this time. */
@@ -68,7 +81,7 @@ export async function askAboutSetAside(
  * @returns whose filing was set aside, or null
  */
 export async function forgetSetAside(db: Queryable, workflowId: string): Promise<{ exporterId: string } | null> {
-  await db.query(`DELETE FROM steps_under_way WHERE workflow_id = $1 AND lost >= ${LOST_WORKERS}`, [workflowId]);
+  await db.query('DELETE FROM steps_under_way WHERE workflow_id = $1 AND set_aside', [workflowId]);
   const { rows } = await db.query<{ exporterId: string }>(
     `UPDATE questions SET closed_at = now() WHERE key = 'filing_set_aside|' || $1 AND closed_at IS NULL
      RETURNING exporter_id AS "exporterId"`,

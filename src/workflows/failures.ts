@@ -18,7 +18,7 @@ export function isFilingMissing(error: unknown): boolean {
   return cause instanceof ApplicationFailure && cause.type === FILING_MISSING;
 }
 
-/** Why a step is set aside, because two workers did not survive it; null for any other failure. */
+/** Why a step is set aside, because several workers did not survive it; null for any other failure. */
 export function setAsideText(error: unknown): string | null {
   const cause = error instanceof ActivityFailure ? error.cause : error;
   return cause instanceof ApplicationFailure && cause.type === SET_ASIDE ? cause.message : null;
