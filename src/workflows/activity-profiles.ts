@@ -29,7 +29,8 @@ const FOREVER = Number.POSITIVE_INFINITY;
 
 /**
  * An API call waits for its budget slot inside the activity, so the time-out is generous; a lost worker is noticed by
- * the heartbeat instead. Whether a failure is retried at all is decided by the failure itself (`src/domain/service/retry-table.ts`).
+ * the heartbeat instead. Whether a failure is retried at all is decided by the failure itself
+ * (`src/domain/service/retry-table.ts`).
  */
 const apiCall: Profile = {
   startToCloseTimeout: '30m',
