@@ -15,7 +15,7 @@ import { withCredentials } from './credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { reserveBalances, type ReserveArgs, type Reserved } from '../filings/filing-ledger';
 
-export interface ReadIrmsResult {
+interface ReadIrmsResult {
   irmCount: number;
   /** How many were amended, cancelled, or have another balance or status than before. */
   changed: number;
@@ -32,7 +32,7 @@ export interface RefreshCandidate {
   readFirst: boolean;
 }
 
-export interface RefreshPage {
+interface RefreshPage {
   candidates: RefreshCandidate[];
   /** Where the next page begins; null after the last one. */
   next: string | null;

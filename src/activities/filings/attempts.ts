@@ -205,7 +205,7 @@ function judgeAndRead(
 }
 
 /** A documented refusal that the execution returned; `sentBy`: its secret. */
-export interface ReturnedRefusal {
+interface ReturnedRefusal {
   reason: string;
   sentBy: string;
 }

@@ -26,7 +26,7 @@ export interface Refused extends Left {
   errors: Finding[];
 }
 
-export interface Refusal {
+interface Refusal {
   filingId: string;
   submission: number | null;
   answer: StoredAnswer | null;

@@ -18,7 +18,7 @@ const INPUTS = {
   updateCredentials: updateCredentialsInput,
 };
 
-export interface StartedWorkflow {
+interface StartedWorkflow {
   workflow: keyof typeof INPUTS;
   input: unknown;
 }
