@@ -43,14 +43,14 @@ export interface FetchedCertificates {
   filing: FilingNow | null;
 }
 
-interface DownloadArgs {
+export interface DownloadArgs {
   exporterId: string;
   eBRCNumber: string;
   /** The filing that waits for its PDFs alone, and has all certificate details that it will get. */
   end?: Decided;
 }
 
-interface Downloaded {
+export interface Downloaded {
   sha256: string | null;
   /** The end of the filing, where it was recorded with this PDF. */
   ended: FilingNow | null;

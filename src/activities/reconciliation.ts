@@ -41,7 +41,7 @@ import { now, type ActivityDependencies } from './dependencies';
 export type { PartyToReconcile, RepairableFinding };
 
 /** A span of days as a workflow carries it: YYYY-MM-DD, `readAt` in ms since the epoch. */
-interface Window {
+export interface Window {
   from: string;
   to: string;
 }
@@ -49,7 +49,7 @@ export interface WindowReading extends Window {
   readAt: number;
 }
 
-interface ReconciliationPlan {
+export interface ReconciliationPlan {
   /** What is wrong with the input; then nothing else is there. */
   problems: string[];
   from: string;

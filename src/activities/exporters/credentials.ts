@@ -29,7 +29,7 @@ import { exporterState, type ExporterState } from './exporters';
 const CONSENT_STATEMENT =
   'I am authorised to use this DGFT portal account and consent to its credentials being submitted to the filing service, which logs in with them on the exporter’s behalf.';
 
-type AcceptResult = { outcome: 'accepted'; version: number } | { outcome: 'unknown'; message: string };
+export type AcceptResult = { outcome: 'accepted'; version: number } | { outcome: 'unknown'; message: string };
 
 export type CheckResult =
   | { outcome: 'validated'; exporter: ExporterState }

@@ -15,12 +15,12 @@ export interface ExporterState extends ExporterReadiness {
   exporterId: string;
 }
 
-interface Refusal {
+export interface Refusal {
   outcome: 'refused';
   errors: { code: string; message: string }[];
 }
 
-type CreateExporterResult = { outcome: 'created' | 'adopted'; exporter: ExporterState } | Refusal;
+export type CreateExporterResult = { outcome: 'created' | 'adopted'; exporter: ExporterState } | Refusal;
 
 /** A client whose e-mail is taken may be missing from the list for a moment: this often it is looked for again. */
 const LOOKS = 4;

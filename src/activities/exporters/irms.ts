@@ -15,7 +15,7 @@ import { withCredentials } from './credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { reserveBalances, type ReserveArgs, type Reserved } from '../filings/filing-ledger';
 
-interface ReadIrmsResult {
+export interface ReadIrmsResult {
   irmCount: number;
   /** How many were amended, cancelled, or have another balance or status than before. */
   changed: number;
@@ -32,7 +32,7 @@ export interface RefreshCandidate {
   readFirst: boolean;
 }
 
-interface RefreshPage {
+export interface RefreshPage {
   candidates: RefreshCandidate[];
   /** Where the next page begins; null after the last one. */
   next: string | null;

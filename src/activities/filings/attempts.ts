@@ -205,7 +205,7 @@ function judgeAndRead(
 }
 
 /** A documented refusal that the execution returned; `sentBy`: its secret. */
-interface ReturnedRefusal {
+export interface ReturnedRefusal {
   reason: string;
   sentBy: string;
 }

@@ -26,7 +26,7 @@ export interface Refused extends Left {
   errors: Finding[];
 }
 
-interface Refusal {
+export interface Refusal {
   filingId: string;
   submission: number | null;
   answer: StoredAnswer | null;

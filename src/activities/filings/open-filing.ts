@@ -57,7 +57,7 @@ const UNASKED =
   'The run was started with the update file (awaitUpdate), which did not arrive within a minute. Nothing was recorded: ' +
   'send both again.';
 
-interface OpenFilingArgs {
+export interface OpenFilingArgs {
   input: FileInput;
   workflowId: string;
   /** The run was started with the update `file` and has not seen it: nothing is recorded. */

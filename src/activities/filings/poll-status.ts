@@ -36,7 +36,7 @@ import { stepId } from '../step-id';
 import type { FilingNow } from './moves';
 import { settleRequest } from './settle-request';
 
-interface PollArgs {
+export interface PollArgs {
   filingId: string;
   submission: number;
   /** What the acknowledgement complained of; it stands in where the status gives no reason. */

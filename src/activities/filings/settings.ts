@@ -18,7 +18,7 @@ const INPUTS = {
   updateCredentials: updateCredentialsInput,
 };
 
-interface StartedWorkflow {
+export interface StartedWorkflow {
   workflow: keyof typeof INPUTS;
   input: unknown;
 }

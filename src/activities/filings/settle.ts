@@ -43,7 +43,7 @@ export interface Evidence {
 }
 
 /** What is asked about: an attempt in doubt, or a submission whose request has no outcome. */
-interface EvidenceArgs {
+export interface EvidenceArgs {
   filingId: string;
   submission: number;
   exporterId: string;

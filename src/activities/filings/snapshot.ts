@@ -12,7 +12,7 @@ import { isWaitForLedger, onWholeLedger } from './whole-ledger';
 /** A filing of the same exporter made seconds ago has read today's certificates already. */
 const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
 
-interface SnapshotArgs {
+export interface SnapshotArgs {
   filingId: string;
   submission: number;
   exporterId: string;

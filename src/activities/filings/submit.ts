@@ -29,7 +29,7 @@ import { acceptedAnswer, attemptClosed, causeOf, nothingSent } from './submit-ou
 import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
 import { ledgerFailure } from './whole-ledger';
 
-interface SubmitArgs {
+export interface SubmitArgs {
   filingId: string;
   submission: number;
   exporterId: string;
@@ -37,7 +37,7 @@ interface SubmitArgs {
 }
 
 /** What a submission was answered. */
-interface Submitted {
+export interface Submitted {
   /** The answer, in short. */
   answer: StoredAnswer;
   /** What the ledger took over of it; null where it could not be stored yet, or only the answer was. */

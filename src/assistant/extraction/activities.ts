@@ -25,7 +25,7 @@ import { failureOf, notYet, refusal } from '../../activities/application-failure
 import { withHeartbeat, keepTrying } from '../../activities/call-context';
 import type { ActivityDependencies, ExtractionDependencies } from '../../activities/dependencies';
 
-interface OpenedExtraction {
+export interface OpenedExtraction {
   /** What is wrong with the input; nothing else is set then. */
   problems: string[];
   extractionId: string;
