@@ -107,3 +107,16 @@ export function mappingIdentity(mapping: MappingNames): string {
     canonicalAmount(mapping.mappedIRMAmountFCC),
   ]);
 }
+
+/** What names one IRM of an exporter, and where the page of a list ends. */
+export const irmCursor = (irm: Record<'irmNumber' | 'irmAdCode' | 'irmIfscCode' | 'irmIssueDate', string>): string =>
+  [irm.irmNumber, irm.irmAdCode, irm.irmIfscCode, irm.irmIssueDate].join('/');
+
+/** The IRM that {@link irmCursor} names; null for another text. */
+export function readIrmCursor(
+  cursor: string,
+): Record<'irmNumber' | 'adCode' | 'ifscCode' | 'issueDate', string> | null {
+  const [, irmNumber, adCode, ifscCode, issueDate] = /^(.*)\/([^/]*)\/([^/]*)\/([^/]*)$/u.exec(cursor) ?? [];
+  if (!irmNumber || adCode === undefined || ifscCode === undefined || issueDate === undefined) return null;
+  return { irmNumber, adCode, ifscCode, issueDate };
+}

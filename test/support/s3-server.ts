@@ -95,6 +95,7 @@ export async function startS3Server(): Promise<S3Server> {
         overwrite: async (name, content) => {
           await client.send(new PutObjectCommand({ Bucket, Key: Prefix + name, Body: content }));
         },
+        checksThenWrites: found.kind === 'moto',
         close: () => Promise.resolve(),
       };
     },

@@ -1,6 +1,6 @@
 import { subtractAmounts, sumAmounts } from '../../domain/money';
 import { groupBy } from '../../domain/values';
-import { irmIdentity } from '../../domain/identity';
+import { irmCursor, irmIdentity } from '../../domain/identity';
 import { pendingHolds } from '../../domain/exporter/balance-sums';
 import { holdsOf, type Hold } from '../../domain/rules/preflight';
 import { iecFindings, readinessOf, type Readiness } from '../../domain/exporter/exporter';
@@ -136,16 +136,5 @@ export async function readIrmViews(
   return rows.flatMap((row) => byKey.get(cursorOf(row)) ?? []);
 }
 
-/** What names one IRM of an exporter, and where the page of a list ends. */
-export const irmCursor = (irm: Pick<IrmView, 'irmNumber' | 'irmAdCode' | 'irmIfscCode' | 'irmIssueDate'>): string =>
-  [irm.irmNumber, irm.irmAdCode, irm.irmIfscCode, irm.irmIssueDate].join('/');
-
 const cursorOf = ({ irmNumber, adCode, ifscCode, issueDate }: IrmRow): string =>
   irmCursor({ irmNumber, irmAdCode: adCode, irmIfscCode: ifscCode, irmIssueDate: issueDate });
-
-/** The IRM that {@link irmCursor} names; null for another text. */
-export function readIrmCursor(cursor: string): IrmKey | null {
-  const [, irmNumber, adCode, ifscCode, issueDate] = /^(.*)\/([^/]*)\/([^/]*)\/([^/]*)$/u.exec(cursor) ?? [];
-  if (!irmNumber || adCode === undefined || ifscCode === undefined || issueDate === undefined) return null;
-  return { irmNumber, adCode, ifscCode, issueDate };
-}

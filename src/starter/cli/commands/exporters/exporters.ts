@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander';
 import type { Mode } from '../../../../domain/names';
-import { irmCursor, type ExporterView, type IrmView } from '../../../exporters/views';
+import { irmCursor } from '../../../../domain/identity';
+import type { ExporterView, IrmView } from '../../../exporters/views';
 import type { Cli, Bind } from '../../context';
 import { EXIT } from '../../../errors';
 import { byOption, printList, withListOptions, type ListPart } from '../options';

@@ -41,13 +41,14 @@ export function addListCommand(program: Command, bind: Bind): void {
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, _args, { state: states, jsonl, limit = jsonl ? Infinity : LISTED, ...filter }: ListOptions) => {
+        const reader = await cli.reader();
         const { mode } = await cli.config('mode');
         const remarks: string[] = [];
         const page = (filings: readonly FilingSummary[]) => {
           for (const each of filings) if (each.needsAttention) remarks.push(`${filingName(each)}: ${each.attention}`);
           return filingsPage(filings, mode);
         };
-        const pages = (await cli.reader()).filingPages({ ...filter, states, limit });
+        const pages = reader.filingPages({ ...filter, states, limit });
         await printList(cli, pages, { page, limit, jsonl, nameOf: ({ filingId }) => filingId ?? '' });
         for (const remark of remarks) cli.terminal.note(remark);
       }),
