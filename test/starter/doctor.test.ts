@@ -188,10 +188,12 @@ it('names schedules that are paused, or were never made', async () => {
   for await (const { scheduleId } of client.schedule.list()) ids.push(scheduleId);
   const handle = client.schedule.getHandle(ids[0] ?? '');
   await handle.pause();
-  expect(await wrongOnes({})).toMatchObject([{ check: 'schedules', message: `paused: ${ids[0]}` }]);
+  // One that is due meanwhile starts a workflow that no worker of this test answers.
+  const wrongOfSchedules = async () => (await wrongOnes({})).filter(({ check }) => check !== 'workers');
+  expect(await wrongOfSchedules()).toMatchObject([{ check: 'schedules', message: `paused: ${ids[0]}` }]);
   await handle.unpause();
   await ebrc(['schedules', 'delete'], { env });
-  const wrong = await wrongOnes({});
+  const wrong = await wrongOfSchedules();
   await ebrc(['schedules', 'apply'], { env });
   expect(wrong).toMatchObject([
     { check: 'schedules', advice: expect.stringContaining('ebrc schedules apply') as string },
