@@ -22,10 +22,9 @@ import { storedPdfs } from '../../src/ledger/reconciliation/documents';
 import { openFilingsOf, partiesAfter } from '../../src/ledger/reconciliation/parties';
 import { reserveBalances } from '../../src/ledger/rows/balance-reservation';
 import { contentOfSend } from '../../src/ledger/sends/send-record';
-import { readPollLoad } from '../../src/ledger/submissions/answer-times';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
 import { openAttempt } from '../../src/ledger/submissions/open-attempt';
-import { endedWithRequests, nextRequest, readRequests } from '../../src/ledger/submissions/requests';
+import { endedWithRequests, readNextPoll, readRequests } from '../../src/ledger/submissions/requests';
 import { orphanedSecrets } from '../../src/ledger/vault/vault';
 import { proposeMappings } from '../../src/assistant/proposals/propose';
 import { createEbrcReader } from '../../src/starter/reader';
@@ -137,8 +136,7 @@ const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
     name: 'poll: a request that has no outcome',
     run: async ({ pool }) => {
       await readRequests(pool, filing.id, 1);
-      await nextRequest(pool, filing.id, 1);
-      await readPollLoad(pool, MODE, new Date());
+      await readNextPoll(pool, { filingId: filing.id, submission: 1, mode: MODE, at: new Date() });
     },
   },
   { name: 'filing: certify 10 rows', prepare: madeBy(reserveFiling, sendFiling, acceptFiling), run: certifyFiling },

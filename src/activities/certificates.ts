@@ -5,24 +5,22 @@ import type { StoredDocument } from '../documents/document-store';
 import { compareFilingDates, filingDateFromAnything, filingDateInKolkata, type FilingDate } from '../domain/dates';
 import {
   archivedPdf,
-  certificatesToArchive,
-  countWithoutDetail,
   markArchived,
   postponePdf,
+  readDetailsToRead,
+  readMissing,
   type PdfsToArchive,
   type ArchivedPdf,
 } from '../ledger/certificates/certificates';
-import { isOpen } from '../domain/filing/states';
 import { lockFiling } from '../ledger/filings/filing-lock';
 import { certifyByDetails } from '../ledger/gates/certify';
 import { windowIsOver } from '../ledger/gates/settle-window';
-import { countOpenRows, readRows } from '../ledger/rows/filing-rows';
+import { countOpenRows } from '../ledger/rows/filing-rows';
 import { withTransaction } from '../ledger/pool';
 import { readSubmissions } from '../ledger/submissions/submissions';
 import { withHeartbeat, withStepHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
 import type { ActivityDependencies } from './dependencies';
-import { iecOf } from '../ledger/exporters/exporters';
 import { hold, moveOnSettled, recordEnd, type Decided, type FilingNow } from './filings/moves';
 import { readDetails } from './read-details';
 import type pg from 'pg';
@@ -81,18 +79,17 @@ async function fetchCertificates(
   },
 ): Promise<FetchedCertificates> {
   const { pool, clock } = deps;
-  const toArchive = () => (pdfs === undefined ? Promise.resolve(null) : nextToArchive(deps, filingId, pdfs));
-  const iecCode = await iecOf(pool, exporterId);
-  const rows = await readRows(pool, filingId);
-  const openBefore = rows.filter(
-    (row) => isOpen(row.state) && (submission === undefined || row.submission === submission),
-  ).length;
+  const missing = async () => {
+    const { withoutDetail, toArchive } = await readMissing(pool, { filingId, limit: pdfs ?? 0, at: at(deps) });
+    return { withoutDetail, toArchive: pdfs === undefined ? null : toArchive };
+  };
+  const known = await readDetailsToRead(pool, { filingId, exporterId, submission: submission ?? null });
+  const { iecCode, credentials, open: openBefore } = known;
   if (!iecCode) {
     const problem = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
-    const withoutDetail = await countWithoutDetail(pool, filingId);
-    return { withoutDetail, open: openBefore, problem, toArchive: await toArchive(), filing: null };
+    return { open: openBefore, problem, ...(await missing()), filing: null };
   }
-  const issued = rows.flatMap((row) => filingDateFromAnything(row.eBRCDate) ?? []).sort(compareFilingDates);
+  const issued = known.issued.flatMap((date) => filingDateFromAnything(date) ?? []).sort(compareFilingDates);
   const open = openBefore > 0;
   const first = issued[0];
   const last = issued.at(-1);
@@ -100,23 +97,22 @@ async function fetchCertificates(
   const from = open || !first ? await sentOn(deps, filingId) : first;
   const to = open || !last ? filingDateInKolkata(clock()) : last;
   const span = { from: compareFilingDates(from, to) <= 0 ? from : to, to };
-  const { problem: incomplete } = await readDetails(deps, { exporterId, iecCode, ...span });
+  const { problem: incomplete } = await readDetails(deps, { exporterId, iecCode, credentials, ...span });
   const filing = open && incomplete === null ? await fillRows(deps, { filingId, exporterId }) : null;
   return {
-    withoutDetail: await countWithoutDetail(pool, filingId),
     open: open ? await countOpenRows(pool, filingId, submission) : 0,
     problem: null,
-    toArchive: await toArchive(),
+    ...(await missing()),
     filing,
   };
 }
 
 /** The next certificates of a filing that have no PDF yet and can be asked for now. */
-function listToArchive(
+async function listToArchive(
   deps: ActivityDependencies,
-  { filingId, limit }: { filingId: string; limit: number },
+  of: { filingId: string; limit: number },
 ): Promise<PdfsToArchive> {
-  return nextToArchive(deps, filingId, limit);
+  return (await readMissing(deps.pool, { ...of, at: at(deps) })).toArchive;
 }
 
 /**
@@ -146,10 +142,6 @@ async function downloadCertificate(deps: ActivityDependencies, args: DownloadArg
 
 function at({ clock }: ActivityDependencies) {
   return new Date(clock());
-}
-
-function nextToArchive({ pool, clock }: ActivityDependencies, filingId: string, limit: number) {
-  return certificatesToArchive(pool, { filingId, limit, at: new Date(clock()) });
 }
 
 /** The day on which anything of a filing was sent first. */

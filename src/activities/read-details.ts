@@ -1,5 +1,5 @@
 import { splitWindow, type FilingDate } from '../domain/dates';
-import { iecOf } from '../ledger/exporters/exporters';
+import type { CredentialVersion } from '../ledger/vault/credentials';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { recordLook } from '../ledger/submissions/lost-time';
 import { notYet } from './application-failure';
@@ -24,27 +24,41 @@ export interface DetailsLook {
  */
 export async function readDetails(
   deps: Pick<ActivityDependencies, 'pool' | 'api' | 'clock' | 'logger'>,
-  { exporterId, iecCode, from, to }: { exporterId: string; iecCode: string; from: FilingDate; to: FilingDate },
+  {
+    exporterId,
+    iecCode,
+    from,
+    to,
+    ...caller
+  }: {
+    exporterId: string;
+    iecCode: string;
+    from: FilingDate;
+    to: FilingDate;
+    /** For the first call, where they were read just before. */
+    credentials?: CredentialVersion | null;
+  },
 ): Promise<DetailsLook> {
   const now = () => new Date(deps.clock());
   const look = { exporterId, iecCode, beganAt: now(), from, to };
   const numbers = new Set<string>();
   let unread = 0;
+  let { credentials } = caller;
   try {
     for (const window of splitWindow(from, to)) {
-      const details = await withCredentials(deps, exporterId, () =>
-        withHeartbeat(exporterId, (context) =>
-          deps.api.fetchDetails(
-            { platformCustomerId: exporterId, iecCode, eBRCIssueFromDt: window.from, eBRCIssueToDt: window.to },
-            context,
-          ),
-        ),
-      );
-      // Certificates of an IEC that turned out to be another exporter's are not this one's.
-      if ((await iecOf(deps.pool, exporterId)) !== iecCode)
+      const asked = {
+        platformCustomerId: exporterId,
+        iecCode,
+        eBRCIssueFromDt: window.from,
+        eBRCIssueToDt: window.to,
+      };
+      const call = () => withHeartbeat(exporterId, (context) => deps.api.fetchDetails(asked, context));
+      const details = await withCredentials(deps, exporterId, call, credentials);
+      credentials = undefined;
+      const saved = { exporterId, iecCode, details: details.certificates, at: now() };
+      if (!(await saveCertificates(deps.pool, saved)))
         throw notYet(`The IEC of ${exporterId} has changed.`, IEC_CHANGED_MS);
       unread += details.unread;
-      await saveCertificates(deps.pool, { exporterId, details: details.certificates, at: now() });
       for (const { eBRCNumber, sbCumInvoiceNumber, billNo } of details.certificates) {
         if (eBRCNumber) numbers.add(eBRCNumber.trim());
         // One that names no document can be anybody's: absence cannot be told from it.

@@ -1,5 +1,5 @@
 import { ApiError } from '../../api/errors/api-error';
-import { currentCredentials, markBad } from '../../ledger/vault/credentials';
+import { currentCredentials, type CredentialVersion, markBad } from '../../ledger/vault/credentials';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { CREDENTIAL_KINDS } from '../../domain/service/retry-table';
 import type { ActivityDependencies } from '../dependencies';
@@ -12,13 +12,15 @@ const NONE_ON_FILE: ErrorKind = 'credentials_missing';
  * Makes a call that logs in at the portal with the exporter's stored credentials. A version that is known to be bad is
  * not tried again: 900 queued downloads would lock the account. The first credential error marks the version bad. The
  * failure carries the version that was seen, so that a waiting filing can tell whether a newer one has come.
+ * @param held the credentials on file, where they were read just before
  */
 export async function withCredentials<T>(
   { pool, logger }: Pick<ActivityDependencies, 'pool' | 'logger'>,
   exporterId: string,
   call: () => Promise<T>,
+  held?: CredentialVersion | null,
 ): Promise<T> {
-  const current = await currentCredentials(pool, exporterId);
+  const current = held === undefined ? await currentCredentials(pool, exporterId) : held;
   const version = current?.version ?? 0;
   if (current?.state === 'bad' && current.reason !== NONE_ON_FILE) {
     const kind =

@@ -15,16 +15,18 @@ import {
 import { decide } from '../../domain/service/retry-table';
 import type { KnownSend } from '../../domain/filing/known-send';
 import { takeUpFiling } from '../../ledger/filings/filing-takeup';
-import { learnIec } from '../../ledger/exporters/exporters';
+import { learnIec, tellsIec } from '../../ledger/exporters/exporters';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';
-import { readPollLoad } from '../../ledger/submissions/answer-times';
+import type { PollLoad } from '../../ledger/submissions/answer-times';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import {
-  nextRequest,
+  type NextPoll,
   notePoll,
+  readNextPoll,
   readRequests,
   type RequestRecord,
+  type RequestToPoll,
   type Statement,
 } from '../../ledger/submissions/requests';
 import { needSubmission } from '../../ledger/submissions/submissions';
@@ -91,12 +93,12 @@ async function knowsRequest(
 async function pollStatus(deps: ActivityDependencies, args: PollArgs): Promise<PollResult> {
   const { clock, pool, logger, settings } = deps;
   const { once = false } = args;
-  const request = await requestToAsk(deps, args);
+  const { request, load } = await requestToAsk(deps, args);
   if (request === null) return withoutRequest(deps, args);
   const { filingId, submission, requestId, customerId: exporterId } = request;
-  const later = async (text: string): Promise<PollResult> => {
+  const later = (text: string): PollResult => {
     if (once) return { outcome: 'not_yet', requestId, processingStatus: null, errors: [] };
-    throw notYet(text, await nextDelay(deps, request));
+    throw notYet(text, nextDelay(deps, request, load));
   };
   const age = Math.max(0, clock() - request.since.getTime());
   const failedAck = request.ackStatus?.trim().toLowerCase() === 'failed';
@@ -104,7 +106,7 @@ async function pollStatus(deps: ActivityDependencies, args: PollArgs): Promise<P
   if (age < settings.pollFirstMs && !failedAck && !once && Context.current().info.attempt === 1) {
     return later('An acknowledgement is not expected yet.');
   }
-  const record = await ask(deps, request);
+  const record = await ask(deps, request, load);
   const at = new Date(clock());
   const note = (statement: Statement | null, incomplete = false) =>
     notePoll(pool, request, { statement, incomplete, ageMs: age, at });
@@ -124,7 +126,7 @@ async function pollStatus(deps: ActivityDependencies, args: PollArgs): Promise<P
   }
   const errorDetails = record.errorDetails?.length ? record.errorDetails : args.ackErrors;
   const done = isDone(record);
-  if (done || request.polledAtAgeMs === null) await learnIecFrom(deps, record, exporterId);
+  if (done || request.polledAtAgeMs === null) await learnIecFrom(deps, record, request);
   const told = request.source === 'named' ? withoutNameless(record) : record;
   const verdict = judgeStatus(done ? await sentRows(deps, filingId, submission) : [], { ...told, errorDetails });
   const { statement, final, incomplete } = conclude(request, verdict);
@@ -151,15 +153,15 @@ async function pollStatus(deps: ActivityDependencies, args: PollArgs): Promise<P
   return { outcome, requestId, filing, processingStatus, errors };
 }
 
-async function nextDelay(
-  { clock, pool, mode, settings }: ActivityDependencies,
+function nextDelay(
+  { clock, settings }: ActivityDependencies,
   { requestId, since }: Pick<RequestRecord, 'requestId' | 'since'>,
-): Promise<number> {
-  const now = clock();
+  load: PollLoad,
+): number {
   return nextPollDelayMs(
     {
-      ageMs: Math.max(0, now - since.getTime()),
-      ...(await readPollLoad(pool, mode, new Date(now))),
+      ageMs: Math.max(0, clock() - since.getTime()),
+      ...load,
       rateWindowMs: settings.rateWindowMs,
       spread: (createHash('sha256').update(requestId).digest()[0] ?? 0) / 256,
     },
@@ -169,33 +171,37 @@ async function nextDelay(
 
 async function readStatus(
   deps: ActivityDependencies,
-  args: { exporterId: string; requestId: string },
+  args: { exporterId: string; requestId: string; credentials?: RequestToPoll['credentials'] },
 ): Promise<RequestStatus | 'unknown_request'> {
   const { api } = deps;
-  try {
-    return await withCredentials(deps, args.exporterId, () =>
-      withHeartbeat(args.exporterId, (context) =>
-        api.status({ platformCustomerId: args.exporterId, requestId: args.requestId }, context),
-      ),
+  const call = () =>
+    withHeartbeat(args.exporterId, (context) =>
+      api.status({ platformCustomerId: args.exporterId, requestId: args.requestId }, context),
     );
+  try {
+    return await withCredentials(deps, args.exporterId, call, args.credentials);
   } catch (error) {
     if (error instanceof ApiError && error.kind === 'request_not_found') return 'unknown_request';
     throw error;
   }
 }
 
-async function ask(deps: ActivityDependencies, request: RequestRecord): Promise<RequestStatus | 'unknown_request'> {
+async function ask(
+  deps: ActivityDependencies,
+  request: RequestToPoll,
+  load: PollLoad,
+): Promise<RequestStatus | 'unknown_request'> {
   const { logger, settings } = deps;
-  const { requestId, customerId: exporterId } = request;
+  const { requestId, customerId: exporterId, credentials } = request;
   try {
-    return await readStatus(deps, { exporterId, requestId });
+    return await readStatus(deps, { exporterId, requestId, credentials });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const { action } = decide(error.operation, error.kind);
     if (action === 'pause' || error.kind === 'cancelled') throw error;
     // A refusal too: what was filed stays filed, however oddly the service answers, and past its time it is overdue.
     if (action === 'refuse') logger.warn({ requestId, err: error }, 'the status is refused');
-    const nextDelayMs = Math.max(error.retryAfterMs ?? 0, Math.min(await nextDelay(deps, request), settings.pollMaxMs));
+    const nextDelayMs = Math.max(error.retryAfterMs ?? 0, Math.min(nextDelay(deps, request, load), settings.pollMaxMs));
     throw failureOf(error, { retry: true, nextDelayMs, benign: action === 'wait' });
   }
 }
@@ -236,9 +242,11 @@ async function withoutRequest({ pool }: ActivityDependencies, { filingId, submis
 async function learnIecFrom(
   { pool, clock, logger }: ActivityDependencies,
   record: RequestStatus,
-  exporterId: string,
+  request: RequestToPoll,
 ): Promise<void> {
+  const { customerId: exporterId } = request;
   const iec = agreedIec(record.ebrcBulkGenStatusLst.map(({ iecNumber }) => iecNumber));
+  if (!tellsIec(request, iec, 'status')) return;
   const collisions = await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
   for (const collision of collisions)
     logger.warn({ exporterId, ...collision }, 'two clients turned out to be one exporter');
@@ -249,17 +257,18 @@ async function learnIecFrom(
  * run's sends are handed in.
  */
 async function requestToAsk(
-  { pool, clock }: ActivityDependencies,
+  { pool, clock, mode }: ActivityDependencies,
   { filingId, submission, sends = [] }: PollArgs,
-): Promise<RequestRecord | null> {
-  const known = await nextRequest(pool, filingId, submission);
-  if (known || sends.length === 0) return known;
+): Promise<NextPoll> {
   const at = new Date(clock());
+  const of = { filingId, submission, mode, at };
+  const next = await readNextPoll(pool, of);
+  if (next.request || sends.length === 0) return next;
   return withTransaction(pool, async (client) => {
-    if ((await readRequests(client, filingId, submission)).length > 0) return null;
+    if ((await readRequests(client, filingId, submission)).length > 0) return next;
     await mergeKnownSends(client, { filingId, sends, at });
     await takeUpFiling(client, { filingId, step: `${stepId()}/merged`, at });
-    return nextRequest(client, filingId, submission);
+    return readNextPoll(client, of);
   });
 }
 

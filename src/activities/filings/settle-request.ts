@@ -8,7 +8,7 @@ import { releaseRejected } from '../../ledger/gates/release';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { recordSeenAnswer } from '../../ledger/submissions/answer-times';
 import { reportContradiction } from '../../ledger/submissions/answers';
-import { endRequest, nextRequest, settleIfDone, type RequestRecord } from '../../ledger/submissions/requests';
+import { endRequest, hasFollowed, settleIfDone, type RequestRecord } from '../../ledger/submissions/requests';
 import type { ActivityDependencies } from '../dependencies';
 import { moveOnSettled, type FilingNow } from './moves';
 
@@ -58,7 +58,7 @@ export async function settleRequest(
   await releaseRejected(client, { filingId, submission, at });
   if (await settleIfDone(client, { filingId, submission, at }))
     return { outcome: 'settled', filing: await moveOnSettled(client, settings, filing, at) };
-  return { outcome: (await nextRequest(client, filingId, submission)) ? 'not_yet' : 'doubt', filing: null };
+  return { outcome: (await hasFollowed(client, filingId, submission)) ? 'not_yet' : 'doubt', filing: null };
 }
 
 /** The authority rejects a row that has its certificate: one of the two is wrong. */

@@ -1,7 +1,6 @@
 /** Looking at what exists before a send, and opening the attempt to send with. */
 import { filingDateInKolkata, DAY_MS } from '../../domain/dates';
-import { recentCertificateSnapshot, saveSnapshot } from '../../ledger/certificates/snapshots';
-import { iecOf } from '../../ledger/exporters/exporters';
+import { readSnapshotSource, saveSnapshot } from '../../ledger/certificates/snapshots';
 import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
 import { withStepHeartbeat } from '../call-context';
 import { readDetails } from '../read-details';
@@ -72,13 +71,12 @@ async function certificatesNow(
   const { clock, settings, pool } = deps;
   const at = new Date(clock());
   const since = new Date(at.getTime() - SNAPSHOT_STILL_FRESH_WINDOWS * settings.rateWindowMs);
-  const recent = await recentCertificateSnapshot(pool, exporterId, since);
+  const { recent, iecCode, credentials } = await readSnapshotSource(pool, exporterId, since);
   if (recent) return { certificates: recent.certificates, at: recent.takenAt };
-  const iecCode = await iecOf(pool, exporterId);
   if (!iecCode) return { certificates: null, at };
   // Yesterday's too: a send around midnight is settled against both days.
   const days = { from: filingDateInKolkata(at.getTime() - DAY_MS), to: filingDateInKolkata(at.getTime()) };
-  const { numbers, problem } = await readDetails(deps, { exporterId, iecCode, ...days });
+  const { numbers, problem } = await readDetails(deps, { exporterId, iecCode, credentials, ...days });
   // A list with entries that could not be read is none: what is not on it may have existed before the send.
   return { certificates: problem === null ? numbers : null, at };
 }

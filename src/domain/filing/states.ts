@@ -126,11 +126,6 @@ export function isLive(state: RowState): boolean {
   return ROW_STATES[state].live;
 }
 
-/** Whether a row in this state has no outcome yet. */
-export function isOpen(state: RowState): boolean {
-  return state === 'planned' || state === 'submitted' || state === 'unknown';
-}
-
 /**
  * The end state of a filing, from its rows: all certified, some, or none. Null while a row has no outcome, because the
  * filing cannot end then.

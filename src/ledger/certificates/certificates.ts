@@ -2,6 +2,7 @@ import type { CertificateEntry } from '../../domain/reconciliation/certificate-m
 import { filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
 import { certificateIdentity, comparableText } from '../../domain/identity';
 import { isAmount } from '../../domain/money';
+import { DETAILS_CALLER, type DetailsCaller } from '../exporters/exporters';
 import type { Queryable } from '../pool';
 
 /**
@@ -18,13 +19,20 @@ export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNum
 }
 
 /**
- * Saves every certificate that fetch-details returns, regardless of who filed it. The time of the first sighting never
- * changes: it shows which certificates existed before a send.
+ * Saves every certificate that fetch-details returns, regardless of who filed it, with the changes in the authority's
+ * description. The time of the first sighting never changes: it shows which certificates existed before a send.
+ * @param iecCode the IEC that was asked for: certificates of one that turned out to be another exporter's are not saved
+ * @returns whether they were
  */
 export async function saveCertificates(
   db: Queryable,
-  { exporterId, details, at }: { exporterId: string; details: readonly CertificateDetailRecord[]; at: Date },
-): Promise<void> {
+  {
+    exporterId,
+    iecCode,
+    details,
+    at,
+  }: { exporterId: string; iecCode?: string; details: readonly CertificateDetailRecord[]; at: Date },
+): Promise<boolean> {
   const rows = details
     .filter((detail) => detail.eBRCNumber)
     .map((detail) => ({
@@ -48,40 +56,42 @@ export async function saveCertificates(
       }),
       detail,
     }));
-  await noteChanges(db, exporterId, rows, at);
-  await db.query(
-    `INSERT INTO certificates (party_id, exporter_id, ebrc_number, ebrc_date, status, document_no, document_date, bill_no, amount,
-        currency, detail, first_seen_at, seen_at, issued_on, match_key, first_status, document_key, document_on, bill_key)
-     SELECT DISTINCT ON (r.ebrc_number) ${PARTY}, $1, r.ebrc_number, r.ebrc_date, r.status, r.document_no, r.document_date, r.bill_no,
-        r.amount, r.currency, r.detail, $3, clock_timestamp(), r.issued_on, r.match_key, r.status,
-        r.document_key, r.document_on, r.bill_key
-       FROM jsonb_to_recordset($2::jsonb) AS r(ebrc_number text, ebrc_date text, status text, document_no text,
-        document_date text, bill_no text, amount numeric, currency text, detail jsonb,
-        issued_on date, match_key text, document_key text, document_on date, bill_key text)
-     ON CONFLICT (party_id, ebrc_number) DO UPDATE SET ebrc_date = coalesce(excluded.ebrc_date, certificates.ebrc_date),
-        status = excluded.status, document_no = excluded.document_no, document_date = excluded.document_date,
-        bill_no = excluded.bill_no, amount = excluded.amount, currency = excluded.currency, detail = excluded.detail,
-        seen_at = greatest(certificates.seen_at, excluded.seen_at), issued_on = coalesce(excluded.issued_on, certificates.issued_on),
-        match_key = excluded.match_key, document_key = coalesce(nullif(excluded.document_key, ''), certificates.document_key),
-        document_on = coalesce(excluded.document_on, certificates.document_on),
-        bill_key = coalesce(nullif(excluded.bill_key, ''), certificates.bill_key), first_status = coalesce(certificates.first_status, excluded.status)`,
-    [exporterId, JSON.stringify(rows), at],
+  const { rowCount } = await db.query(
+    `WITH party AS (
+       SELECT e.party_id FROM exporters e JOIN parties p USING (party_id)
+        WHERE e.exporter_id = $1 AND ($4::text IS NULL OR coalesce(e.iec, p.iec) = $4)
+     ), said AS (
+       SELECT DISTINCT ON (ebrc_number) * FROM jsonb_to_recordset($2::jsonb) AS r (ebrc_number text, ebrc_date text, status text,
+         document_no text, document_date text, bill_no text, amount numeric, currency text, detail jsonb, issued_on date,
+         match_key text, document_key text, document_on date, bill_key text)
+     ), changed AS (
+       INSERT INTO certificate_changes (party_id, ebrc_number, field, before, after, seen_at)
+       SELECT c.party_id, c.ebrc_number, f.field, f.before, f.after, $3
+         FROM said r JOIN certificates c ON c.party_id = (SELECT party_id FROM party) AND c.ebrc_number = r.ebrc_number
+          AND c.detail IS NOT NULL
+         CROSS JOIN LATERAL (VALUES ('eBRCStatus', c.status, r.status), ('realisedValueFCC', c.amount::text, r.amount::text),
+           ('currencyCode', c.currency, r.currency), ('brcUtilStatus', c.detail->>'brcUtilStatus', r.detail->>'brcUtilStatus')
+         ) AS f (field, before, after)
+        WHERE f.before IS DISTINCT FROM f.after
+     ), saved AS (
+       INSERT INTO certificates (party_id, exporter_id, ebrc_number, ebrc_date, status, document_no, document_date, bill_no, amount,
+         currency, detail, first_seen_at, seen_at, issued_on, match_key, first_status, document_key, document_on, bill_key)
+       SELECT p.party_id, $1, r.ebrc_number, r.ebrc_date, r.status, r.document_no, r.document_date, r.bill_no,
+         r.amount, r.currency, r.detail, $3, clock_timestamp(), r.issued_on, r.match_key, r.status,
+         r.document_key, r.document_on, r.bill_key
+         FROM party p, said r
+       ON CONFLICT (party_id, ebrc_number) DO UPDATE SET ebrc_date = coalesce(excluded.ebrc_date, certificates.ebrc_date),
+         status = excluded.status, document_no = excluded.document_no, document_date = excluded.document_date,
+         bill_no = excluded.bill_no, amount = excluded.amount, currency = excluded.currency, detail = excluded.detail,
+         seen_at = greatest(certificates.seen_at, excluded.seen_at), issued_on = coalesce(excluded.issued_on, certificates.issued_on),
+         match_key = excluded.match_key, document_key = coalesce(nullif(excluded.document_key, ''), certificates.document_key),
+         document_on = coalesce(excluded.document_on, certificates.document_on),
+         bill_key = coalesce(nullif(excluded.bill_key, ''), certificates.bill_key), first_status = coalesce(certificates.first_status, excluded.status)
+     )
+     SELECT FROM party`,
+    [exporterId, JSON.stringify(rows), at, iecCode ?? null],
   );
-}
-
-/** Records changes in the authority's description of a certificate; its texts are stored unchanged. */
-async function noteChanges(db: Queryable, exporterId: string, rows: readonly object[], at: Date): Promise<void> {
-  await db.query(
-    `INSERT INTO certificate_changes (party_id, ebrc_number, field, before, after, seen_at)
-     SELECT c.party_id, c.ebrc_number, f.field, f.before, f.after, $3
-       FROM jsonb_to_recordset($2::jsonb) AS r (ebrc_number text, status text, amount numeric, currency text, detail jsonb)
-       JOIN certificates c ON c.party_id = ${PARTY} AND c.ebrc_number = r.ebrc_number AND c.detail IS NOT NULL
-       CROSS JOIN LATERAL (VALUES ('eBRCStatus', c.status, r.status), ('realisedValueFCC', c.amount::text, r.amount::text),
-         ('currencyCode', c.currency, r.currency), ('brcUtilStatus', c.detail->>'brcUtilStatus', r.detail->>'brcUtilStatus')
-       ) AS f (field, before, after)
-      WHERE f.before IS DISTINCT FROM f.after`,
-    [exporterId, JSON.stringify(rows), at],
-  );
+  return rowCount === 1;
 }
 
 /** YYYY-MM-DD of a date as the service writes it; null if it cannot be read. */
@@ -102,13 +112,28 @@ export async function unclaimedCertificates(db: Queryable, exporterId: string): 
   return rows;
 }
 
-/** Certified rows of a filing whose details are not in the ledger yet. */
-export async function countWithoutDetail(db: Queryable, filingId: string): Promise<number> {
-  const { rows } = await db.query<{ n: number }>(
-    'SELECT count(*)::int AS n FROM certificates WHERE filing_id = $1 AND detail IS NULL',
-    [filingId],
+/** What a look at the certificate details of a filing begins with. */
+export interface DetailsToRead extends DetailsCaller {
+  /** Rows without an outcome. */
+  open: number;
+  /** The dates of its rows' certificates, as the service writes them. */
+  issued: string[];
+}
+
+/** Reads it; `submission`: whose open rows are counted, null: those of the whole filing. */
+export async function readDetailsToRead(
+  db: Queryable,
+  { filingId, exporterId, submission }: { filingId: string; exporterId: string; submission: number | null },
+): Promise<DetailsToRead> {
+  const { rows } = await db.query<DetailsToRead>(
+    `SELECT own.*, counted.*
+       FROM (SELECT count(*) FILTER (WHERE state IN ('planned', 'submitted', 'unknown') AND ($3::int IS NULL OR submission = $3))::int AS open,
+               coalesce(array_agg(DISTINCT ebrc_date) FILTER (WHERE ebrc_date IS NOT NULL), '{}') AS issued
+               FROM filing_rows WHERE filing_id = $2) AS counted
+       LEFT JOIN (${DETAILS_CALLER}) AS own ON true`,
+    [exporterId, filingId, submission],
   );
-  return rows[0]?.n ?? 0;
+  return rows[0] ?? { iecCode: null, credentials: null, open: 0, issued: [] };
 }
 
 /**
@@ -120,20 +145,32 @@ export interface PdfsToArchive {
   nextInMs: number | null;
 }
 
-/** The certificates of a filing that have no PDF in the document store yet, those that were never refused first. */
-export async function certificatesToArchive(
+/** What a filing's certificates still lack. */
+export interface Missing {
+  /** Certified rows whose details are not in the ledger yet. */
+  withoutDetail: number;
+  /** The first certificates that have no PDF in the document store yet, those that were never refused first. */
+  toArchive: PdfsToArchive;
+}
+
+/** Reads it; `limit`: of the PDFs. */
+export async function readMissing(
   db: Queryable,
   { filingId, limit, at }: { filingId: string; limit: number; at: Date },
-): Promise<PdfsToArchive> {
-  const { rows } = await db.query<{ number: string; nextAt: Date | null }>(
-    `SELECT ebrc_number AS number, pdf_next_at AS "nextAt" FROM certificates WHERE filing_id = $1 AND archived_at IS NULL
-      ORDER BY pdf_next_at NULLS FIRST, position, ebrc_number LIMIT $2`,
+): Promise<Missing> {
+  const { rows } = await db.query<{ withoutDetail: number; next: { number: string; nextAt: number | null }[] }>(
+    `SELECT (SELECT count(*)::int FROM certificates WHERE filing_id = $1 AND detail IS NULL) AS "withoutDetail",
+            (SELECT coalesce(jsonb_agg(jsonb_build_object('number', n.ebrc_number, 'nextAt', extract(epoch FROM n.pdf_next_at) * 1000)
+                ORDER BY n.pdf_next_at NULLS FIRST, n.position, n.ebrc_number), '[]')
+               FROM (SELECT ebrc_number, position, pdf_next_at FROM certificates WHERE filing_id = $1 AND archived_at IS NULL
+                      ORDER BY pdf_next_at NULLS FIRST, position, ebrc_number LIMIT $2) AS n) AS next`,
     [filingId, limit],
   );
-  const due = rows.filter(({ nextAt }) => nextAt === null || nextAt <= at).map((row) => row.number);
-  const [next] = rows;
-  const nextInMs = due.length === 0 && next?.nextAt ? next.nextAt.getTime() - at.getTime() : null;
-  return { due, nextInMs };
+  const { withoutDetail = 0, next = [] } = rows[0] ?? {};
+  const due = next.filter(({ nextAt }) => nextAt === null || nextAt <= at.getTime()).map(({ number }) => number);
+  const [first] = next;
+  const nextInMs = due.length === 0 && first?.nextAt ? first.nextAt - at.getTime() : null;
+  return { withoutDetail, toArchive: { due, nextInMs } };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { DETAILS_CALLER, type DetailsCaller } from '../exporters/exporters';
 import { sameIrm } from '../exporters/irms';
 import type { Queryable } from '../pool';
 
@@ -72,19 +73,23 @@ export async function snapshotOf(db: Queryable, attemptId: string): Promise<Snap
   return rows[0] ?? null;
 }
 
-/**
- * The newest certificate snapshot of the exporter's party, taken for any of its filings, that is not older than
- * `since`.
- */
-export async function recentCertificateSnapshot(
-  db: Queryable,
-  exporterId: string,
-  since: Date,
-): Promise<{ certificates: string[]; takenAt: Date } | null> {
-  const { rows } = await db.query<{ certificates: string[]; takenAt: Date }>(
-    `SELECT certificates, taken_at AS "takenAt" FROM snapshots
-      WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1) AND taken_at >= $2 AND certificates IS NOT NULL ORDER BY taken_at DESC LIMIT 1`,
+/** What a snapshot of an exporter's certificates is made from. */
+export interface SnapshotSource extends DetailsCaller {
+  /**
+   * The newest one of its party, taken for any of its filings, that is not older than was asked for; null: there is
+   * none, and the service is asked.
+   */
+  recent: { certificates: string[]; takenAt: Date } | null;
+}
+
+export async function readSnapshotSource(db: Queryable, exporterId: string, since: Date): Promise<SnapshotSource> {
+  const { rows } = await db.query<DetailsCaller & { certificates: string[] | null; takenAt: Date }>(
+    `SELECT own.*, s.certificates, s.taken_at AS "takenAt" FROM (${DETAILS_CALLER}) AS own
+       LEFT JOIN LATERAL (SELECT certificates, taken_at FROM snapshots
+         WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1) AND taken_at >= $2 AND certificates IS NOT NULL
+         ORDER BY taken_at DESC LIMIT 1) AS s ON true`,
     [exporterId, since],
   );
-  return rows[0] ?? null;
+  const { iecCode = null, credentials = null, certificates = null, takenAt } = rows[0] ?? {};
+  return { iecCode, credentials, recent: certificates && takenAt ? { certificates, takenAt } : null };
 }

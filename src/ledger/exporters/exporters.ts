@@ -5,6 +5,7 @@ import type { Mode } from '../../domain/names';
 import { attachByEmail, attachToIec, lockForPartyChange, lockPartyChanges, partyForNew } from './parties';
 import type { Collision } from './party-merge';
 import { withTransaction, type Queryable } from '../pool';
+import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
 /**
  * The properties of a platform customer that the ledger stores (spec: "Platform customer"); null stands for "not
@@ -157,9 +158,9 @@ export async function learnIec(
   { exporterId, iec: said, source, at }: { exporterId: string; iec: string | null; source: IecSource; at: Date },
 ): Promise<Collision[]> {
   const iec = readIec(said);
+  if (iec === null) return [];
   const known = await getExporter(pool, exporterId);
-  if (iec === null || !known || outranks(known.iecSource, source)) return [];
-  if (known.iec === iec && known.iecSource === source) return [];
+  if (!known || !tellsIec(known, iec, source)) return [];
   const { mode, exporterId: id, email } = known;
   return withTransaction(pool, async (client) => {
     if (known.iec !== iec) await lockForPartyChange(client, { mode, exporterId: id, iec, email });
@@ -171,6 +172,19 @@ export async function learnIec(
     );
     return rowCount === 0 || known.iec === iec ? [] : attachToIec(client, { mode, exporterId: id, iec, at });
   });
+}
+
+/** The IEC that is known of a client, and its source. */
+export type KnownIec = Pick<ExporterRow, 'iec' | 'iecSource'>;
+
+/** Columns of a {@link KnownIec}, of a client `e`. */
+export const IEC_OF_CLIENT = 'e.iec, e.iec_source AS "iecSource"';
+
+/** Whether there is something to learn from an IEC that a source shows. */
+export function tellsIec(known: KnownIec, iec: string | null, source: IecSource): boolean {
+  const said = readIec(iec);
+  if (said === null || outranks(known.iecSource, source)) return false;
+  return known.iec !== said || known.iecSource !== source;
 }
 
 /** Whether an IEC of one source is not replaced by what the other says. */
@@ -256,6 +270,17 @@ export async function iecOf(db: Queryable, exporterId: string): Promise<string |
   );
   return rows[0]?.iec ?? null;
 }
+
+/** What a call of fetch-details needs to know of its client. */
+export interface DetailsCaller {
+  /** As {@link iecOf}. */
+  iecCode: string | null;
+  credentials: CredentialVersion | null;
+}
+
+/** The {@link DetailsCaller} of client $1, in SQL. */
+export const DETAILS_CALLER = `SELECT coalesce(e.iec, p.iec) AS "iecCode", ${credentialsHeld('e.exporter_id')} AS credentials
+    FROM exporters e JOIN parties p USING (party_id) WHERE lower(e.exporter_id) = lower($1)`;
 
 function timeOf(iso: string | null): Date | null {
   const time = iso === null ? Number.NaN : Date.parse(iso);

@@ -22,13 +22,13 @@ export async function recordSeenAnswer(
   );
 }
 
-/** The newest answers of mode $1, $2 of them: as many as the cadence uses. */
+/** The newest answers of mode $1, as many as the cadence uses. */
 const SEEN = `SELECT after_ms::float8 AS "afterMs", took_ms::float8 AS "byMs" FROM acknowledgement_times
-  WHERE mode = $1 ORDER BY at DESC, filing_id, submission LIMIT $2`;
+  WHERE mode = $1 ORDER BY at DESC, filing_id, submission LIMIT ${ANSWERS_USED}`;
 
 /** The newest answers of a mode, as many as the cadence uses, newest first. */
 export async function readSeenAnswers(db: Queryable, mode: string): Promise<SeenAnswer[]> {
-  const { rows } = await db.query<SeenAnswer>(SEEN, [mode, ANSWERS_USED]);
+  const { rows } = await db.query<SeenAnswer>(SEEN, [mode]);
   return rows;
 }
 
@@ -44,13 +44,10 @@ export interface PollLoad {
   openAgesMs: number[];
 }
 
-export async function readPollLoad(db: Queryable, mode: string, at: Date): Promise<PollLoad> {
-  const { rows } = await db.query<PollLoad>(
-    `SELECT (SELECT coalesce(jsonb_agg(to_jsonb(s)), '[]') FROM (${SEEN}) AS s) AS seen,
-            (SELECT count(*)::int FROM requests WHERE mode = $1 AND state = 'followed') AS "openRequests",
-            ARRAY(SELECT greatest(0, extract(epoch FROM $3::timestamptz - since) * 1000)::float8
-               FROM requests WHERE mode = $1 AND state = 'followed' ORDER BY since DESC LIMIT $4) AS "openAgesMs"`,
-    [mode, ANSWERS_USED, at, OPEN_USED],
-  );
-  return rows[0] ?? { seen: [], openRequests: 0, openAgesMs: [] };
-}
+/** The {@link PollLoad} of mode $1 at $2, in SQL. */
+export const POLL_LOAD = `jsonb_build_object(
+  'seen', (SELECT coalesce(jsonb_agg(to_jsonb(s)), '[]') FROM (${SEEN}) AS s),
+  'openRequests', (SELECT count(*) FROM requests WHERE mode = $1 AND state = 'followed'),
+  'openAgesMs', (SELECT coalesce(jsonb_agg(o.age), '[]') FROM (
+     SELECT greatest(0, extract(epoch FROM $2::timestamptz - since) * 1000)::float8 AS age
+       FROM requests WHERE mode = $1 AND state = 'followed' ORDER BY since DESC LIMIT ${OPEN_USED}) AS o))`;

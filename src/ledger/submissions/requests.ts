@@ -1,5 +1,8 @@
 /** The requests under which the service processes a submission; each is followed to its end. */
+import { IEC_OF_CLIENT, type KnownIec } from '../exporters/exporters';
 import type { Queryable } from '../pool';
+import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
+import { POLL_LOAD, type PollLoad } from './answer-times';
 
 type RequestSource = 'acknowledged' | 'acknowledged_late' | 'named' | 'handed_in';
 export type RequestState = 'followed' | 'ended' | 'absent' | 'not_ours';
@@ -40,14 +43,41 @@ export async function readRequests(db: Queryable, filingId: string, submission: 
   return rows;
 }
 
-/** The request of a submission that was asked about least, of those that have not ended; null when none is left. */
-export async function nextRequest(db: Queryable, filingId: string, submission: number): Promise<RequestRecord | null> {
-  const { rows } = await db.query<RequestRecord>(
-    `SELECT ${COLUMNS} FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed'
-      ORDER BY polled_at_age_ms NULLS FIRST, since, request_id LIMIT 1`,
-    [filingId, submission],
+/** The request of a submission that was asked about least, of those that have not ended. */
+const nextRequest = (filing: string, submission: string) =>
+  `SELECT ${COLUMNS} FROM requests WHERE filing_id = ${filing} AND submission = ${submission} AND state = 'followed'
+    ORDER BY polled_at_age_ms NULLS FIRST, since, request_id LIMIT 1`;
+
+/** Whether a request of a submission is still to be asked about. */
+export async function hasFollowed(db: Queryable, filingId: string, submission: number): Promise<boolean> {
+  const { rowCount } = await db.query(nextRequest('$1', '$2'), [filingId, submission]);
+  return rowCount === 1;
+}
+
+/** A request that is to be asked about, with what is known of its client. */
+export interface RequestToPoll extends RequestRecord, KnownIec {
+  credentials: CredentialVersion | null;
+}
+
+export interface NextPoll {
+  /** Null when none is left. */
+  request: RequestToPoll | null;
+  load: PollLoad;
+}
+
+/** All that one poll reads: its request, what the call needs to know of the client, and what the cadence goes by. */
+export async function readNextPoll(
+  db: Queryable,
+  { filingId, submission, mode, at }: { filingId: string; submission: number; mode: string; at: Date },
+): Promise<NextPoll> {
+  const { rows } = await db.query<NextPoll & { request: null } & RequestToPoll>(
+    `SELECT ${POLL_LOAD} AS load, q.*, ${IEC_OF_CLIENT}, ${credentialsHeld('q."customerId"')} AS credentials
+       FROM (VALUES (1)) AS one LEFT JOIN (${nextRequest('$3', '$4')}) AS q ON true
+       LEFT JOIN exporters e ON e.exporter_id = q."customerId"`,
+    [mode, at, filingId, submission],
   );
-  return rows[0] ?? null;
+  const [{ load, ...request }] = rows as [(typeof rows)[number]];
+  return { load, request: (request.requestId as string | null) === null ? null : request };
 }
 
 /** A filing that has ended, with the submissions of which a request is still followed. */

@@ -16,6 +16,11 @@ export interface CredentialVersion {
 
 const COLUMNS = 'version, state, reason, secret_ref::text AS "secretRef"';
 
+/** What {@link currentCredentials} finds, as jsonb; `exporter`: in SQL. */
+export const credentialsHeld = (exporter: string): string =>
+  `(SELECT to_jsonb(held) FROM (SELECT ${COLUMNS} FROM credential_versions
+      WHERE exporter_id = ${exporter} AND held ORDER BY version DESC LIMIT 1) AS held)`;
+
 /**
  * The credentials that the service currently has, as far as this ledger knows: the newest submission that it accepted.
  * Null if it accepted none from us (a client that was onboarded elsewhere may have credentials all the same). Calls are

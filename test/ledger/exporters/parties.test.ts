@@ -13,7 +13,7 @@ import { readRows } from '../../../src/ledger/rows/filing-rows';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
 import { lockParty } from '../../../src/ledger/exporters/parties';
-import { recentCertificateSnapshot, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
+import { readSnapshotSource, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { withTransaction } from '../../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { irmRecord, minutesLater, move, NOW, open, record, rowsOf } from '../filing-support';
@@ -157,7 +157,7 @@ describe('an IEC', () => {
     await saveSnapshot(ledger.pool, { filingId: holder, ...listed });
     await learn(mistyped, portal);
     // Which certificates of the typed IEC existed says nothing of those of the portal's.
-    expect(await recentCertificateSnapshot(ledger.pool, mistyped, NOW)).toBeNull();
+    expect(await readSnapshotSource(ledger.pool, mistyped, NOW)).toMatchObject({ recent: null });
     expect(await party(mistyped)).toBe(await party(right));
     expect(await record(ledger, `TYPED-${typed}-2`, rows, { exporterId: right })).toMatchObject({
       outcome: 'refused',
@@ -281,7 +281,7 @@ describe('certificates', () => {
     const [first, second] = [await client({ iec }), await client({ iec })];
     const filingId = await open(ledger, `SNAP-${iec}`, newRows(), { exporterId: first });
     await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: first, certificates: ['X'], at: NOW });
-    expect(await recentCertificateSnapshot(ledger.pool, second, NOW)).toMatchObject({ certificates: ['X'] });
+    expect(await readSnapshotSource(ledger.pool, second, NOW)).toMatchObject({ recent: { certificates: ['X'] } });
     const detail = {
       eBRCNumber: `U-${iec}`,
       eBRCDate: '10022026',

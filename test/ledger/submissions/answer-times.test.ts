@@ -1,7 +1,7 @@
 import { ANSWERS_USED, OPEN_USED } from '../../../src/domain/filing/acknowledgement-times';
-import { readPollLoad, readSeenAnswers, recordSeenAnswer } from '../../../src/ledger/submissions/answer-times';
+import { readSeenAnswers, recordSeenAnswer } from '../../../src/ledger/submissions/answer-times';
 import { withTransaction } from '../../../src/ledger/pool';
-import { addRequest, endRequest } from '../../../src/ledger/submissions/requests';
+import { addRequest, endRequest, readNextPoll } from '../../../src/ledger/submissions/requests';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
 
@@ -45,7 +45,9 @@ describe('answers that polling saw', () => {
 });
 
 describe('open requests', () => {
-  const openNow = () => readPollLoad(ledger.pool, 'test', minutesLater(100));
+  const loadOf = async (mode: string, at: Date) =>
+    (await readNextPoll(ledger.pool, { filingId: '', submission: 1, mode, at })).load;
+  const openNow = () => loadOf('test', minutesLater(100));
 
   it('are those that are followed and have not ended, with their ages', async () => {
     const { seen, ...none } = await openNow();
@@ -57,7 +59,7 @@ describe('open requests', () => {
     const added = { ...request, source: 'named' as const, attemptId: null, since: NOW };
     await withTransaction(ledger.pool, (client) => addRequest(client, added));
     expect(await openNow()).toMatchObject({ openRequests: 1, openAgesMs: [100 * MINUTE] });
-    expect((await readPollLoad(ledger.pool, 'live', NOW)).openRequests).toBe(0);
+    expect((await loadOf('live', NOW)).openRequests).toBe(0);
     const end = { state: 'ended' as const, processingStatus: 'Processed', errored: [], at: NOW };
     await withTransaction(ledger.pool, (client) => endRequest(client, request, end));
     expect((await openNow()).openRequests).toBe(0);
