@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { readIec } from '../../domain/identity';
 import { IEC_SOURCES, type IecSource } from '../../domain/exporter/exporter';
 import type { Mode } from '../../domain/names';
-import { attachByEmail, attachToIec, lockForPartyChange, lockPartyChanges, partyForNew } from './parties';
+import { ACTIVATES_AT, attachByEmail, attachToIec, lockForPartyChange, lockPartyChanges, partyForNew } from './parties';
 import type { Collision } from './party-merge';
 import { withTransaction, type Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
@@ -53,9 +53,6 @@ export interface ExporterRow {
   irmsRefreshedAt: Date | null;
   readAt: Date;
 }
-
-/** When the exporter may file, as ISO 8601. */
-export const ACTIVATES_AT = `to_char(activates_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "activatesAt"`;
 
 const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name, email, company_name AS "companyName", iec,
   iec_source AS "iecSource", stated_iec AS "statedIec", address,

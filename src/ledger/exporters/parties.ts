@@ -1,3 +1,4 @@
+import type { IecSource } from '../../domain/exporter/exporter';
 import type { Mode } from '../../domain/names';
 import { movePartyOf, type Collision } from './party-merge';
 import type { Queryable } from '../pool';
@@ -34,19 +35,32 @@ export async function lockForPartyChange(
   );
 }
 
+/** A client as the checks of its filings need it. */
+export interface FilingClient {
+  partyId: number;
+  /** Whether its filings wait for a second person's approval. */
+  requiresApproval: boolean;
+  iec: string | null;
+  iecSource: IecSource | null;
+  statedIec: string | null;
+  apiState: string | null;
+  activatesAt: string | null;
+}
+
+/** When a client may file, as ISO 8601. */
+export const ACTIVATES_AT = `to_char(activates_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "activatesAt"`;
+
 /**
  * Locks the party of an exporter until the transaction ends: an attachment to another party waits, and so does a change
  * of its policy of approval. Called before rows
  * are written or locked ("the rest" in the order of locks).
  * @throws Error if the ledger does not hold the exporter
  */
-export async function lockParty(
-  client: Queryable,
-  exporterId: string,
-): Promise<{ partyId: number; requiresApproval: boolean }> {
-  const { rows } = await client.query<{ partyId: number; requiresApproval: boolean }>(
-    `SELECT party_id AS "partyId", requires_approval AS "requiresApproval" FROM exporters
-      WHERE lower(exporter_id) = lower($1) FOR SHARE`,
+export async function lockParty(client: Queryable, exporterId: string): Promise<FilingClient> {
+  const { rows } = await client.query<FilingClient>(
+    `SELECT party_id AS "partyId", requires_approval AS "requiresApproval", iec, iec_source AS "iecSource",
+            stated_iec AS "statedIec", api_state AS "apiState", ${ACTIVATES_AT}
+       FROM exporters WHERE lower(exporter_id) = lower($1) FOR SHARE`,
     [exporterId],
   );
   if (!rows[0]) throw new Error(`Exporter ${exporterId} is not in this ledger. Onboard it, or check DATABASE_URL.`);

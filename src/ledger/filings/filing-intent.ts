@@ -3,22 +3,21 @@ import type pg from 'pg';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { StateLimitSettings } from '../../domain/filing/states';
-import type { Finding } from '../../domain/rules/finding';
+import { type Finding, hasErrors } from '../../domain/rules/finding';
 import { filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
 import { certificateIdentity, comparableText, irmIdentity } from '../../domain/identity';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
 import { lockFiling } from './filing-lock';
-import { addEvent } from './filing-progress';
 import { saveInput } from './filing-inputs';
 import { writeFirstMove } from './first-move';
 import type { FilingRecord } from './filings';
 import { judgeReference, lockReference, type ReferenceJudgement } from './reference';
 import { NEEDS_TOKEN } from '../../domain/principal';
 import { checkGrant } from '../principals/grants';
-import { reserve } from '../rows/balance-reservation';
+import { judgeBalances } from '../rows/balance-reservation';
 import { lockIrms } from '../exporters/irm-locks';
-import { fingerprintOf, insertHeld, judgeClaims, type MappingClaim } from '../rows/live-mappings';
+import { fingerprintOf, judgeClaims, type MappingClaim } from '../rows/live-mappings';
 import { lockParty } from '../exporters/parties';
 import { withTransaction, type Queryable } from '../pool';
 import { filedBefore, judgeTakeOver, takeOverRows } from '../rows/row-takeover';
@@ -69,7 +68,8 @@ export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<Intent
     await lockIrms(client, asked.mode, [...asked.rows.map(({ mapping }) => mapping), ...before.irms]);
     for (const filingId of before.filings) await lockFiling(client, filingId);
 
-    const { partyId, requiresApproval } = await lockParty(client, asked.exporterId);
+    const exporter = await lockParty(client, asked.exporterId);
+    const { partyId, requiresApproval } = exporter;
     const maker = await judgeMaker(client, asked, requiresApproval);
     if ('outcome' in maker) return maker;
     const intent = { ...asked, ...maker };
@@ -81,21 +81,17 @@ export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<Intent
 
     const filingId = filingIdOf(intent);
     const inputRef = intent.inputRef ?? (await saveInput(client, { rows: intent.rows, sourceKind: 'json' }));
-    await insertFiling(client, { ...intent, inputRef }, filingId);
-    const submissions = await insertRows(client, { intent, filingId, partyId, claims });
+    const { exporterId, rows, settings } = intent;
+    const balances = await judgeBalances(client, { exporter, exporterId, rows, exceptFiling: null });
+    const reserved = !hasErrors(balances.findings);
+    const recorded = { intent: { ...intent, inputRef }, filingId, partyId, claims, reserved };
+    const submissions = await insertFiling(client, recorded);
     await takeOverRows(client, { filingId, lineages: predecessors.flatMap((each) => each?.lineage ?? []) });
-    const { exporterId, rows, at } = intent;
-    const balances = await reserve(client, { filingId, exporterId, rows, at });
-    await addEvent(client, {
-      filingId,
-      at: intent.at,
-      kind: 'made',
-      who: intent.madeBy,
-      text: `${intent.rows.length} rows recorded, declaration ${intent.declaration}`,
-      data: { contentHash: intent.contentHash, allowDuplicate: intent.permitted },
-    });
-    if (intent.settings)
-      await writeFirstMove(client, { ...intent, filingId, submissions, findings: balances }, intent.settings);
+    if (settings) {
+      const { findings, balancesReadAt } = balances;
+      const readiness = { balancesReadAt, apiState: exporter.apiState, activatesAt: exporter.activatesAt };
+      await writeFirstMove(client, { ...intent, filingId, submissions, findings, readiness }, settings);
+    }
     return { outcome: 'opened', filingId };
   });
 }
@@ -134,11 +130,50 @@ function filingIdOf({ mode, reference, n }: Intent): string {
   return `F${hash.digest('hex').slice(0, 15).toUpperCase()}`;
 }
 
-async function insertFiling(client: Queryable, intent: Intent & { inputRef: string }, filingId: string): Promise<void> {
+interface NewRows {
+  intent: Intent & { inputRef: string };
+  filingId: string;
+  partyId: number;
+  claims: readonly MappingClaim[];
+  /** Whether the balances suffice, so that the rows' amounts count against them. */
+  reserved: boolean;
+}
+
+/** Writes a filing with its rows, what they hold, and its first event. @returns how many rows each submission has */
+async function insertFiling(
+  client: Queryable,
+  { intent, filingId, partyId, claims, reserved }: NewRows,
+): Promise<number[]> {
+  const rows = rowsOf(filingId, intent.rows, claims);
+  const held = claims.flatMap((claim, position) => claim.held.map((each) => ({ position, ...each })));
+  const counts: number[] = [];
+  for (const { submission } of rows) counts[submission - 1] = (counts[submission - 1] ?? 0) + 1;
+  const text = `${intent.rows.length} rows recorded, declaration ${intent.declaration}`;
+  const data = { contentHash: intent.contentHash, allowDuplicate: intent.permitted };
   await client.query(
-    `INSERT INTO filings (filing_id, mode, exporter_id, reference, n, corrects, workflow_id, content_hash, input_ref, upload_type, declaration, channel, state, warnings, made_by, made_at, declared_by,
-        approval_needed, changed_at, grant_id)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'checking', $13, $14, $15, $14, $16, $15, $17)`,
+    `WITH filing AS (
+       INSERT INTO filings (filing_id, mode, exporter_id, reference, n, corrects, workflow_id, content_hash, input_ref, upload_type,
+          declaration, channel, state, warnings, made_by, made_at, declared_by, approval_needed, changed_at, grant_id)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'checking', $13, $14, $15, $14, $16, $15, $17)
+     ), recorded AS (
+       INSERT INTO filing_rows (filing_id, exporter_id, party_id, position, source_row, submission, serial_no, irm_key, mapping,
+          extra, match_key, mapped_amount, currency, fingerprint, lineage, permit_reason, permit_besides, document_key, document_on,
+          bill_key, state, reserved_at, checked)
+       SELECT $1, $3, $18, r.position, r.source_row, r.submission, r.serial_no, r.irm_key, r.mapping, r.extra, r.match_key,
+          r.mapped_amount, r.currency, r.fingerprint, r.lineage, r.permit_reason, r.permit_besides, r.document_key, r.document_on,
+          r.bill_key, 'planned', CASE WHEN $20 THEN $15 END, $20
+         FROM jsonb_to_recordset($19::jsonb) AS r(position int, source_row int, submission int, serial_no int, irm_key text,
+          mapping jsonb, extra jsonb, match_key text, mapped_amount numeric, currency text, fingerprint text, lineage text,
+          permit_reason text, permit_besides text[], document_key text, document_on date, bill_key text)
+     ), holding AS (
+       INSERT INTO held_mappings (fingerprint, ordinal, filing_id, position, beside)
+       SELECT h.fingerprint, h.ordinal, $1, h.position, CASE WHEN h.ordinal > 0 THEN 'permitted' END
+         FROM jsonb_to_recordset($21::jsonb) AS h (fingerprint text, ordinal int, position int)
+     ), divided AS (
+       INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count)
+       SELECT $1, n, $2, $3, row_count FROM unnest($22::int[]) WITH ORDINALITY AS counted (row_count, n)
+     )
+     INSERT INTO filing_events (filing_id, at, kind, who, text, data) VALUES ($1, $15, 'made', $14, $23, $24)`,
     [
       filingId,
       intent.mode,
@@ -157,22 +192,21 @@ async function insertFiling(client: Queryable, intent: Intent & { inputRef: stri
       intent.at,
       intent.approvalNeeded,
       intent.grantId,
+      partyId,
+      JSON.stringify(rows),
+      reserved,
+      JSON.stringify(held),
+      counts,
+      text,
+      JSON.stringify(data),
     ],
   );
+  return counts;
 }
 
-/** @returns how many rows each submission has */
-async function insertRows(
-  client: Queryable,
-  {
-    intent,
-    filingId,
-    partyId,
-    claims,
-  }: { intent: Intent; filingId: string; partyId: number; claims: readonly MappingClaim[] },
-): Promise<number[]> {
-  const single = intent.rows.length <= MAX_ROWS_PER_SUBMISSION;
-  const rows = intent.rows.map(({ row, mapping, extra }, position) => {
+function rowsOf(filingId: string, of: readonly MappingRow[], claims: readonly MappingClaim[]) {
+  const single = of.length <= MAX_ROWS_PER_SUBMISSION;
+  return of.map(({ row, mapping, extra }, position) => {
     const claim = claims[position];
     return {
       position,
@@ -195,26 +229,6 @@ async function insertRows(
       permit_besides: claim?.permit?.besides ?? null,
     };
   });
-  await client.query(
-    `INSERT INTO filing_rows (filing_id, exporter_id, party_id, position, source_row, submission, serial_no, irm_key, mapping,
-        extra, match_key, mapped_amount, currency, fingerprint, lineage, permit_reason, permit_besides, document_key, document_on,
-        bill_key, state)
-     SELECT $1, $2, $3, r.position, r.source_row, r.submission, r.serial_no, r.irm_key, r.mapping, r.extra, r.match_key, r.mapped_amount,
-        r.currency, r.fingerprint, r.lineage, r.permit_reason, r.permit_besides, r.document_key, r.document_on, r.bill_key, 'planned'
-       FROM jsonb_to_recordset($4::jsonb) AS r(position int, source_row int, submission int, serial_no int, irm_key text,
-        mapping jsonb, extra jsonb, match_key text, mapped_amount numeric, currency text, fingerprint text, lineage text,
-        permit_reason text, permit_besides text[], document_key text, document_on date, bill_key text)`,
-    [filingId, intent.exporterId, partyId, JSON.stringify(rows)],
-  );
-  await insertHeld(client, filingId, claims);
-  const counts: number[] = [];
-  for (const { submission } of rows) counts[submission - 1] = (counts[submission - 1] ?? 0) + 1;
-  await client.query(
-    `INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count)
-     SELECT $1, n, $2, $3, row_count FROM unnest($4::int[]) WITH ORDINALITY AS counted (row_count, n)`,
-    [filingId, intent.mode, intent.exporterId, counts],
-  );
-  return counts;
 }
 
 function isoOrNull(text: string): string | null {

@@ -14,7 +14,7 @@ import type { Queryable } from '../pool';
 import { saveBalanceFindings } from './filing-notes';
 import { writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
-import { ACTIVATES_AT } from '../exporters/exporters';
+import { ACTIVATES_AT } from '../exporters/parties';
 import { heldIrmsQuery, irmNumberOf } from '../exporters/irms';
 
 interface NewFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'madeBy' | 'approvalNeeded'> {
@@ -22,6 +22,7 @@ interface NewFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'made
   submissions: readonly number[];
   /** What the check of its balances found; without an error they are reserved. */
   findings: readonly Finding[];
+  readiness: FilingReadiness;
   at: Date;
 }
 
@@ -34,18 +35,14 @@ export async function writeFirstMove(
   filing: NewFiling,
   settings: StateLimitSettings,
 ): Promise<void> {
-  const { filingId, findings, at } = filing;
-  const ready = !hasErrors(findings) && (await mayRelyOnBalances(client, filing));
+  const { filingId, findings, readiness, at } = filing;
+  const relied = !isActivationPending(readiness) && areBalancesFresh(readiness, at.getTime());
+  const ready = relied && !hasErrors(findings);
   if (ready && findings.length > 0) await saveBalanceFindings(client, filingId, findings);
   const { state, event, attention } = ready ? moveOfReserved(filing) : CHECKING;
   const limitMs = stateLimitMs(state, settings, 0);
   const dueAt = limitMs === null ? null : new Date(at.getTime() + limitMs);
   await writeMove(client, { filingId, seq: 1, state, attention, dueAt, at, event });
-}
-
-async function mayRelyOnBalances(client: Queryable, filing: NewFiling): Promise<boolean> {
-  const readiness = await readReadiness(client, filing);
-  return !isActivationPending(readiness) && areBalancesFresh(readiness, filing.at.getTime());
 }
 
 function moveOfReserved(filing: NewFiling): FirstMove {

@@ -6,7 +6,7 @@ import { ROW_COUNTS } from '../rows/filing-rows';
 import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
 import type { RequestRecord } from '../submissions/requests';
 import type { SubmissionRecord } from '../submissions/submissions';
-import { openWords, type OpenWords } from '../submissions/words';
+import { openWords, type OpenWords, unjudgedWords } from '../submissions/words';
 import { FilingMissing } from './filings';
 import { FILING_COLUMNS, type FilingRecord } from './filings';
 
@@ -78,8 +78,8 @@ const STAGES = `(SELECT coalesce(jsonb_agg(jsonb_build_object('submission', s.su
 
 /** @throws FilingMissing when the ledger does not hold the filing */
 export async function readStanding(db: Queryable, filingId: string): Promise<FilingStanding> {
-  const { rows } = await db.query<FilingStanding & FilingRecord>(
-    `SELECT ${FILING_COLUMNS}, ${STAGES} AS submissions,
+  const { rows } = await db.query<FilingStanding & FilingRecord & { said: Parameters<typeof openWords>[0] }>(
+    `SELECT ${FILING_COLUMNS}, ${STAGES} AS submissions, ${unjudgedWords('filings.filing_id')} AS said,
             (SELECT ${MS('min(e.at)')} FROM filing_events e
               WHERE e.filing_id = filings.filing_id AND e.kind = 'collecting') AS "collectingSince",
             coalesce((SELECT i.source_document IS NOT NULL FROM filing_inputs i
@@ -94,5 +94,5 @@ export async function readStanding(db: Queryable, filingId: string): Promise<Fil
   if (!found) throw new FilingMissing(filingId);
   const { collectingSince, hasWorkbook, counts, standing, submissions } = found;
   const kept = Object.fromEntries(KEPT.map((name) => [name, found[name]])) as Pick<FilingRecord, (typeof KEPT)[number]>;
-  return { ...kept, words: await openWords(db, filingId), collectingSince, hasWorkbook, counts, standing, submissions };
+  return { ...kept, words: openWords(found.said), collectingSince, hasWorkbook, counts, standing, submissions };
 }

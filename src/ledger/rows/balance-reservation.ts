@@ -77,50 +77,56 @@ export async function reserveBalances<T>(
       rows.map(({ mapping }) => mapping),
     );
     await lockFiling(client, filingId);
-    await lockParty(client, exporterId);
-    return record(client, await reserve(client, { filingId, exporterId, rows, at }));
+    const exporter = await lockParty(client, exporterId);
+    const findings = [
+      ...(await collidingClaims(client, filingId)),
+      ...(await judgeBalances(client, { exporter, exporterId, rows, exceptFiling: filingId })).findings,
+    ];
+    if (!hasErrors(findings)) {
+      await client.query('UPDATE filing_rows SET reserved_at = $2, checked = true WHERE filing_id = $1 AND live', [
+        filingId,
+        at,
+      ]);
+    }
+    return record(client, findings);
   });
-}
-
-/** As {@link reserveBalances}, for a transaction that already holds the locks. */
-export async function reserve(
-  client: Queryable,
-  {
-    filingId,
-    exporterId,
-    rows,
-    at,
-  }: {
-    filingId: string;
-    exporterId: string;
-    /** Those that are still to be sent. */
-    rows: MappingRow[];
-    at: Date;
-  },
-): Promise<Finding[]> {
-  const findings = [
-    ...(await collidingClaims(client, filingId)),
-    ...(await balanceFindings(client, { exporterId, rows, exceptFiling: filingId })),
-  ];
-  if (!hasErrors(findings)) {
-    await client.query('UPDATE filing_rows SET reserved_at = $2, checked = true WHERE filing_id = $1 AND live', [
-      filingId,
-      at,
-    ]);
-  }
-  return findings;
 }
 
 /** The balance findings of rows, and what is to be seen of their exporter, without reserving anything. */
 export async function balanceFindings(
   db: Queryable,
-  { exporterId, rows, exceptFiling }: { exporterId: string; rows: MappingRow[]; exceptFiling: string | null },
+  { exporterId, rows }: { exporterId: string; rows: MappingRow[] },
 ): Promise<Finding[]> {
+  const exporter = await needExporter(db, exporterId);
+  return (await judgeBalances(db, { exporter, exporterId, rows, exceptFiling: null })).findings;
+}
+
+/**
+ * As {@link balanceFindings}, of an exporter that was read before, and when the oldest balance of the rows' IRMs was
+ * read: ms since the epoch, null when one never was.
+ */
+export async function judgeBalances(
+  db: Queryable,
+  {
+    exporter,
+    exporterId,
+    rows,
+    exceptFiling,
+  }: {
+    exporter: Parameters<typeof iecFindings>[0];
+    exporterId: string;
+    /** Those that are still to be sent. */
+    rows: MappingRow[];
+    exceptFiling: string | null;
+  },
+): Promise<{ findings: Finding[]; balancesReadAt: number | null }> {
   const irmNumbers = [...new Set(rows.map(({ mapping }) => mapping.irmNumber))];
   const irms = await heldIrms(db, exporterId, irmNumbers);
-  const exporter = await needExporter(db, exporterId);
-  return [
-    ...iecFindings(exporter),
-    ...checkBalances(rows, irms, await holdsOn(db, { exporterId, irmNumbers, exceptFiling })),
-  ];
+  const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling });
+  const known = new Set(irms.map(({ irmNumber }) => comparableText(irmNumber)));
+  const everyOne = irmNumbers.every((number) => known.has(comparableText(number)));
+  return {
+    findings: [...iecFindings(exporter), ...checkBalances(rows, irms, holds)],
+    balancesReadAt: everyOne ? Math.min(...irms.map(({ readAt }) => readAt)) : null,
+  };
 }

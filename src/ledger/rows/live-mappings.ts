@@ -120,17 +120,6 @@ function mayStandBeside(
 
 const permitKey = ({ fingerprint, filingId }: Pick<Holder, 'fingerprint' | 'filingId'>) => `${fingerprint} ${filingId}`;
 
-/** Writes what new rows hold. Must be in the transaction that writes the rows. */
-export async function insertHeld(client: Queryable, filingId: string, claims: readonly MappingClaim[]): Promise<void> {
-  const held = claims.flatMap((claim, position) => claim.held.map((each) => ({ position, ...each })));
-  await client.query(
-    `INSERT INTO held_mappings (fingerprint, ordinal, filing_id, position, beside)
-     SELECT h.fingerprint, h.ordinal, $1, h.position, CASE WHEN h.ordinal > 0 THEN 'permitted' END
-       FROM jsonb_to_recordset($2::jsonb) AS h (fingerprint text, ordinal int, position int)`,
-    [filingId, JSON.stringify(held)],
-  );
-}
-
 /** The rows `r` of a filing, with what they hold, and each other row `o` that holds the same without a permission. */
 const COLLIDING = `filing_rows r JOIN held_mappings h USING (filing_id, position)
        JOIN held_mappings t ON t.fingerprint = h.fingerprint AND t.filing_id <> h.filing_id

@@ -188,15 +188,19 @@ export async function standingWords(
   return rows;
 }
 
-/** What persons asked for that no run has carried out, refused or put aside yet; the newest of each kind. */
-export async function openWords(db: Queryable, filingId: string): Promise<OpenWords> {
-  const { rows } = await db.query<Word>(
-    `SELECT ${COLUMNS} FROM words w WHERE filing_id = $1
-        AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id) ORDER BY word_id`,
-    [filingId],
-  );
+/** A word as jsonb has it: its id as a text, as the driver gives it. */
+type SaidWord = Omit<Word, 'markedAt' | 'at'>;
+
+/** The words of a filing (its id in SQL) that no run has carried out, refused or put aside yet, as jsonb. */
+export const unjudgedWords = (filing: string): string =>
+  `(SELECT coalesce(jsonb_agg(to_jsonb(said) || jsonb_build_object('wordId', said."wordId"::text) ORDER BY said."wordId"), '[]')
+      FROM (SELECT ${COLUMNS} FROM words w WHERE w.filing_id = ${filing}
+        AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)) AS said)`;
+
+/** What persons asked for with these words; the newest of each kind. */
+export function openWords(words: readonly SaidWord[]): OpenWords {
   const open: OpenWords = {};
-  for (const { kind, wordId, by, grantId: _, note, ...said } of rows) {
+  for (const { kind, wordId, by, grantId: _, note, ...said } of words) {
     if (kind === 'approve') open.approve = { wordId, by, ...(note !== null && { note }) };
     else if (kind === 'abandon') open.abandon = { wordId, by, note: note ?? '' };
     else if (kind === 'filed' || kind === 'not_filed') open.resolve = resolveArgs({ kind, wordId, by, note, ...said });
@@ -204,7 +208,7 @@ export async function openWords(db: Queryable, filingId: string): Promise<OpenWo
   return open;
 }
 
-function resolveArgs({ kind, wordId, by, note, ...said }: Omit<Word, 'grantId'>): ResolveArgs & RecordedWord {
+function resolveArgs({ kind, wordId, by, note, ...said }: Omit<SaidWord, 'grantId'>): ResolveArgs & RecordedWord {
   return {
     wordId,
     as: kind === 'filed' ? 'filed' : 'not-filed',

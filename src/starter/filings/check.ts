@@ -88,7 +88,7 @@ async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, expo
     const { findings } = await judgeClaims(pool, { partyId, rows, permitted });
     return [
       ...findings.filter((finding) => !reportedByFile(finding, file.findings)),
-      ...(await balanceFindings(pool, { exporterId, rows, exceptFiling: null })),
+      ...(await balanceFindings(pool, { exporterId, rows })),
     ];
   }
   throw unknownExporter(exporter, modes.join(' or '));

@@ -107,7 +107,7 @@ async function stopDoubtful(
   onDoubtful: (warnings: Finding[]) => Promise<void>,
 ): Promise<void> {
   if (await filingOfReference(pool, { mode, reference, n })) return;
-  const held = await balanceFindings(pool, { exporterId, rows, exceptFiling: null });
+  const held = await balanceFindings(pool, { exporterId, rows });
   const doubtful = [...warnings, ...held].filter(isUsuallyRejected);
   if (doubtful.length > 0) await onDoubtful(doubtful);
 }

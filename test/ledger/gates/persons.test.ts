@@ -4,7 +4,8 @@ import { personKey } from '../../../src/domain/principal';
 import { endRequest, readRequests, requestHolder } from '../../../src/ledger/submissions/requests';
 import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
-import { closeOpenWords, judgeWord, openWords, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
+import { readStanding } from '../../../src/ledger/filings/opened-filing';
+import { closeOpenWords, judgeWord, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
 import { minutesLater, move, NOW, record, rowsOf } from '../filing-support';
 import { SETTLE_MS } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
@@ -90,7 +91,7 @@ describe('a word', () => {
     const sent = await lost();
     const resolve = await recordWord(ledger().pool, newWord({ ...about(sent), step: 'run/2' }));
     const abandon = await recordWord(ledger().pool, newWord({ ...about(sent), kind: 'abandon', step: 'run/3' }));
-    const pending = () => openWords(ledger().pool, sent.filingId);
+    const pending = async () => (await readStanding(ledger().pool, sent.filingId)).words;
     expect(await pending()).toMatchObject({
       resolve: { wordId: resolve, as: 'not-filed', attemptId: sent.attemptId },
       abandon: { wordId: abandon, by: 'ravi' },
