@@ -132,7 +132,12 @@ it('records a word, and an approval with the move that it causes', async () => {
 it('puts a word aside', async () => {
   const { filingId, attemptId } = await unanswered('outcome_unknown');
   const wordId = await said(filingId, attemptId);
-  await twice(filingId, 'closeWord', { wordId, why: 'the filing is past it' });
+  const why = 'the filing is past it';
+  // After a restore the number of a word is nobody's, or another filing's.
+  await twice('F-OTHER', 'closeWord', { filingId: 'F-OTHER', wordId, why });
+  await twice(filingId, 'closeWord', { filingId, wordId: '99999999', why });
+  expect(await judgementsOf(filingId)).toEqual([]);
+  await twice(filingId, 'closeWord', { filingId, wordId, why });
   expect(await judgementsOf(filingId)).toEqual(['refused']);
 });
 

@@ -122,7 +122,7 @@ export async function drive(ledger: TestDatabase, { away: awayAtFirst, steps }: 
       ...more,
     });
     const carried = await inTurn(a, (client) =>
-      carryOutWord(client, { wordId, settleMs: SETTLE_MS, singlePerson: false, at: now() }),
+      carryOutWord(client, { filingId: filingOf(a), wordId, settleMs: SETTLE_MS, singlePerson: false, at: now() }),
     );
     return carried.outcome;
   }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CheckResult } from '../../src/starter/doctor/doctor';
+import { permit as permitBy } from '../../src/starter/filings/permit';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { knowExporter, NOW, open, record, rowsOf } from '../ledger/filing-support';
 import { newStore, remember, SETTINGS } from '../ledger/sends/put-back';
@@ -9,6 +10,7 @@ import { countSend } from '../../src/ledger/sends/count-send';
 import type { LedgerStatus } from '../../src/ledger/sends/ledger-status';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { principalOf } from '../support/principals';
 
 let store: Awaited<ReturnType<typeof newStore>>;
 let ledger: TestDatabase;
@@ -94,7 +96,12 @@ it('permits a duplicate beside a row in doubt by two persons’ words, of which 
     expect(back.json()).toMatchObject({ filingId: holder });
   }
   expect((await run('withdraw', 'PERMIT-1', '--by', 'anil')).code).toBe(3);
-  expect(await permit('meera', '1')).toMatchObject({ code: 4 });
+  const principal = await principalOf(ledger.pool, 'meera');
+  const deps = { pool: ledger.pool, documents: store, mode: 'test' as const, singlePerson: false, principal };
+  const said = await permitBy(deps, 'PERMIT-1', { rows: [1], note: 'looked', by: 'anybody' });
+  expect(said).toMatchObject({ waitsForPerson: true });
+  // A name is a claim: what a principal said stands, whoever says that he is meera.
+  expect((await run('withdraw', 'PERMIT-1', '--by', 'meera')).code).toBe(3);
   expect(await fileBeside()).toBe('refused');
   expect(await permit('ravi', '1')).toMatchObject({
     code: 0,

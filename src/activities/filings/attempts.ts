@@ -109,7 +109,7 @@ function carryOutWord(
     const held = await hold(client, { filingId, seq: seq - 1 }, filing);
     if (held === 'differs') return { outcome: 'refused', why: 'the filing has moved', ...DIFFERS };
     const { settleAfterMs: settleMs, singlePerson } = settings;
-    const carried = await carryOutInLedger(client, { wordId, settleMs, singlePerson, at });
+    const carried = await carryOutInLedger(client, { filingId, wordId, settleMs, singlePerson, at });
     const { event } = carried.outcome === 'filed' ? moves.filed : moves.again;
     if (carried.outcome === 'refused' || carried.outcome === 'stands') {
       const refused = { ...event, kind: 'resolve_refused', text: carried.why };
@@ -149,7 +149,7 @@ function carryOutAfterEnd(
       const at = now(deps);
       const { settleAfterMs: settleMs, singlePerson } = settings;
       if (!filing?.ended) return { outcome: 'refused', why: 'the filing has not ended' };
-      const carried = await carryOutInLedger(client, { wordId, settleMs, singlePerson, at });
+      const carried = await carryOutInLedger(client, { filingId, wordId, settleMs, singlePerson, at });
       const outcome = 'why' in carried ? { ...event, kind: 'resolve_refused', text: carried.why } : event;
       await addEvent(client, { ...outcome, filingId, step: stepId(), at });
       await updateCorrectionAttention(client, filingId);
@@ -181,7 +181,7 @@ function refuseWord(
   return withTransaction(pool, async (client) => {
     const at = now(deps);
     await addEvent(client, { ...event, filingId, step: stepId(), at });
-    await judgeWord(client, { wordId, outcome: 'refused', why: event.text, at });
+    await judgeWord(client, { filingId, wordId, outcome: 'refused', why: event.text, at });
   });
 }
 

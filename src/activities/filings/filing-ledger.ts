@@ -3,7 +3,13 @@ import type { FilingReadiness } from '../../domain/filing/move-texts';
 import { saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
-import { judgeWord, type NewWord, type OpenWords, recordWord as recordInLedger } from '../../ledger/submissions/words';
+import {
+  judgeWord,
+  type NewWord,
+  type OpenWords,
+  recordWord as recordInLedger,
+  type WordOf,
+} from '../../ledger/submissions/words';
 import { needFiling } from '../../ledger/filings/filings';
 import { readReadiness as readinessInLedger } from '../../ledger/filings/first-move';
 import { recordRunProblem as recordProblem } from '../../ledger/filings/open-filings';
@@ -87,9 +93,9 @@ function recordWord(deps: ActivityDependencies, { saidBy, ...word }: WordInput):
 }
 
 /** Puts a word aside that cannot be carried out any more. */
-function closeWord(deps: ActivityDependencies, { wordId, why }: { wordId: string; why: string }): Promise<void> {
+function closeWord(deps: ActivityDependencies, { why, ...word }: WordOf & { why: string }): Promise<void> {
   const { pool } = deps;
-  return judgeWord(pool, { wordId, outcome: 'refused', why, at: now(deps) });
+  return judgeWord(pool, { ...word, outcome: 'refused', why, at: now(deps) });
 }
 
 /** What is wrong with the filing's workflow; its next move clears it. */

@@ -8,7 +8,7 @@ import type { Queryable } from '../pool';
 import { readRows } from '../rows/filing-rows';
 import { acknowledgeSubmission, addRequest, notePoll, readRequests } from '../submissions/requests';
 import { findSupport } from '../principals/granted-words';
-import { judgeWord, readWord, type Word } from '../submissions/words';
+import { judgeWord, readWord, type Word, type WordOf } from '../submissions/words';
 import { certifyByPersons, judgeNamed } from './certify';
 import type { Absence, AbsentSubject } from './absent-subject';
 import { confirmAbsence } from './confirm-absence';
@@ -16,8 +16,7 @@ import { closeNotOurs } from './not-ours';
 import { releaseAbsent } from './release-absent';
 import { isPermitted, permitBeside, positionsInDoubt } from '../rows/live-mappings';
 
-export interface CarryOut {
-  wordId: string;
+export interface CarryOut extends WordOf {
   /** The settle window of this process. */
   settleMs: number;
   /** Whether the installation has one person (`EBRC_SINGLE_PERSON`). */
@@ -30,18 +29,18 @@ export interface CarryOut {
  * Repeating it returns what the first time returned.
  */
 export async function carryOutWord(client: Queryable, args: CarryOut): Promise<Carried> {
-  const word = await readWord(client, args.wordId);
+  const word = await readWord(client, args);
   if (!word) return { outcome: 'refused', why: 'the ledger does not hold it' };
   if (word.judged) return word.judged;
   const { carried, others } = await judge(client, word, args);
-  const { wordId, at } = args;
+  const { filingId, at } = args;
   if (carried.outcome === 'refused' || carried.outcome === 'stands') {
-    await judgeWord(client, { wordId, outcome: carried.outcome, why: carried.why, at });
+    await judgeWord(client, { ...word, outcome: carried.outcome, why: carried.why, at });
     return carried;
   }
   const why = JSON.stringify(carried);
   for (const each of [word, ...others])
-    await judgeWord(client, { wordId: each.wordId, outcome: 'carried_out', why, at });
+    await judgeWord(client, { filingId, wordId: each.wordId, outcome: 'carried_out', why, at });
   return carried;
 }
 

@@ -64,12 +64,18 @@ export async function judgeByGrant(
   client: Queryable,
   { wordId, filingId, action, at }: { wordId: string; filingId: string; action: 'approve' | 'abandon'; at: Date },
 ): Promise<Judged> {
-  const word = await readWord(client, wordId);
-  if (!word || word.filingId !== filingId || word.kind !== action) {
+  const word = await readWord(client, { filingId, wordId });
+  if (word?.kind !== action) {
     return { by: 'unknown', refused: 'the ledger does not have the statement' };
   }
   const refused = await whyNot(client, word, action);
-  await judgeWord(client, { wordId, outcome: refused === null ? 'carried_out' : 'refused', why: refused, at });
+  await judgeWord(client, {
+    filingId,
+    wordId,
+    outcome: refused === null ? 'carried_out' : 'refused',
+    why: refused,
+    at,
+  });
   return { by: word.by, refused };
 }
 

@@ -86,59 +86,71 @@ export async function recordWord(db: Queryable, word: NewWord): Promise<string> 
   return rows[0]?.id ?? '';
 }
 
+/** A word by its number, which another filing's word may have by now where the ledger was put back to before it. */
+export interface WordOf {
+  filingId: string;
+  wordId: string;
+}
+
 /**
  * Records what became of a word; `why` of one that was carried out is its {@link Carried} as JSON. A word has one final
  * judgement: a later one changes nothing.
  */
 export async function judgeWord(
   db: Queryable,
-  { wordId, outcome, why = null, at }: { wordId: string; outcome: WordOutcome; why?: string | null; at: Date },
+  { filingId, wordId, outcome, why = null, at }: WordOf & { outcome: WordOutcome; why?: string | null; at: Date },
 ): Promise<void> {
   if (wordId === '') return;
   await db.query(
     `INSERT INTO word_judgements (word_id, outcome, why, judged_at)
-     SELECT $1, $2, $3, $4 WHERE NOT EXISTS (SELECT FROM word_judgements WHERE word_id = $1 AND outcome <> 'stands')
+     SELECT word_id, $3, $4, $5 FROM words w WHERE word_id = $1 AND filing_id = $2
+        AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome <> 'stands')
      ON CONFLICT DO NOTHING`,
-    [wordId, outcome, why, at],
+    [wordId, filingId, outcome, why, at],
   );
 }
 
 /**
  * Takes back what a person said last about a filing that was not carried out, an answer about a send or a permission,
- * however often it was said. Repeated with the same `why`, it takes nothing more back. Must run in a transaction that
- * holds the filing's lock. @returns the kind of what is taken back; null: there is nothing
+ * however often it was said; what a principal said, the principal alone. Repeated with the same `why`, it takes nothing
+ * more back. Must run in a transaction that holds the filing's lock.
+ * @param isClaim `by` is a name that somebody gave, and no principal's
+ * @returns the kind of what is taken back; null: there is nothing
  */
 export async function withdrawWord(
   client: Queryable,
-  { filingId, by, why, at }: { filingId: string; by: string; why: string; at: Date },
+  { filingId, by, isClaim, why, at }: { filingId: string; by: string; isClaim: boolean; why: string; at: Date },
 ): Promise<WordKind | null> {
   const { rows } = await client.query<{ wordId: string; kind: WordKind; withdrawn: string | null; said: object }>(
     `SELECT w.word_id AS "wordId", kind, j.why AS withdrawn,
             to_jsonb(w) - '{word_id,said_by,note,said_at,step,grant_id}'::text[] AS said
        FROM words w LEFT JOIN word_judgements j ON j.word_id = w.word_id AND j.outcome = 'withdrawn'
-      WHERE filing_id = $1 AND person_key = $2 AND kind IN ('filed', 'not_filed', 'permit')
+      WHERE filing_id = $1 AND person_key = $2 AND kind IN ('filed', 'not_filed', 'permit') AND (grant_id IS NULL OR NOT $3)
         AND NOT EXISTS (SELECT FROM word_judgements f WHERE f.word_id = w.word_id AND f.outcome IN ('carried_out', 'refused'))
       ORDER BY w.word_id DESC`,
-    [filingId, personKey(by)],
+    [filingId, personKey(by), isClaim],
   );
   const [newest] = rows;
   if (newest?.withdrawn === why) return newest.kind;
   const open = rows.filter(({ withdrawn }) => withdrawn === null);
   const [last] = open;
   const same = open.filter(({ said }) => JSON.stringify(said) === JSON.stringify(last?.said));
-  for (const { wordId } of same) await judgeWord(client, { wordId, outcome: 'withdrawn', why, at });
+  for (const { wordId } of same) await judgeWord(client, { filingId, wordId, outcome: 'withdrawn', why, at });
   return last?.kind ?? null;
 }
 
-/** One word, and what became of it where it was judged. */
-export async function readWord(db: Queryable, wordId: string): Promise<(Word & { judged: Carried | null }) | null> {
+/** One word of a filing, and what became of it where it was judged. */
+export async function readWord(
+  db: Queryable,
+  { filingId, wordId }: WordOf,
+): Promise<(Word & { judged: Carried | null }) | null> {
   // It was about a filing that the ledger did not hold: nothing was recorded.
   if (wordId === '') return null;
   const { rows } = await db.query<Word & { outcome: WordOutcome | null; why: string | null }>(
     `SELECT ${COLUMNS}, j.outcome, j.why FROM words w LEFT JOIN LATERAL (
        SELECT outcome, why FROM word_judgements j WHERE j.word_id = w.word_id ORDER BY outcome = 'stands' LIMIT 1) AS j ON true
-      WHERE w.word_id = $1`,
-    [wordId],
+      WHERE w.word_id = $1 AND w.filing_id = $2`,
+    [wordId, filingId],
   );
   const [found] = rows;
   if (!found) return null;

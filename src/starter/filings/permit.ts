@@ -52,7 +52,7 @@ export async function permit(
     const grantId =
       principal && (await writeGrant(client, principal, { action: 'permit', exporterId, filingId, shown }));
     const wordId = await recordWord(client, { ...word, by, note, at, grantId, step: randomUUID() });
-    return carryOutWord(client, { wordId, settleMs: 0, singlePerson, at });
+    return carryOutWord(client, { filingId, wordId, settleMs: 0, singlePerson, at });
   });
   if (carried.outcome === 'refused')
     throw refusal('permit_refused', `Filing ${filingId}: ${carried.why}.`, { filingId });
@@ -64,16 +64,22 @@ export async function permit(
 }
 
 /** Takes one's last word back that was not carried out. @throws RefusedError where there is none */
-export async function withdraw(deps: Deps, idOrReference: string, args: WithdrawArgs): Promise<FilingOutcome> {
+export async function withdraw(
+  deps: Deps & { principal?: Principal },
+  idOrReference: string,
+  args: WithdrawArgs,
+): Promise<FilingOutcome> {
+  const { pool, principal } = deps;
   const { filingId } = await filingOf(deps, idOrReference);
-  const { by } = args;
+  const by = principal?.name ?? args.by;
   const note = noteOf(args);
-  const kind = await withTransaction(deps.pool, async (client) => {
+  const kind = await withTransaction(pool, async (client) => {
     await lockFiling(client, filingId);
-    return withdrawWord(client, { filingId, by, why: note, at: new Date() });
+    return withdrawWord(client, { filingId, by, isClaim: !principal, why: note, at: new Date() });
   });
   if (kind === null) {
-    const text = `${by} has said nothing about filing ${filingId} that waits to be carried out.`;
+    const token = principal ? '' : ' What a principal said is taken back with the principal’s token (EBRC_TOKEN).';
+    const text = `${by} has said nothing about filing ${filingId} that waits to be carried out.${token}`;
     throw refusal('nothing_to_withdraw', text, { filingId });
   }
   const notice = `The statement of ${by} (${kind}) is withdrawn.`;

@@ -154,9 +154,8 @@ export class FilingRequests {
     try {
       return await work();
     } catch (error) {
-      if (error instanceof FilingMovedOn) {
-        this.refuseResolution('The filing has changed in the meantime: look at it again.');
-      }
+      if (error instanceof FilingMovedOn)
+        await this.putAside('The filing has changed in the meantime: look at it again.');
       throw error;
     } finally {
       await this.putAside('there was nothing left to resolve', { refused: false });
@@ -168,8 +167,9 @@ export class FilingRequests {
     const { resolution } = this;
     if (!resolution) return;
     await condition(() => resolution.wordId !== undefined || this.resolution !== resolution);
-    if (resolution.wordId !== undefined)
-      await this.progress.steps('Put the answer aside').closeWord({ wordId: resolution.wordId, why });
+    const { wordId } = resolution;
+    const { filingId } = this.progress;
+    if (wordId !== undefined) await this.progress.steps('Put the answer aside').closeWord({ filingId, wordId, why });
     if (this.resolution !== resolution) return;
     if (refused) this.refuseResolution(why);
     else this.resolution = null;

@@ -150,7 +150,7 @@ it('counts no word from before the window that the service’s next statement be
       at: minutesLater(minutes),
       step: `${by}-${minutes}`,
     });
-    const args = { wordId, settleMs: SETTLE_MS, singlePerson: false, at: minutesLater(minutes) };
+    const args = { filingId, wordId, settleMs: SETTLE_MS, singlePerson: false, at: minutesLater(minutes) };
     return inTurn(async (client) => {
       await lockFiling(client, filingId);
       return carryOutWord(client, args);

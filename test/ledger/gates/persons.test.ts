@@ -74,10 +74,10 @@ describe('a word', () => {
     const wordId = await recordWord(ledger().pool, newWord(about(sent)));
     const carry = () =>
       under(sent.filingId, (client) =>
-        carryOutWord(client, { wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER }),
+        carryOutWord(client, { filingId: sent.filingId, wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER }),
       );
     expect(await carry()).toEqual(again);
-    await judgeWord(ledger().pool, { wordId, outcome: 'refused', why: 'too late', at: LATER });
+    await judgeWord(ledger().pool, { filingId: sent.filingId, wordId, outcome: 'refused', why: 'too late', at: LATER });
     expect(await carry()).toEqual(again);
     expect(await judgements(sent.filingId)).toEqual(['ravi carried_out']);
     expect(await gates.releases(sent.filingId)).toHaveLength(1);
@@ -98,7 +98,7 @@ describe('a word', () => {
     });
     await closeOpenWords(ledger().pool, { filingId: sent.filingId, kinds: ['not_filed'], why: 'past it', at: LATER });
     expect(await pending()).toEqual({ abandon: expect.objectContaining({ wordId: abandon }) as object });
-    await judgeWord(ledger().pool, { wordId: abandon, outcome: 'carried_out', at: LATER });
+    await judgeWord(ledger().pool, { filingId: sent.filingId, wordId: abandon, outcome: 'carried_out', at: LATER });
     expect(await pending()).toEqual({});
   });
 });
@@ -130,7 +130,7 @@ describe('nothing of this send was filed', () => {
       sent.attemptId,
       minutesLater(1),
     ]);
-    const carry = { wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER };
+    const carry = { filingId: sent.filingId, wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER };
     expect(await under(sent.filingId, (client) => carryOutWord(client, carry))).toEqual(refused(/another time/u));
     expect(await attempts(sent.filingId)).toEqual(['marked']);
     expect(await word({ filingId: sent.filingId, by: 'ravi' })).toEqual(refused(/neither an attempt nor a request/u));
@@ -163,7 +163,7 @@ describe('nothing of this send was filed', () => {
     const sent = await looked();
     const wordId = await recordWord(ledger().pool, newWord({ ...about(sent), at: minutesLater(100) }));
     const carried = await under(sent.filingId, (client) =>
-      carryOutWord(client, { wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER }),
+      carryOutWord(client, { filingId: sent.filingId, wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER }),
     );
     expect(carried).toEqual(refused(/settle window/u));
   });

@@ -77,7 +77,13 @@ export function attemptSteps(ledger: () => TestDatabase) {
       const wordId = await recordWord(ledger().pool, said);
       return step(async (client) => {
         await lockFiling(client, said.filingId);
-        return carryOutWord(client, { wordId, settleMs: SETTLE_MS, singlePerson, at: said.at });
+        return carryOutWord(client, {
+          filingId: said.filingId,
+          wordId,
+          settleMs: SETTLE_MS,
+          singlePerson,
+          at: said.at,
+        });
       });
     },
     /** `refusal`: that its own execution returned. */

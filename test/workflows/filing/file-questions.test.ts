@@ -1,6 +1,7 @@
 /** Questions about a filing: opened by a fact, closed by a fact. */
 import { acknowledgeFinding } from '../../../src/ledger/reconciliation/findings';
 import { pageOfFilings } from '../../../src/ledger/filings/filing-pages';
+import { eventually } from '../../support/processes';
 import type { FilingStage, TestExporter } from './filing-stage';
 import { SHORT_SETTLE, useFilingStage } from './use-filing-stage';
 
@@ -72,6 +73,29 @@ it('are closed by a correction that takes the rows over only where they ask for 
   });
   expect(await child.result()).toMatchObject({ state: 'certified', attention: null });
   expect(await kinds()).toEqual(['upload_mismatch']);
+});
+
+it('are not answered by what was refused because the filing had changed', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'drop-before-accept');
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'outcome_unknown');
+  await stage.pass(0.02);
+  const { filingId } = await stage.until(filing, ({ asked }) => asked);
+  const { pool } = stage.ledger;
+  await pool.query('UPDATE filings SET seq = seq + 1 WHERE filing_id = $1', [filingId]);
+  const refused = { cause: { message: expect.stringMatching(/has changed in the meantime/u) as string } };
+  await expect(stage.resolve(filing, 'not-filed', undefined, { by: 'meera' })).rejects.toMatchObject(refused);
+  await stage.pass(0.02);
+  await eventually(async () => (await stage.story(filingId)).includes('taken_up'));
+  expect(stage.pushes(exporter)).toBe(1);
+  await stage.resolve(filing, 'not-filed');
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  const { rows } = await pool.query<{ who: string }>(
+    `SELECT who FROM filing_events WHERE filing_id = $1 AND kind = 'resolved'`,
+    [filingId],
+  );
+  expect(rows).toEqual([{ who: 'ravi' }]);
 });
 
 it('of a state keep their age while the filing is in it, and go with it', async () => {

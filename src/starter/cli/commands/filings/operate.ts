@@ -145,7 +145,8 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
       bind(async (cli, [filing = ''], { note = '', by }: OperatorOptions) => {
         const { withdraw } = await import('../../../filings/permit.js');
         const { mode } = await cli.config('mode');
-        const deps = { pool: await cli.pool(), documents: await cli.documents(), mode };
+        const principal = await cli.principal();
+        const deps = { pool: await cli.pool(), documents: await cli.documents(), mode, principal };
         printOutcome(cli, await withdraw(deps, filing, { note, by }));
         return EXIT.done;
       }),
