@@ -1,6 +1,7 @@
 /** The main job over HTTP: onboard, file, wait, read certificates. */
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
+import { eventually } from '../support/processes';
 import { contentsOfZip, unsummed } from '../support/zips';
 import { pageOfCertificates } from '../../src/ledger/certificates/certificate-pages';
 import type { FilingBody } from '../../src/server/views/filing';
@@ -235,4 +236,21 @@ it('changes what the service knows of an exporter', async () => {
   ]);
   expect(stage.sandbox.calls({ operation: 'update-customer' })).toHaveLength(1);
   for (const wrong of [{}, { name: ' ' }, { email: 'other@x.example' }]) expect((await patch(wrong)).status).toBe(400);
+});
+
+it('answers about a send that it is told the name of, and never about whatever stands at that moment', async () => {
+  stage.sandbox.addFault({ operation: 'push-irm', kind: 'drop-before-accept' });
+  const filed = await file(await filing('DOOR-LOST'));
+  const path = `/v1/filings/${filed.body.filingId}`;
+  const shown = async () => (await stage.ask<FilingBody>('GET', path)).body;
+  await eventually(async () => (await shown()).attempt !== null);
+  const { attempt } = await shown();
+  const resolve = (json: object) =>
+    stage.ask<ProblemBody>('POST', `${path}/resolve`, { json: { note: 'looked at the portal', ...json } });
+  const unnamed = { status: 422, body: { code: 'attempt_missing', detail: expect.stringContaining(attempt ?? '') } };
+  expect(await resolve({ as: 'not-filed' })).toMatchObject(unnamed);
+  expect(await resolve({ as: 'filed', requestId: 'R-1' })).toMatchObject(unnamed);
+  expect(await resolve({ as: 'not-filed', attempt: `${filed.body.filingId}/9/9` })).toMatchObject({ status: 409 });
+  const early = { status: 409, body: { code: 'resolve_refused', detail: expect.stringMatching(/settle window/u) } };
+  expect(await resolve({ as: 'not-filed', attempt })).toMatchObject(early);
 });

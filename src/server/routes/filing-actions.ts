@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { MAY, type Principal, personKey } from '../../domain/principal';
 import type { ResolveArgs } from '../../domain/contracts';
 import { getFiling } from '../../ledger/filings/filings';
+import { inQuestion } from '../../ledger/filings/filing-view';
 import { correctFiling } from '../../starter/filings/correct';
 import { createFilingOperations } from '../../starter/filings/operator-commands';
 import type { FilingOutcome } from '../../starter/filings/outcome';
@@ -14,6 +15,7 @@ import { Problem } from '../http/problem';
 import { addRoute, type Registrar } from '../http/route';
 import { filingName, note, visible } from '../http/texts';
 import { filingSchema } from '../views/filing';
+import { isAsked } from '../views/read-filings';
 import { recorded } from './filings';
 import { sourceOf, statedSchema } from './source';
 
@@ -21,7 +23,9 @@ const FILING = z.object({ filing: filingName });
 const TAG = 'Actions on filings';
 const attempt = visible(300)
   .optional()
-  .describe('the attempt that is answered, as the filing shows it; refused for another');
+  .describe(
+    'the attempt that is answered, as the filing shows it; refused for another, and where one is shown and none named',
+  );
 const number = visible(100);
 
 const resolveInput = z.strictObject({
@@ -48,6 +52,15 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
       throw await withState(deps, filingId, error);
     });
     return { body: await filings.again(filingId) };
+  }
+
+  /** What was looked at may be over by now, and another send in question. */
+  async function assertNothingShown(filingId: string): Promise<void> {
+    const { attempt, request } = await inQuestion(deps.pool, filingId);
+    const shown = attempt ?? request;
+    if (shown === null) return;
+    const detail = `Name the attempt that was looked at (${shown} is in question), or the requestId that was not filed.`;
+    throw new Problem(422, 'attempt_missing', detail);
   }
 
   addRoute(registrar, {
@@ -94,7 +107,10 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
     body: resolveInput,
     answers: after,
     async handle({ principal, params, body: { attempt: attemptId, ...word } }) {
-      const { filingId } = await visibleFiling(deps, principal, params.filing);
+      const filing = await visibleFiling(deps, principal, params.filing);
+      const { filingId } = filing;
+      const named = attemptId ?? (word.as === 'not-filed' ? word.requestId : undefined);
+      if (named === undefined && isAsked(filing)) await assertNothingShown(filingId);
       const args: ResolveArgs = { ...word, ...(attemptId !== undefined && { attemptId }), by: principal.name };
       return answer(filingId, operationsOf(principal).resolve(filingId, args));
     },

@@ -79,4 +79,5 @@ export function createFilingReader({ pool, mode }: { pool: pg.Pool; mode: Mode }
   };
 }
 
-const isAsked = ({ state }: FilingRecord): boolean => state === 'outcome_unknown' || state === 'overdue';
+/** Whether somebody may be asked about a send of it. */
+export const isAsked = ({ state }: FilingRecord): boolean => state === 'outcome_unknown' || state === 'overdue';
