@@ -21,7 +21,7 @@ import { compareParty } from '../../src/ledger/reconciliation/compare';
 import { storedPdfs } from '../../src/ledger/reconciliation/documents';
 import { openFilingsOf, partiesAfter } from '../../src/ledger/reconciliation/parties';
 import { reserveBalances } from '../../src/ledger/rows/balance-reservation';
-import { contentOfSend } from '../../src/ledger/sends/send-record';
+import { readToCount } from '../../src/ledger/sends/count-send';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
 import { openAttempt } from '../../src/ledger/submissions/open-attempt';
 import { endedWithRequests, readNextPoll, readRequests } from '../../src/ledger/submissions/requests';
@@ -130,7 +130,7 @@ const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
       saveSnapshot(pool, { filingId: filing.id, submission: 1, exporterId: HEAVY, certificates: [], at: new Date() }),
   },
   { name: 'filing: open an attempt and mark it', prepare: madeBy(reserveFiling), run: sendFiling },
-  { name: 'filing: what is kept of a send', run: ({ pool }) => contentOfSend(pool, attempt()) },
+  { name: 'filing: what is kept of a send', run: ({ pool }) => readToCount(pool, attempt()) },
   { name: 'filing: accepted', prepare: madeBy(reserveFiling, sendFiling), run: acceptFiling },
   {
     name: 'poll: a request that has no outcome',

@@ -4,11 +4,11 @@ import { DocumentError } from '../documents/stored-document';
 import type { StoredDocument } from '../documents/document-store';
 import { compareFilingDates, filingDateFromAnything, filingDateInKolkata, type FilingDate } from '../domain/dates';
 import {
-  archivedPdf,
   markArchived,
   postponePdf,
   readDetailsToRead,
   readMissing,
+  readPdfToFetch,
   type PdfsToArchive,
   type ArchivedPdf,
 } from '../ledger/certificates/certificates';
@@ -17,6 +17,7 @@ import { certifyByDetails } from '../ledger/gates/certify';
 import { windowIsOver } from '../ledger/gates/settle-window';
 import { countOpenRows } from '../ledger/rows/filing-rows';
 import { withTransaction } from '../ledger/pool';
+import type { CredentialVersion } from '../ledger/vault/credentials';
 import { readSubmissions } from '../ledger/submissions/submissions';
 import { withHeartbeat, withStepHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
@@ -123,10 +124,14 @@ async function listToArchive(
 async function downloadCertificate(deps: ActivityDependencies, args: DownloadArgs): Promise<Downloaded> {
   const { pool, logger } = deps;
   const { exporterId, eBRCNumber, end } = args;
-  const known = await archivedPdf(pool, exporterId, eBRCNumber);
-  if (known) return { sha256: known.sha256, ended: end ? await archiveLast(pool, end, at(deps)) : null };
+  const { sha256: known, credentials } = await readPdfToFetch(pool, exporterId, eBRCNumber);
+  if (known !== null) return { sha256: known, ended: end ? await archiveLast(pool, end, at(deps)) : null };
   try {
-    const { name: document, sha256, bytes } = (await storedPdf(deps, eBRCNumber)) ?? (await fetchPdf(deps, args));
+    const {
+      name: document,
+      sha256,
+      bytes,
+    } = (await storedPdf(deps, eBRCNumber)) ?? (await fetchPdf(deps, { ...args, credentials }));
     const pdf = { exporterId, eBRCNumber, document, sha256, bytes, at: at(deps) };
     if (end) return { sha256, ended: await archiveLast(pool, end, pdf.at, pdf) };
     await markArchived(pool, pdf);
@@ -158,7 +163,7 @@ function storedPdf({ documents, mode }: ActivityDependencies, eBRCNumber: string
 
 async function fetchPdf(
   deps: ActivityDependencies,
-  { exporterId, eBRCNumber }: { exporterId: string; eBRCNumber: string },
+  { exporterId, eBRCNumber, credentials }: DownloadArgs & { credentials: CredentialVersion | null },
 ): Promise<StoredDocument> {
   const { documents, mode, api } = deps;
   const put = (stream: Readable, { contentLength }: DownloadInfo) => {
@@ -166,11 +171,11 @@ async function fetchPdf(
     return documents.put({ name: eBRCNumber, kind: 'pdf', mode, stream, ...expected });
   };
   try {
-    return await withCredentials(deps, exporterId, () =>
+    const call = () =>
       withHeartbeat(exporterId, (context) =>
         api.downloadPdf({ eBRCNumber, platformCustomerId: exporterId }, put, context),
-      ),
-    );
+      );
+    return await withCredentials(deps, exporterId, call, credentials);
   } catch (error) {
     // Two downloads at once, and the service writes the PDF anew each time: the first one stands.
     const first =

@@ -44,8 +44,10 @@ export async function readDetails(
   const numbers = new Set<string>();
   let unread = 0;
   let { credentials } = caller;
+  const problem = () => (unread > 0 ? `${unread} entries of fetch-details cannot be read` : null);
+  const windows = splitWindow(from, to);
   try {
-    for (const window of splitWindow(from, to)) {
+    for (const window of windows) {
       const asked = {
         platformCustomerId: exporterId,
         iecCode,
@@ -55,22 +57,21 @@ export async function readDetails(
       const call = () => withHeartbeat(exporterId, (context) => deps.api.fetchDetails(asked, context));
       const details = await withCredentials(deps, exporterId, call, credentials);
       credentials = undefined;
-      const saved = { exporterId, iecCode, details: details.certificates, at: now() };
-      if (!(await saveCertificates(deps.pool, saved)))
-        throw notYet(`The IEC of ${exporterId} has changed.`, IEC_CHANGED_MS);
       unread += details.unread;
       for (const { eBRCNumber, sbCumInvoiceNumber, billNo } of details.certificates) {
         if (eBRCNumber) numbers.add(eBRCNumber.trim());
         // One that names no document can be anybody's: absence cannot be told from it.
         if (!eBRCNumber || !(sbCumInvoiceNumber?.trim() || billNo?.trim())) unread += 1;
       }
+      const whole = window === windows.at(-1) && { look: { ...look, endedAt: now(), problem: problem() } };
+      const saved = { exporterId, iecCode, details: details.certificates, at: now(), ...whole };
+      if (!(await saveCertificates(deps.pool, saved)))
+        throw notYet(`The IEC of ${exporterId} has changed.`, IEC_CHANGED_MS);
     }
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    await recordLook(deps.pool, { ...look, endedAt: now(), problem }).catch(() => undefined);
+    const why = error instanceof Error ? error.message : String(error);
+    await recordLook(deps.pool, { ...look, endedAt: now(), problem: why }).catch(() => undefined);
     throw error;
   }
-  const problem = unread > 0 ? `${unread} entries of fetch-details cannot be read` : null;
-  await recordLook(deps.pool, { ...look, endedAt: now(), problem });
-  return { numbers: [...numbers], problem };
+  return { numbers: [...numbers], problem: problem() };
 }

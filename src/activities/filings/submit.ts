@@ -10,8 +10,8 @@ import { sameId } from '../../domain/identity';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import { storeAnswer } from '../../ledger/submissions/answers';
 import { noteUnknown } from '../../ledger/submissions/attempts';
-import { readRows } from '../../ledger/rows/filing-rows';
-import { needFiling, type FilingRecord } from '../../ledger/filings/filings';
+import { type FilingRow, readToSend, type SubmissionToSend } from '../../ledger/rows/filing-rows';
+import type { CredentialVersion } from '../../ledger/vault/credentials';
 import { anyConnection, withTransaction } from '../../ledger/pool';
 import { judgeRefused, judgeUnsent } from '../../ledger/gates/release';
 import { markSending } from '../../ledger/gates/send';
@@ -58,10 +58,11 @@ const CLOSE_WITHIN_MS = 2_000;
  * repeated.
  */
 async function submitPush(deps: ActivityDependencies, args: SubmitArgs): Promise<Submitted> {
-  const { pool, api } = deps;
-  const filing = await filingOf(deps, args);
-  const message = pushMessageOf(filing, await readRows(pool, args.filingId, args.submission));
-  return submit(deps, args, sha256(JSON.stringify(message)), (context) => api.pushIrm(message, context));
+  const { api } = deps;
+  const { rows, credentials, ...filing } = await toSend(deps, args);
+  const message = pushMessageOf(filing, rows);
+  const payloadHash = sha256(JSON.stringify(message));
+  return submit(deps, { ...args, payloadHash, credentials }, (context) => api.pushIrm(message, context));
 }
 
 /**
@@ -69,15 +70,13 @@ async function submitPush(deps: ActivityDependencies, args: SubmitArgs): Promise
  */
 async function submitBulk(deps: ActivityDependencies, args: SubmitArgs): Promise<Submitted> {
   const { workbooks, pool, documents, api } = deps;
-  const filing = await filingOf(deps, args);
-  const workbook = await workbooks.write(
-    await submissionRows(deps, args),
-    (await readBulkTemplate(pool, deps.mode)) ?? undefined,
-  );
+  const { rows, credentials, ...filing } = await toSend(deps, args);
+  const template = (await readBulkTemplate(pool, deps.mode)) ?? undefined;
+  const workbook = await workbooks.write(rows.map(mappingRowOf), template);
   const fileName = `${args.attemptId}.xlsx`;
   const document = await documents.put({ name: fileName, kind: 'xlsx', buffer: workbook });
   await saveSubmissionDocument(pool, { ...args, document: document.name });
-  return submit(deps, args, document.sha256, (context) => {
+  return submit(deps, { ...args, payloadHash: document.sha256, credentials }, (context) => {
     const upload = {
       platformCustomerId: args.exporterId,
       uploadType: String(filing.uploadType) as '101' | '102' | '103' | '104',
@@ -118,8 +117,7 @@ async function mark(
 
 async function submit<A extends PushAnswer>(
   deps: ActivityDependencies,
-  args: SubmitArgs,
-  payloadHash: string,
+  { payloadHash, credentials, ...args }: SubmitArgs & { payloadHash: string; credentials: CredentialVersion | null },
   send: (context: CallContext & { beforeWrite: () => Promise<void> }) => Promise<SubmissionResult<A>>,
 ): Promise<Submitted> {
   // From the mark on, nothing cancels the request any more: a stop in the middle would make its outcome unknown.
@@ -129,7 +127,7 @@ async function submit<A extends PushAnswer>(
   const sender = senderOf(secret);
   let marked = false;
   try {
-    const result = await withCredentials(deps, args.exporterId, () =>
+    const call = () =>
       withHeartbeat(args.exporterId, (context) => {
         context.signal?.addEventListener('abort', () => marked || beforeMark.abort(context.signal?.reason));
         if (context.signal?.aborted) beforeMark.abort(context.signal.reason);
@@ -138,8 +136,8 @@ async function submit<A extends PushAnswer>(
           marked = true;
         };
         return send({ ...context, signal: beforeMark.signal, beforeWrite });
-      }),
-    );
+      });
+    const result = await withCredentials(deps, args.exporterId, call, credentials);
     const answer = acceptedAnswer(result);
     return { answer: answerInShort(answer), adopted: await keepAnswer(deps, args, answer) };
   } catch (error) {
@@ -233,32 +231,26 @@ async function closing(
 }
 
 /**
- * The filing of an attempt. What is sent is what the send gate asks about: a step that names another filing,
- * submission or client sends nothing.
+ * What an attempt sends. That is what the send gate asks about: a step that names another filing, submission or client
+ * sends nothing.
  */
-async function filingOf(
+async function toSend(
   { pool }: ActivityDependencies,
   { attemptId, filingId, submission, exporterId }: SubmitArgs,
-): Promise<FilingRecord> {
+): Promise<SubmissionToSend> {
   const of = partsOfAttemptId(attemptId);
-  const filing = await needFiling(pool, of.filingId);
-  const same = of.filingId === filingId && of.submission === submission && sameId(filing.exporterId, exporterId);
+  const found = await readToSend(pool, of.filingId, of.submission);
+  const same = of.filingId === filingId && of.submission === submission && sameId(found.exporterId, exporterId);
   if (!same) throw refusal('unexpected', `Attempt ${attemptId} is not one of what was to be sent.`);
-  return filing;
+  return found;
 }
 
-/** The rows of the submission with the serial numbers that are sent. */
-async function submissionRows(
-  { pool }: ActivityDependencies,
-  { filingId, submission }: SubmitArgs,
-): Promise<MappingRow[]> {
-  const rows = await readRows(pool, filingId, submission);
-  return rows.map(({ sourceRow, serialNo, mapping, extra }) => ({
-    row: sourceRow,
-    mapping: { ...mapping, serialNo },
-    ...(extra ? { extra } : {}),
-  }));
-}
+/** A row with the serial number that is sent. */
+const mappingRowOf = ({ sourceRow, serialNo, mapping, extra }: FilingRow): MappingRow => ({
+  row: sourceRow,
+  mapping: { ...mapping, serialNo },
+  ...(extra ? { extra } : {}),
+});
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 

@@ -2,8 +2,10 @@ import type { CertificateEntry } from '../../domain/reconciliation/certificate-m
 import { filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
 import { certificateIdentity, comparableText } from '../../domain/identity';
 import { isAmount } from '../../domain/money';
+import { type Look, lookToRecord, recordsLook } from '../submissions/lost-time';
 import { DETAILS_CALLER, type DetailsCaller } from '../exporters/exporters';
 import type { Queryable } from '../pool';
+import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
 /**
  * The party of exporter $1: fetch-details answers per IEC, so two clients of one IEC see, and may claim, the same
@@ -22,6 +24,7 @@ export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNum
  * Saves every certificate that fetch-details returns, regardless of who filed it, with the changes in the authority's
  * description. The time of the first sighting never changes: it shows which certificates existed before a send.
  * @param iecCode the IEC that was asked for: certificates of one that turned out to be another exporter's are not saved
+ * @param look that ends with them, and is recorded where they are
  * @returns whether they were
  */
 export async function saveCertificates(
@@ -30,8 +33,9 @@ export async function saveCertificates(
     exporterId,
     iecCode,
     details,
+    look,
     at,
-  }: { exporterId: string; iecCode?: string; details: readonly CertificateDetailRecord[]; at: Date },
+  }: { exporterId: string; iecCode?: string; details: readonly CertificateDetailRecord[]; look?: Look; at: Date },
 ): Promise<boolean> {
   const rows = details
     .filter((detail) => detail.eBRCNumber)
@@ -87,9 +91,11 @@ export async function saveCertificates(
          match_key = excluded.match_key, document_key = coalesce(nullif(excluded.document_key, ''), certificates.document_key),
          document_on = coalesce(excluded.document_on, certificates.document_on),
          bill_key = coalesce(nullif(excluded.bill_key, ''), certificates.bill_key), first_status = coalesce(certificates.first_status, excluded.status)
+     ), looked AS (
+       ${recordsLook('(SELECT $5::jsonb FROM party)')}
      )
      SELECT FROM party`,
-    [exporterId, JSON.stringify(rows), at, iecCode ?? null],
+    [exporterId, JSON.stringify(rows), at, iecCode ?? null, look ? lookToRecord(look) : null],
   );
   return rowCount === 1;
 }
@@ -211,18 +217,19 @@ export async function markArchived(db: Queryable, pdf: ArchivedPdf): Promise<voi
   );
 }
 
-/** The recorded PDF of a certificate, or null. */
-export async function archivedPdf(
+/** The hash of a certificate's PDF, null until it is recorded, and the credentials that a download would use. */
+export async function readPdfToFetch(
   db: Queryable,
   exporterId: string,
   eBRCNumber: string,
-): Promise<{ document: string; sha256: string } | null> {
-  const { rows } = await db.query<{ document: string; sha256: string }>(
-    `SELECT pdf_document AS document, pdf_sha256 AS sha256 FROM certificates
-      WHERE party_id = ${PARTY} AND ebrc_number = $2 AND archived_at IS NOT NULL`,
+): Promise<{ sha256: string | null; credentials: CredentialVersion | null }> {
+  const { rows } = await db.query<{ sha256: string | null; credentials: CredentialVersion | null }>(
+    `SELECT (SELECT pdf_sha256 FROM certificates
+              WHERE party_id = ${PARTY} AND ebrc_number = $2 AND archived_at IS NOT NULL) AS sha256,
+            ${credentialsHeld('$1')} AS credentials`,
     [exporterId, eBRCNumber],
   );
-  return rows[0] ?? null;
+  return rows[0] ?? { sha256: null, credentials: null };
 }
 
 /** A certificate as lists show it; clients of one IEC share theirs. Amounts are exact decimal text. */

@@ -50,11 +50,16 @@ export async function acceptAttempt(
   if (!requestId) return;
   const source = late ? 'acknowledged_late' : 'acknowledged';
   const request = { filingId, submission, requestId, source, attemptId, dgftAckId, ackStatus, warnings } as const;
-  await takeFromNamed(client, { ...request, at });
-  await addRequest(client, { ...request, since: sentAt });
+  const added = { ...request, since: sentAt };
+  const holder = await addRequest(client, added);
+  const elsewhere = holder.filingId !== filingId || holder.submission !== submission;
+  if (elsewhere && (await takeFromNamed(client, { ...request, at }))) await addRequest(client, added);
 }
 
-/** A person may have named the request for another send: the service's own answer says whose it is. */
+/**
+ * A person may have named the request for another send: the service's own answer says whose it is.
+ * @returns whether one was taken
+ */
 async function takeFromNamed(
   client: Queryable,
   {
@@ -64,7 +69,7 @@ async function takeFromNamed(
     attemptId,
     at,
   }: { filingId: string; submission: number; requestId: string; attemptId: string; at: Date },
-): Promise<void> {
+): Promise<boolean> {
   const { rows } = await client.query<{ filingId: string }>(
     `UPDATE requests o SET state = 'not_ours', ended_at = coalesce(o.ended_at, $4) FROM submissions s
       WHERE s.filing_id = $1 AND s.submission = $2 AND o.mode = s.mode AND o.customer_id = s.customer_id
@@ -76,4 +81,5 @@ async function takeFromNamed(
     const text = `Request ${requestId}, which was named for this filing, is the one of attempt ${attemptId}: look at what came of it.`;
     await askAbout(client, { filingId: other, kind: 'request_taken', text, until: 'fact', key: requestId, at });
   }
+  return rows.length > 0;
 }

@@ -156,7 +156,6 @@ export async function releaseRejected(
   client: Queryable,
   { filingId, submission, at }: { filingId: string; submission: number; at: Date },
 ): Promise<number[]> {
-  const attempts = await lockAttempts(client, filingId, submission);
   const { rows: requests } = await client.query<{
     requestId: string;
     attemptId: string | null;
@@ -170,7 +169,6 @@ export async function releaseRejected(
     [filingId, submission],
   );
   if (requests.some(({ state }) => state === 'followed')) return [];
-  if (attempts.some((each) => each.verdict === 'open' || isInDoubt(each, requests))) return [];
   const rejected = new Map<number, string[]>();
   for (const { source, errored } of requests) {
     if (source === 'named') continue;
@@ -179,6 +177,8 @@ export async function releaseRejected(
   // A request names a certificate for the row that it cannot have: one of the two records is wrong.
   for (const { contradicted } of requests) for (const position of contradicted) rejected.delete(position);
   if (rejected.size === 0) return [];
+  const attempts = await lockAttempts(client, filingId, submission);
+  if (attempts.some((each) => each.verdict === 'open' || isInDoubt(each, requests))) return [];
   const own = requests.find(({ source, errored }) => source !== 'named' && errored.length > 0);
   const release = {
     filingId,

@@ -3,7 +3,9 @@ import type { Finding } from '../../domain/rules/finding';
 import type { OpenRow } from '../../domain/reconciliation/certificate-matching';
 import type { ExtraValues, Mapping } from '../../domain/filing/mapping';
 import type { FilingCounts } from '../../domain/contracts';
+import { FilingMissing } from '../filings/filings';
 import type { Queryable } from '../pool';
+import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
 /** A row of the ledger; `serialNo` is the number that was, or will be, sent. */
 export interface FilingRow {
@@ -20,15 +22,36 @@ export interface FilingRow {
   takenOverBy: string | null;
 }
 
+const ROWS = `SELECT position, source_row AS "sourceRow", submission, serial_no AS "serialNo", mapping, extra, state,
+            ebrc_number AS "eBRCNumber", ebrc_date AS "eBRCDate", errors, taken_over_by AS "takenOverBy"
+       FROM filing_rows WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) ORDER BY position`;
+
 /** The rows of a filing, or of one of its submissions, in order. */
 export async function readRows(db: Queryable, filingId: string, submission?: number): Promise<FilingRow[]> {
-  const { rows } = await db.query<FilingRow>(
-    `SELECT position, source_row AS "sourceRow", submission, serial_no AS "serialNo", mapping, extra, state,
-            ebrc_number AS "eBRCNumber", ebrc_date AS "eBRCDate", errors, taken_over_by AS "takenOverBy"
-       FROM filing_rows WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) ORDER BY position`,
-    [filingId, submission ?? null],
-  );
+  const { rows } = await db.query<FilingRow>(ROWS, [filingId, submission ?? null]);
   return rows;
+}
+
+/** A submission as it is sent: what its filing states, its rows in order, and the credentials that its client has. */
+export interface SubmissionToSend {
+  exporterId: string;
+  uploadType: number;
+  declaration: 'Y' | 'N';
+  rows: FilingRow[];
+  credentials: CredentialVersion | null;
+}
+
+/** @throws FilingMissing when the ledger does not hold the filing */
+export async function readToSend(db: Queryable, filingId: string, submission: number): Promise<SubmissionToSend> {
+  const { rows } = await db.query<SubmissionToSend>(
+    `SELECT f.exporter_id AS "exporterId", f.upload_type AS "uploadType", f.declaration,
+            (SELECT coalesce(jsonb_agg(to_jsonb(r) ORDER BY r.position), '[]') FROM (${ROWS}) AS r) AS rows,
+            ${credentialsHeld('f.exporter_id')} AS credentials
+       FROM filings f WHERE f.filing_id = $1`,
+    [filingId, submission],
+  );
+  if (!rows[0]) throw new FilingMissing(filingId);
+  return rows[0];
 }
 
 /**

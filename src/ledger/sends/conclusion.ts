@@ -36,7 +36,7 @@ export async function concludeOnWholeLedger<T>(
 ): Promise<T> {
   const storeId = await storeIdOf(store);
   return withConnection(pool, async (connection) => {
-    const compared = await assertWhole(connection, store, storeId);
+    const compared = await assertWhole(connection, store, { storeId });
     if (!judged) {
       return connection.transaction(async (client) => {
         const filing = await lockFiling(client, filingId);

@@ -1,7 +1,18 @@
 import type pg from 'pg';
-import { withConnection } from '../pool';
-import { contentOfSend, type SendRecord } from './send-record';
-import { assertStillWhole, assertWhole, claimStore, createOrRead, type SendStore } from './sends';
+import { withConnection, type Queryable } from '../pool';
+import { CONTENT_OF_SEND } from './send-record';
+import {
+  assertWhole,
+  claimStoreOf,
+  createOrRead,
+  IDENTITY,
+  identityOf,
+  markStillCounts,
+  storeIdOf,
+  type Identity,
+  type IdentityRow,
+  type SendStore,
+} from './sends';
 
 /** A send that has been marked, by the process that is to write it. */
 export interface MarkedSend {
@@ -22,29 +33,38 @@ export interface MarkedSend {
  */
 export async function countSend(pool: pg.Pool, store: SendStore, send: MarkedSend): Promise<string | null> {
   const { number, attemptId, sender, at, settleMs, timeoutMs } = send;
-  const { ledgerId, storeId } = await claimStore(pool, store);
-  const record: SendRecord = {
-    version: 1,
-    ledgerId,
-    number,
-    sender,
-    void: false,
-    attemptId,
-    settleMs,
-    timeoutMs,
-    at: at.toISOString(),
-    content: await contentOfSend(pool, attemptId),
-  };
-  const kept = await createOrRead(store, record);
-  if (kept?.sender !== sender || kept.void) return `send number ${number} has been taken or given up`;
+  const storeId = await storeIdOf(store);
   return withConnection(pool, async (connection) => {
-    await assertStillWhole(connection, await assertWhole(connection, store, storeId));
-    const { rowCount } = await connection.query(
-      `SELECT FROM ledger_identity i, sends s JOIN attempts a USING (attempt_id)
-        WHERE s.number = $1 AND s.sender = $2 AND s.number > i.marks_lapsed_to
-          AND a.sender = $2 AND a.attempt_id = $3 AND a.verdict = 'marked' AND a.reason IS NULL`,
-      [number, sender, attemptId],
-    );
-    return rowCount ? null : 'the attempt was closed, or sends were imported, before anything was written';
+    const { identity, content } = await readToCount(connection, attemptId);
+    const known = await claimStoreOf(connection, storeId, identity);
+    const kept = await createOrRead(store, {
+      version: 1,
+      ledgerId: known.ledgerId,
+      number,
+      sender,
+      void: false,
+      attemptId,
+      settleMs,
+      timeoutMs,
+      at: at.toISOString(),
+      content,
+    });
+    if (kept?.sender !== sender || kept.void) return `send number ${number} has been taken or given up`;
+    const compared = await assertWhole(connection, store, { storeId, known });
+    return (await markStillCounts(connection, compared, send))
+      ? null
+      : 'the attempt was closed, or sends were imported, before anything was written';
   });
+}
+
+/** The ledger's identity, and what the record of a send keeps of the ledger's tables. */
+export async function readToCount(
+  db: Queryable,
+  attemptId: string,
+): Promise<{ identity: Identity; content: string | null }> {
+  const { rows } = await db.query<IdentityRow & { content: string | null }>(
+    `SELECT ${IDENTITY}, ${CONTENT_OF_SEND} AS content FROM ledger_identity`,
+    [attemptId],
+  );
+  return { identity: identityOf(rows[0]), content: rows[0]?.content ?? null };
 }

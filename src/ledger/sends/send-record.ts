@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { certificatesBefore } from '../certificates/snapshots';
 import { movesUpTo, type MovesHead } from '../filings/moves-head';
-import type { Queryable } from '../pool';
 
 /**
  * The record of a send in the document store: enough to restore it into a ledger that was restored to an earlier state.
@@ -74,22 +73,16 @@ export function decodeSend(content: Buffer): SendRecord | null {
   }
 }
 
-/** Everything in the ledger's tables about a send, so that it can be restored. */
-export async function contentOfSend(db: Queryable, attemptId: string): Promise<string | null> {
-  const { rows } = await db.query<{ content: string }>(
-    `SELECT jsonb_build_object('attempt', to_jsonb(a), 'submission', to_jsonb(s), 'filing', to_jsonb(f),
+/** Everything in the ledger's tables about the send of attempt $1, as text, so that it can be restored. */
+export const CONTENT_OF_SEND = `(SELECT jsonb_build_object('attempt', to_jsonb(a), 'submission', to_jsonb(s), 'filing', to_jsonb(f),
             'exporter', to_jsonb(e), 'iec', p.iec, 'input', to_jsonb(i) - 'rows',
             'snapshot', (SELECT to_jsonb(snap) || jsonb_build_object('certificates', ${certificatesBefore('snap')}) FROM snapshots snap
               WHERE snap.snapshot_id = a.snapshot_id AND snap.certificates IS NOT NULL),
             'moves', ${movesUpTo('f.filing_id', 'f.seq')},
             'rows', (SELECT jsonb_agg(to_jsonb(r) ORDER BY r.position) FROM filing_rows r
-              WHERE r.filing_id = a.filing_id AND r.submission = a.submission))::text AS content
+              WHERE r.filing_id = a.filing_id AND r.submission = a.submission))::text
        FROM attempts a JOIN submissions s USING (filing_id, submission) JOIN filings f USING (filing_id)
-       JOIN exporters e USING (exporter_id) JOIN parties p USING (party_id) JOIN filing_inputs i USING (input_ref) WHERE a.attempt_id = $1`,
-    [attemptId],
-  );
-  return rows[0]?.content ?? null;
-}
+       JOIN exporters e USING (exporter_id) JOIN parties p USING (party_id) JOIN filing_inputs i USING (input_ref) WHERE a.attempt_id = $1)`;
 
 /** The head of the filing's moves as the record of a send has it; null in a void record. */
 export function movesAtSend({ content }: SendRecord): MovesHead | null {

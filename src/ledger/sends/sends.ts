@@ -30,7 +30,7 @@ export class SendStoreError extends Error {
   override readonly name = 'SendStoreError';
 }
 
-interface Identity {
+export interface Identity {
   ledgerId: string;
   sendNumber: number;
   /** Up to this number the store is known to have a record of one of our own senders for every send. */
@@ -42,12 +42,13 @@ interface Identity {
 const PAGE = 1_000;
 const STORE_ANSWERS_WITHIN_MS = 10_000;
 
-type IdentityRow = Record<'ledgerId' | 'sendNumber' | 'seen', string> & Pick<Identity, 'storeId' | 'inRecovery'>;
+export type IdentityRow = Record<'ledgerId' | 'sendNumber' | 'seen', string> & Pick<Identity, 'storeId' | 'inRecovery'>;
 
-const IDENTITY = `ledger_id AS "ledgerId", send_number AS "sendNumber", sends_seen AS seen, store_id AS "storeId",
+/** Columns of an {@link IdentityRow}. */
+export const IDENTITY = `ledger_id AS "ledgerId", send_number AS "sendNumber", sends_seen AS seen, store_id AS "storeId",
   pg_is_in_recovery() AS "inRecovery"`;
 
-function identityOf(found: IdentityRow | undefined): Identity {
+export function identityOf(found: IdentityRow | undefined): Identity {
   if (!found) throw new Error('The ledger has lost its identity (table ledger_identity is empty).');
   return { ...found, sendNumber: Number(found.sendNumber), seen: Number(found.seen) };
 }
@@ -88,15 +89,20 @@ function assertOwnStore({ storeId }: Identity, found: string): void {
 }
 
 /** Before a record is created: the store of the first send becomes the ledger's store. */
-export async function claimStore(db: Queryable, store: SendStore): Promise<Identity & { storeId: string }> {
+export async function claimStore(db: Queryable, store: SendStore): Promise<Identity> {
   const storeId = await storeIdOf(store);
-  let identity = await readIdentity(db);
+  return claimStoreOf(db, storeId, await readIdentity(db));
+}
+
+/** As {@link claimStore}, where the store's id and the ledger's identity were read before. */
+export async function claimStoreOf(db: Queryable, storeId: string, known: Identity): Promise<Identity> {
+  let identity = known;
   if (identity.storeId === null) {
     await db.query('UPDATE ledger_identity SET store_id = $1 WHERE store_id IS NULL', [storeId]);
     identity = await readIdentity(db);
   }
   assertOwnStore(identity, storeId);
-  return { ...identity, storeId };
+  return identity;
 }
 
 /** Writes a record, or reads the existing one; null if that cannot be read. */
@@ -132,15 +138,16 @@ export interface Comparison {
  * Lists what the store has above what was seen before, and reads the ledger after it: a send that the ledger does not
  * know by then, by its number and its sender, was made in a state of the ledger that is lost.
  * @param storeId of the store, as it was found just before
+ * @param known the ledger's identity, where it was read on this connection just before
  * @param mayHaveLost skips the check that the last send that was seen is still there
  * @throws SendStoreError when the store is away, another one, or has lost a send that was seen
  */
 export async function compareSends(
   db: Queryable,
   store: SendStore,
-  { storeId, mayHaveLost = false }: { storeId: string; mayHaveLost?: boolean },
+  { storeId, known: read, mayHaveLost = false }: { storeId: string; known?: Identity; mayHaveLost?: boolean },
 ): Promise<Comparison> {
-  const before = await readIdentity(db);
+  const before = read ?? (await readIdentity(db));
   assertOwnStore(before, storeId);
   const { ledgerId, seen } = before;
   const numbers = await listFrom(store, before);
@@ -204,8 +211,12 @@ async function readKnownSends(
  * store is known to be whole.
  * @throws LedgerPutBack when the store has sends that the ledger does not know
  */
-export async function assertWhole(connection: Connection, store: SendStore, storeId: string): Promise<Comparison> {
-  const compared = await compareSends(connection, store, { storeId });
+export async function assertWhole(
+  connection: Connection,
+  store: SendStore,
+  of: { storeId: string; known?: Identity },
+): Promise<Comparison> {
+  const compared = await compareSends(connection, store, of);
   assertPrimary(compared);
   await noteWhole(connection, compared);
   if (compared.unknown.length > 0) throw new LedgerPutBack(compared.identity.ledgerId, compared.unknown);
@@ -232,11 +243,34 @@ export async function noteWhole(connection: Connection, { identity, whole }: Com
  * listing, nothing may be concluded from it.
  * @throws LedgerPutBack where it has
  */
-export async function assertStillWhole(client: Queryable, { identity, highest }: Comparison): Promise<void> {
-  const { rowCount } = await client.query(
-    `SELECT FROM ledger_identity WHERE sends_seen >= $1
+export async function assertStillWhole(client: Queryable, compared: Comparison): Promise<void> {
+  await markStillCounts(client, compared, null);
+}
+
+/**
+ * As {@link assertStillWhole}, and in the same moment whether the mark of a send is still there, its sender's, and not
+ * older than an import; `mark` null: of none.
+ */
+export async function markStillCounts(
+  client: Queryable,
+  { identity, highest }: Comparison,
+  mark: { number: number; sender: string; attemptId: string } | null,
+): Promise<boolean> {
+  const { rows } = await client.query<{ counts: boolean }>(
+    `SELECT EXISTS (SELECT FROM sends s JOIN attempts a USING (attempt_id)
+              WHERE s.number = $4 AND s.sender = $5 AND s.number > i.marks_lapsed_to
+                AND a.sender = $5 AND a.attempt_id = $6 AND a.verdict = 'marked' AND a.reason IS NULL) AS counts
+       FROM ledger_identity i WHERE i.sends_seen >= $1
         AND ($2::bigint IS NULL OR EXISTS (SELECT FROM sends WHERE number = $2 AND sender = $3))`,
-    [identity.seen, highest?.number ?? null, highest?.sender ?? null],
+    [
+      identity.seen,
+      highest?.number ?? null,
+      highest?.sender ?? null,
+      mark?.number ?? null,
+      mark?.sender ?? null,
+      mark?.attemptId ?? null,
+    ],
   );
-  if (!rowCount) throw new LedgerPutBack(identity.ledgerId, [highest?.number ?? identity.seen]);
+  if (!rows[0]) throw new LedgerPutBack(identity.ledgerId, [highest?.number ?? identity.seen]);
+  return rows[0].counts;
 }

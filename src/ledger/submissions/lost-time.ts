@@ -91,22 +91,24 @@ export async function inDoubtSince(db: Queryable, attemptId: string): Promise<Da
 }
 
 /**
- * What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; `unread`: it has still
- * to be done. Null where ledger and documents were never put back together.
+ * What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; ms since the epoch.
  */
-export async function certificatesToRead(
-  client: Queryable,
-  exporterId: string,
-): Promise<{ until: Date; from: Date; unread: boolean } | null> {
-  const { rows } = await client.query<{ until: Date; from: Date; unread: boolean }>(
-    `SELECT i.certificates_after AS until, i.certificates_from AS from,
-            coalesce(p.certificates_read_at < i.certificates_after, true) AS unread
-       FROM ledger_identity i, exporters e JOIN parties p USING (party_id)
-      WHERE e.exporter_id = $1 AND i.certificates_after IS NOT NULL`,
-    [exporterId],
-  );
-  return rows[0] ?? null;
+export interface CertificatesToRead {
+  until: number;
+  from: number;
+  /** It has still to be done. */
+  unread: boolean;
 }
+
+/**
+ * The {@link CertificatesToRead} of an exporter, in SQL; null where ledger and documents were never put back together.
+ */
+export const certificatesToRead = (exporter: string): string =>
+  `(SELECT jsonb_build_object('until', floor(extract(epoch FROM i.certificates_after) * 1000),
+      'from', floor(extract(epoch FROM i.certificates_from) * 1000),
+      'unread', coalesce(p.certificates_read_at < i.certificates_after, true))
+     FROM ledger_identity i, exporters e JOIN parties p USING (party_id)
+    WHERE e.exporter_id = ${exporter} AND i.certificates_after IS NOT NULL)`;
 
 /**
  * Notes that an exporter's certificates were read at `at`, for what waits for it. `iecCode`: under which; null: they
@@ -136,26 +138,30 @@ export interface Look {
 }
 
 /**
- * Records a look, which serves all filings of the party: that of the IEC that was asked for, because the exporter may
- * have turned out to have another one meanwhile.
+ * The SQL that records a look, which serves all filings of the party: that of the IEC that was asked for, because the
+ * exporter may have turned out to have another one meanwhile. `look`: a {@link lookToRecord} as jsonb, in SQL.
  */
-export async function recordLook(
-  db: Queryable,
-  { exporterId, iecCode, beganAt, endedAt, from, to, problem }: Look,
-): Promise<void> {
-  await db.query(
-    `INSERT INTO looks (party_id, began_at, ended_at, from_date, to_date, complete, problem)
-     SELECT p.party_id, $2, $3, $4, $5, $6, $7 FROM exporters e
-       JOIN parties p ON p.mode = e.mode AND (p.iec = $8::text OR ($8::text IS NULL AND p.party_id = e.party_id)) WHERE e.exporter_id = $1`,
-    [
-      exporterId,
-      beganAt,
-      endedAt,
-      isoFromFilingDate(from),
-      isoFromFilingDate(to),
-      problem === null,
-      problem,
-      iecCode ?? null,
-    ],
-  );
+export const recordsLook = (look: string): string =>
+  `INSERT INTO looks (party_id, began_at, ended_at, from_date, to_date, complete, problem)
+     SELECT p.party_id, l.began_at, l.ended_at, l.from_date, l.to_date, l.problem IS NULL, l.problem
+       FROM jsonb_to_record(${look}) AS l (exporter_id text, iec text, began_at timestamptz, ended_at timestamptz, from_date date,
+         to_date date, problem text)
+       JOIN exporters e ON e.exporter_id = l.exporter_id
+       JOIN parties p ON p.mode = e.mode AND (p.iec = l.iec OR (l.iec IS NULL AND p.party_id = e.party_id))`;
+
+export function lookToRecord({ exporterId, iecCode, beganAt, endedAt, from, to, problem }: Look): string {
+  return JSON.stringify({
+    exporter_id: exporterId,
+    iec: iecCode ?? null,
+    began_at: beganAt,
+    ended_at: endedAt,
+    from_date: isoFromFilingDate(from),
+    to_date: isoFromFilingDate(to),
+    problem,
+  });
+}
+
+/** Records a look alone. */
+export async function recordLook(db: Queryable, look: Look): Promise<void> {
+  await db.query(recordsLook('$1::jsonb'), [lookToRecord(look)]);
 }

@@ -7,7 +7,13 @@ import type { Queryable } from '../pool';
 import { holderBeside } from '../rows/live-mappings';
 import { absenceToConfirm } from '../gates/absence';
 import { lockAttempts, type AttemptRow } from '../gates/attempts';
-import { certificatesToRead, doubtAttempt, doubtRows, lostTimeCertificates } from './lost-time';
+import {
+  certificatesToRead,
+  type CertificatesToRead,
+  doubtAttempt,
+  doubtRows,
+  lostTimeCertificates,
+} from './lost-time';
 
 /** State of a submission that a run wants to send. */
 export type OpenedAttempt =
@@ -53,7 +59,7 @@ export async function openAttempt(
 ): Promise<OpenedAttempt | null> {
   const { filingId } = filing;
   if (filing.ended) return { outcome: 'ended', state: filing.state };
-  const { state, followed } = await readStage(client, filingId, submission);
+  const { state, followed, gone, restored } = await readStage(client, filing, submission);
   // An acknowledgement without a request id to poll is settled like a lost answer.
   if (state === 'settled' || state === 'released' || followed) return { outcome: 'passed', state };
   const attempts = await lockAttempts(client, filingId, submission);
@@ -65,11 +71,10 @@ export async function openAttempt(
     return { outcome: 'attempt', attemptId, number, verdict };
   }
   if (after !== undefined && (last?.number ?? 0) !== after) return null;
-  const gone = await rowsGone(client, filingId, submission);
-  if (gone !== null) return { outcome: 'rows_gone', reason: gone };
+  const reason = gone ?? (await heldBeside(client, filingId, submission));
+  if (reason !== null) return { outcome: 'rows_gone', reason };
   const number = (last?.number ?? 0) + 1;
-  const restored = await certificatesToRead(client, filing.exporterId);
-  if (restored?.unread) return { outcome: 'wait', until: restored.until.getTime(), from: restored.from.getTime() };
+  if (restored?.unread) return { outcome: 'wait', until: restored.until, from: restored.from };
   // Only before the first attempt: a person may have said since that it was not filed.
   const lost = restored && last === null ? await lostTimeCertificates(client, { filingId, submission }) : null;
   if (lost && (lost.agreeing.length > 0 || !lost.readable)) {
@@ -92,15 +97,28 @@ const accepted = ({ verdict }: AttemptRow) => verdict === 'accepted';
 /** It may be sent, or it is, or may be, at the service. */
 const mayStand = ({ verdict }: AttemptRow) => verdict === 'open' || MAYBE_FILED.includes(verdict);
 
+interface Stage {
+  state: SubmissionState;
+  /** Whether a request of it is still to be asked about. */
+  followed: boolean;
+  /** Why rows of it are not to be sent any more; null: they are. */
+  gone: string | null;
+  restored: CertificatesToRead | null;
+}
+
+/** How far a submission is; under the filing's lock, which its rows do not change without. */
 async function readStage(
   client: Queryable,
-  filingId: string,
+  { filingId, exporterId }: LockedFiling,
   submission: number,
-): Promise<{ state: SubmissionState; followed: boolean }> {
-  const { rows } = await client.query<{ state: SubmissionState; followed: boolean }>(
-    `SELECT state, EXISTS (SELECT FROM requests q WHERE q.filing_id = $1 AND q.submission = $2 AND q.state = 'followed') AS followed
+): Promise<Stage> {
+  const { rows } = await client.query<Stage>(
+    `SELECT state, EXISTS (SELECT FROM requests q WHERE q.filing_id = $1 AND q.submission = $2 AND q.state = 'followed') AS followed,
+            (SELECT CASE WHEN count(*) > 0 THEN coalesce(min(errors ->> 0), count(*) || ' rows of the submission are not to be sent any more') END
+               FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND NOT (live AND state = 'planned')) AS gone,
+            ${certificatesToRead('$3')} AS restored
        FROM submissions WHERE filing_id = $1 AND submission = $2`,
-    [filingId, submission],
+    [filingId, submission, exporterId],
   );
   if (!rows[0]) throw new FilingMissing(filingId, `Submission ${submission} of filing ${filingId}`);
   return rows[0];
@@ -123,14 +141,7 @@ async function noteSnapshot(client: Queryable, attemptId: string): Promise<void>
   ]);
 }
 
-async function rowsGone(client: Queryable, filingId: string, submission: number): Promise<string | null> {
-  const { rows } = await client.query<{ gone: number; why: string | null }>(
-    `SELECT count(*)::int AS gone, min(errors ->> 0) AS why FROM filing_rows
-      WHERE filing_id = $1 AND submission = $2 AND NOT (live AND state = 'planned')`,
-    [filingId, submission],
-  );
-  const { gone = 0, why = null } = rows[0] ?? {};
-  if (gone > 0) return why ?? `${gone} rows of the submission are not to be sent any more`;
+async function heldBeside(client: Queryable, filingId: string, submission: number): Promise<string | null> {
   const holder = await holderBeside(client, filingId, submission);
   return (
     holder &&

@@ -70,7 +70,8 @@ function freezeBeforeRecord(send: Marked) {
   const counted = countSend(ledger.pool, { ...store, createRecord }, { ...SETTINGS, ...send, at: NOW });
   return { reached: reached.passed, wake: woken.open, counted };
 }
-const whole = () => withConnection(ledger.pool, async (pinned) => assertWhole(pinned, store, await storeIdOf(store)));
+const whole = () =>
+  withConnection(ledger.pool, async (pinned) => assertWhole(pinned, store, { storeId: await storeIdOf(store) }));
 const restored = () => importSends(ledger.pool, store, { at: minutesLater(60), by: 'ravi' });
 const filingOf = ({ attemptId }: { attemptId: string }) => partsOfAttemptId(attemptId).filingId;
 /** Reads an attempt as the worker does. */
