@@ -44,17 +44,14 @@ export async function settleRequest(
     row.outcome === 'errored' ? [{ position: row.position, errors: row.errors }] : [],
   );
   await reportErroredAfterCertificate(client, request, errored, at);
-  await recordSeenAnswer(client, {
-    filingId,
-    submission,
-    mode,
-    answer: { afterMs: request.polledAtAgeMs ?? 0, byMs: age },
-    at,
-  });
-  if (!final) return { outcome: 'incomplete', filing: null };
+  const answered = { filingId, submission, mode, answer: { afterMs: request.polledAtAgeMs ?? 0, byMs: age }, at };
+  if (!final) {
+    await recordSeenAnswer(client, answered);
+    return { outcome: 'incomplete', filing: null };
+  }
   const state = verdict.strangersOnly ? 'not_ours' : 'ended';
   const contradicted = contradictions.map(({ position }) => position);
-  await endRequest(client, request, { state, processingStatus, errored, contradicted, at });
+  await endRequest(client, request, { state, processingStatus, errored, contradicted, answered, at });
   await releaseRejected(client, { filingId, submission, at });
   if (await settleIfDone(client, { filingId, submission, at }))
     return { outcome: 'settled', filing: await moveOnSettled(client, settings, filing, at) };

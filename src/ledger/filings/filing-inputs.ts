@@ -21,25 +21,25 @@ export interface SavedInput {
  * instead of the rows, which are about 500 KB for 999 rows.
  */
 export async function saveInput(db: Queryable, input: SavedInput): Promise<string> {
-  const rows = JSON.stringify(input.rows);
-  const ref = createHash('sha256')
-    .update(JSON.stringify([input.sourceKind, input.sourceDocument ?? null, rows]))
-    .digest('hex');
-  await db.query(
-    `INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind, source_name, source_document, warnings)
-     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (input_ref) DO UPDATE SET warnings = EXCLUDED.warnings`,
-    [
-      ref,
-      rows,
-      input.rows.length,
-      input.sourceKind,
-      input.sourceName ?? null,
-      input.sourceDocument ?? null,
-      JSON.stringify(input.warnings ?? []),
-    ],
-  );
-  return ref;
+  const { inputRef, saved } = inputToSave(input);
+  await db.query(savesInput('$1::jsonb'), [saved]);
+  return inputRef;
 }
+
+/** An input as {@link savesInput} stores it, and its reference. */
+export function inputToSave({ rows, sourceKind, sourceName = null, sourceDocument = null, ...input }: SavedInput) {
+  const inputRef = sha256(JSON.stringify([sourceKind, sourceDocument, JSON.stringify(rows)]));
+  const source = { source_kind: sourceKind, source_name: sourceName, source_document: sourceDocument };
+  const stored = { input_ref: inputRef, rows, row_count: rows.length, ...source, warnings: input.warnings ?? [] };
+  return { inputRef, saved: JSON.stringify(stored) };
+}
+
+/** The SQL that stores an {@link inputToSave}, which is jsonb in SQL; null: nothing. */
+export const savesInput = (input: string): string =>
+  `INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind, source_name, source_document, warnings)
+     SELECT i.* FROM jsonb_to_record(${input}) AS i (input_ref text, rows jsonb, row_count int, source_kind text, source_name text,
+       source_document text, warnings jsonb) WHERE i.input_ref IS NOT NULL
+     ON CONFLICT (input_ref) DO UPDATE SET warnings = EXCLUDED.warnings`;
 
 /** What is known of an input without its rows, or null if this ledger does not hold it. */
 export async function readInputHead(

@@ -9,7 +9,7 @@ import { certificateIdentity, comparableText, irmIdentity } from '../../domain/i
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
 import { lockFiling } from './filing-lock';
-import { saveInput } from './filing-inputs';
+import { inputToSave, savesInput } from './filing-inputs';
 import { writeFirstMove } from './first-move';
 import type { FilingRecord } from './filings';
 import { judgeReference, lockReference, type ReferenceJudgement } from './reference';
@@ -80,12 +80,10 @@ export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<Intent
     if (claims === null) return { outcome: 'refused', findings };
 
     const filingId = filingIdOf(intent);
-    const inputRef = intent.inputRef ?? (await saveInput(client, { rows: intent.rows, sourceKind: 'json' }));
     const { exporterId, rows, settings } = intent;
     const balances = await judgeBalances(client, { exporter, exporterId, rows, exceptFiling: null });
     const reserved = !hasErrors(balances.findings);
-    const recorded = { intent: { ...intent, inputRef }, filingId, partyId, claims, reserved };
-    const submissions = await insertFiling(client, recorded);
+    const submissions = await insertFiling(client, { intent, filingId, partyId, claims, reserved });
     await takeOverRows(client, { filingId, lineages: predecessors.flatMap((each) => each?.lineage ?? []) });
     if (settings) {
       const { findings, balancesReadAt } = balances;
@@ -131,7 +129,7 @@ function filingIdOf({ mode, reference, n }: Intent): string {
 }
 
 interface NewRows {
-  intent: Intent & { inputRef: string };
+  intent: Intent;
   filingId: string;
   partyId: number;
   claims: readonly MappingClaim[];
@@ -139,11 +137,12 @@ interface NewRows {
   reserved: boolean;
 }
 
-/** Writes a filing with its rows, what they hold, and its first event. @returns how many rows each submission has */
+/** Writes a filing with its input, its rows, what they hold, and its first event. @returns how many rows each submission has */
 async function insertFiling(
   client: Queryable,
   { intent, filingId, partyId, claims, reserved }: NewRows,
 ): Promise<number[]> {
+  const input = intent.inputRef === null ? inputToSave({ rows: intent.rows, sourceKind: 'json' }) : null;
   const rows = rowsOf(filingId, intent.rows, claims);
   const held = claims.flatMap((claim, position) => claim.held.map((each) => ({ position, ...each })));
   const counts: number[] = [];
@@ -151,7 +150,9 @@ async function insertFiling(
   const text = `${intent.rows.length} rows recorded, declaration ${intent.declaration}`;
   const data = { contentHash: intent.contentHash, allowDuplicate: intent.permitted };
   await client.query(
-    `WITH filing AS (
+    `WITH input AS (
+       ${savesInput('$25::jsonb')}
+     ), filing AS (
        INSERT INTO filings (filing_id, mode, exporter_id, reference, n, corrects, workflow_id, content_hash, input_ref, upload_type,
           declaration, channel, state, warnings, made_by, made_at, declared_by, approval_needed, changed_at, grant_id)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'checking', $13, $14, $15, $14, $16, $15, $17)
@@ -183,7 +184,7 @@ async function insertFiling(
       intent.corrects,
       intent.workflowId,
       intent.contentHash,
-      intent.inputRef,
+      intent.inputRef ?? input?.inputRef,
       intent.uploadType,
       intent.declaration,
       intent.channel,
@@ -199,6 +200,7 @@ async function insertFiling(
       counts,
       text,
       JSON.stringify(data),
+      input?.saved ?? null,
     ],
   );
   return counts;

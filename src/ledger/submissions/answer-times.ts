@@ -2,24 +2,32 @@
 import { ANSWERS_USED, OPEN_USED, type SeenAnswer } from '../../domain/filing/acknowledgement-times';
 import type { Queryable } from '../pool';
 
-/** Records when a request was answered, once. */
-export async function recordSeenAnswer(
-  db: Queryable,
-  {
-    filingId,
-    submission,
-    mode,
-    answer: { afterMs, byMs },
-    at,
-  }: { filingId: string; submission: number; mode: string; answer: SeenAnswer; at: Date },
-): Promise<void> {
+/** When a request of a submission was answered, as polls saw it. */
+export interface AnswerOf {
+  filingId: string;
+  submission: number;
+  mode: string;
+  answer: SeenAnswer;
+  at: Date;
+}
+
+/** The SQL that records it, once; `answer`: an {@link answerToRecord}, which is jsonb in SQL, or null: nothing. */
+export const recordsAnswer = (answer: string): string =>
+  `INSERT INTO acknowledgement_times (filing_id, submission, mode, after_ms, took_ms, at)
+     SELECT a.* FROM jsonb_to_record(${answer}) AS a (filing_id text, submission int, mode text, after_ms bigint, took_ms bigint,
+       at timestamptz) WHERE a.filing_id IS NOT NULL ON CONFLICT (filing_id, submission) DO NOTHING`;
+
+export function answerToRecord({ filingId, submission, mode, answer, at }: AnswerOf): string {
+  const [after, took] = [answer.afterMs, answer.byMs].map((ms) => Math.max(0, Math.round(ms))) as [number, number];
   // A submission that is settled under another request id was sent at another time: the previous poll may be earlier
   // than the send.
-  await db.query(
-    `INSERT INTO acknowledgement_times (filing_id, submission, mode, after_ms, took_ms, at)
-     VALUES ($1, $2, $3, least($4::bigint, $5::bigint), $5, $6) ON CONFLICT (filing_id, submission) DO NOTHING`,
-    [filingId, submission, mode, Math.max(0, Math.round(afterMs)), Math.max(0, Math.round(byMs)), at],
-  );
+  const times = { after_ms: Math.min(after, took), took_ms: took, at };
+  return JSON.stringify({ filing_id: filingId, submission, mode, ...times });
+}
+
+/** Records it alone. */
+export async function recordSeenAnswer(db: Queryable, of: AnswerOf): Promise<void> {
+  await db.query(recordsAnswer('$1::jsonb'), [answerToRecord(of)]);
 }
 
 /** The newest answers of mode $1, as many as the cadence uses. */

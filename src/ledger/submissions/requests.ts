@@ -2,7 +2,7 @@
 import { IEC_OF_CLIENT, type KnownIec } from '../exporters/exporters';
 import type { Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
-import { POLL_LOAD, type PollLoad } from './answer-times';
+import { answerToRecord, type AnswerOf, POLL_LOAD, type PollLoad, recordsAnswer } from './answer-times';
 
 type RequestSource = 'acknowledged' | 'acknowledged_late' | 'named' | 'handed_in';
 export type RequestState = 'followed' | 'ended' | 'absent' | 'not_ours';
@@ -212,7 +212,8 @@ export async function notePoll(
 
 /**
  * Ends a request; `errored`: the rows that its record reports as Errored; `contradicted`: those for which it names a
- * certificate that they cannot have. Its first end stands: repeating it changes nothing.
+ * certificate that they cannot have; `answered`: when polls saw its answer. Its first end stands: repeating it changes
+ * nothing.
  */
 export async function endRequest(
   client: Queryable,
@@ -222,20 +223,33 @@ export async function endRequest(
     processingStatus,
     errored,
     contradicted = [],
+    answered,
     at,
   }: {
     state: Exclude<RequestState, 'followed'>;
     processingStatus: string | null;
     errored: readonly { position: number; errors: string[] }[];
     contradicted?: readonly number[];
+    answered?: AnswerOf;
     at: Date;
   },
 ): Promise<void> {
   const { filingId, submission, requestId } = request;
   await client.query(
-    `UPDATE requests SET state = $4, processing_status = $5, errored = $6, contradicted = $7, ended_at = $8
+    `WITH answered AS (${recordsAnswer('$9::jsonb')})
+     UPDATE requests SET state = $4, processing_status = $5, errored = $6, contradicted = $7, ended_at = $8
       WHERE filing_id = $1 AND submission = $2 AND request_id = $3 AND state = 'followed'`,
-    [filingId, submission, requestId, state, processingStatus, JSON.stringify(errored), contradicted, at],
+    [
+      filingId,
+      submission,
+      requestId,
+      state,
+      processingStatus,
+      JSON.stringify(errored),
+      contradicted,
+      at,
+      answered ? answerToRecord(answered) : null,
+    ],
   );
 }
 
