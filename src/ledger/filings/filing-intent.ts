@@ -137,7 +137,10 @@ interface NewRows {
   reserved: boolean;
 }
 
-/** Writes a filing with its input, its rows, what they hold, and its first event. @returns how many rows each submission has */
+/**
+ * Writes a filing with its input, its rows, what they hold, and its first event.
+ * @returns how many rows each submission has
+ */
 async function insertFiling(
   client: Queryable,
   { intent, filingId, partyId, claims, reserved }: NewRows,
