@@ -1,7 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  isGrpcServiceError,
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
+  ServiceError,
   type Client,
   type ScheduleDescription,
   type ScheduleOptions,
@@ -88,7 +91,8 @@ export async function applySchedules(
       await temporal.schedule.create({ scheduleId, ...wanted });
     } catch (error) {
       if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-      await temporal.schedule.getHandle(scheduleId).update((before) => ({ ...wanted, state: before.state }));
+      const handle = temporal.schedule.getHandle(scheduleId);
+      await whileBehind(() => handle.update((before) => ({ ...wanted, state: before.state })));
     }
   }
   const removed: ScheduleView[] = [];
@@ -136,7 +140,8 @@ async function remove(temporal: Client, scheduleId: string): Promise<ScheduleVie
 
 async function describe(temporal: Client, scheduleId: string): Promise<ScheduleView | null> {
   try {
-    const { action, info, state, spec, policies } = await temporal.schedule.getHandle(scheduleId).describe();
+    const handle = temporal.schedule.getHandle(scheduleId);
+    const { action, info, state, spec, policies } = await whileBehind(() => handle.describe());
     return {
       id: scheduleId,
       workflowType: action.workflowType,
@@ -151,6 +156,26 @@ async function describe(temporal: Client, scheduleId: string): Promise<ScheduleV
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return null;
     throw error;
+  }
+}
+
+/** gRPC's DEADLINE_EXCEEDED and FAILED_PRECONDITION. */
+const BEHIND = new Set<number>([4, 9]);
+const TRIES = 5;
+
+/**
+ * A schedule is a workflow of the server's own: its state is told by that workflow's next task, which a busy server
+ * runs too late, or refuses meanwhile.
+ */
+async function whileBehind<T>(ask: () => Promise<T>): Promise<T> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await ask();
+    } catch (error) {
+      const cause = error instanceof ServiceError ? error.cause : error;
+      if (tried === TRIES || !isGrpcServiceError(cause) || !BEHIND.has(cause.code)) throw error;
+      await sleep(500 * tried);
+    }
   }
 }
 

@@ -51,3 +51,5 @@ async function hashOfSources(): Promise<string> {
   hash.update(await readFile(join(ROOT, 'package-lock.json')));
   return hash.digest('hex').slice(0, 32);
 }
+
+if (require.main === module) void workflowBundle();

@@ -1,7 +1,7 @@
-// Builds dist/ if a source is newer than the last successful build. Demo, development stack and end-to-end tests run
-// the same programs as a deployment, and must not run old ones.
+// Builds dist/. With --when-changed only if a source is newer than the last successful build: demo, development stack
+// and end-to-end tests run the same programs as a deployment, and must not run old ones.
 import { spawnSync } from 'node:child_process';
-import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,12 +26,14 @@ function run(what, args) {
   process.exit(1);
 }
 
-if (modified(STAMP) < newestSource()) {
+if (!process.argv.includes('--when-changed') || modified(STAMP) < newestSource()) {
   const began = new Date();
-  process.stderr.write('• building (the sources have changed) …\n');
-  const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
+  process.stderr.write('• building …\n');
+  const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript-7/package.json')), 'bin', 'tsc');
   run('the compiler', [tsc, '-p', 'tsconfig.build.json']);
   run('the workflow bundle', [join(ROOT, 'dist', 'worker', 'workflows-bundle.js')]);
-  writeFileSync(STAMP, `${began.toISOString()}\n`);
+  writeFileSync(STAMP, '');
+  // A source that was saved meanwhile is newer than this build.
+  utimesSync(STAMP, began, began);
   process.stderr.write(`• built in ${((Date.now() - began) / 1_000).toFixed(1)} s\n`);
 }
