@@ -23,6 +23,7 @@ import type { Probe } from '../telemetry/readiness';
 import type { BackgroundJob } from './background-jobs';
 import { watchDocumentStore } from './document-store';
 import { leaderJob } from './leader';
+import { createLedgerClock } from './ledger-clock';
 import { cleaningJobs, templateReading, secretSweepJob, vaultKeyJob } from './jobs';
 import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeJob, observeSweep } from './observe';
 import type { Metrics } from './metrics';
@@ -92,6 +93,7 @@ export function compose({
   const extraction = extractionOf(config, { audit: (row) => audit.recordApiCall(row), logger, tracer });
   const workbooks = createWorkbookThreads();
   const reports = createReportThread();
+  const clock = createLedgerClock({ db: pool, logger });
   const deps: ActivityDependencies = {
     mode: config.mode,
     pool,
@@ -101,7 +103,7 @@ export function compose({
     workbooks,
     reports,
     temporalUi: config.temporalUi ? { address: config.temporalUi, namespace: config.temporal.namespace } : undefined,
-    clock: Date.now,
+    clock: clock.now,
     logger,
     settings: {
       httpTimeoutMs: config.httpTimeoutMs,
@@ -121,12 +123,17 @@ export function compose({
   };
   const documentStore = watchDocumentStore({ pool, documents: deps.documents, metrics });
   const vaultKey = vaultKeyJob(deps);
+  const stopped = new AbortController().signal;
   return {
     budget,
     documentsProbe: documentStore.probe,
-    beforeWork: () => vaultKey.run(new AbortController().signal),
+    beforeWork: async () => {
+      await clock.job.run(stopped);
+      await vaultKey.run(stopped);
+    },
     jobs: [
       vaultKey,
+      clock.job,
       leaderJob({
         pool,
         mode: config.mode,
@@ -142,7 +149,7 @@ export function compose({
           },
           secretSweepJob({ pool, client, mode: config.mode, logger }),
           filingSweepJob(
-            { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger, clock: Date.now },
+            { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger, clock: clock.now },
             (swept) => observeSweep(metrics, swept),
           ),
           templateReading(deps),

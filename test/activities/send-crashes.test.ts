@@ -3,6 +3,7 @@
  * number gets a file, so that comparisons go on beginning right below the newest send.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import pino from 'pino';
 import type { PushMessage } from '../../src/domain/filing/mapping';
 import type { FilingApi, SubmitContext } from '../../src/api/client-types';
 import { partsOfAttemptId } from '../../src/domain/filing/attempt';
@@ -12,6 +13,7 @@ import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER } from '../ledger/filing-support';
 import { startProcess, type DyingProcess, type End } from '../ledger/sends/dying-process';
 import { newStore, remember, useLedgerPutBack } from '../ledger/sends/put-back';
+import { createLedgerClock } from '../../src/worker/ledger-clock';
 import type { TestDatabase } from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
 
@@ -35,7 +37,7 @@ afterAll(async () => {
   for (const { pool } of processes) await pool.end();
 });
 
-async function doorOf(process?: DyingProcess<DocumentStore>): Promise<ActivityDoor> {
+async function doorOf(process?: DyingProcess<DocumentStore>, clock = Date.now): Promise<ActivityDoor> {
   const service = {
     pushIrm: async ({ ebrcBulkGenDtos }: PushMessage, context: SubmitContext) => {
       await context.beforeWrite();
@@ -47,7 +49,8 @@ async function doorOf(process?: DyingProcess<DocumentStore>): Promise<ActivityDo
     },
   } as unknown as FilingApi;
   const documents = process?.store ?? store;
-  const door = await openDoor(ledger, service, (deps) => ({ ...deps, documents, pool: process?.pool ?? deps.pool }));
+  const pool = process?.pool ?? ledger.pool;
+  const door = await openDoor(ledger, service, (deps) => ({ ...deps, documents, pool, clock }));
   doors.push(door);
   return door;
 }
@@ -212,3 +215,16 @@ describe.each(['createRecord', 'readRecord', 'recordsAfter', 'storeId'] as const
     );
   },
 );
+
+it.each([-5, 5])('is marked and judged by the ledger’s time where a machine’s clock is %d hours off', async (hours) => {
+  const own = () => Date.now() + hours * 60 * 60_000;
+  const clock = createLedgerClock({ db: ledger.pool, logger: pino({ level: 'silent' }), own });
+  await clock.job.run(new AbortController().signal);
+  const submission = await newSubmission();
+  const off = await doorOf(undefined, clock.now);
+  await off.run('submitPush', submission);
+  const { rows } = await ledger.pool.query<{ at: Date }>('SELECT marked_at AS at FROM attempts WHERE attempt_id = $1', [
+    submission.attemptId,
+  ]);
+  expect(Math.abs((rows[0]?.at.getTime() ?? 0) - Date.now())).toBeLessThan(60_000);
+});
