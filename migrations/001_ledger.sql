@@ -515,7 +515,9 @@ CREATE INDEX looks_party ON looks (party_id, began_at);
 CREATE TABLE sends (
   number     bigint PRIMARY KEY,
   attempt_id text REFERENCES attempts ON DELETE CASCADE,
-  sender     text NOT NULL
+  sender     text NOT NULL,
+  -- Its file was there, above one that was missing, so that sends_seen could not pass it: missing later, it was lost.
+  counted    boolean NOT NULL DEFAULT false
 );
 CREATE INDEX sends_attempt ON sends (attempt_id);
 

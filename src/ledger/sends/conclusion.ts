@@ -20,6 +20,7 @@ interface Mark {
   number: number;
   sender: string;
   attemptId: string;
+  counted: boolean;
 }
 
 /**
@@ -86,8 +87,9 @@ async function fileMarks(db: Queryable, store: SendStore, marks: Marks): Promise
   const { ledgerId, seen } = await claimStore(db, store);
   for (const mark of found) {
     const { number } = mark;
-    // What was seen once and is gone now was lost by the store, and says nothing about the send.
-    const lost = number <= seen && (await readSend(store, ledgerId, number)) === null;
+    // What was seen once and is gone now was lost by the store, and says nothing about the send; nor does a void one
+    // that was put in its place.
+    const lost = mark.counted || (number <= seen && (await readSend(store, ledgerId, number)) === null);
     const record = lost ? null : await createOrRead(store, voidRecord({ ...mark, ledgerId, at: marks.at }));
     filed.set(number, record?.void ?? false);
   }
@@ -110,8 +112,8 @@ export async function closeVoided(client: Queryable, marks: Marks, filed: Filed)
  * the store lost sends together with the ledger.
  */
 async function readMarks(db: Queryable, { filingId, attemptId }: Marks): Promise<Mark[]> {
-  const { rows } = await db.query<{ number: string; sender: string; attemptId: string }>(
-    `SELECT s.number, s.sender, attempt_id AS "attemptId" FROM attempts a JOIN sends s USING (attempt_id)
+  const { rows } = await db.query<{ number: string; sender: string; attemptId: string; counted: boolean }>(
+    `SELECT s.number, s.sender, attempt_id AS "attemptId", s.counted FROM attempts a JOIN sends s USING (attempt_id)
       WHERE a.filing_id = $1 AND ($2::text IS NULL OR attempt_id = $2) AND a.verdict = 'marked'
         AND a.reason IS DISTINCT FROM $3 ORDER BY s.number`,
     [filingId, attemptId, PUT_BACK_TOGETHER],

@@ -51,6 +51,9 @@ export async function countSend(pool: pg.Pool, store: SendStore, send: MarkedSen
     });
     if (kept?.sender !== sender || kept.void) return `send number ${number} has been taken or given up`;
     const compared = await assertWhole(connection, store, { storeId, known });
+    // A number below has no record yet: the one that is there is noted by itself.
+    if (number > (compared.whole?.number ?? compared.identity.seen))
+      await connection.query('UPDATE sends SET counted = true WHERE number = $1 AND sender = $2', [number, sender]);
     return (await markStillCounts(connection, compared, send))
       ? null
       : 'the attempt was closed, or sends were imported, before anything was written';

@@ -149,6 +149,18 @@ describe('a mark without a record', () => {
     await rm(join(store.root, sendName(ledgerId, 2)));
     await expect(judge(send.attemptId)).rejects.toMatchObject({ type: 'documents_unavailable' });
   });
+
+  it('concludes nothing if the record existed above one that was missing, and the store was put back since', async () => {
+    const dead = await marked();
+    const send = await sent();
+    expect(await readIdentity(ledger.pool)).toMatchObject({ seen: 0 });
+    const { ledgerId } = await readIdentity(ledger.pool);
+    await rm(join(store.root, sendName(ledgerId, send.number)));
+    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'marked' });
+    expect(await judge(dead.attemptId)).toMatchObject({ verdict: 'unsent' });
+    await restored();
+    expect(await judge(send.attemptId)).toMatchObject({ verdict: 'marked' });
+  });
 });
 
 describe('a ledger that was put back to an earlier state', () => {
