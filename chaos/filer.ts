@@ -25,6 +25,28 @@ export interface FilerReport {
   refused: string[];
 }
 
+/** How the filer files: with the typed client, or over HTTP (doors.ts). Both throw while servers are unavailable. */
+export interface Caller {
+  file(filing: PlannedFiling, reference: string): Promise<Filed>;
+  show(reference: string): Promise<{ filingId: string | null }>;
+}
+
+export type Filed = { filingId: string | null; state: string } | { refused: string };
+
+export const callerOf = (client: EbrcClient): Caller => ({
+  async file({ message, exporter, channel }, reference) {
+    try {
+      const request = { source: { message }, exporter: exporter.email, reference, channel, madeBy: 'chaos' };
+      const { filing } = await client.file(request);
+      return { filingId: filing.filingId, state: filing.state };
+    } catch (error) {
+      if (error instanceof RefusedError || error instanceof UsageError) return { refused: error.message };
+      throw error;
+    }
+  },
+  show: (reference) => client.show(reference),
+});
+
 /** Onboards the exporters of a plan and waits until each is ready. */
 export async function onboardAll(client: EbrcClient, exporters: readonly PlannedExporter[]): Promise<void> {
   await forEachLimited(exporters, AT_ONCE, async ({ name, email, iec, username, password }) => {
@@ -36,7 +58,7 @@ export async function onboardAll(client: EbrcClient, exporters: readonly Planned
 
 /** Starts every filing of the plan as a user would; repeats some, and files some rows under another reference. */
 export async function fileAll(
-  client: EbrcClient,
+  caller: Caller,
   filings: readonly PlannedFiling[],
   { deadline, random, otherReferences }: { deadline: number; random: Random; otherReferences: boolean },
 ): Promise<FilerReport> {
@@ -50,7 +72,7 @@ export async function fileAll(
   };
   const late: Promise<void>[] = [];
   await forEachLimited([...filings.entries()], AT_ONCE, async ([nth, filing]) => {
-    const first = await file(client, filing, filing.reference, deadline);
+    const first = await file(caller, filing, filing.reference, deadline);
     if ('refused' in first) {
       report.refused.push(`${filing.reference}: ${first.refused}`);
       return;
@@ -64,8 +86,8 @@ export async function fileAll(
 
   async function fileAgain(filing: PlannedFiling): Promise<void> {
     await sleep(random() * AGAIN_WITHIN_MS);
-    const second = await file(client, filing, filing.reference, deadline);
-    const { filingId } = await showing(client, filing.reference, deadline);
+    const second = await file(caller, filing, filing.reference, deadline);
+    const { filingId } = await showing(caller, filing.reference, deadline);
     report.again += 1;
     // Before a worker has opened the filing, the command returns its reference without an id.
     if ('refused' in second) report.wrongAgain.push(`${filing.reference}: ${second.refused}`);
@@ -75,39 +97,26 @@ export async function fileAll(
   async function fileUnderOtherReference(filing: PlannedFiling): Promise<void> {
     await sleep(random() * AGAIN_WITHIN_MS);
     // The first filing must be in the ledger: otherwise whichever of the two gets there first is filed.
-    await showing(client, filing.reference, deadline);
+    await showing(caller, filing.reference, deadline);
     const reference = filing.reference.replace('CHAOS', 'OTHER');
-    const outcome = await file(client, filing, reference, deadline);
+    const outcome = await file(caller, filing, reference, deadline);
     report.otherReferences += 1;
     const refused = 'refused' in outcome || outcome.filingId === null || outcome.state === 'needs_correction';
     if (!refused) report.acceptedElsewhere.push(reference);
   }
 }
 
-type Filed = { filingId: string | null; state: string } | { refused: string };
-
 /** Repeats the command of a filing; throws while the servers are unavailable. */
-export async function fileOnceMore(client: EbrcClient, filing: PlannedFiling): Promise<void> {
-  await file(client, filing, filing.reference, 0);
+export async function fileOnceMore(caller: Caller, filing: PlannedFiling): Promise<void> {
+  await file(caller, filing, filing.reference, 0);
 }
 
 /** Retries the command while the servers are unavailable; the reference makes that safe. */
-async function file(client: EbrcClient, filing: PlannedFiling, reference: string, deadline: number): Promise<Filed> {
-  return retryUntilFixed(deadline, async () => {
-    try {
-      const { message, exporter, channel } = filing;
-      const request = { source: { message }, exporter: exporter.email, reference, channel, madeBy: 'chaos' };
-      const { filing: view } = await client.file(request);
-      return { filingId: view.filingId, state: view.state };
-    } catch (error) {
-      if (error instanceof RefusedError || error instanceof UsageError) return { refused: error.message };
-      throw error;
-    }
-  });
-}
+const file = (caller: Caller, filing: PlannedFiling, reference: string, deadline: number) =>
+  retryUntilFixed(deadline, () => caller.file(filing, reference));
 
-const showing = (client: EbrcClient, reference: string, deadline: number) =>
-  retryUntilFixed(deadline, () => client.show(reference));
+const showing = (caller: Caller, reference: string, deadline: number) =>
+  retryUntilFixed(deadline, () => caller.show(reference));
 
 async function retryUntilFixed<T>(deadline: number, work: () => Promise<T>): Promise<T> {
   for (;;) {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { startWorkers, type Workers } from './workers';
-import { fileAll, fileOnceMore, onboardAll, type FilerReport } from './filer';
+import { callerOf, fileAll, fileOnceMore, onboardAll, type FilerReport } from './filer';
+import { openDoors, type Doors } from './doors';
 import { repeatLostCommands } from './disruptions/operators';
 import { makePlan, type Plan } from './plan';
 import { seededRandom } from './random';
@@ -55,6 +56,8 @@ interface Run {
   plan: Plan;
   stage: Stage;
   workers: Workers;
+  /** Null where the filings come by the typed client. */
+  doors: Doors | null;
 }
 
 /** Runs one scenario on servers of its own. Keeps their folder, and logs its path, when a check fails. */
@@ -80,8 +83,10 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       folder: stage.folder,
       ...(kinds.has('clocks') ? { preload: SHIFT_CLOCK, envOf: clockOf } : {}),
     });
+    let doors: Doors | null = null;
     try {
-      const result = await fileAndJudge({ scenario, options, plan, stage, workers });
+      doors = kinds.has('door') ? await openDoors(stage) : null;
+      const result = await fileAndJudge({ scenario, options, plan, stage, workers, doors });
       keep = result.problems.length > 0;
       if (keep) say(`logs and data are kept in ${stage.folder}`);
       return result;
@@ -90,6 +95,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
       say(`given up: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}; see ${stage.folder}`);
       throw error;
     } finally {
+      await doors?.processes.stop();
       await workers.stop();
     }
   } finally {
@@ -99,7 +105,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
 
 /** Stops the workers too, because how they stop is judged. */
 async function fileAndJudge(run: Run): Promise<ScenarioResult> {
-  const { scenario, plan, stage, workers, options } = run;
+  const { scenario, plan, stage, workers, doors, options } = run;
   const { say } = options;
   if (scenario.disruptions.includes('versions')) await makeCurrent(stage, FIRST_VERSION);
   say(`onboarding ${options.exporters} exporters`);
@@ -115,16 +121,25 @@ async function fileAndJudge(run: Run): Promise<ScenarioResult> {
   for (const { reference, attention } of await readQuestions(stage.pool)) say(`${reference}: ${attention}`);
   const history = await judgeHistory(stage, { restored });
   const reconciled = await reconcileAll(stage);
+  const answered = await doors?.judge();
+  await doors?.processes.stop();
   await workers.stop();
   return {
     name: scenario.name,
     tookMs,
     disruptions: done,
-    problems: [...verdict.problems, ...history.problems, ...reconciled.problems, ...workers.problems],
+    problems: [
+      ...verdict.problems,
+      ...history.problems,
+      ...reconciled.problems,
+      ...(answered?.problems ?? []),
+      ...workers.problems,
+    ],
     figures: [
       ...verdict.figures,
       ...history.figures,
       ...reconciled.figures,
+      ...(answered?.figures ?? []),
       ['workers that exited unexpectedly', workers.problems.length],
       ...done,
     ],
@@ -138,14 +153,17 @@ async function fileWhileDisrupted({
   plan,
   stage,
   workers,
+  doors,
 }: Run): Promise<{ report: FilerReport; done: ScenarioResult['disruptions'] }> {
   const { filings, seed, withinMs, say } = options;
   const { pool, client, temporal } = stage;
+  const caller = doors?.caller ?? callerOf(client);
   const deadline = Date.now() + withinMs;
   const disruptions = startDisruptions({
     stage,
     kinds: new Set(scenario.disruptions),
     workers,
+    doors: doors?.processes ?? null,
     filings: plan.filings,
     seed,
     forMs: scenario.disruptForMs ?? withinMs * DISRUPTED_SHARE,
@@ -159,12 +177,12 @@ async function fileWhileDisrupted({
         temporal,
         pool,
         filings: plan.filings,
-        fileAgain: (filing) => fileOnceMore(client, filing),
+        fileAgain: (filing) => fileOnceMore(caller, filing),
         signal: repeating.signal,
       })
     : Promise.resolve(0);
   const [report] = await Promise.all([
-    fileAll(client, plan.filings, { deadline, random: seededRandom(seed + 2), otherReferences: !losesWorkflows }),
+    fileAll(caller, plan.filings, { deadline, random: seededRandom(seed + 2), otherReferences: !losesWorkflows }),
     watchFilings({ pool, expected: filings, deadline, say }),
   ]);
   await disruptions.stop();

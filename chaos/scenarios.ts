@@ -50,6 +50,7 @@ export const SCENARIOS: readonly Scenario[] = [
     disruptions: ['clocks', 'kill'],
     filings: FEW,
   },
+  { name: 'door', faults: LOST_ANSWERS, disruptions: ['door'], filings: 200 },
   { name: 'odd texts', faults: [], disruptions: ['odd-texts'], filings: FEW, expectsNoQuestions: true },
 ];
 

@@ -21,7 +21,7 @@ import { mountSmallDisk, type SmallDisk } from './disruptions/small-disk';
 import { startRestartable, type RestartableTemporal } from './restartable-temporal';
 import { recordChanges } from './history/recorder';
 
-const COMMAND_LINE = join(__dirname, '..', 'dist', 'starter', 'cli.js');
+export const COMMAND_LINE = join(__dirname, '..', 'dist', 'starter', 'cli.js');
 const API_KEY = 'dev_sandbox_key';
 /** Room for the documents of a few hundred filings. */
 const DISK_MB = 24;
@@ -57,8 +57,8 @@ export interface Stage {
   /** Process id of the keeper of PostgreSQL, its parent process. */
   postgresPid: number;
   pool: pg.Pool;
-  /** Runs the built `ebrc`; rejects with its output if the exit code is not 0. */
-  command: (args: readonly string[], variables?: Record<string, string>) => Promise<void>;
+  /** Runs the built `ebrc`; rejects with its output if the exit code is not 0. @returns what it printed */
+  command: (args: readonly string[], variables?: Record<string, string>) => Promise<string>;
   temporal: Client;
   temporalServer: RestartableTemporal;
   client: EbrcClient;
@@ -145,7 +145,7 @@ export async function openStage({
     command: async (args, further = {}) => {
       const straight = { ...env, DATABASE_URL: databaseUrl, TEMPORAL_ADDRESS: temporal.address };
       const environment = environmentFor({ ...straight, ...further }) as NodeJS.ProcessEnv;
-      await promisify(execFile)(process.execPath, [COMMAND_LINE, ...args], { env: environment });
+      return (await promisify(execFile)(process.execPath, [COMMAND_LINE, ...args], { env: environment })).stdout;
     },
     temporal: temporalClient,
     temporalServer: temporal,

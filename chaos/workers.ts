@@ -8,7 +8,7 @@ const WORKER = join(__dirname, '..', 'dist', 'worker.js');
 
 type Env = Record<string, string | undefined>;
 
-/** The worker processes of a run. Each ends with this process, however that ends. */
+/** The worker processes of a run, or its doors. Each ends with this process, however that ends. */
 export interface Workers {
   /**
    * Kills (`SIGKILL`) or stops (`SIGTERM`) one worker and starts it again after `awayMs`; resolves when it runs again.
@@ -46,19 +46,22 @@ export async function startWorkers(options: {
   /** Further variables of one of them, the first being 0. */
   envOf?: (nth: number) => Env;
   folder: string;
+  /** In logs and problems; default `worker`. */
+  name?: string;
   /** What a worker runs; default the built one. */
   program?: string;
+  args?: readonly string[];
   /** Preloaded into every worker. */
   preload?: string;
 }): Promise<Workers> {
-  const { size, env, envOf = () => ({}), folder, program = WORKER, preload } = options;
+  const { size, env, envOf = () => ({}), folder, name = 'worker', program = WORKER, args = [], preload } = options;
   let variables: Env = {};
   await access(program).catch(() => {
     throw new Error('The workers are not built. Run: npm run build');
   });
   /** Workers of different generations run side by side, so each generation has its own log files. */
   let generation = 1;
-  const logOf = (nth: number) => join(folder, `worker-${nth + 1}${generation > 1 ? `-${generation}` : ''}.log`);
+  const logOf = (nth: number) => join(folder, `${name}-${nth + 1}${generation > 1 ? `-${generation}` : ''}.log`);
   const readLog = (log: string) => readFile(log, 'utf8').catch(() => '');
   const processes: WorkerProcess[] = [];
   const busy = new Set<number>();
@@ -69,9 +72,9 @@ export async function startWorkers(options: {
     const log = logOf(nth);
     const logFrom = (await readLog(log)).length;
     const started = await startProgram({
-      name: `Worker ${nth + 1}`,
+      name: `${name} ${nth + 1}`,
       command: process.execPath,
-      args: [...(preload === undefined ? [] : ['--require', preload]), program],
+      args: [...(preload === undefined ? [] : ['--require', preload]), program, ...args],
       log,
       env: { ...env, ...envOf(nth), ...variables },
       stopWithinMs: 60_000,
@@ -86,7 +89,7 @@ export async function startWorkers(options: {
     if (worker.stopping || over) return;
     worker.stopping = true;
     const last = (await readLog(worker.log)).slice(worker.logFrom).trimEnd().split('\n').at(-1) ?? '';
-    problems.push(`worker ${nth + 1} exited unexpectedly: ${last.slice(0, 400)}`);
+    problems.push(`${name} ${nth + 1} exited unexpectedly: ${last.slice(0, 400)}`);
     busy.add(nth);
     await start(nth).finally(() => busy.delete(nth));
   }
@@ -100,7 +103,7 @@ export async function startWorkers(options: {
     const said = (await readLog(worker.log)).slice(worker.logFrom);
     // A worker that has not started polling ends at once, without a log line.
     if (said.includes('"worker started"') && !said.includes('"worker stopped"')) {
-      problems.push(`worker ${nth + 1} did not shut down cleanly`);
+      problems.push(`${name} ${nth + 1} did not shut down cleanly`);
     }
   }
 

@@ -34,6 +34,7 @@ export const DISRUPTIONS = {
   links: 'the networks to PostgreSQL, Temporal and the service delay, drop and cut at random',
   'full-disk': 'the disk of the documents is full for seconds at random',
   versions: 'new builds take over under load, and the old workers stop one by one',
+  door: 'the filings come over HTTP, and its two processes are killed at random (kill -9)',
   clocks: 'the clock of every second worker is 5 s ahead',
   'odd-texts': 'NUL, halves of surrogates and a megabyte in texts of the service',
 } as const;
@@ -60,6 +61,8 @@ interface Disruption {
 export interface DisruptionOptions {
   kinds: ReadonlySet<DisruptionKind>;
   workers: Workers;
+  /** The processes of the HTTP API, where the filings come over it. */
+  doors: Workers | null;
   stage: Stage;
   filings: readonly PlannedFiling[];
   /** Seed of the order of disruptions; each kind has a generator of its own. */
@@ -186,6 +189,12 @@ function disruptionsOf(kind: DisruptionKind, options: DisruptionOptions, random:
     case 'versions': {
       let version = FIRST_VERSION;
       return [{ name: 'upgrades', every: [6, 12], make: () => upgrade(workers, stage, (version += 1)) }];
+    }
+    case 'door': {
+      const { doors } = options;
+      if (!doors) return [];
+      const kill = () => doors.restart(between(random, 0, doors.size - 1), 'SIGKILL', between(random, 0, AWAY_MS));
+      return [{ name: 'doors killed', every: [0.5, 1.5], make: kill }];
     }
     case 'clocks':
     case 'odd-texts':

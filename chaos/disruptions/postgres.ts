@@ -140,7 +140,7 @@ function copyOf(databaseUrl: string): LedgerCopy {
  * Restores the ledger alone, as from a backup; documents and Temporal stay. `onRestored` is what an operator does
  * afterwards.
  */
-export async function restoreLedger(databaseUrl: string, onRestored: () => Promise<void>): Promise<void> {
+export async function restoreLedger(databaseUrl: string, onRestored: () => Promise<unknown>): Promise<void> {
   const copy = copyOf(databaseUrl);
   try {
     await copy.take();
@@ -158,7 +158,7 @@ export async function restoreLedger(databaseUrl: string, onRestored: () => Promi
  */
 export async function restoreTogether(
   { databaseUrl, documentsRoot, workers }: { databaseUrl: string; documentsRoot: string; workers: Workers },
-  onRestored: () => Promise<void>,
+  onRestored: () => Promise<unknown>,
 ): Promise<void> {
   const copy = copyOf(databaseUrl);
   const documents = `${documentsRoot}-copy`;

@@ -40,7 +40,8 @@ export async function makeCurrent({ command }: Stage, version: number): Promise<
   const deadline = Date.now() + CURRENT_WITHIN_MS;
   for (;;) {
     try {
-      return await command(['deploy', 'current'], versionOf(version));
+      await command(['deploy', 'current'], versionOf(version));
+      return;
     } catch (error) {
       if (Date.now() > deadline) throw error;
       await sleep(TRY_AGAIN_MS);
