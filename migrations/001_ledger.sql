@@ -481,6 +481,8 @@ CREATE TABLE words (
   person_key   text NOT NULL,
   -- The grant of the principal who said it; null: the name is a claim.
   grant_id     text,
+  -- What was named as the grant and is none: used, older than a day, of another filing, or unknown.
+  void_grant   text CHECK (void_grant IS NULL OR grant_id IS NULL),
   note         text,
   said_at      timestamptz NOT NULL,
   -- The update that said it, and its content: one that a reset repeats records it once.

@@ -61,13 +61,14 @@ it('approves nothing for who has no grant, or one that is for something else, vo
   await pool.query(`UPDATE grants SET granted_at = now() - interval '25 hours' WHERE grant_id = $1`, [old.grant]);
   await pool.query('ALTER TABLE grants ENABLE TRIGGER USER');
   const needs = /a principal has to do it/u;
+  const isVoid = /its grant is void/u;
   for (const [what, grant, why] of [
     ['no grant', undefined, needs],
-    ['one that was made up', '6f1c1f0e-0000-4000-8000-000000000000', needs],
-    ['one of the wrong form', "x'; --", needs],
-    ['that of the maker, for filing it', makers, needs],
-    ['that of a checker, for another filing', othersGrant.grant, needs],
-    ['one that is void', old.grant, needs],
+    ['one that was made up', '6f1c1f0e-0000-4000-8000-000000000000', isVoid],
+    ['one of the wrong form', "x'; --", isVoid],
+    ['that of the maker, for filing it', makers, isVoid],
+    ['that of a checker, for another filing', othersGrant.grant, isVoid],
+    ['one that is void', old.grant, isVoid],
   ] as const) {
     const asked = approve(held, { by: 'ravi', ...(grant !== undefined && { grant }) });
     expect({ what, refused: await asked.catch((error: unknown) => error) }).toMatchObject({
@@ -76,7 +77,7 @@ it('approves nothing for who has no grant, or one that is for something else, vo
     });
   }
   await approve(other, othersGrant);
-  await expect(approve(held, othersGrant)).rejects.toMatchObject(refusedWith(needs));
+  await expect(approve(held, othersGrant)).rejects.toMatchObject(refusedWith(isVoid));
   const { body } = await stage.ask<FilingBody>('GET', '/v1/filings/GRANT-1');
   expect(body).toMatchObject({ state: 'awaiting_approval', approvedBy: null });
 });
@@ -195,7 +196,17 @@ it('gives a filing up for its maker, and not for another one whose grant does no
   const asked = abandon('usha', await writeGrant(pool, usha, deed));
   await expect(asked).rejects.toMatchObject(refusedWith(/its own filings alone/u));
   const asha = await principalOf(pool, 'asha');
-  expect(await abandon('asha', await writeGrant(pool, asha, deed))).toMatchObject({ state: 'abandoned' });
+  // A name alone may give up; one with a grant that is void is no name alone.
+  await expect(abandon('asha', 'made-up')).rejects.toMatchObject(refusedWith(/its grant is void/u));
+  const grant = await writeGrant(pool, asha, deed);
+  expect(await abandon('asha', grant)).toMatchObject({ state: 'abandoned' });
+  const { rows } = await pool.query('SELECT grant_id, void_grant FROM words WHERE filing_id = $1 ORDER BY word_id', [
+    held.filingId,
+  ]);
+  expect(rows.slice(1)).toEqual([
+    { grant_id: null, void_grant: 'made-up' },
+    { grant_id: grant, void_grant: null },
+  ]);
 });
 
 it('takes the policy off for two admins, and records who', async () => {

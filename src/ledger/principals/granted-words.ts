@@ -36,8 +36,11 @@ export async function findSupport(
   return { others: isClaim ? [] : others, isClaim };
 }
 
+const VOID = 'its grant is void, because it was used, is older than a day or is for something else: do it again';
+
 async function grantOfSend(client: Queryable, word: Word, exporterId: string): Promise<Granted | string | null> {
   const { grantId, filingId } = word;
+  if (word.isGrantVoid) return VOID;
   if (grantId === null) return null;
   const action = word.kind === 'permit' ? 'permit' : 'resolve';
   return checkGrant(client, grantId, { action, exporterId, filingId, shown: shownOfSend(word) });
@@ -85,6 +88,7 @@ async function whyNot(
   action: 'approve' | 'abandon',
 ): Promise<string | null> {
   if (word.judged) return 'why' in word.judged ? word.judged.why : 'it was answered already';
+  if (word.isGrantVoid) return VOID;
   // Whoever gives up alone needs no second person.
   if (word.grantId === null) return action === 'abandon' ? null : NEEDS_TOKEN;
   const { filingId } = word;

@@ -33,12 +33,13 @@ export interface Word {
   by: string;
   /** The grant of the principal who said it; null: `by` is a claim. */
   grantId: string | null;
+  /** What it named as a grant is none: it is carried out neither as a principal's word nor as a claim. */
+  isGrantVoid: boolean;
   note: string | null;
   at: Date;
 }
 
-export type NewWord = Omit<Word, 'wordId' | 'markedAt' | 'grantId'> & {
-  /** Left out where the grant is void or used: the statement is a claim then. */
+export type NewWord = Omit<Word, 'wordId' | 'markedAt' | 'grantId' | 'isGrantVoid'> & {
   grantId?: string | null;
   /** The update that says it, and its content: a repeated one records it once. */
   step: string;
@@ -46,7 +47,7 @@ export type NewWord = Omit<Word, 'wordId' | 'markedAt' | 'grantId'> & {
 
 const COLUMNS = `word_id AS "wordId", filing_id AS "filingId", kind, attempt_id AS "attemptId", marked_at AS "markedAt",
   request_id AS "requestId", source_rows AS "sourceRows", certificates, not_ours AS "notOurs", unseen, said_by AS by,
-  grant_id AS "grantId", note, said_at AS at`;
+  grant_id AS "grantId", void_grant IS NOT NULL AS "isGrantVoid", note, said_at AS at`;
 
 /**
  * Records what a person said, at the mark of the attempt that the ledger shows now. @returns its id; empty where the
@@ -60,9 +61,9 @@ export async function recordWord(db: Queryable, word: NewWord): Promise<string> 
           AND NOT EXISTS (SELECT FROM words w WHERE w.grant_id = g.grant_id)
      ), said AS (
        INSERT INTO words (filing_id, kind, attempt_id, marked_at, request_id, source_rows, certificates, not_ours, unseen, said_by,
-         person_key, note, said_at, step, grant_id)
+         person_key, note, said_at, step, grant_id, void_grant)
        SELECT f.filing_id, $2, $3, (SELECT marked_at FROM attempts WHERE attempt_id = $3), $4, $5, $6, $7, $8, coalesce(g.name, $9),
-              coalesce(g.name_key, $10), $11, least($12, g.granted_at), $13, g.grant_id
+              coalesce(g.name_key, $10), $11, least($12, g.granted_at), $13, g.grant_id, CASE WHEN g.grant_id IS NULL THEN left($14::text, 100) END
          FROM filings f LEFT JOIN granted g ON true WHERE f.filing_id = $1
        ON CONFLICT (filing_id, step) DO NOTHING RETURNING word_id)
      SELECT word_id AS id FROM said UNION ALL SELECT word_id FROM words WHERE filing_id = $1 AND step = $13 LIMIT 1`,
@@ -123,7 +124,7 @@ export async function withdrawWord(
 ): Promise<WordKind | null> {
   const { rows } = await client.query<{ wordId: string; kind: WordKind; withdrawn: string | null; said: object }>(
     `SELECT w.word_id AS "wordId", kind, j.why AS withdrawn,
-            to_jsonb(w) - '{word_id,said_by,note,said_at,step,grant_id}'::text[] AS said
+            to_jsonb(w) - '{word_id,said_by,note,said_at,step,grant_id,void_grant}'::text[] AS said
        FROM words w LEFT JOIN word_judgements j ON j.word_id = w.word_id AND j.outcome = 'withdrawn'
       WHERE filing_id = $1 AND person_key = $2 AND kind IN ('filed', 'not_filed', 'permit') AND (grant_id IS NULL OR NOT $3)
         AND NOT EXISTS (SELECT FROM word_judgements f WHERE f.word_id = w.word_id AND f.outcome IN ('carried_out', 'refused'))
@@ -212,7 +213,7 @@ export const unjudgedWords = (filing: string): string =>
 /** What persons asked for with these words; the newest of each kind. */
 export function openWords(words: readonly SaidWord[]): OpenWords {
   const open: OpenWords = {};
-  for (const { kind, wordId, by, grantId: _, note, ...said } of words) {
+  for (const { kind, wordId, by, grantId: _, isGrantVoid: __, note, ...said } of words) {
     if (kind === 'approve') open.approve = { wordId, by, ...(note !== null && { note }) };
     else if (kind === 'abandon') open.abandon = { wordId, by, note: note ?? '' };
     else if (kind === 'filed' || kind === 'not_filed') open.resolve = resolveArgs({ kind, wordId, by, note, ...said });
@@ -220,7 +221,13 @@ export function openWords(words: readonly SaidWord[]): OpenWords {
   return open;
 }
 
-function resolveArgs({ kind, wordId, by, note, ...said }: Omit<SaidWord, 'grantId'>): ResolveArgs & RecordedWord {
+function resolveArgs({
+  kind,
+  wordId,
+  by,
+  note,
+  ...said
+}: Omit<SaidWord, 'grantId' | 'isGrantVoid'>): ResolveArgs & RecordedWord {
   return {
     wordId,
     as: kind === 'filed' ? 'filed' : 'not-filed',
