@@ -1,4 +1,5 @@
 /** The HTTP API in a run: two processes, and a caller that repeats a request until one of them answers it. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../dev/free-port';
 import type { Caller } from './filer';
 import { COMMAND_LINE, type Stage } from './stage';
@@ -37,6 +38,7 @@ export async function openDoors(stage: Stage, size = 2): Promise<Doors> {
     program: COMMAND_LINE,
     args: ['serve'],
   });
+  for (const url of urls) while (!(await fetch(`${url}/healthz`).catch(() => null))) await sleep(100);
 
   /** Ids of the filings that were answered, by reference. */
   const answered = new Map<string, Set<string>>();

@@ -44,11 +44,16 @@ export async function openFilingBench({ ackDelayMs, durableTemporal = false, var
   const message = rowOf(plan.exporters.length);
   let filed = 0;
 
-  /** Starts a one-row push filing, as the command line does. */
-  async function start() {
+  /** The next one-row push filing. */
+  function next() {
     filed += 1;
-    const reference = `BENCH-${filed}`;
     const exporterId = exporters[filed % exporters.length]!;
+    return { reference: `BENCH-${filed}`, exporterId, message: message(filed) };
+  }
+
+  /** Starts a workflow of one, with its attributes. */
+  async function start() {
+    const { reference, exporterId, message } = next();
     const attributes = {
       exporterId,
       state: 'checking' as const,
@@ -60,13 +65,14 @@ export async function openFilingBench({ ackDelayMs, durableTemporal = false, var
       taskQueue: 'ebrc',
       workflowId: `file/test/${reference}`,
       typedSearchAttributes: searchAttributes(attributes),
-      args: [{ mode: 'test', exporterId, reference, madeBy: 'bench', message: message(filed) }],
+      args: [{ mode: 'test', exporterId, reference, madeBy: 'bench', message }],
     });
   }
 
   return {
     stage,
     workers,
+    next,
     start,
     /** Files so many, some at once, and waits for their ends. @returns seconds */
     fileToTheEnd: (count: number, atOnce: number) =>

@@ -1,0 +1,227 @@
+/**
+ * What the HTTP API adds: a filing read at 32 connections beside the same statements by `pg` alone; a filing of one row
+ * beside the typed client's start; the memory of the process at 1,000 reads a second; and what 200 callers in
+ * `Prefer: wait=60` cost the ledger. With real servers, one built worker and one built `ebrc serve`; ratios of one run.
+ */
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import pino from 'pino';
+import { Pool } from 'undici';
+import { openDoors } from '../chaos/doors';
+import { createDocumentStore } from '../src/documents/document-store';
+import { forEachLimited } from '../src/domain/values';
+import { startDoor } from '../src/server/door';
+import { cpuTimes } from './support/cpu-time';
+import { openFilingBench } from './support/filing-bench';
+import { quietRuntime } from './support/quiet-runtime';
+import { report } from './support/report';
+import { runBench } from './support/run-bench';
+
+const CONNECTIONS = 32;
+const READS = 4_000;
+const FILINGS = 100;
+const READS_A_SECOND = 1_000;
+const STEADY_S = 20;
+const WAITING = 200;
+const WATCHED_S = 10;
+/** Connections to PostgreSQL of one door (`ebrc serve`). */
+const DOOR_POOL = 10;
+const TARGETS = { readRatio: 3, fileRatio: 1.3, memoryMb: 200, looksASecond: 1.2 };
+
+type Bench = Awaited<ReturnType<typeof openFilingBench>>;
+/** As it was given to `pg`: with its name, where it is prepared. */
+type Statement = [text: string | { text: string }, values?: unknown[]];
+const textOf = ([first]: Statement) => (typeof first === 'string' ? first : first.text);
+
+/** The statements that this process sends. */
+let sent: Statement[] = [];
+// eslint-disable-next-line @typescript-eslint/unbound-method -- called with the client it was called on
+const query = pg.Client.prototype.query as (...args: unknown[]) => unknown;
+pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
+  sent.push(args as Statement);
+  return query.apply(this, args);
+} as typeof pg.Client.prototype.query;
+
+async function statementsOf(work: () => Promise<unknown>): Promise<Statement[]> {
+  sent = [];
+  await work();
+  return sent.splice(0);
+}
+
+/** A door in this process, whose statements can be seen. */
+function openOwnDoor({ stage }: Bench) {
+  const documents = createDocumentStore({ root: stage.documentsRoot });
+  const deps = { pool: stage.pool, temporal: stage.temporal, documents, mode: 'test' as const, taskQueue: 'ebrc' };
+  return startDoor({ deps, logger: pino({ level: 'silent' }), address: { host: '127.0.0.1', port: 0 } });
+}
+
+function callerOf(url: string, token: string, connections: number) {
+  const http = new Pool(url, { connections, headersTimeout: 90_000 });
+  return {
+    ask: async (method: 'GET' | 'POST', path: string, json?: unknown, headers: Record<string, string> = {}) => {
+      const { statusCode, body } = await http.request({
+        method,
+        path: `/v1/filings${path}`,
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+        body: json === undefined ? null : JSON.stringify(json),
+      });
+      const text = await body.text();
+      if (statusCode >= 300) throw new Error(`${method} ${path} was answered with ${statusCode}: ${text}`);
+    },
+    close: () => http.destroy(),
+  };
+}
+
+const inMs = async (work: () => Promise<unknown>) => {
+  const from = performance.now();
+  await work();
+  return performance.now() - from;
+};
+
+const median = (times: number[]) => times.sort((a, b) => a - b)[Math.floor(times.length / 2)] ?? NaN;
+
+/** In turns, one at a time. @returns the medians in ms */
+async function filedBoth({ next, stage }: Bench, { ask }: ReturnType<typeof callerOf>) {
+  const [over, typed]: [number[], number[]] = [[], []];
+  for (let nth = 0; nth < FILINGS; nth += 1) {
+    const { exporterId: exporter, ...one } = next();
+    over.push(await inMs(() => ask('POST', '', { exporter, ...one })));
+    const { exporterId, reference, message } = next();
+    const request = { source: { message }, exporter: exporterId, reference, madeBy: 'bench' };
+    typed.push(await inMs(() => stage.client.file(request)));
+  }
+  return { over: median(over), typed: median(typed) };
+}
+
+/** In turns. @returns how many a second */
+async function readBoth({ stage }: Bench, { ask }: ReturnType<typeof callerOf>, statements: readonly Statement[]) {
+  const own = new pg.Pool({ connectionString: stage.databaseUrl, max: DOOR_POOL });
+  const [token, filing, ...rest] = statements as [Statement, Statement, ...Statement[]];
+  const alone = async () => {
+    await own.query(...token);
+    await own.query(...filing);
+    await Promise.all(rest.map((statement) => own.query(...statement)));
+  };
+  const throughTheDoor = () => ask('GET', '/BENCH-1');
+  const rateOf = async (work: () => Promise<unknown>) =>
+    (READS * 1_000) /
+    (await inMs(() => forEachLimited([...Array(READS).keys()], CONNECTIONS, async () => void (await work()))));
+  try {
+    await rateOf(alone);
+    await rateOf(throughTheDoor);
+    const rounds = [];
+    for (let round = 0; round < 3; round += 1)
+      rounds.push({ alone: await rateOf(alone), door: await rateOf(throughTheDoor) });
+    return { alone: median(rounds.map((one) => one.alone)), door: median(rounds.map((one) => one.door)) };
+  } finally {
+    await own.end();
+  }
+}
+
+/** Reads at a fixed pace, whether or not they are answered. */
+async function readSteadily({ stage }: Bench, { ask }: ReturnType<typeof callerOf>, pid: number) {
+  const TICK_MS = 20;
+  const times: number[] = [];
+  const reads: Promise<void>[] = [];
+  let mostMb = 0;
+  const cpu = () => cpuTimes({ door: pid, PostgreSQL: stage.postgresPid });
+  const before = cpu();
+  const from = performance.now();
+  for (let due = 0; due < READS_A_SECOND * STEADY_S;) {
+    const until = Math.min((performance.now() - from) / 1_000, STEADY_S) * READS_A_SECOND;
+    for (; due < until; due += 1) {
+      reads.push(inMs(() => ask('GET', `/BENCH-${1 + (due % FILINGS)}`)).then((ms) => void times.push(ms)));
+    }
+    if (due % READS_A_SECOND < 50) mostMb = Math.max(mostMb, await residentMb(pid));
+    await sleep(TICK_MS);
+  }
+  await Promise.all(reads);
+  const rate = (reads.length * 1_000) / (performance.now() - from);
+  const after = cpu();
+  const cpuMs = (part: 'door' | 'PostgreSQL') => ((after?.[part] ?? NaN) - (before?.[part] ?? NaN)) / reads.length;
+  return {
+    rate,
+    door: cpuMs('door'),
+    postgres: cpuMs('PostgreSQL'),
+    medianMs: median(times),
+    worstMs: times.at(-1) ?? NaN,
+    mostMb: Math.max(mostMb, await residentMb(pid)),
+  };
+}
+
+async function residentMb(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1_024);
+}
+
+/** @returns statements a second while they wait */
+async function waitTogether(url: string, token: string): Promise<number> {
+  const caller = callerOf(url, token, WAITING);
+  const waits = [...Array(WAITING).keys()].map((nth) =>
+    caller.ask('GET', `/BENCH-${1 + (nth % FILINGS)}`, undefined, { prefer: 'wait=60' }),
+  );
+  for (const wait of waits) wait.catch(() => undefined);
+  await sleep(3_000);
+  // What the door's own audit trail writes is no look at a filing.
+  const looks = (await statementsOf(() => sleep(WATCHED_S * 1_000))).filter((one) => /FROM filings/u.test(textOf(one)));
+  await caller.close();
+  return looks.length / WATCHED_S;
+}
+
+async function main(): Promise<void> {
+  quietRuntime();
+  const bench = await openFilingBench({ ackDelayMs: 24 * 3_600_000, variables: { EBRC_POLL_FIRST: '1h' } });
+  try {
+    const doors = await openDoors(bench.stage, 1);
+    const { urls, token, processes } = doors;
+    const caller = callerOf(urls[0]!, token, CONNECTIONS);
+    const pid = processes.pids()[0]!;
+    const atStart = await residentMb(pid);
+    const filed = await filedBoth(bench, caller);
+    const own = await openOwnDoor(bench);
+    const ownCaller = callerOf(own.url, token, 1);
+    await ownCaller.ask('GET', '/BENCH-1');
+    const statements = await statementsOf(() => ownCaller.ask('GET', '/BENCH-1'));
+    const read = await readBoth(bench, caller, statements);
+    const steady = await readSteadily(bench, caller, pid);
+    const looks = await waitTogether(own.url, token);
+    await ownCaller.close();
+    await own.close();
+    await caller.close();
+    await processes.stop();
+    const [readRatio, fileRatio] = [read.alone / read.door, filed.over / filed.typed];
+    const value = (number: number, digits = 0) => ({ value: Number(number.toFixed(digits)) });
+    const figures = {
+      [`${statements.length} statements by pg alone, ${CONNECTIONS} at once (a second)`]: value(read.alone),
+      [`GET /filings/{ref}, ${CONNECTIONS} at once (a second)`]: value(read.door),
+      'typed client: a filing of one row (ms)': value(filed.typed, 1),
+      'POST /filings: a filing of one row (ms)': value(filed.over, 1),
+      'memory at the start (MB)': value(atStart),
+      'reads a second, paced': value(steady.rate),
+      '… median (ms)': value(steady.medianMs, 1),
+      '… longest (ms)': value(steady.worstMs),
+      '… CPU of one, door (ms)': value(steady.door, 2),
+      '… CPU of one, PostgreSQL (ms)': value(steady.postgres, 2),
+      '… most memory (MB)': value(steady.mostMb),
+      [`looks at the ledger a second, ${WAITING} waiting`]: value(looks, 2),
+    };
+    report('door', figures, [
+      {
+        goal: `GET at most ${TARGETS.readRatio} times pg alone (${readRatio.toFixed(2)})`,
+        met: readRatio <= TARGETS.readRatio,
+      },
+      {
+        goal: `POST at most ${TARGETS.fileRatio} times the typed client (${fileRatio.toFixed(2)})`,
+        met: fileRatio <= TARGETS.fileRatio,
+      },
+      { goal: `${READS_A_SECOND} reads a second`, met: steady.rate >= 0.95 * READS_A_SECOND },
+      { goal: `less than ${TARGETS.memoryMb} MB`, met: steady.mostMb < TARGETS.memoryMb },
+      { goal: `one look a second for ${WAITING} waits`, met: looks <= TARGETS.looksASecond },
+    ]);
+  } finally {
+    await bench.stop();
+  }
+}
+
+runBench(main);
