@@ -70,11 +70,16 @@ export async function markBehind(db: Queryable, filingId: string): Promise<Filin
   return rows[0];
 }
 
+/** One id is no list: PostgreSQL keeps a plan for `=`, and makes one at each call for `= ANY`. */
+const amongThem = (ids: readonly string[]): [condition: string, value: unknown] =>
+  ids.length === 1 ? ['= $1', ids[0]] : ['= ANY($1)', ids];
+
 /** The row counts of several filings, by their ids. */
 export async function countRowsOf(db: Queryable, filingIds: readonly string[]): Promise<Map<string, FilingCounts>> {
+  const [of, value] = amongThem(filingIds);
   const { rows } = await db.query<FilingCounts & { filingId: string }>(
-    `SELECT r.filing_id AS "filingId", ${ROW_COUNTS} WHERE r.filing_id = ANY($1) GROUP BY r.filing_id`,
-    [filingIds],
+    `SELECT r.filing_id AS "filingId", ${ROW_COUNTS} WHERE r.filing_id ${of} GROUP BY r.filing_id`,
+    [value],
   );
   return new Map(rows.map(({ filingId, ...counts }) => [filingId, counts]));
 }
@@ -94,13 +99,14 @@ export interface PagedSubmission {
 
 /** The submissions of several filings with their requests, by filing. */
 export async function requestsOf(db: Queryable, filingIds: readonly string[]): Promise<Map<string, PagedSubmission[]>> {
+  const [of, value] = amongThem(filingIds);
   const { rows } = await db.query<PagedSubmission & { filingId: string }>(
     `SELECT s.filing_id AS "filingId", s.submission, min(q.since) AS since,
             coalesce(jsonb_agg(jsonb_build_object('requestId', q.request_id, 'source', q.source, 'state', q.state)
               ORDER BY q.since) FILTER (WHERE q.request_id IS NOT NULL), '[]') AS requests
        FROM submissions s LEFT JOIN requests q ON q.filing_id = s.filing_id AND q.submission = s.submission
-      WHERE s.filing_id = ANY($1) GROUP BY s.filing_id, s.submission ORDER BY s.filing_id, s.submission`,
-    [filingIds],
+      WHERE s.filing_id ${of} GROUP BY s.filing_id, s.submission ORDER BY s.filing_id, s.submission`,
+    [value],
   );
   const found = new Map<string, PagedSubmission[]>();
   for (const { filingId, ...submission } of rows) {

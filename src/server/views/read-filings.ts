@@ -9,6 +9,7 @@ import { readSeenAnswers } from '../../ledger/submissions/answer-times';
 import { filingBody, type FilingBody } from './filing';
 
 const NO_ROWS = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+const NO_QUESTIONS = new Map<string, never[]>();
 /** How long the typical time of an acknowledgement is taken from memory. */
 const MEAN_KEPT_MS = 60_000;
 
@@ -43,10 +44,11 @@ export function createFilingReader({ pool, mode }: { pool: pg.Pool; mode: Mode }
   async function many(filings: readonly FilingRecord[]): Promise<FilingBody[]> {
     if (filings.length === 0) return [];
     const ids = filings.map(({ filingId }) => filingId);
+    const asked = filings.flatMap(({ filingId, questionCount }) => (questionCount > 0 ? [filingId] : []));
     const [counts, requests, questions] = await Promise.all([
       countRowsOf(pool, ids),
       requestsOf(pool, ids),
-      readQuestions(pool, ids),
+      asked.length > 0 ? readQuestions(pool, asked) : NO_QUESTIONS,
     ]);
     return Promise.all(
       filings.map(async (filing) => {
