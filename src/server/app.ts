@@ -28,12 +28,12 @@ export interface AppOptions {
   door: Door;
   gate: Gate;
   logger: Logger;
-  requestsPerSecond: number;
+  bounds: limits.Bounds;
 }
 
 /** The application, which does not listen yet. */
-export async function createApp({ door, gate, logger, requestsPerSecond }: AppOptions): Promise<FastifyInstance> {
-  const app = bareApp();
+export async function createApp({ door, gate, logger, bounds }: AppOptions): Promise<FastifyInstance> {
+  const app = bareApp(bounds);
   answerProblems(app, gate, logger);
   observe(app, door.metrics, logger);
   const room = createMemoryRoom();
@@ -44,7 +44,7 @@ export async function createApp({ door, gate, logger, requestsPerSecond }: AppOp
   await app.register(
     async (api) => {
       await api.register(rateLimit, {
-        max: requestsPerSecond,
+        max: bounds.requestsPerSecond,
         timeWindow: 1_000,
         hook: 'preHandler',
         keyGenerator: (request) => gate.principalOf(request).principalId,
@@ -74,13 +74,14 @@ export async function createApp({ door, gate, logger, requestsPerSecond }: AppOp
   return app;
 }
 
-function bareApp(): FastifyInstance {
+function bareApp({ requestWithinMs, idleMs }: limits.Bounds): FastifyInstance {
   const app = fastify({
     bodyLimit: limits.MAX_BODY_BYTES,
-    requestTimeout: limits.REQUEST_WITHIN_MS,
-    connectionTimeout: limits.IDLE_MS,
-    keepAliveTimeout: limits.IDLE_MS,
-    http: { headersTimeout: limits.REQUEST_WITHIN_MS / 3 },
+    requestTimeout: requestWithinMs,
+    connectionTimeout: idleMs,
+    keepAliveTimeout: idleMs,
+    // Node looks for requests that are late every 30 s by default.
+    http: { headersTimeout: requestWithinMs / 3, connectionsCheckingInterval: requestWithinMs / 6 },
     routerOptions: { maxParamLength: limits.MAX_PARAM_LENGTH },
     genReqId: () => randomUUID(),
     // Addresses and headers of requests hold references and tokens: what is logged is chosen below.

@@ -7,7 +7,7 @@ import { createAuditTrail } from './access/audit-trail';
 import { createGate } from './access/gate';
 import { createTemporalWatch } from './access/temporal-watch';
 import { createApp } from './app';
-import * as limits from './http/limits';
+import { BOUNDS, type Bounds } from './http/limits';
 import type { Door } from './context';
 import { createDoorMetrics } from './http/metrics';
 import { createFilingReader } from './views/read-filings';
@@ -17,8 +17,8 @@ export interface DoorOptions {
   deps: EbrcClientDependencies;
   logger: Logger;
   address: ListenAddress;
-  /** The limit of one principal. */
-  requestsPerSecond?: number;
+  /** Default {@link BOUNDS}. */
+  bounds?: Partial<Bounds>;
 }
 
 export interface RunningDoor {
@@ -33,7 +33,8 @@ const CLOSE_WITHIN_MS = 15_000;
 
 /** @throws Error if it cannot listen on the address */
 export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
-  const { deps, logger, address, requestsPerSecond = limits.REQUESTS_PER_SECOND } = options;
+  const { deps, logger, address } = options;
+  const bounds = { ...BOUNDS, ...options.bounds };
   const { pool, mode } = deps;
   let stopping = false;
   const audit = createAuditTrail({ pool, mode, logger });
@@ -42,9 +43,9 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
   const feed = createFeedWatch({ pool });
   const metrics = createDoorMetrics();
   const door: Door = { deps, filings: createFilingReader(deps), watch, feed, metrics, isStopping: () => stopping };
-  const app = await createApp({ door, gate, logger, requestsPerSecond });
+  const app = await createApp({ door, gate, logger, bounds });
   await app.listen({ host: address.host, port: address.port });
-  app.server.maxConnections = limits.MAX_CONNECTIONS;
+  app.server.maxConnections = bounds.connections;
   const { port } = app.server.address() as AddressInfo;
   return {
     url: `http://${hostForUrl(address.host)}:${port}`,

@@ -237,7 +237,7 @@ it('goes on recording when a name cannot be stored', async () => {
 });
 
 it('slows down a principal that asks too often, and no other', async () => {
-  const door = await stage.another({}, { requestsPerSecond: 3 });
+  const door = await stage.another({}, { bounds: { requestsPerSecond: 3 } });
   try {
     const [often, seldom] = await Promise.all([stage.principal(['viewer']), stage.principal(['viewer'])]);
     const get = (token: string) => askDoor<ProblemBody>(door.url, 'GET', '/v1/filings', { token });

@@ -7,7 +7,7 @@ import { createLogger } from '../../src/telemetry/logger';
 import type { EbrcClientDependencies } from '../../src/starter/dependencies';
 import { addPrincipal } from '../../src/starter/principals';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
-import { startDoor, type RunningDoor } from '../../src/server/door';
+import { startDoor, type DoorOptions, type RunningDoor } from '../../src/server/door';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { devServer, type DevServer } from '../support/temporal';
@@ -50,7 +50,7 @@ export interface DoorStage {
   /** A request with the token of somebody who may everything, unless another is given; null: none. */
   ask<T = Record<string, unknown>>(method: string, path: string, asked?: Asked): Promise<Reply<T>>;
   /** Another door on the same servers. */
-  another(deps?: Partial<EbrcClientDependencies>, options?: { requestsPerSecond?: number }): Promise<RunningDoor>;
+  another(deps?: Partial<EbrcClientDependencies>, options?: Pick<DoorOptions, 'bounds'>): Promise<RunningDoor>;
   close(): Promise<void>;
 }
 

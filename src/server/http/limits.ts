@@ -9,17 +9,24 @@ export const MEMORY_BYTES = 64 * 1024 * 1024;
 /** The longest part of a path: an encoded reference of 200 characters. */
 export const MAX_PARAM_LENGTH = 2_000;
 
-/** A whole request has to arrive within this time, its headers within a third of it. */
-export const REQUEST_WITHIN_MS = 30_000;
+/** What one caller can take from the others. */
+export interface Bounds {
+  /** A whole request has to arrive within this time, its headers within a third of it. */
+  requestWithinMs: number;
+  /** A connection on which nothing is read or written for this long is closed; longer than the longest wait. */
+  idleMs: number;
+  /** Connections of one process; each takes a few KB. */
+  connections: number;
+  /** Of one principal. */
+  requestsPerSecond: number;
+}
 
-/** A connection on which nothing is read or written for this long is closed; longer than the longest wait. */
-export const IDLE_MS = 75_000;
-
-/** Connections of one process; each takes a few KB. */
-export const MAX_CONNECTIONS = 10_000;
-
-/** Requests of one principal in one second. */
-export const REQUESTS_PER_SECOND = 2_000;
+export const BOUNDS: Bounds = {
+  requestWithinMs: 30_000,
+  idleMs: 75_000,
+  connections: 10_000,
+  requestsPerSecond: 2_000,
+};
 
 /** The longest `Prefer: wait`, in seconds. */
 export const LONGEST_WAIT_S = 60;
