@@ -63,8 +63,7 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
   };
   keep(await claimFolder(folder));
   try {
-    const kept = keepsData ? await readKept(folder) : null;
-    if (!kept) await rm(folder, { recursive: true, force: true });
+    const kept = await readKept(folder, keepsData);
     const encryptionKey = kept?.encryptionKey ?? `local:${randomBytes(32).toString('base64')}`;
     const codecPort = await freePort();
     const codecEndpoint = `http://127.0.0.1:${codecPort}`;
@@ -110,7 +109,7 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
     const api = keep(await startDoor(folder, withoutPasswords));
     const { url } = JSON.parse(api.firstLine) as { url: string };
     const token = kept?.token ?? (await addPrincipal(childEnv));
-    await writeFile(join(folder, KEPT), JSON.stringify({ encryptionKey, token }), { mode: 0o600 });
+    await writeKept(folder, { encryptionKey, token });
     const door = { url, token };
     log(`the HTTP API is at ${url}/v1, its description at ${url}/docs`);
     const failed = Promise.race([service.failed, worker.failed, api.failed]);
@@ -128,11 +127,21 @@ function payloadKeyOnly({ EBRC_ENCRYPTION_KEY, ...env }: Record<string, string>)
   return { ...env, EBRC_PAYLOAD_KEY: `${id}:${key.toString('base64')}` };
 }
 
-/** Null where there is nothing to go on with. */
-async function readKept(folder: string): Promise<{ encryptionKey: string; token: string } | null> {
-  const text = await readFile(join(folder, KEPT), 'utf8').catch(() => null);
-  return text === null ? null : (JSON.parse(text) as { encryptionKey: string; token: string });
+interface Kept {
+  encryptionKey: string;
+  token: string;
 }
+
+/** What the last start left behind; null, and nothing in the folder, where there is none or it is not wanted. */
+export async function readKept(folder: string, wanted: boolean): Promise<Kept | null> {
+  const text = wanted ? await readFile(join(folder, KEPT), 'utf8').catch(() => null) : null;
+  if (text === null) await rm(folder, { recursive: true, force: true });
+  return text === null ? null : (JSON.parse(text) as Kept);
+}
+
+/** Notes what the next start goes on with. */
+export const writeKept = (folder: string, kept: Kept): Promise<void> =>
+  writeFile(join(folder, KEPT), JSON.stringify(kept), { mode: 0o600 });
 
 function startSandbox(folder: string, { activationDelay, ackDelay }: LocalOptions['sandbox']) {
   return startProgram({

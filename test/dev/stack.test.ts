@@ -1,9 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { environmentFor, loadConfig } from '../../src/config/config';
 import { migrate } from '../../src/ledger/migrate';
 import { createPool } from '../../src/ledger/pool';
+import { readKept, writeKept } from '../../dev/local';
 import { startStack, type Stack } from '../../dev/stack';
 import { isAlive } from '../support/processes';
 
@@ -22,19 +23,26 @@ async function tablesOf({ databaseUrl }: Stack): Promise<number> {
   return rowCount ?? 0;
 }
 
-it('starts both servers, passes their addresses to child processes, keeps the data, and stops everything', async () => {
+it('starts both servers, passes their addresses to child processes, keeps the data until a fresh start, and stops everything', async () => {
   const said: string[] = [];
   const first = await startStack({ folder, log: (message) => said.push(message) });
   const { databaseUrl, temporal } = loadConfig(environmentFor(first.env), { need: ['database', 'temporal'] });
   expect([databaseUrl, temporal.address]).toEqual([first.databaseUrl, first.temporal.address]);
   expect(said).toHaveLength(2);
   const applied = await migrate(first.databaseUrl);
+  const kept = { encryptionKey: 'key', token: 'token' };
+  await writeKept(folder, kept);
   await Promise.all([first.stop(), first.stop()]);
   expect(isAlive(first.temporal.pid)).toBe(false);
 
+  // `npm run dev` goes on with it.
+  expect(await readKept(folder, true)).toEqual(kept);
   const second = await startStack({ folder });
   expect(await tablesOf(second)).toBe(applied.length);
   await second.stop();
+  // And with --fresh nothing is left of it.
+  expect(await readKept(folder, false)).toBeNull();
+  await expect(readdir(folder)).rejects.toThrow('ENOENT');
 });
 
 it('uses the PostgreSQL that it is given', async () => {

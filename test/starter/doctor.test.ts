@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { queueOfClass, RATE_CLASSES } from '../../src/domain/names';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { sendName } from '../../src/ledger/sends/send-record';
 import { readIdentity } from '../../src/ledger/sends/sends';
@@ -58,9 +59,13 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function wrongOnes(more: Record<string, string>): Promise<CheckResult[]> {
+async function wrongOnes(
+  more: Record<string, string>,
+  options: { connectWithinMs?: number } = {},
+): Promise<CheckResult[]> {
   const { code, json, stdout, stderr } = await ebrc(['doctor', '--json'], {
     env: { ...env, ...more },
+    ...options,
     // Nothing listens there.
     ...(more['TEMPORAL_ADDRESS'] === '127.0.0.1:9' && { connectWithinMs: 300 }),
   });
@@ -129,6 +134,32 @@ it.each<[string, Record<string, string>, RegExp]>([
   expect(wrong.map((each) => each.check)).toContain(check);
   const found = wrong.find((each) => each.check === check && message.test(each.message));
   expect([wrong, found?.advice]).toEqual([wrong, expect.stringMatching(/\w+/u)]);
+});
+
+it('says that the only worker is frozen: it polls, and does not take tasks', async () => {
+  const client = await server.client();
+  const [taskQueue, namespace] = ['frozen', server.namespace];
+  await client.workflow.start('fileRemittances', { taskQueue, workflowId: 'file/test/FROZEN' });
+  // What is left of a worker process that was stopped: its polls, and a task that it took.
+  const identity = { namespace, identity: 'frozen' };
+  const { workflowService } = client;
+  const stop = new AbortController();
+  const polls = RATE_CLASSES.map((rateClass) =>
+    client.withAbortSignal(stop.signal, () =>
+      client.withDeadline(Date.now() + 30_000, () =>
+        workflowService.pollActivityTaskQueue({ ...identity, taskQueue: { name: queueOfClass(taskQueue, rateClass) } }),
+      ),
+    ),
+  );
+  await client.withDeadline(Date.now() + 30_000, () =>
+    workflowService.pollWorkflowTaskQueue({ ...identity, taskQueue: { name: taskQueue } }),
+  );
+  const wrong = await wrongOnes({ EBRC_TASK_QUEUE: taskQueue }, { connectWithinMs: 1_500 });
+  stop.abort();
+  await Promise.allSettled(polls);
+  expect(wrong.find(({ check }) => check === 'workers')?.message).toBe(
+    'a worker polls frozen, but does not take tasks: the workflow file/test/FROZEN was not answered',
+  );
 });
 
 it('names a database without tables, and one whose user may not write', async () => {

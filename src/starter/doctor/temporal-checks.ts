@@ -1,4 +1,10 @@
-import { isGrpcCancelledError, isGrpcDeadlineError, type Client } from '@temporalio/client';
+import {
+  isGrpcCancelledError,
+  isGrpcDeadlineError,
+  isGrpcServiceError,
+  ServiceError,
+  type Client,
+} from '@temporalio/client';
 import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode } from '../../domain/names';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import type { Config } from '../../config/config';
@@ -39,7 +45,7 @@ export async function temporalChecks(
       ...(mode === 'live' ? [await checked('retention', REACH, () => checkRetention(client, namespace))] : []),
       ...certificateChecks(clientCertificateEnds(config.temporal.connectionOptions.tls)),
       await checked('search attributes', REACH, () => checkSearchAttributes(client, namespace)),
-      await checked('workers', REACH, () => checkWorkers(client, config)),
+      await checked('workers', REACH, () => checkWorkers(client, config, connectWithinMs)),
       ...(planned ? [await checked('schedules', APPLY, () => checkSchedules(client, planned))] : []),
     ];
   } finally {
@@ -98,6 +104,7 @@ async function checkSchedules(client: Client, { mode, schedules }: { mode: Mode;
 async function checkWorkers(
   client: Client,
   { taskQueue, extraction }: Pick<Config, 'taskQueue' | 'extraction'>,
+  answersWithinMs = ANSWERS_WITHIN_MS,
 ): Promise<CheckResult> {
   const classes = [...RATE_CLASSES, ...(extraction ? ([EXTRACTION] as const) : [])];
   const queues = [
@@ -107,7 +114,7 @@ async function checkWorkers(
   const polled = await Promise.all(queues.map(({ name, type }) => pollersOf(client, name, type)));
   const idle = queues.filter((_queue, index) => polled[index] === 0).map(({ name }) => name);
   if (idle.length === 0) {
-    const unanswered = await unansweredWorkflow(client, taskQueue);
+    const unanswered = await unansweredWorkflow(client, taskQueue, answersWithinMs);
     if (unanswered === null) return fine('workers', `poll ${queues.length} task queues`);
     const stuck = `a worker polls ${taskQueue}, but does not take tasks: the workflow ${unanswered} was not answered`;
     return wrong(
@@ -129,16 +136,28 @@ async function checkWorkers(
  * Asks the newest workflow of a task queue for its description, which any worker can answer. @returns the workflow's id
  * if no worker did; null if one did, or if there is no workflow yet
  */
-async function unansweredWorkflow(client: Client, taskQueue: string): Promise<string | null> {
+async function unansweredWorkflow(client: Client, taskQueue: string, withinMs: number): Promise<string | null> {
   const query = `TaskQueue = '${taskQueue.replaceAll("'", '')}'`;
   for await (const { workflowId } of client.workflow.list({ query, pageSize: 1 })) {
     const handle = client.workflow.getHandle(workflowId);
     const asked = () => handle.query('__temporal_workflow_metadata');
-    return client.workflow.withDeadline(Date.now() + ANSWERS_WITHIN_MS, asked).then(
+    return client.workflow.withDeadline(Date.now() + withinMs, asked).then(
       () => null,
-      // A refusal of the query is an answer too.
-      (error: unknown) => (isGrpcDeadlineError(error) || isGrpcCancelledError(error) ? workflowId : null),
+      (error: unknown) => (isUnanswered(error) ? workflowId : null),
     );
   }
   return null;
 }
+
+/**
+ * Whether no worker answered: in time, or, by the server, for a while already. A refusal of the query is an answer
+ * too.
+ */
+function isUnanswered(error: unknown): boolean {
+  const cause = error instanceof ServiceError ? error.cause : error;
+  const nobody = isGrpcServiceError(cause) && Number(cause.code) === FAILED_PRECONDITION;
+  return nobody || isGrpcDeadlineError(error) || isGrpcCancelledError(error);
+}
+
+/** gRPC status of a query for whose task queue the server has seen no poller lately. */
+const FAILED_PRECONDITION = 9;
