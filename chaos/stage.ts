@@ -124,7 +124,7 @@ export async function openStage({
   await migrate(pool);
   if (!direct) await recordChanges(pool);
   const connection = await Connection.connect({ address: temporal.address });
-  const { payloadKeys } = loadConfig(env, { need: ['payloads'] });
+  const { payloadKeys, ...cadence } = loadConfig(env, { need: ['payloads', 'tuning', 'filing'] });
   const dataConverter = dataConverterOf(payloadKeys);
   const temporalClient = new Client({ connection, namespace: temporal.namespace, dataConverter });
   const client = createEbrcClient({
@@ -132,6 +132,7 @@ export async function openStage({
     pool,
     documents: createDocumentStore({ root: documentsRoot }),
     mode: 'test',
+    cadence,
     taskQueue: 'ebrc',
   });
   return {

@@ -1,4 +1,5 @@
 /** What `bench/scale.ts` times: what people ask of a ledger, the transactions of a filing, and the work of a worker. */
+import { loadConfig } from '../../src/config/config';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { exporterName, HEAVY } from '../../dev/fill-ledger';
@@ -50,7 +51,10 @@ const SECOND = 1_000;
 const LIST_MS = SECOND;
 
 const readerOf = ({ pool, folder }: Ledger) =>
-  createEbrcReader({ pool, mode: MODE, documents: createDocumentStore({ root: join(folder, 'documents') }) });
+  createEbrcReader({
+    ...{ pool, mode: MODE, cadence: loadConfig({}, { need: ['tuning', 'filing'] }) },
+    documents: createDocumentStore({ root: join(folder, 'documents') }),
+  });
 
 /** The filing of the heavy exporter that was made last; steps take it further, or make another one before. */
 const filing = { id: '', made: 0, irms: [] as { irmNumber: string; irmDt: string }[] };

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { FilingApi } from '../api/client-types';
 import type { ExtractionApi } from '../api/endpoints/extraction';
 import type { DocumentStore } from '../documents/document-store';
+import type { Cadence } from '../domain/filing/poll-cadence';
 import type { Mode } from '../domain/names';
 import type { Pace } from '../assistant/extraction/pace';
 import type { Vault } from '../ledger/vault/vault';
@@ -23,6 +24,12 @@ export interface WorkerSettings {
   /** One person answers for the installation: two words of the same person, a day apart, count as two. */
   singlePerson: boolean;
 }
+
+/** How fast a worker with these settings may call, and how often it polls. */
+export const cadenceOf = ({ rateWindowMs, pollFirstMs, pollMinMs, pollMaxMs }: WorkerSettings): Cadence => ({
+  rateWindowMs,
+  poll: { firstMs: pollFirstMs, minMs: pollMinMs, maxMs: pollMaxMs },
+});
 
 /** What a worker with an extraction service has; without it every extraction is refused as extraction_unconfigured. */
 export interface ExtractionDependencies {

@@ -119,6 +119,16 @@ function dateOfOtherForms(text: string): FilingDate | null {
   return parsed.ok ? parsed.date : null;
 }
 
+const INSTANT = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z/g;
+
+/** Texts name instants as `toISOString` writes them; this puts each as `show` writes it for its readers. */
+export function withTimes(text: string, show: (at: string) => string): string {
+  return text.replace(INSTANT, (at) => (Number.isNaN(Date.parse(at)) ? at : show(at)));
+}
+
+/** `2026-07-31 14:05 UTC`, for readers whose zone is not known. */
+export const inUtc = (text: string): string => withTimes(text, (at) => `${at.slice(0, 10)} ${at.slice(11, 16)} UTC`);
+
 /** `YYYY-MM-DD` of a filing date. @throws RangeError when it is not one. */
 export function isoFromFilingDate(date: FilingDate): string {
   return new Date(utcMidnight(date)).toISOString().slice(0, 10);

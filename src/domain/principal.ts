@@ -36,7 +36,7 @@ export type GrantAction = keyof typeof MAY;
 
 /** Said where a second person is asked for and somebody without a token answers. */
 export const NEEDS_TOKEN =
-  'a name alone is a claim, and here a second person is asked for: a principal has to do it, with its token (EBRC_TOKEN, or the HTTP API)';
+  'here two persons are asked for, and a name alone proves nobody: whoever does it needs a token of their own, in EBRC_TOKEN or over the HTTP API (`ebrc principals add` makes one)';
 
 /** Punctuation and symbols: `asha.` and `"asha"` are the person `asha`. */
 const AROUND = /[\p{P}\p{S}]/u;

@@ -51,6 +51,11 @@ export function asSentence(text: string): string {
   return `${text.slice(0, end)}.`;
 }
 
+/** `1 error`, `2 errors`. */
+export function counted(count: number, one: string): string {
+  return `${count} ${one}${count === 1 ? '' : 's'}`;
+}
+
 /** Bytes of a text in UTF-8. */
 export function utf8Bytes(text: string): number {
   let bytes = 0;

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Principal } from '../domain/principal';
+import type { Cadence } from '../domain/filing/poll-cadence';
 import type { Mode } from '../domain/names';
 import type { Client } from '@temporalio/client';
 import type { FilingApi } from '../api/client-types';
@@ -14,6 +15,8 @@ export interface EbrcReaderDependencies {
   documents: Pick<DocumentStore, 'pathOf'>;
   /** test for a `dev_` key, live for a `prod_` key; the mode of the workers' key. */
   mode: Mode;
+  /** The workers' settings by which it is told when a filing probably goes on. */
+  cadence: Cadence;
   /** Root of the Temporal UI and the namespace, for links in reports; without it there are no links. */
   temporalUi?: { address: string; namespace: string };
 }

@@ -72,14 +72,14 @@ const unknownEntry = (what: string) =>
 
 /** Read-only access to the ledger. The caller opens and closes its dependencies. */
 export function createEbrcReader(deps: EbrcReaderDependencies) {
-  const { pool, mode, documents } = deps;
+  const { pool, mode, documents, cadence } = deps;
   const exporterOf = (exporter: string | undefined) =>
     exporter === undefined ? undefined : exporterIdOf(pool, mode, exporter);
   return {
     /** A filing by its id or reference. @throws RefusedError when there is none */
     async show(idOrReference: string): Promise<FilingView> {
       const { filingId } = await filingOf(deps, idOrReference);
-      const view = await readFilingView(pool, filingId);
+      const view = await readFilingView(pool, filingId, cadence);
       if (!view) throw new Error(`Filing ${filingId} was removed while it was read.`);
       return withPaths(deps, view);
     },
@@ -92,7 +92,7 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
     async list({ exporter, after, limit = LISTED, ...filter }: ListFilter = {}) {
       const exporterId = await exporterOf(exporter);
       const mark = after === undefined ? undefined : await markBehind(pool, (await filingOf(deps, after)).filingId);
-      return listFilingViews(pool, { mode, exporterId, limit, ...filter, ...(mark && { after: mark }) });
+      return listFilingViews(pool, { mode, exporterId, limit, ...filter, ...(mark && { after: mark }) }, cadence);
     },
     /** Pages of filings, newest first, each with its counts. */
     filingPages({ limit = Infinity, after, ...filter }: ListFilter = {}) {

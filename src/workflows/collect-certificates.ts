@@ -1,4 +1,5 @@
 /** Archives the PDFs of a filing's certificates, a few at a time, however many there are. */
+import { counted } from '../domain/text';
 import { continueAsNew, setCurrentDetails, sleep, workflowInfo } from '@temporalio/workflow';
 import { steps } from './activity-profiles';
 import type { ReadFailure } from './failures';
@@ -31,7 +32,7 @@ export async function collectCertificates({ filingId, exporterId, done = 0 }: Co
     if (nextInMs !== null) await sleep(Math.max(1, nextInMs), { summary: 'Retry PDFs that were not available' });
     const onArchived = () => {
       archived += 1;
-      setCurrentDetails(`${archived} PDFs archived`);
+      setCurrentDetails(`${counted(archived, 'PDF')} archived`);
     };
     const { failure } = await downloadAll({ numbers: due, exporterId, onArchived });
     if (failure) return { archived, failure };

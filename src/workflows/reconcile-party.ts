@@ -1,6 +1,7 @@
 /**
  * Reconciles one party: reads what the service holds, compares the ledger with it, and repairs what needs no person.
  */
+import { counted } from '../domain/text';
 import { isCancellation } from '@temporalio/workflow';
 import type { PartyToReconcile, RepairableFinding, WindowReading } from '../activities/reconciliation';
 import type { ReconcileCheck } from '../domain/reconciliation/findings';
@@ -188,7 +189,7 @@ async function settleUnknown({ exporterId, filingId, lost }: RepairableFinding):
     const gather = calls('helpful', { ...about, priorityKey: PRIORITY }).gatherEvidence;
     settled += (await gather({ filingId, submission, exporterId, attemptId })).adopted.length;
   }
-  return settled > 0 ? `${settled} rows were settled by their certificates` : null;
+  return settled > 0 ? `settled by certificates: ${counted(settled, 'row')}` : null;
 }
 
 /** As the sweep decides: what was sent is followed, what was not waits for a person. */

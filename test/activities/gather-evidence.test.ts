@@ -1,4 +1,5 @@
 /** Certificates are adopted in one transaction: a connection that is lost in the middle leaves nothing half. */
+import { TEST_CADENCE } from '../support/settings';
 import type pg from 'pg';
 import type { FilingApi } from '../../src/api/client-types';
 import type { CertificateDetail } from '../../src/api/schemas/filings';
@@ -90,7 +91,9 @@ it('adopts a certificate with everything that follows from it, or not at all', a
   expect(await door.run('gatherEvidence', args)).toMatchObject({ openRows: 0, adopted: [{ eBRCNumber: 'EBRC-1' }] });
   expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
   expect(await claimed()).toEqual([filingId]);
-  expect((await readFilingView(ledger.pool, filingId))?.submissions).toMatchObject([{ state: 'settled' }]);
+  expect((await readFilingView(ledger.pool, filingId, TEST_CADENCE))?.submissions).toMatchObject([
+    { state: 'settled' },
+  ]);
 });
 
 describe('what is seen for a send whose answer was lost', () => {

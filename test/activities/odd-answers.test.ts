@@ -1,3 +1,4 @@
+import { TEST_CADENCE } from '../support/settings';
 import { createActivities } from '../../src/activities/create-activities';
 import { randomBytes } from 'node:crypto';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
@@ -191,7 +192,9 @@ describe('odd answers of the service, down to the ledger', () => {
     service.answer((_request, response) => json(response, 200, body));
     await run(() => createActivities(deps).submitPush(args));
     expect((await storedAnswer(args.attemptId))?.warnings).toEqual(observations);
-    expect(JSON.stringify((await readFilingView(ledger.pool, args.filingId))?.warnings)).toContain('no held record');
+    expect(JSON.stringify((await readFilingView(ledger.pool, args.filingId, TEST_CADENCE))?.warnings)).toContain(
+      'no held record',
+    );
   });
 
   /** What the ledger says is wrong with a filing whose submission was refused. */

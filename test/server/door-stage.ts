@@ -1,4 +1,5 @@
 /** A real door over HTTP, with a real PostgreSQL, Temporal server, worker and sandbox behind it. */
+import { TEST_CADENCE } from '../support/settings';
 import { Client } from '@temporalio/client';
 import pino from 'pino';
 import type { Role } from '../../src/domain/principal';
@@ -84,6 +85,7 @@ export async function openDoorStage(): Promise<DoorStage> {
     temporal: client,
     documents,
     mode: 'test',
+    cadence: TEST_CADENCE,
     taskQueue: worker.taskQueue,
     lookForWorkerEveryMs: 200,
   };

@@ -1,3 +1,4 @@
+import { TEST_CADENCE } from '../support/settings';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CheckResult } from '../../src/starter/doctor/doctor';
@@ -97,8 +98,12 @@ it('permits a duplicate beside a row in doubt by two persons’ words, of which 
   }
   expect((await run('withdraw', 'PERMIT-1', '--by', 'anil')).code).toBe(3);
   const principal = await principalOf(ledger.pool, 'meera');
-  const deps = { pool: ledger.pool, documents: store, mode: 'test' as const, singlePerson: false, principal };
-  const said = await permitBy(deps, 'PERMIT-1', { rows: [1], note: 'looked', by: 'anybody' });
+  const deps = { pool: ledger.pool, documents: store, mode: 'test' as const, cadence: TEST_CADENCE };
+  const said = await permitBy({ ...deps, singlePerson: false, principal }, 'PERMIT-1', {
+    rows: [1],
+    note: 'looked',
+    by: 'anybody',
+  });
   expect(said).toMatchObject({ waitsForPerson: true });
   // A name is a claim: what a principal said stands, whoever says that he is meera.
   expect((await run('withdraw', 'PERMIT-1', '--by', 'meera')).code).toBe(3);

@@ -132,10 +132,10 @@ test('a filing of unknown outcome shows what agrees, what does not, and which ot
   expect(row('Certificates')).toContain('1 row without one');
   expect(row('EB7')).toContain('perhaps filed');
   expect(row('EB8')).toContain('does not agree');
-  expect(row('Balance of i1')).toContain('500.00 before, 400.00 now: -100.00; used since: 100.00 by OTHER (F2)');
-  expect(row('Balance of i1')).toMatch(/perhaps not filed$/u);
-  expect(row('Balance of i3')).toMatch(/\tperhaps filed$/u);
-  expect(row('Balance of i2')).toContain('perhaps not filed');
+  expect(row('Balance of IRM i1')).toContain('500.00 before, 400.00 now: -100.00; used since: 100.00 by OTHER (F2)');
+  expect(row('Balance of IRM i1')).toMatch(/perhaps not filed$/u);
+  expect(row('Balance of IRM i3')).toMatch(/\tperhaps filed$/u);
+  expect(row('Balance of IRM i2')).toContain('perhaps not filed');
 });
 
 test('a refusal of a file begins with what was filed, and says once what would let its rows pass', () => {

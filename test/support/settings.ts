@@ -1,4 +1,4 @@
-import type { WorkerSettings } from '../../src/activities/dependencies';
+import { cadenceOf, type WorkerSettings } from '../../src/activities/dependencies';
 
 const HOUR = 3_600_000;
 
@@ -13,3 +13,5 @@ export const TEST_SETTINGS: WorkerSettings = {
   pollMaxMs: 15 * 60_000,
   singlePerson: false,
 };
+
+export const TEST_CADENCE = cadenceOf(TEST_SETTINGS);

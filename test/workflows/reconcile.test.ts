@@ -192,7 +192,7 @@ it('settles an unknown outcome by the certificate that it finds, and reports it'
   expect(settled).toMatchObject({ state: 'certified' });
   expect(stage.pushes(exporter)).toBe(1);
   expect(await findingsOf(exporter, true)).toMatchObject([
-    { kind: 'outcome_unknown', healed: '1 rows were settled by their certificates' },
+    { kind: 'outcome_unknown', healed: 'settled by certificates: 1 row' },
   ]);
 });
 

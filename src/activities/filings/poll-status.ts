@@ -33,7 +33,7 @@ import { needSubmission } from '../../ledger/submissions/submissions';
 import { failureOf, notYet } from '../application-failure';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
-import type { ActivityDependencies } from '../dependencies';
+import { cadenceOf, type ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import type { FilingNow } from './moves';
 import { settleRequest } from './settle-request';
@@ -165,7 +165,7 @@ function nextDelay(
       rateWindowMs: settings.rateWindowMs,
       spread: (createHash('sha256').update(requestId).digest()[0] ?? 0) / 256,
     },
-    { firstMs: settings.pollFirstMs, minMs: settings.pollMinMs, maxMs: settings.pollMaxMs },
+    cadenceOf(settings).poll,
   );
 }
 

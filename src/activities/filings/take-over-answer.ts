@@ -9,7 +9,8 @@ import { requestOf } from '../../ledger/gates/attempts';
 import { acknowledge } from '../../ledger/submissions/acknowledgement';
 import { reportContradiction, storeAnswer } from '../../ledger/submissions/answers';
 import { readRequests } from '../../ledger/submissions/requests';
-import type { ActivityDependencies } from '../dependencies';
+import { expectedAnswerMs } from '../../ledger/submissions/answer-times';
+import { cadenceOf, type ActivityDependencies } from '../dependencies';
 import type { FilingNow } from './moves';
 
 export interface AdoptedAnswer {
@@ -37,7 +38,7 @@ export interface AnswerArgs {
  */
 export async function takeOverAnswer(
   client: pg.PoolClient,
-  { logger, settings }: Pick<ActivityDependencies, 'logger' | 'settings'>,
+  { logger, mode, settings }: Pick<ActivityDependencies, 'logger' | 'mode' | 'settings'>,
   { attemptId, answer: travelled, at }: AnswerArgs,
 ): Promise<{ late: boolean; adopted: AdoptedAnswer }> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
@@ -57,13 +58,15 @@ export async function takeOverAnswer(
   const own = requestOf({ attemptId, answer }, requests);
   if (!own && answer.requestId) await reportTaken(client, { attemptId, requestId: answer.requestId, at });
   const dueInMs = stateLimitMs('processing', settings, 0) ?? 0;
+  const filing = await acknowledge(client, stored.filing, { attemptId, answer, fresh, dueInMs, at });
+  const expectedAt = filing && at.getTime() + (await expectedAnswerMs(client, mode, cadenceOf(settings)));
   const adopted = {
     requestId: own?.requestId ?? null,
     dgftAckId: answer.dgftAckId ?? null,
     ackStatus: answer.ackStatus ?? null,
     submittedAt: (own?.since ?? at).getTime(),
     errors: errorsInShort(answer.errorDetails ?? []),
-    filing: await acknowledge(client, stored.filing, { attemptId, answer, fresh, dueInMs, at }),
+    filing: filing && expectedAt !== null ? { ...filing, expectedAt } : null,
   };
   return { late, adopted };
 }

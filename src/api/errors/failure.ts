@@ -43,7 +43,7 @@ export async function refusalOf(
     operation,
     status: answer.status,
     message: cutText(
-      `${operation} was answered with ${answer.status}: ${message ?? ERROR_KINDS[kind]}${complaints(body.fieldErrors)}`,
+      `${OPERATIONS[operation].title} was answered with ${answer.status}: ${message ?? ERROR_KINDS[kind]}${complaints(body.fieldErrors)}`,
     ),
     retryAfterMs: retryAfter(answer.headers['retry-after']),
     bodyExcerpt: excerpt(redact(text)),
@@ -75,7 +75,7 @@ export function failureOf(error: unknown, context: FailureContext): Error {
     kind: submits && written ? 'outcome_unknown' : 'unexpected',
     operation,
     status: context.status ?? undefined,
-    message: `${operation} failed unexpectedly.`,
+    message: `${OPERATIONS[operation].title} failed unexpectedly.`,
     cause: safeCause(error, redact),
   });
 }
@@ -86,7 +86,7 @@ function unreadableAnswer(error: BadAnswerError, { operation, status, redact }: 
     kind: OPERATIONS[operation].submits ? 'outcome_unknown' : 'bad_answer',
     operation,
     status: status ?? undefined,
-    message: `${operation} was answered with ${status ?? 'a status'} but ${redact(error.message)}.`,
+    message: `${OPERATIONS[operation].title} was answered with ${status ?? 'a status'} but ${redact(error.message)}.`,
     bodyExcerpt: error.bodyText === undefined ? undefined : excerpt(redact(error.bodyText)),
   });
 }
@@ -99,7 +99,7 @@ function failedExchange(error: TransportError, { operation, status, redact }: Fa
     kind: status === 429 ? 'rate_limited' : classifyTransport(operation, error),
     operation,
     status: status ?? undefined,
-    message: `${operation}: ${redact(error.message)}`,
+    message: `${OPERATIONS[operation].title}: ${redact(error.message)}`,
     // An error of the caller's own hook is passed on; an error of the HTTP library is copied without secrets.
     cause: ofHook ? error.cause : safeCause(error.cause ?? error, redact),
   });

@@ -160,7 +160,7 @@ class Exchange {
     const { request } = this;
     const timer = setTimeout(() => this.stop.abort(this.timeoutError()), request.timeouts.totalMs);
     const onCancel = (): void =>
-      this.stop.abort(new TransportError('cancelled', this.written, 'The call was cancelled.'));
+      this.stop.abort(new TransportError('cancelled', this.written, 'the call was cancelled.'));
     if (request.signal?.aborted) onCancel();
     request.signal?.addEventListener('abort', onCancel, { once: true });
     let received: Dispatcher.ResponseData['body'] | null = null;
@@ -201,7 +201,7 @@ class Exchange {
       for await (const piece of received as AsyncIterable<Buffer>) {
         bytes += piece.length;
         if (bytes > this.request.maxBytes) {
-          const message = `The answer is longer than ${this.request.maxBytes} bytes.`;
+          const message = `the answer is longer than ${this.request.maxBytes} bytes.`;
           throw new TransportError('too_large', this.written, message);
         }
         yield piece;
@@ -224,7 +224,7 @@ class Exchange {
   }
 
   private timeoutError(): TransportError {
-    const message = `No complete answer within ${this.request.timeouts.totalMs} ms.`;
+    const message = `no complete answer within ${this.request.timeouts.totalMs / 1_000} seconds.`;
     return new TransportError('timeout', this.written, message);
   }
 
@@ -232,7 +232,7 @@ class Exchange {
     const { written } = this;
     if (this.beforeWriteError !== null) {
       const cause = this.beforeWriteError.thrown;
-      return new TransportError('before_write', written, 'The call was stopped before it was written.', { cause });
+      return new TransportError('before_write', written, 'the call was stopped before it was written.', { cause });
     }
     // The error is created when the time-out or the cancellation occurs, with the write state at that moment: undici
     // writes nothing of a request whose signal is aborted.
@@ -245,12 +245,22 @@ class Exchange {
     // A request that the HTTP library refuses to send is a defect of ours; a repeat does not help.
     if (code === 'UND_ERR_INVALID_ARG') return cause;
     const timedOut = code !== null && TIMEOUT_CODES.has(code);
-    const what = timedOut ? 'The service was silent for too long' : 'The connection failed';
+    const what = timedOut ? 'the service was silent for too long' : 'the connection failed';
     const when = answered ? 'in the middle of the answer' : `${written ? 'after' : 'before'} the request was written`;
-    const message = `${what} ${when}${code === null ? '' : ` (${code})`}.`;
+    const message = `${what} ${when}${code === null || timedOut ? '' : ` (${CODES[code] ?? code})`}.`;
     return new TransportError(timedOut ? 'timeout' : 'network', written, message, { cause });
   }
 }
+
+/** What people read; other codes, such as those of TLS, say more than words of ours. */
+const CODES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nobody answers at the address',
+  ENOTFOUND: 'no such host name',
+  EAI_AGAIN: 'the host name cannot be looked up',
+  ECONNRESET: 'the other side closed it',
+  EPIPE: 'the other side closed it',
+  UND_ERR_SOCKET: 'the other side closed it',
+};
 
 const TIMEOUT_CODES = new Set([
   'UND_ERR_CONNECT_TIMEOUT',

@@ -1,4 +1,5 @@
 /** The moves that the ledger and the workflow make alike, and what they say. */
+import { counted } from '../text';
 import type { FilingState } from './states';
 import type { FilingCounts } from '../contracts';
 
@@ -39,7 +40,7 @@ export function submittingMove(
   { submission, rowCount }: { submission: number; rowCount: number },
   of: number,
 ): FirstMove {
-  const text = `submission ${submission} of ${of} with ${rowCount} rows`;
+  const text = `submission ${submission} of ${of} with ${counted(rowCount, 'row')}`;
   return { state: 'submitting', event: { kind: 'submitting', text }, attention: null };
 }
 

@@ -9,6 +9,12 @@ export interface PollBounds {
   maxMs: number;
 }
 
+/** How fast a worker may call, and how often it polls. */
+export interface Cadence {
+  rateWindowMs: number;
+  poll: PollBounds;
+}
+
 export interface PollSituation {
   /** Time since the submission. */
   ageMs: number;
@@ -34,6 +40,10 @@ const FIRST_WITHIN = 5;
  * seconds, such as a sandbox, is configured with bounds in seconds, and must not be polled like one that takes hours.
  */
 const EXPECTED_AT = 8;
+/** The age of a request at which its answer is expected as long as none was seen. */
+export const typicalAnswerMs = ({ firstMs, minMs }: PollBounds): number =>
+  Math.min(TYPICAL_MS, EXPECTED_AT * Math.max(firstMs, minMs));
+
 /** Number of parts into which a wait is divided to sum up the poll rate over it. */
 const STEPS = 24;
 
@@ -44,8 +54,7 @@ const STEPS = 24;
  */
 export function nextPollDelayMs(situation: PollSituation, bounds: PollBounds): number {
   const { ageMs, seen, openAgesMs, openRequests, rateWindowMs, spread } = situation;
-  const expectedMs = Math.min(TYPICAL_MS, EXPECTED_AT * Math.max(bounds.firstMs, bounds.minMs));
-  const times = estimateAnswerTimes(seen, openAgesMs, expectedMs);
+  const times = estimateAnswerTimes(seen, openAgesMs, typicalAnswerMs(bounds));
   const averageMs = bounds.maxMs * AVERAGE_SHARE;
   if (ageMs < bounds.firstMs) {
     const wait = {

@@ -6,18 +6,18 @@ export interface Queued {
   calls: number;
 }
 
-/** `place` of `of` filings, from 1; `waitMs`: until its last call may be made, if nothing else takes the slots. */
+/** `place` of `of` filings, from 1; `windows`: until its last call may be made, if nothing else takes the slots. */
 export interface QueuePlace {
   place: number;
   of: number;
-  waitMs: number;
+  windows: number;
 }
 
 /**
  * The order in which filings of one rate class get their calls: exporters take turns, and the filings of one go one
  * after the other. @param queued in the order in which they came @param limit calls in a window
  */
-export function queuePlaces(queued: readonly Queued[], limit: number, windowMs: number): Map<string, QueuePlace> {
+export function queuePlaces(queued: readonly Queued[], limit: number): Map<string, QueuePlace> {
   const totals = new Map<string, number>();
   const own = queued.map(({ filingId, exporterId, calls }) => {
     const last = (totals.get(exporterId) ?? 0) + calls;
@@ -32,8 +32,8 @@ export function queuePlaces(queued: readonly Queued[], limit: number, windowMs: 
     .sort((one, other) => one.calls - other.calls);
   return new Map(
     ordered.map(({ filingId, calls }, index) => {
-      const waitMs = Math.floor(Math.max(calls - 1, 0) / limit) * windowMs;
-      return [filingId, { place: index + 1, of: ordered.length, waitMs }];
+      const windows = Math.floor(Math.max(calls - 1, 0) / limit);
+      return [filingId, { place: index + 1, of: ordered.length, windows }];
     }),
   );
 }

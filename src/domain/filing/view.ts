@@ -95,6 +95,21 @@ export interface Waiting {
   until: string | null;
 }
 
+/** What is waited for, since when, and until when at the latest; `time` writes an instant for its readers. */
+export function waitingText(waiting: Waiting, time: (at: string) => string): string {
+  const { for: subject, since, queue, expectedBy, until } = waiting;
+  return [
+    `${subject}, since ${time(since)}`,
+    queue && placeText(queue),
+    expectedBy && `expected by ${time(expectedBy)}`,
+    until && `at the latest ${time(until)}`,
+  ]
+    .filter(Boolean)
+    .join('; ');
+}
+
+export const placeText = ({ place, of }: { place: number; of: number }): string => `place ${place} of ${of} in line`;
+
 const SUBJECTS: Partial<Record<FilingState, string>> = {
   checking: 'the check against balances and earlier filings',
   awaiting_approval: 'the approval of somebody other than its maker',

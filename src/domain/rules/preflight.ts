@@ -1,3 +1,4 @@
+import { isFilingDate, isoFromFilingDate } from '../dates';
 import { warningAt, type Finding } from './finding';
 import { checkSums, type Account, type Hold, recordsOf, type HeldIrm } from '../exporter/balance-sums';
 import { groupBy } from '../values';
@@ -129,7 +130,8 @@ function ambiguousIrm([{ mapping, row }, ...others]: Group, fits: readonly HeldI
 }
 
 function datesOf({ issueDate, remittanceDate }: HeldIrm): string {
-  return [issueDate ?? 'unknown', remittanceDate ?? 'unknown'].join(' and ');
+  const days = [issueDate, remittanceDate].map((date) => (isFilingDate(date) ? isoFromFilingDate(date) : 'unknown'));
+  return [...new Set(days)].join(' and ');
 }
 
 function checkRecord(group: Group, irm: HeldIrm): Finding[] {

@@ -24,6 +24,8 @@ export type Operation =
   | 'extractInvoice';
 
 export interface OperationInfo {
+  /** What the call does, as texts for people begin. */
+  title: string;
   method: 'GET' | 'POST' | 'PATCH';
   /** Relative to the API root; `{name}` is a path parameter. */
   path: string;
@@ -48,6 +50,7 @@ const MIB = 1024 * 1024;
 
 export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
   createCustomer: {
+    title: 'Creating the client',
     method: 'POST',
     path: '/platform-customers',
     rateClass: 'api',
@@ -56,6 +59,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 8 * MIB,
   },
   getCustomer: {
+    title: 'Reading the client',
     method: 'GET',
     path: '/platform-customers/{id}',
     rateClass: 'api',
@@ -64,6 +68,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 8 * MIB,
   },
   updateCustomer: {
+    title: 'Changing the client',
     method: 'PATCH',
     path: '/platform-customers/{id}',
     rateClass: 'api',
@@ -72,6 +77,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 8 * MIB,
   },
   listCustomers: {
+    title: 'Listing the clients',
     method: 'GET',
     path: '/platform-customers',
     rateClass: 'api',
@@ -80,6 +86,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 8 * MIB,
   },
   checkCredentials: {
+    title: 'Checking the portal login',
     method: 'POST',
     path: '/platform-customers/{id}/check-dgft-credentials',
     rateClass: 'credentials',
@@ -88,6 +95,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 8 * MIB,
   },
   pushIrm: {
+    title: 'Sending the rows',
     method: 'POST',
     path: '/genebrc/push-irm',
     rateClass: 'push',
@@ -96,6 +104,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 16 * MIB,
   },
   bulkUpload: {
+    title: 'Uploading the rows',
     method: 'POST',
     path: '/genebrc/bulk-upload',
     rateClass: 'bulk',
@@ -104,6 +113,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 16 * MIB,
   },
   status: {
+    title: 'Asking about the request',
     method: 'POST',
     path: '/genebrc/status',
     rateClass: 'api',
@@ -112,6 +122,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 8 * MIB,
   },
   fetchDetails: {
+    title: 'Reading the certificates',
     method: 'POST',
     path: '/genebrc/fetch-details',
     rateClass: 'details',
@@ -120,6 +131,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 16 * MIB,
   },
   downloadPdf: {
+    title: 'Downloading the PDF',
     method: 'GET',
     path: '/genebrc/download-pdf/{eBRCNumber}',
     rateClass: 'pdf',
@@ -127,8 +139,17 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     timeoutFactor: 2,
     answerBytes: 64 * MIB,
   },
-  listIrms: { method: 'GET', path: '/irm', rateClass: 'api', submits: false, timeoutFactor: 1, answerBytes: 8 * MIB },
+  listIrms: {
+    title: 'Reading the IRMs',
+    method: 'GET',
+    path: '/irm',
+    rateClass: 'api',
+    submits: false,
+    timeoutFactor: 1,
+    answerBytes: 8 * MIB,
+  },
   irmTemplate: {
+    title: 'Reading the upload template',
     method: 'GET',
     path: '/irm/bulk-template',
     rateClass: 'template',
@@ -137,6 +158,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 16 * MIB,
   },
   refreshIrms: {
+    title: 'Refreshing the IRMs',
     method: 'POST',
     path: '/irm/refresh',
     rateClass: 'irm-refresh',
@@ -145,6 +167,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 8 * MIB,
   },
   extractShippingBill: {
+    title: 'Extracting the shipping bill',
     method: 'POST',
     path: '/platform/shipping-bills/extract',
     rateClass: null,
@@ -153,6 +176,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 8 * MIB,
   },
   extractShippingBillFull: {
+    title: 'Extracting the shipping bill',
     method: 'POST',
     path: '/platform/shipping-bills/extract/full',
     rateClass: null,
@@ -161,6 +185,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
     answerBytes: 8 * MIB,
   },
   extractInvoice: {
+    title: 'Extracting the invoice',
     method: 'POST',
     path: '/platform/invoices/extract',
     rateClass: null,

@@ -1,3 +1,4 @@
+import { counted } from '../../domain/text';
 import { createHash } from 'node:crypto';
 import type pg from 'pg';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
@@ -150,7 +151,7 @@ async function insertFiling(
   const held = claims.flatMap((claim, position) => claim.held.map((each) => ({ position, ...each })));
   const counts: number[] = [];
   for (const { submission } of rows) counts[submission - 1] = (counts[submission - 1] ?? 0) + 1;
-  const text = `${intent.rows.length} rows recorded, declaration ${intent.declaration}`;
+  const text = `${counted(intent.rows.length, 'row')} recorded, declaration ${intent.declaration}`;
   const data = { contentHash: intent.contentHash, allowDuplicate: intent.permitted };
   await client.query(
     `WITH input AS (

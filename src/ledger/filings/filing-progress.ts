@@ -1,7 +1,9 @@
 import type { FilingCounts } from '../../domain/contracts';
 import { questionOfMove } from '../../domain/filing/questions';
 import { isEnd, mayFollow, type FilingState } from '../../domain/filing/states';
+import type { QueuePlace } from '../../domain/filing/queue-places';
 import type { Queryable } from '../pool';
+import { readPlace } from '../questions/queue';
 import { QUESTION_COLUMNS, standingOf } from '../questions/questions';
 import { ROW_COUNTS } from '../rows/filing-rows';
 import { type LockedFiling, lockFiling } from './filing-lock';
@@ -51,6 +53,10 @@ export interface FilingNow {
   counts: FilingCounts;
   /** What facts ask about the filing, whatever its state. */
   standing: string | null;
+  /** Where the move brings it into line for calls of the service: its place then. */
+  queue?: QueuePlace;
+  /** When the authority's answer probably comes, ms since the epoch; left out: nothing was asked of it now. */
+  expectedAt?: number;
 }
 
 /**
@@ -75,7 +81,9 @@ export async function moveHeld(
   const { filingId, state, seq } = held;
   if (!mayFollow(state, note.state))
     throw new RangeError(`Filing ${filingId}: ${note.state} does not follow ${state}.`);
-  return writeMove(db, { ...note, filingId, seq: seq + 1 });
+  const now = await writeMove(db, { ...note, filingId, seq: seq + 1 });
+  const queue = await readPlace(db, { filingId, state: now.state });
+  return queue ? { ...now, queue } : now;
 }
 
 interface StepMove {
@@ -172,7 +180,8 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
   );
   const { counts, standing } = needRow(rows[0], note.filingId);
   const asks = question?.text ?? null;
-  return { seq, state, dueAt: dueAt?.getTime() ?? null, waitsFor, text: event.text, asks, counts, standing };
+  const due = dueAt?.getTime() ?? null;
+  return { seq, state, dueAt: due, waitsFor, text: event.text, asks, counts, standing };
 }
 
 /**

@@ -10,10 +10,11 @@ import { readQuestions } from '../questions/questions';
 import { readLastingNotices } from '../submissions/answers';
 import { countRowsOf, pageOfFilings, type FilingPage } from './filing-pages';
 import { getFiling, numberToFileAgain, type FilingRecord } from './filings';
+import type { Cadence } from '../../domain/filing/poll-cadence';
 import { readWaiting } from '../questions/waiting';
 
 /** A complete filing, as the command line prints it; null if the ledger does not hold it. */
-export async function readFilingView(db: Queryable, filingId: string): Promise<FilingView | null> {
+export async function readFilingView(db: Queryable, filingId: string, cadence: Cadence): Promise<FilingView | null> {
   const filing = await getFiling(db, filingId);
   if (!filing) return null;
   const [rows, submissions, correctedBy, counts] = await Promise.all([
@@ -25,7 +26,7 @@ export async function readFilingView(db: Queryable, filingId: string): Promise<F
   return {
     ...headOf(filing),
     exporterName: await readName(db, filing.exporterId),
-    waiting: (await readWaiting(db, [filing], counts)).get(filingId) ?? null,
+    waiting: (await readWaiting(db, [filing], counts, cadence)).get(filingId) ?? null,
     ...(await inQuestion(db, filingId)),
     questions: (await readQuestions(db, [filingId])).get(filingId) ?? [],
     counts: counts.get(filingId) ?? NO_ROWS,
@@ -48,13 +49,13 @@ export type FilingSummary = Omit<
 const NO_ROWS = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 
 /** Filings, newest first, each with its counts. */
-export async function listFilingViews(db: Queryable, page: FilingPage): Promise<FilingSummary[]> {
+export async function listFilingViews(db: Queryable, page: FilingPage, cadence: Cadence): Promise<FilingSummary[]> {
   const filings = await pageOfFilings(db, page);
   const counts = await countRowsOf(
     db,
     filings.map(({ filingId }) => filingId),
   );
-  const waiting = await readWaiting(db, filings, counts);
+  const waiting = await readWaiting(db, filings, counts, cadence);
   return filings.map((filing) => ({
     ...headOf(filing),
     exporterName: filing.exporterName,

@@ -1,6 +1,8 @@
 /** A filing as a run takes it up, read in one statement: ids, counts and stages, never rows. */
 import type { FilingCounts } from '../../domain/contracts';
+import type { QueuePlace } from '../../domain/filing/queue-places';
 import type { Queryable } from '../pool';
+import { readPlace } from '../questions/queue';
 import { standingOf } from '../questions/questions';
 import { ROW_COUNTS } from '../rows/filing-rows';
 import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
@@ -55,6 +57,10 @@ export interface FilingStanding extends Pick<FilingRecord, (typeof KEPT)[number]
   words: OpenWords;
   /** When its certificates began to be collected, ms since the epoch. */
   collectingSince: number | null;
+  /** When its last move was made, ms since the epoch. */
+  movedAt?: number;
+  /** Its place among the filings that wait for calls of the service; null: it waits for something else. */
+  queue?: QueuePlace | null;
   /** What facts ask about it, whatever its state. */
   standing: string | null;
   /** Whether it came as a workbook that findings can be written back into. */
@@ -86,13 +92,15 @@ export async function readStanding(db: Queryable, filingId: string): Promise<Fil
               WHERE i.input_ref = filings.input_ref), false) AS "hasWorkbook",
             (SELECT to_jsonb(counted) FROM (SELECT ${ROW_COUNTS}
               WHERE r.filing_id = filings.filing_id) AS counted) AS counts,
-            ${standingOf('filings.filing_id')} AS standing
+            ${standingOf('filings.filing_id')} AS standing, ${MS('filings.changed_at')} AS "movedAt"
        FROM filings WHERE filing_id = $1`,
     [filingId],
   );
   const [found] = rows;
   if (!found) throw new FilingMissing(filingId);
-  const { collectingSince, hasWorkbook, counts, standing, submissions } = found;
+  const { collectingSince, hasWorkbook, counts, standing, submissions, movedAt } = found;
+  const queue = await readPlace(db, found);
   const kept = Object.fromEntries(KEPT.map((name) => [name, found[name]])) as Pick<FilingRecord, (typeof KEPT)[number]>;
-  return { ...kept, words: openWords(found.said), collectingSince, hasWorkbook, counts, standing, submissions };
+  const facts = { collectingSince, hasWorkbook, counts, standing, submissions, movedAt, queue };
+  return { ...kept, words: openWords(found.said), ...facts };
 }

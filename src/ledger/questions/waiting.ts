@@ -1,38 +1,10 @@
-import { estimateAnswerTimes } from '../../domain/filing/acknowledgement-times';
 import type { FilingCounts } from '../../domain/contracts';
 import { waitsFor, type Waiting } from '../../domain/filing/view';
 import type { Queryable } from '../pool';
-import { readSeenAnswers } from '../submissions/answer-times';
+import { expectedAnswerMs } from '../submissions/answer-times';
 import type { FilingRecord } from '../filings/filings';
-import { queuePlaces, type Queued, type QueuePlace } from '../../domain/filing/queue-places';
-import { RATE_LIMITS } from '../../domain/names';
-
-const WINDOW_MS = 60_000;
-
-/** The filings that stand in line for calls of the service, by id: those to be sent, and those that collect PDFs. */
-async function readQueue(db: Queryable, mode: string): Promise<Map<string, QueuePlace>> {
-  const { rows } = await db.query<Queued & { rateClass: 'push' | 'bulk' | 'pdf' }>(
-    `SELECT f.filing_id AS "filingId", f.exporter_id AS "exporterId",
-            CASE f.state WHEN 'collecting' THEN 'pdf' ELSE f.channel END AS "rateClass",
-            CASE f.state WHEN 'collecting'
-              THEN (SELECT count(*) FROM filing_rows r LEFT JOIN certificates c
-                      ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
-                     WHERE r.filing_id = f.filing_id AND r.state = 'certified' AND c.archived_at IS NULL)
-              ELSE (SELECT count(*) FROM submissions s WHERE s.filing_id = f.filing_id AND s.state = 'planned')
-            END::int AS calls
-       FROM filings f WHERE f.mode = $1 AND f.state IN ('submitting', 'collecting')
-      ORDER BY f.due_at, f.filing_id`,
-    [mode],
-  );
-  const places = (['push', 'bulk', 'pdf'] as const).map((rateClass) =>
-    queuePlaces(
-      rows.filter((row) => row.rateClass === rateClass),
-      RATE_LIMITS[rateClass],
-      WINDOW_MS,
-    ),
-  );
-  return new Map(places.flatMap((each) => [...each]));
-}
+import { readQueue } from './queue';
+import type { Cadence } from '../../domain/filing/poll-cadence';
 
 interface Times {
   filingId: string;
@@ -47,6 +19,7 @@ export async function readWaiting(
   db: Queryable,
   filings: readonly FilingRecord[],
   counts: ReadonlyMap<string, FilingCounts>,
+  cadence: Cadence,
 ): Promise<Map<string, Waiting>> {
   const subjects = new Map(
     filings.flatMap((filing) => {
@@ -58,8 +31,8 @@ export async function readWaiting(
   const times = await readTimes(db, [...subjects.keys()]);
   const [asked] = filings.filter(({ state }) => state === 'processing');
   const [queued] = filings.filter(({ state }) => state === 'submitting' || state === 'collecting');
-  const queue = queued ? await readQueue(db, queued.mode) : null;
-  const meanMs = asked ? estimateAnswerTimes(await readSeenAnswers(db, asked.mode)).meanMs : 0;
+  const queue = queued ? await readQueue(db, { mode: queued.mode }) : null;
+  const meanMs = asked ? await expectedAnswerMs(db, asked.mode, cadence) : 0;
   return new Map(
     filings.flatMap((filing) => {
       const subject = subjects.get(filing.filingId);
@@ -70,7 +43,7 @@ export async function readWaiting(
       const until = filing.state === 'outcome_unknown' && !filing.asked ? evidenceUntil : due;
       const answered = filing.state === 'processing' && askedSince ? new Date(askedSince.getTime() + meanMs) : null;
       const opened = filing.waitsFor === 'activation' ? (activatesAt ?? null) : null;
-      const turned = turn && new Date(Date.now() + turn.waitMs);
+      const turned = turn && new Date(Date.now() + turn.windows * cadence.rateWindowMs);
       const waiting = {
         for: subject,
         since: (since ?? filing.madeAt).toISOString(),

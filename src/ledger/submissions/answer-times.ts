@@ -1,5 +1,11 @@
 /** Input of the poll cadence: when recent requests were answered, and the ages of open ones. */
-import { ANSWERS_USED, OPEN_USED, type SeenAnswer } from '../../domain/filing/acknowledgement-times';
+import {
+  ANSWERS_USED,
+  estimateAnswerTimes,
+  OPEN_USED,
+  type SeenAnswer,
+} from '../../domain/filing/acknowledgement-times';
+import { typicalAnswerMs, type Cadence } from '../../domain/filing/poll-cadence';
 import type { Queryable } from '../pool';
 
 /** When a request of a submission was answered, as polls saw it. */
@@ -38,6 +44,11 @@ const SEEN = `SELECT after_ms::float8 AS "afterMs", took_ms::float8 AS "byMs" FR
 export async function readSeenAnswers(db: Queryable, mode: string): Promise<SeenAnswer[]> {
   const { rows } = await db.query<SeenAnswer>(SEEN, [mode]);
   return rows;
+}
+
+/** How long the authority probably takes, by the answers that were seen lately. */
+export async function expectedAnswerMs(db: Queryable, mode: string, { poll }: Cadence): Promise<number> {
+  return estimateAnswerTimes(await readSeenAnswers(db, mode), [], typicalAnswerMs(poll)).meanMs;
 }
 
 /** What the cadence of a mode's polls goes by. */

@@ -1,11 +1,9 @@
-import type pg from 'pg';
-import { estimateAnswerTimes } from '../../domain/filing/acknowledgement-times';
-import type { Mode } from '../../domain/names';
 import { countRowsOf, requestsOf, type PagedSubmission } from '../../ledger/filings/filing-pages';
 import { inQuestion } from '../../ledger/filings/filing-view';
 import { getFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { readQuestions } from '../../ledger/questions/questions';
-import { readSeenAnswers } from '../../ledger/submissions/answer-times';
+import { expectedAnswerMs } from '../../ledger/submissions/answer-times';
+import type { EbrcReaderDependencies } from '../../starter/dependencies';
 import { filingBody, type FilingBody } from './filing';
 
 const NO_ROWS = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
@@ -21,13 +19,17 @@ export interface FilingReader {
   many(filings: readonly FilingRecord[]): Promise<FilingBody[]>;
 }
 
-export function createFilingReader({ pool, mode }: { pool: pg.Pool; mode: Mode }): FilingReader {
+export function createFilingReader({
+  pool,
+  mode,
+  cadence,
+}: Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'cadence'>): FilingReader {
   let mean: { ms: Promise<number>; at: number } | undefined;
 
   /** How long an acknowledgement takes, as seen lately. */
   async function meanMs(): Promise<number> {
     if (mean && Date.now() - mean.at < MEAN_KEPT_MS) return mean.ms;
-    const ms = readSeenAnswers(pool, mode).then((seen) => estimateAnswerTimes(seen).meanMs);
+    const ms = expectedAnswerMs(pool, mode, cadence);
     mean = { ms, at: Date.now() };
     return ms.catch((error: unknown) => {
       mean = undefined;

@@ -19,7 +19,7 @@ export interface Cli {
   terminal: Terminal;
   /** Replaces the process's own environment. */
   env: Environment | undefined;
-  /** How long to try a Temporal server that does not answer; undefined: the default. */
+  /** How long to try a Temporal server, or doctor a worker, that does not answer; undefined: the default. */
   connectWithinMs: number | undefined;
   /** @throws ConfigError with every wrong variable of these sections */
   config<S extends Section>(...need: S[]): Promise<ConfigOf<S>>;
@@ -50,7 +50,7 @@ export interface Cli {
 }
 
 /** The configuration that reading needs. */
-const READER_SECTIONS = ['mode', 'database', 'documents'] as const;
+const READER_SECTIONS = ['mode', 'database', 'documents', 'tuning', 'filing'] as const;
 
 /** The configuration that the typed client needs. */
 const CLIENT_SECTIONS = [...READER_SECTIONS, 'temporal'] as const;
@@ -196,20 +196,26 @@ export function createCli(
 
   const reader = once(async () => {
     const { createEbrcReader } = await import('../reader.js');
-    const { mode } = await config(...READER_SECTIONS);
-    return createEbrcReader({ pool: await pool(), documents: await documentPaths(), mode });
+    const { mode, rateWindowMs, poll } = await config(...READER_SECTIONS);
+    return createEbrcReader({
+      pool: await pool(),
+      documents: await documentPaths(),
+      mode,
+      cadence: { rateWindowMs, poll },
+    });
   });
 
   const client = once(async () => {
     const { createEbrcClient } = await import('../client.js');
     // Everything at once, so that all wrong variables are reported together.
-    const { mode, taskQueue } = await config(...CLIENT_SECTIONS);
+    const { mode, taskQueue, rateWindowMs, poll } = await config(...CLIENT_SECTIONS);
     return createEbrcClient({
       pool: await pool(),
       principal: await principal(),
       temporal: await temporal(),
       documents: await documents(),
       workbooks: await workbooks(),
+      cadence: { rateWindowMs, poll },
       mode,
       taskQueue,
       lookForWorkerEveryMs,

@@ -1,12 +1,14 @@
 import type { Evidence } from '../../activities/filings/settle';
 import type { FilingResult } from '../../domain/contracts';
 import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
-import { waitsFor, type FilingView, type OtherUse, type RowView, type Waiting } from '../../domain/filing/view';
+import { placeText, waitingText, waitsFor, type FilingView, type OtherUse } from '../../domain/filing/view';
+import type { RowView, Waiting } from '../../domain/filing/view';
 import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
 import { filingName, type Mode } from '../../domain/names';
 import type { FilingSummary } from '../../ledger/filings/filing-view';
 import type { Problem } from '../errors';
-import { amountText, stateCell, counted, describeProblems, nothingFiled } from './texts';
+import { counted } from '../../domain/text';
+import { amountText, stateCell, describeProblems, nothingFiled } from './texts';
 import { apart, fields, localTime, optional, right, table, toned, type Page, type Part } from './page';
 
 /** A filing for people: its data, its rows, its evidence, its problems and the next step. */
@@ -16,7 +18,7 @@ export function filingPage(filing: FilingView): Part[] {
     ['Reference', filingName(filing)],
     ['Exporter', [filing.exporterName, filing.exporterId].filter(Boolean).join(', ')],
     ['State', stateCell(filing.state)],
-    ['Waits for', waitingText(filing.waiting)],
+    ['Waits for', filing.waiting && waitingText(filing.waiting, (at) => localTime(at) ?? at)],
     ['Attention', filing.attention],
     ['Request', filing.requestId],
     ['Acknowledgement', filing.dgftAckId],
@@ -36,20 +38,6 @@ export function filingPage(filing: FilingView): Part[] {
     problemLines(filing),
     nextStep(filing),
   ]);
-}
-
-/** What is waited for, since when, and until when at the latest. */
-function waitingText(waiting: Waiting | null): string | null {
-  if (!waiting) return null;
-  const { for: subject, since, queue, expectedBy, until } = waiting;
-  return [
-    `${subject}, since ${localTime(since)}`,
-    queue && placeText(queue),
-    expectedBy && `expected by ${localTime(expectedBy)}`,
-    until && `at the latest ${localTime(until)}`,
-  ]
-    .filter(Boolean)
-    .join('; ');
 }
 
 function rowsTable(rows: readonly RowView[]): Part | null {
@@ -93,7 +81,7 @@ function evidenceParts({ evidence, otherUses }: FilingView): (Part | null)[] {
 }
 
 function balanceRow({ irmKey, before, after }: Evidence['balances'][number], otherUses: readonly OtherUse[]) {
-  const what = `Balance of ${irmKey}`;
+  const what = `Balance of IRM ${irmKey.replace(' ', ', AD code ')}`;
   if (before === null || after === null) return [what, 'was not read before and after the send', 'nothing'];
   const others = otherUses.filter((use) => use.irmKey === irmKey);
   const named = others.map(({ reference, filingId, amount }) => `${amountText(amount)} by ${reference} (${filingId})`);
@@ -183,8 +171,6 @@ function shortly({ for: subject, since, queue, expectedBy, until }: Waiting): st
   const when = by ? `by ${localTime(by)}` : `since ${localTime(since)}`;
   return [subject, queue && placeText(queue), when].filter(Boolean).join(', ');
 }
-
-const placeText = ({ place, of }: { place: number; of: number }): string => `place ${place} of ${of}`;
 
 /** A line of progress. */
 export function progressText({ state, counts, asked }: FilingResult, waiting: Waiting | null = null): string {

@@ -2,6 +2,7 @@
 import { styleText } from 'node:util';
 import Table from 'cli-table3';
 import stringWidth from 'string-width';
+import { withTimes } from '../../domain/dates';
 import { printable, printableLines } from '../../domain/text';
 
 export type Tone = 'good' | 'waits' | 'bad';
@@ -80,7 +81,7 @@ export function render(page: Page, layout: Layout): string {
   return parts
     .filter(isShown)
     .map((part) => {
-      if (typeof part === 'string') return printableLines(part);
+      if (typeof part === 'string') return inLocalTime(printableLines(part));
       return part.kind === 'table' ? renderTable(part, layout) : renderFields(part, layout);
     })
     .join('\n');
@@ -99,6 +100,9 @@ export function localTime(at: Date | string | null | undefined): string | null {
   const of = (type: Intl.DateTimeFormatPartTypes) => parts.find((part) => part.type === type)?.value ?? '';
   return `${of('year')}-${of('month')}-${of('day')} ${of('hour')}:${of('minute')} ${of('timeZoneName')}`;
 }
+
+/** A text of ours, with the instants in it as {@link localTime} writes them. */
+export const inLocalTime = (text: string): string => withTimes(text, (at) => localTime(at) ?? at);
 
 function renderFields({ pairs }: FieldsPart, layout: Layout): string {
   if (layout.width === null) return lines(pairs.map(([name, value]) => [name, cell(value).text]));
@@ -222,8 +226,8 @@ function styled(text: string, style: 'bold' | (typeof STYLES)[Tone], colour: boo
 
 function cell(value: unknown): Toned {
   if (value === null || value === undefined || value === false) return toned('', null);
-  if (isToned(value)) return toned(printable(value.text), value.tone);
-  return toned(printable(typeof value === 'string' ? value : JSON.stringify(value)), null);
+  if (isToned(value)) return toned(inLocalTime(printable(value.text)), value.tone);
+  return toned(inLocalTime(printable(typeof value === 'string' ? value : JSON.stringify(value))), null);
 }
 
 const isToned = (value: unknown): value is Toned => typeof value === 'object' && value !== null && 'tone' in value;

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { type Readable, Writable } from 'node:stream';
 import { createSpinner } from 'nanospinner';
-import { printable, printableJson, printableLines } from '../../domain/text';
-import { render, type Layout, type Page } from './page';
+import { counted, printable, printableJson, printableLines } from '../../domain/text';
+import { inLocalTime, render, type Layout, type Page } from './page';
 import { createInterface } from 'node:readline/promises';
 import type { Finding } from '../../domain/rules/finding';
 import { refusal, RefusedError, UsageError } from '../errors';
-import { counted, describeProblems } from './texts';
+import { describeProblems } from './texts';
 import { createInterface as readlineOf } from 'node:readline';
 
 /** For a terminal that does not tell its width. */
@@ -78,7 +78,7 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
     },
     note(message) {
       running?.stop();
-      stderr.write(`${printableLines(message)}\n`);
+      stderr.write(`${inLocalTime(printableLines(message))}\n`);
     },
     progress() {
       // The spinner draws only if standard output is a terminal too; otherwise it would print every frame.
@@ -100,7 +100,7 @@ function lines(stderr: Writable): Progress {
     say(text) {
       if (text === last) return;
       last = text;
-      stderr.write(`${new Date().toTimeString().slice(0, 8)} ${printable(text)}\n`);
+      stderr.write(`${new Date().toTimeString().slice(0, 8)} ${inLocalTime(printable(text))}\n`);
     },
     stop: () => undefined,
   };
@@ -110,7 +110,7 @@ function spinner(stderr: Writable): Progress {
   let running: ReturnType<typeof createSpinner> | undefined;
   return {
     say(message) {
-      const text = printable(message);
+      const text = inLocalTime(printable(message));
       if (running) running.update({ text });
       else running = createSpinner(text, { stream: stderr as NodeJS.WriteStream }).start();
     },

@@ -1,4 +1,5 @@
-import { printable } from '../../domain/text';
+import { BULK_COLUMNS } from '../../domain/rules/columns';
+import { counted, printable } from '../../domain/text';
 import type { Problem } from '../errors';
 import type { FilingState, RowState } from '../../domain/filing/states';
 import type { OnboardState } from '../../domain/contracts';
@@ -18,11 +19,6 @@ export function describeProblems(problems: readonly Problem[]): string {
   ].join('\n');
 }
 
-/** `1 error`, `2 errors`. */
-export function counted(count: number, one: string): string {
-  return `${count} ${one}${count === 1 ? '' : 's'}`;
-}
-
 /** That nothing was sent, and how much is in the way; before the problems themselves. */
 export function nothingFiled(problems: readonly Problem[]): string {
   const rows = new Set(problems.flatMap(({ row }) => (row === null || row === undefined ? [] : [row])));
@@ -32,11 +28,17 @@ export function nothingFiled(problems: readonly Problem[]): string {
 
 function describeProblem({ severity = 'error', row, column, field, message, filingId }: Problem): string {
   // The message names the column as the sheet does.
-  const place = [row != null ? `row ${row}` : null, field].filter((part) => part !== null && part !== undefined);
+  const place = [row != null ? `row ${row}` : null, inSheet(field)].filter(
+    (part) => part !== null && part !== undefined,
+  );
   const where = column !== undefined && row != null ? `cell ${column}${row}` : place.join(', ');
   const holder = filingId === undefined || message.includes(filingId) ? '' : ` (filing ${filingId})`;
   return printable(`${severity === 'error' ? 'Error' : 'Warning'}${where ? ` in ${where}` : ''}: ${message}${holder}`);
 }
+
+/** A field as the sheet names it. */
+const inSheet = (field: string | null | undefined) =>
+  BULK_COLUMNS.find((column) => column.field === field)?.header ?? field;
 
 const TONES: Readonly<Partial<Record<FilingState | RowState | OnboardState | 'activation_pending', Tone>>> = {
   certified: 'good',

@@ -90,7 +90,7 @@ export function createFilingOperations(deps: EbrcClientDependencies): FilingOper
     const started = { workflowId, reference, n, exporterId };
     const result = await send(deps, command, filing, prepared);
     if (wait.wait) return followFiling(deps, started, wait);
-    const view = withPaths(deps, await viewOfResult(deps.pool, result, started));
+    const view = withPaths(deps, await viewOfResult(deps, result, started));
     return { filing: view, waitsForPerson: waitsForPerson(view), notice: null };
   }
   return {
@@ -115,7 +115,7 @@ async function giveUpUnrecorded(deps: EbrcClientDependencies, reference: string)
   const workflowId = filingWorkflowId(mode, reference);
   const known = await forgetSetAside(pool, workflowId);
   if (!known) return null;
-  const view = await viewOfResult(pool, null, { workflowId, reference, n: 1, ...known });
+  const view = await viewOfResult(deps, null, { workflowId, reference, n: 1, ...known });
   const notice = `Nothing was recorded under ${reference}: it is given up, and nothing is left of it.`;
   return { filing: withPaths(deps, { ...view, state: 'refused' }), waitsForPerson: false, notice };
 }
@@ -169,7 +169,7 @@ async function resolveAfterEnd(
   given: ResolveArgs,
 ): Promise<FilingOutcome | null> {
   const { filingId, exporterId, workflowId } = filing;
-  const view = await readFilingView(deps.pool, filingId);
+  const view = await readFilingView(deps.pool, filingId, deps.cadence);
   if (!view?.rows.some(({ state }) => state === 'abandoned_after_send')) return null;
   const { args, updateId } = await prepareResolve(deps, filing, given);
   const submission = args.attemptId === undefined ? 1 : partsOfAttemptId(args.attemptId).submission;
@@ -182,7 +182,7 @@ async function resolveAfterEnd(
   if (refused !== null) {
     throw refusal('resolve_refused', `Filing ${filingId} (${filing.state}): ${refused}.`, { filingId });
   }
-  const after = withPaths(deps, await viewOfResult(deps.pool, resultOf(filing), filing));
+  const after = withPaths(deps, await viewOfResult(deps, resultOf(filing), filing));
   return { filing: after, waitsForPerson: false, notice: null };
 }
 
@@ -192,7 +192,7 @@ async function ended<A extends CommandArgs>(
   { name, doneIn }: Command<A>,
   filing: FilingRecord,
 ): Promise<FilingOutcome> {
-  const view = withPaths(deps, await viewOfResult(deps.pool, resultOf(filing), filing));
+  const view = withPaths(deps, await viewOfResult(deps, resultOf(filing), filing));
   if (doneIn.includes(filing.state)) {
     return { filing: view, waitsForPerson: false, notice: `Filing ${filing.filingId} is already ${filing.state}.` };
   }

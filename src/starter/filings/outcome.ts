@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
+import type { EbrcReaderDependencies } from '../dependencies';
 import type { FilingResult } from '../../domain/contracts';
 import type { FilingView } from '../../domain/filing/view';
 import { readFilingView } from '../../ledger/filings/filing-view';
@@ -32,12 +32,12 @@ export type StartedFiling = Pick<FilingView, 'workflowId' | 'reference' | 'n' | 
 
 /** The recorded filing of a workflow's answer; if nothing is recorded, what the answer alone contains. */
 export async function viewOfResult(
-  pool: pg.Pool,
+  { pool, cadence }: Pick<EbrcReaderDependencies, 'pool' | 'cadence'>,
   result: FilingResult | null,
   started: StartedFiling,
 ): Promise<FilingView> {
   if (result) await untilRecorded(pool, result);
-  const recorded = result?.filingId ? await readFilingView(pool, result.filingId) : null;
+  const recorded = result?.filingId ? await readFilingView(pool, result.filingId, cadence) : null;
   if (recorded) return recorded.errors.length > 0 ? recorded : { ...recorded, errors: result?.errors ?? [] };
   return {
     ...EMPTY,
@@ -60,7 +60,7 @@ export async function viewOfResult(
  * A workflow answers as soon as it has moved; the ledger, which is printed, records the move a moment later. After a
  * while the wait ends, and the current state of the ledger is printed.
  */
-async function untilRecorded(pool: pg.Pool, { filingId, seq }: FilingResult): Promise<void> {
+async function untilRecorded(pool: EbrcReaderDependencies['pool'], { filingId, seq }: FilingResult): Promise<void> {
   if (filingId === null) return;
   for (const until = Date.now() + RECORDED_WITHIN_MS; Date.now() < until; await sleep(RECORDED_LOOK_MS)) {
     if (((await getFiling(pool, filingId))?.seq ?? seq) >= seq) return;

@@ -92,7 +92,7 @@ function noteOf({ note }: { note: string }): string {
 }
 
 async function viewOf(deps: Deps, filingId: string) {
-  const view = await readFilingView(deps.pool, filingId);
+  const view = await readFilingView(deps.pool, filingId, deps.cadence);
   if (!view) throw refusal('unknown_filing', `Filing ${filingId} is not in this ledger.`);
   return withPaths(deps, view);
 }

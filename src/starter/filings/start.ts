@@ -96,7 +96,7 @@ export async function startFiling(
     if (answer === null) await refuseOtherContent(deps, outcome.filing, contentHash);
     return outcome;
   }
-  const view = withPaths(deps, await viewOfResult(deps.pool, answer, started));
+  const view = withPaths(deps, await viewOfResult(deps, answer, started));
   return { filing: view, waitsForPerson: false, notice: null };
 }
 
@@ -249,7 +249,7 @@ export async function followFiling(
     ...(!wait && { withinMs: RECORDED_WITHIN_MS }),
   };
   const { progress } = await follow(deps.temporal, started.workflowId, followOptions);
-  const filing = withPaths(deps, await viewOfResult(deps.pool, progress, started));
+  const filing = withPaths(deps, await viewOfResult(deps, progress, started));
   return {
     filing,
     waitsForPerson: waitsForPerson(filing),

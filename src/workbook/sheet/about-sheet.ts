@@ -32,7 +32,7 @@ export function aboutRows(
   if (unchecked.length === 0) {
     const empty =
       untouched.length > 0
-        ? `The invoice columns of all ${untouched.length} rows are empty. Fill in the rows that are to be filed.`
+        ? `The invoice columns of all rows are empty (${untouched.length}). Fill in the rows that are to be filed.`
         : 'The first worksheet has headers but no rows. Fill in one row per mapping, from row 2 on.';
     findings.push(errorAt(null, null, 'no_rows', empty));
   }

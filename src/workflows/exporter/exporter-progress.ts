@@ -1,5 +1,6 @@
 import { condition, setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { ExporterProgress } from '../../domain/contracts';
+import { inUtc } from '../../domain/dates';
 import { markdownText, summaryText } from '../../domain/text';
 import { searchAttributes, type Indexed } from '../../domain/search-attributes';
 import { Waits, type Progress, type Wait } from '../waits';
@@ -44,7 +45,7 @@ export class ExporterStatus implements Progress {
     const { needsAttention, ...shown } = change;
     this.progress = { ...this.progress, message: null, errors: [], ...shown };
     const { exporterId, state, message } = this.progress;
-    setCurrentDetails([`**${TITLES[state]}**`, markdownText(message ?? '')].filter(Boolean).join('\n\n'));
+    setCurrentDetails([`**${TITLES[state]}**`, markdownText(inUtc(message ?? ''))].filter(Boolean).join('\n\n'));
     this.show({ exporterId, state, needsAttention: needsAttention ?? state === 'needs_credentials' });
   }
 

@@ -6,6 +6,7 @@ import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/filings/settings';
 import type { FileInput, FilingCounts } from '../../domain/contracts';
 import { type FilingState, isEnd, isPause, stateLimitMs } from '../../domain/filing/states';
+import { waitsFor, type Waiting } from '../../domain/filing/view';
 import { steps } from '../activity-profiles';
 import { isFilingMissing } from '../failures';
 import {
@@ -37,6 +38,10 @@ export class FilingProgress {
   dueAt: number | null = null;
   /** The wait whose own time that includes. */
   waitsFor: string | null = null;
+  /** Since when it is in its state, as far as this run knows (ms since the epoch). */
+  private since: number | null = null;
+  /** What its last move told of when it goes on. */
+  private expects: Pick<FilingNow, 'queue' | 'expectedAt'> = {};
   /** What was asked when the time of its state was over. */
   private late: string | null = null;
   /** The ledger holds other moves than this run. */
@@ -120,6 +125,8 @@ export class FilingProgress {
     this.attention = filing.attention;
     this.counts = filing.counts;
     this.requestId = filing.submissions[0]?.requests[0]?.requestId ?? null;
+    this.since = filing.movedAt ?? null;
+    this.expects = { queue: filing.queue ?? undefined };
     this.text = 'taken up from the ledger';
     this.show(filing.needsAttention);
   }
@@ -224,10 +231,16 @@ export class FilingProgress {
     this.counts = filing.counts;
     this.standing = filing.standing;
     if (moved) this.stand(filing);
+    else this.show(this.attention !== null);
   }
 
-  private stand({ state, seq, asks, dueAt, waitsFor, text }: Omit<FilingNow, 'counts' | 'standing'>): void {
-    if (state !== this.state) this.late = null;
+  private stand(now: Omit<FilingNow, 'counts' | 'standing'>): void {
+    const { state, seq, asks, dueAt, waitsFor, text, queue, expectedAt } = now;
+    if (state !== this.state) {
+      this.late = null;
+      this.since = Date.now();
+    }
+    this.expects = { queue, expectedAt };
     this.state = state;
     this.waitsFor = waitsFor;
     if (!isPause(state)) this.working = state;
@@ -258,6 +271,18 @@ export class FilingProgress {
     this.attention = text;
     this.text = text;
     this.show(true);
+  }
+
+  /** What it waits for, as the ledger's lists say it; a place in line is that of its last move. */
+  get waiting(): Waiting | null {
+    const { state, waitsFor: wait, counts, since, dueAt, settings } = this;
+    const subject = waitsFor({ state, asked: false, waitsFor: wait }, counts);
+    // What asks for somebody says itself what is waited for.
+    if (subject === null || since === null || this.attention !== null) return null;
+    const { queue = null, expectedAt } = this.expects;
+    const expected = queue ? since + queue.windows * settings.rateWindowMs : expectedAt;
+    const [from, expectedBy, until] = [since, expected, dueAt].map((ms) => (ms ? new Date(ms).toISOString() : null));
+    return { for: subject, since: from ?? '', queue, expectedBy: expectedBy ?? null, until: until ?? null };
   }
 
   private show(attentionNeeded: boolean): void {

@@ -1,4 +1,5 @@
 /** From settled rows to the end: certificate details, PDFs, and the filing's outcome. */
+import { counted } from '../../domain/text';
 import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
 import { COLLECTING_NOTE } from '../../domain/filing/move-texts';
 import { RATE_LIMITS } from '../../domain/names';
@@ -42,11 +43,12 @@ export async function finishFiling(run: FilingRun): Promise<void> {
 async function waitForOpenRows(run: FilingRun): Promise<void> {
   const { filingId } = run;
   const { open } = run.counts;
+  const without = `${counted(open, 'row')} without an outcome`;
   const attention =
-    `${open} rows have no outcome, although the authority has answered for their request. Certificates are looked for every hour. ` +
-    `Look at the portal; ebrc abandon ${filingId} --note TEXT ends the filing and keeps these rows protected.`;
+    `${without}, although the authority has answered for the request. Certificates are looked for every hour. ` +
+    `Look at the portal; ebrc abandon ${filingId} --note TEXT ends the filing and keeps what has no outcome protected.`;
   if (run.state !== 'overdue') {
-    await run.move('overdue', { kind: 'rows_open', text: `${open} rows have no outcome` }, { attention });
+    await run.move('overdue', { kind: 'rows_open', text: without }, { attention });
   }
   await run.wait(OPEN_ROWS_CHECK_MS, 'Check the rows without an outcome');
 }

@@ -5,6 +5,8 @@ import type { ReadSettingsResult } from '../../activities/filings/settings';
 import type { FilingCounts } from '../../domain/contracts';
 import type { FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
+import { inUtc } from '../../domain/dates';
+import { waitingText, type Waiting } from '../../domain/filing/view';
 import { markdownText } from '../../domain/text';
 import { searchAttributes } from '../../domain/search-attributes';
 
@@ -26,6 +28,8 @@ interface Shown {
   readonly attention: string | null;
   readonly counts: FilingCounts;
   readonly requestId: string | null;
+  /** Left out: it waits for nothing, or that is not known. */
+  readonly waiting?: Waiting | null;
   readonly exporterId: string;
   /** Undefined until the ledger has answered once. */
   readonly settings?: Pick<ReadSettingsResult, 'mode' | 'searchAttributes'>;
@@ -35,8 +39,9 @@ interface Shown {
 export function showFiling(run: Shown, reference: string | undefined, text: string, needsAttention: boolean): void {
   const { rows, certified, archived, errored, open } = run.counts;
   const lines = [
-    `**${run.state}**: ${markdownText(text)}`,
-    ...(run.attention ? [`> ${markdownText(run.attention)}`] : []),
+    `**${run.state}**: ${markdownText(inUtc(text))}`,
+    ...(run.attention ? [`> ${markdownText(inUtc(run.attention))}`] : []),
+    ...(run.waiting ? [`Waits for ${markdownText(inUtc(waitingText(run.waiting, (at) => at)))}.`] : []),
     `Rows ${rows}, certified ${certified}, PDFs archived ${archived}, errored ${errored}, open ${open}.`,
     ...(run.requestId ? [`Request ${markdownText(run.requestId)}.`] : []),
   ];

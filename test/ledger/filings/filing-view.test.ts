@@ -1,3 +1,4 @@
+import { TEST_CADENCE } from '../../support/settings';
 import { adoptAnswer } from '../ledger-steps';
 import { addEvent } from '../../../src/ledger/filings/filing-progress';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
@@ -31,8 +32,8 @@ test('rows that the service read otherwise, and its own observations, are warnin
   await mark(attemptId);
   await storeTheAnswer(attemptId, answer);
   await adoptAnswer(pool, { filingId, submission: 1, attemptId, answer, at: NOW });
-  expect((await readFilingView(pool, filingId))?.attempt).toBe(attemptId);
-  expect((await readFilingView(pool, filingId))?.warnings).toEqual([
+  expect((await readFilingView(pool, filingId, TEST_CADENCE))?.attempt).toBe(attemptId);
+  expect((await readFilingView(pool, filingId, TEST_CADENCE))?.warnings).toEqual([
     {
       severity: 'warning',
       code: 'upload_mismatch',

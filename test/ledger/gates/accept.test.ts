@@ -1,4 +1,5 @@
 /** An acceptance: it may follow any other verdict, and takes a release back. */
+import { TEST_CADENCE } from '../../support/settings';
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { inQuestion, readFilingView } from '../../../src/ledger/filings/filing-view';
 import { readStanding } from '../../../src/ledger/filings/opened-filing';
@@ -164,7 +165,7 @@ describe('an acceptance of an attempt that had been judged', () => {
     for (let round = 0; round < 10; round += 1) {
       const { filingId, first, second } = await absentAndNext();
       const [marked] = await Promise.all([mark(second), accept({ attemptId: first }, newId())]);
-      const view = await readFilingView(ledger().pool, filingId);
+      const view = await readFilingView(ledger().pool, filingId, TEST_CADENCE);
       // Sent all the same: then somebody is told. Never silently.
       expect(view?.attention ?? '').toMatch(marked.marked ? /accepted twice/u : /^$/u);
       expect(await attempts(filingId)).toEqual(['accepted', marked.marked ? 'marked' : 'unsent']);
@@ -181,7 +182,7 @@ describe('an acceptance of an attempt that had been judged', () => {
       const ids = { first: newId(), second: newId() };
       await accept({ attemptId: made[early] }, ids[early]);
       await accept({ attemptId: made[late] }, ids[late]);
-      const view = await readFilingView(ledger().pool, made.filingId);
+      const view = await readFilingView(ledger().pool, made.filingId, TEST_CADENCE);
       expect(view).toMatchObject({ needsAttention: true });
       for (const id of Object.values(ids)) expect(view?.attention).toContain(id);
       expect(await attempts(made.filingId)).toEqual(['accepted', 'accepted']);
@@ -196,7 +197,7 @@ describe('an acceptance of an attempt that had been judged', () => {
     const requestId = newId();
     await accept({ attemptId: first }, requestId);
     expect(await rows(filingId)).toEqual([{ state: 'abandoned_after_send', live: true, sent: true, ordinal: 0 }]);
-    const view = await readFilingView(ledger().pool, filingId);
+    const view = await readFilingView(ledger().pool, filingId, TEST_CADENCE);
     expect(view).toMatchObject({ needsAttention: true, attention: expect.stringContaining(requestId) as string });
   });
 
@@ -265,7 +266,7 @@ it('under a request that a person had named for another filing takes it from tha
   await accept(own, requestId, LATER);
   expect(await gates.requests(own.filingId)).toMatchObject([{ id: requestId, state: 'followed' }]);
   expect(await gates.requests(filingId)).toMatchObject([{ source: 'named', state: 'not_ours' }]);
-  expect((await readFilingView(ledger().pool, filingId))?.attention).toContain(own.attemptId);
+  expect((await readFilingView(ledger().pool, filingId, TEST_CADENCE))?.attention).toContain(own.attemptId);
 });
 
 it('of two attempts under one request is one filing: neither is in doubt once that has ended', async () => {

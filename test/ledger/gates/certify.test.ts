@@ -1,4 +1,5 @@
 /** The certify gate: how a row gets its certificate, by record, by details and by persons. */
+import { TEST_CADENCE } from '../../support/settings';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { certifyByDetails, certifyByPersons, certifyByRecord } from '../../../src/ledger/gates/certify';
@@ -147,7 +148,9 @@ describe('by details', () => {
     const { party: own, filingId } = await filed();
     await own.show(filingId, 'NEW-1');
     expect(await byDetails(own, filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'NEW-1' }], openRows: 0 });
-    expect((await readFilingView(ledger().pool, filingId))?.submissions).toMatchObject([{ state: 'settled' }]);
+    expect((await readFilingView(ledger().pool, filingId, TEST_CADENCE))?.submissions).toMatchObject([
+      { state: 'settled' },
+    ]);
   });
 
   it.each<[string, object]>([

@@ -1,4 +1,5 @@
 /** The release gate, apart from `absent`: what judges an attempt as not filed, and what frees rows. */
+import { TEST_CADENCE } from '../../support/settings';
 import { judgeRefused, judgeUnsent, releaseUnfiled } from '../../../src/ledger/gates/release';
 import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { addRequest, endRequest as endOf } from '../../../src/ledger/submissions/requests';
@@ -176,7 +177,9 @@ describe('rows that are at the service, or may be', () => {
     expect(await release(filingId)).toEqual({ doubtful: [] });
     expect(await release(filingId, 1)).toEqual({ doubtful: [] });
     expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
-    expect((await readFilingView(ledger().pool, filingId))?.submissions).toMatchObject([{ state: 'planned' }]);
+    expect((await readFilingView(ledger().pool, filingId, TEST_CADENCE))?.submissions).toMatchObject([
+      { state: 'planned' },
+    ]);
     expect(await releases(filingId)).toEqual([]);
   });
 

@@ -1,3 +1,4 @@
+import { TEST_CADENCE } from '../../support/settings';
 import { markSending, readAttempt, releaseUnsent } from '../ledger-steps';
 import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -187,7 +188,7 @@ describe('a ledger that was put back to an earlier state', () => {
     const send = await sent(await opened(filingId));
     await back();
     expect(await restored()).toEqual({ filings: [filingId], sends: 1, unreadable: [] });
-    expect(await readFilingView(ledger.pool, filingId)).toMatchObject({
+    expect(await readFilingView(ledger.pool, filingId, TEST_CADENCE)).toMatchObject({
       state: 'outcome_unknown',
       reference: 'LOST',
       needsAttention: true,
@@ -249,7 +250,10 @@ describe('a ledger that was put back to an earlier state', () => {
     await restored();
     expect(await attempts(filingId)).toEqual(['marked']);
     expect(await rows(filingId)).toEqual([{ state: 'abandoned_after_send', live: true, sent: true, ordinal: 0 }]);
-    expect(await readFilingView(ledger.pool, filingId)).toMatchObject({ state: 'abandoned', needsAttention: true });
+    expect(await readFilingView(ledger.pool, filingId, TEST_CADENCE)).toMatchObject({
+      state: 'abandoned',
+      needsAttention: true,
+    });
   });
 
   it('stops a filing of the same mapping that was made since and is not sent', async () => {
@@ -275,7 +279,7 @@ describe('a ledger that was put back to an earlier state', () => {
     expect(taken).toBe(lost);
     const { filings } = await restored();
     expect(filings).not.toContain(taken);
-    expect((await readFilingView(ledger.pool, filings[0] ?? ''))?.rows).toMatchObject([
+    expect((await readFilingView(ledger.pool, filings[0] ?? '', TEST_CADENCE))?.rows).toMatchObject([
       { state: 'unknown', sbCumInvoiceNumber: '5000003' },
     ]);
     expect(await rows(taken)).toMatchObject([{ state: 'planned' }]);
@@ -427,7 +431,7 @@ describe('a ledger that was put back to an earlier state', () => {
     await back();
     await expect(judge(waiting, minutesLater(11))).rejects.toMatchObject({ type: 'ledger_put_back' });
     expect(await judge(waiting, minutesLater(9))).toMatchObject({ verdict: 'unsent' });
-    expect(await readFilingView(ledger.pool, filingOf(lost))).toMatchObject({
+    expect(await readFilingView(ledger.pool, filingOf(lost), TEST_CADENCE)).toMatchObject({
       state: 'outcome_unknown',
       needsAttention: true,
     });

@@ -1,3 +1,4 @@
+import { TEST_CADENCE } from '../../support/settings';
 import { filingDateInKolkata } from '../../../src/domain/dates';
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
 import type { Mapping } from '../../../src/domain/filing/mapping';
@@ -44,7 +45,7 @@ it('leaves nothing unsent that may have been sent in the time that is lost', asy
   for (const filingId of filings) {
     expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true, sent: true }]);
     expect(await open(filingId)).toMatchObject({ outcome: 'attempt', verdict: 'marked' });
-    expect(await readFilingView(ledger.pool, filingId)).toMatchObject({
+    expect(await readFilingView(ledger.pool, filingId, TEST_CADENCE)).toMatchObject({
       state: 'outcome_unknown',
       needsAttention: true,
     });

@@ -1,3 +1,4 @@
+import { TEST_CADENCE } from '../../support/settings';
 import { randomUUID } from 'node:crypto';
 import type { Customer } from '../../../src/api/schemas/exporters';
 import { checkFile } from '../../../src/starter/filings/check';
@@ -87,7 +88,10 @@ it('files under the IEC that the portal shows, and says that another one was ent
   expect(rows).toEqual([{ iec: iec.shown }]);
 
   // What the commands print: `ebrc exporter`, and `ebrc check` before the next filing.
-  const reader = createEbrcReader({ pool, mode: 'test', documents: { pathOf: (name) => name } });
+  const reader = createEbrcReader({
+    ...{ pool, mode: 'test', cadence: TEST_CADENCE },
+    documents: { pathOf: (name) => name },
+  });
   expect(await reader.exporter(exporter.exporterId)).toMatchObject({ iec: iec.shown, warnings: [warning] });
   const items = [stage.mapping(exporter)];
   const message = { recordResCount: 1, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: items };

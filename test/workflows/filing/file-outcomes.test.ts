@@ -29,7 +29,7 @@ it('asks a person after the settle window, because the absence of certificates p
   const { attention, filingId, counts } = await stage.until(filing, isAsked);
   expect(stage.pushes(exporter)).toBe(1);
   expect(attention).toContain(`ebrc resolve ${filingId} --as filed`);
-  expect(attention).toContain('1 of 1 rows have no certificate. Look at the evidence in `ebrc show`');
+  expect(attention).toContain('Rows without a certificate: 1 of 1. Look at the evidence in `ebrc show`');
   expect(counts).toMatchObject({ open: 1, errored: 0 });
   const view = await stage.view(filing);
   expect(view).toMatchObject({ needsAttention: true, rows: [{ state: 'unknown' }] });
@@ -93,6 +93,10 @@ describe('a submission of which nothing was accepted', () => {
     stage.fault(exporter, 'push-irm', 'failed-ack');
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     await stage.until(filing, 'processing');
+    const { currentDetails } = await filing.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+    expect(currentDetails).toMatch(
+      /Waits for the acknowledgement of the authority, since .* UTC; expected by .* UTC; at the latest .* UTC\./u,
+    );
     stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
     // Until the second look at the status, and then far beyond the end of the settle window.
     while ((await stage.view(filing)).state === 'processing') await stage.pass(0.1);

@@ -1,4 +1,5 @@
 /** The update `file`, with which callers start filings, and runs that record nothing. On a real server. */
+import { TEST_CADENCE } from '../../support/settings';
 import { randomUUID } from 'node:crypto';
 import {
   WithStartWorkflowOperation,
@@ -228,7 +229,10 @@ describe('a reference whose filing ended without a certificate', () => {
       { filingId, state: 'rejected' },
       { filingId: again.filingId, state: 'certified' },
     ]);
-    expect(await readFilingView(stage.ledger.pool, filingId)).toMatchObject({ needsAttention: false, again: null });
+    expect(await readFilingView(stage.ledger.pool, filingId, TEST_CADENCE)).toMatchObject({
+      needsAttention: false,
+      again: null,
+    });
     expect(stage.pushes(exporter)).toBe(2);
   });
 
@@ -274,7 +278,9 @@ it('is not what a filing of the command line waits for: a server that is killed 
     warnings: [],
     madeBy: 'asha',
   };
-  const outcome = await startFiling({ pool, documents, mode, temporal, taskQueue }, filing, { wait: true });
+  const outcome = await startFiling({ pool, documents, mode, cadence: TEST_CADENCE, temporal, taskQueue }, filing, {
+    wait: true,
+  });
   expect(started).toBe(1);
   expect(outcome.filing).toMatchObject({ state: 'certified', rows: [{ state: 'certified' }] });
   expect(stage.pushes(exporter)).toBe(1);

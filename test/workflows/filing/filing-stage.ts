@@ -1,3 +1,4 @@
+import { TEST_CADENCE } from '../../support/settings';
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle, WorkflowStartOptions } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
@@ -250,7 +251,7 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
     },
     async view(filing) {
       const filingId = 'filingId' in filing ? filing.filingId : (await filing.query(filingQuery)).filingId;
-      const view = await readFilingView(ledger.pool, filingId ?? '');
+      const view = await readFilingView(ledger.pool, filingId ?? '', TEST_CADENCE);
       if (!view) throw new Error('the ledger does not hold the filing');
       return view;
     },

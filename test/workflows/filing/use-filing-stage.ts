@@ -3,6 +3,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { WorkerSettings } from '../../../src/activities/dependencies';
 import type { TemporalServerOptions } from '../../../dev/temporal-server';
 import { createFilingOperations } from '../../../src/starter/filings/operator-commands';
+import { TEST_CADENCE } from '../../support/settings';
 import { devServer, type DevServer } from '../../support/temporal';
 import { openFilingStage, type FilingStage, type FilingStageOptions } from './filing-stage';
 
@@ -13,6 +14,7 @@ export const operationsOf = ({ env, ledger, worker }: FilingStage, principal?: P
     pool: ledger.pool,
     documents: worker.deps.documents,
     mode: 'test',
+    cadence: TEST_CADENCE,
     taskQueue: worker.taskQueue,
     principal,
   });

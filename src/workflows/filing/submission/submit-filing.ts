@@ -1,4 +1,5 @@
 /** Sending a submission: one attempt after another, and only after the one before was proven not to be sent. */
+import { counted } from '../../../domain/text';
 import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import { NOT_FILED, partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../../domain/filing/attempt';
@@ -67,7 +68,7 @@ async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): P
   const args = { filingId, submission: stage.submission, exporterId, attemptId };
   const bulk = filing?.channel === 'bulk';
   const about = {
-    summary: `${bulk ? 'Upload the workbook of' : 'Push'} submission ${stage.submission} (${stage.rowCount} rows)`,
+    summary: `${bulk ? 'Upload the workbook of' : 'Push'} submission ${stage.submission} (${counted(stage.rowCount, 'row')})`,
     rateClass: bulk ? ('bulk' as const) : ('push' as const),
     exporterId,
   };

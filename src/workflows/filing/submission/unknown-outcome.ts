@@ -2,6 +2,7 @@
  * A submission whose outcome is not known: an attempt whose answer was lost, or a request of which the service says
  * that nothing was filed. Evidence is gathered, and a person is asked in the end.
  */
+import { asSentence } from '../../../domain/text';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { Evidence } from '../../../activities/filings/settle';
 import { NOT_FILED, type AttemptReading, type StoredAnswer } from '../../../domain/filing/attempt';
@@ -91,7 +92,7 @@ async function begin(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Prom
   const { reason } = doubt;
   const attention = (since: number) => ({
     attention:
-      `It is not known whether submission ${submission} was filed: ${reason}. Evidence is gathered until ` +
+      `It is not known whether submission ${submission} was filed: ${asSentence(reason)} Evidence is gathered until ` +
       `${new Date(since + settleAfterMs).toISOString()}.`,
   });
   const event = { kind: 'outcome_unknown', text: reason };
@@ -189,7 +190,7 @@ async function ask(run: FilingRun, stage: SubmissionStage, doubt: Doubt, evidenc
   const agreeing = evidence?.agreeing ?? [];
   const found = [
     ...(stage.requests.length > 0 ? [acknowledgedAs(stage)] : []),
-    `${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount} rows have no certificate`,
+    `rows without a certificate: ${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount}`,
     ...(agreeing.length > 0
       ? [`certificates ${listed(agreeing)} agree with its rows, but could be those of other rows too`]
       : []),
@@ -200,12 +201,14 @@ async function ask(run: FilingRun, stage: SubmissionStage, doubt: Doubt, evidenc
   ].join('; ');
   const proven = evidence !== null && evidence.openRows < stage.rowCount;
   const resend = 'attempt' in doubt && !proven;
-  const otherwise = resend ? 'which sends it again' : 'which leaves the open rows to a correction';
-  const notOurs = agreeing.length > 0 ? ' with --not-ours NUMBER for each of these certificates, by two persons' : '';
-  const filed = 'attempt' in doubt ? '--as filed --request-id R' : '--as filed --certificate ROW=NUMBER (two persons)';
+  const [resolve, by] = [`ebrc resolve ${filingId}`, 'two persons have to say it'];
+  const filed = 'attempt' in doubt ? '--request-id R --note TEXT' : `--certificate ROW=NUMBER --note TEXT (${by})`;
+  const notOurs = agreeing.length > 0 ? ' --not-ours NUMBER' : '';
+  const stated = agreeing.length > 0 ? ` (--not-ours for each of these certificates; ${by})` : '';
+  const then = resend ? 'it is sent again then' : 'its open rows can be corrected then';
   const attention =
-    `Was submission ${stage.submission} filed? ${found}. Look at the evidence in \`ebrc show\` and at the portal, then: ebrc resolve ${filingId} ${filed} ` +
-    `--note TEXT, or ebrc resolve ${filingId} --as not-filed${notOurs} --note TEXT, ${otherwise}.`;
+    `Was submission ${stage.submission} filed? ${found.charAt(0).toUpperCase()}${found.slice(1)}. Look at the evidence in \`ebrc show\` and at the portal. If it was filed: ` +
+    `${resolve} --as filed ${filed}. If it was not: ${resolve} --as not-filed${notOurs} --note TEXT${stated}; ${then}.`;
   await run.move('outcome_unknown', { kind: 'asked', text: 'a person has been asked', data: evidence }, { attention });
 }
 

@@ -1,3 +1,4 @@
+import { counted } from '../../../../domain/text';
 import type { Command } from 'commander';
 import { EXIT, UsageError, type ExitCode } from '../../../errors';
 import type { RowOutcome } from '../../../exporters/onboard-list';
@@ -169,7 +170,7 @@ function progressText({ state, activatesAt, irmCount, message }: ExporterProgres
   const parts: string[] = [state];
   if (state === 'activation_pending' && activatesAt && !message)
     parts.push(`access opens at ${localTime(activatesAt)}`);
-  if (irmCount !== null) parts.push(`${irmCount} IRMs`);
+  if (irmCount !== null) parts.push(counted(irmCount, 'IRM'));
   if (message) parts.push(message);
   return parts.join(', ');
 }

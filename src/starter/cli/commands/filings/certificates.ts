@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { amountText, counted } from '../../texts';
+import { counted } from '../../../../domain/text';
+import { amountText } from '../../texts';
 import type { Bind } from '../../context';
 import { dateText } from '../../filing-text';
 import { printList, withListOptions, type ListPart } from '../options';

@@ -5,7 +5,8 @@ import type { CheckLedger } from '../../../filings/check';
 import type { SheetColumn, SheetColumns } from '../../../filings/read-file';
 import type { Cli, Bind } from '../../context';
 import { localTime } from '../../page';
-import { counted, describeProblems } from '../../texts';
+import { counted } from '../../../../domain/text';
+import { describeProblems } from '../../texts';
 import { checkOutputPath, forceOption } from '../../output-path';
 import { allowDuplicateOption, declarationOption, uploadTypeOption } from '../options';
 

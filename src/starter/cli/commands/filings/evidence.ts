@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Bind } from '../../context';
 import { checkOutputPath, forceOption } from '../../output-path';
-import { counted } from '../../texts';
+import { counted } from '../../../../domain/text';
 
 const HELP = `
 SHA256SUMS in it has the hash of every file: \`sha256sum -c SHA256SUMS\`. about.json says what retention has removed, and what differs

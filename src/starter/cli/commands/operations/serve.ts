@@ -32,7 +32,17 @@ function addressArgument(text: string): ListenAddress {
 }
 
 async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<void> {
-  const config = await cli.config('mode', 'database', 'documents', 'temporal', 'http', 'log', 'reports');
+  const config = await cli.config(
+    'mode',
+    'database',
+    'documents',
+    'temporal',
+    'http',
+    'log',
+    'reports',
+    'tuning',
+    'filing',
+  );
   const { databaseUrl, mode, taskQueue, logLevel, temporalUi } = config;
   const [{ startDoor }, { openLedger }, { createLogger }, { createWorkbookThreads }] = await Promise.all([
     import('../../../../server/door.js'),
@@ -58,6 +68,7 @@ async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<
       temporal,
       documents,
       workbooks,
+      cadence: { rateWindowMs: config.rateWindowMs, poll: config.poll },
       mode,
       taskQueue,
       ...links,
