@@ -1,3 +1,4 @@
+import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
@@ -67,6 +68,15 @@ export default tseslint.config(
         'error',
         { object: 'process', property: 'env', message: 'Only src/config/config.ts reads the environment.' },
       ],
+    },
+  },
+  {
+    // A pattern that tries a long text again and again would let a caller, a file or the service hold a process up.
+    files: ['src/**/*.ts'],
+    plugins: { regexp },
+    rules: {
+      'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
+      'regexp/no-super-linear-move': ['error', { report: 'potential' }],
     },
   },
 );

@@ -2,7 +2,7 @@
 const FORMS: readonly (readonly [RegExp, string])[] = [
   [/(?<![\w.!#$%&'*+/=?^`{|}~-])[\w.!#$%&'*+/=?^`{|}~-]+@[\w-]+(?:\.[\w-]+)+/gu, '[email]'],
   // User and password of an address.
-  [/(?<=:\/\/)[^\s/@]*:[^\s/@]*(?=@)/gu, '[credentials]'],
+  [/(?<=:\/\/)[^\s/@:]*:[^\s/@]*(?=@)/gu, '[credentials]'],
   [/\b(?:dev|prod)_[\w-]+/gu, '[key]'],
   [/(?<=\bBearer )\S+/giu, '[token]'],
   [/\b\d{2}[A-Z]{5}\d{4}[A-Z][A-Z\d]{3}\b/giu, '[gstin]'],

@@ -120,10 +120,3 @@ it('follows a mapping, with fallbacks in order', () => {
   expect(values).toMatchObject({ number: 'INV-9', value: '0.2' });
   expect(explained.find(({ field }) => field === 'number')).toMatchObject({ from: '/doc/ref', by: 'mapping' });
 });
-
-test.each(CONVERTERS)('%s is read from a text of any length in a moment', (converter) => {
-  const before = performance.now();
-  for (const text of ['.', '-', ' .', '(', "1'", '1,']) convert(`x${text.repeat(40_000)}x`, converter);
-  convert(`${' '.repeat(60_000)}x`, converter);
-  expect(performance.now() - before).toBeLessThan(1_000);
-});

@@ -89,10 +89,8 @@ it.each(['refuses', 'is silent'])('without a Temporal server that %s, and reads 
   try {
     const reference = `AWAY-${how.replace(' ', '-')}`;
     const json = await filing(reference);
-    const began = performance.now();
     const { status, headers, body } = await askDoor<ProblemBody>(door.url, 'POST', '/v1/filings', { token, json });
     expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'temporal_unavailable', '5']);
-    expect(performance.now() - began).toBeLessThan(8_000);
     // Every change, and no look.
     const everything = await stage.principal(['viewer', 'maker', 'checker', 'admin']);
     const routes = await everyRoute(stage, { filing: 'NONE', message: json.message });

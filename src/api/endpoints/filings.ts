@@ -43,7 +43,7 @@ function namedByRow(error: ApiError, message: PushMessage): ApiError {
 }
 
 function placeOf(error: FieldError): { index: number; field: string } | null {
-  const match = /^ebrcBulkGenDtos(?:\.|\[)(\d+)\]?\.?(.*)$/su.exec(error.field ?? '');
+  const match = /^ebrcBulkGenDtos(?:\.|\[)(\d+)(?!\d)\]?\.?(.*)$/su.exec(error.field ?? '');
   return match?.[1] === undefined ? null : { index: Number(match[1]), field: match[2] ?? '' };
 }
 

@@ -86,7 +86,7 @@ function parseFieldError(entry: unknown): FieldError {
   }
   const message = asText(entry);
   const match =
-    /^([A-Za-z_]\w*(?:\.\w+|\[\d+\])*):\s+(.+)$/su.exec(message) ??
+    /^([A-Za-z_]\w*(?:\.\w+|\[\d+\])*):\s+(\S.*)$/su.exec(message) ??
     /^([A-Za-z_]\w*(?:\.\w+|\[\d+\])*)\s+((?:must|should|is|cannot|has|exceeds)\b.+)$/su.exec(message) ??
     /^property\s+(\S+)\s+(should not exist.*)$/su.exec(message);
   return match?.[1] === undefined ? { message } : { field: match[1], message };
