@@ -186,10 +186,10 @@ it('passes every variable of .env.example, secrets as files, each to who needs i
     for (const secret of secrets) expect(Object.keys(compose.secrets)).toContain(secret);
     expect(volumes).toContain('./docker/files:/etc/ebrc:ro');
   }
-  // The key of the service is the worker's alone, and the owner's password that of who migrates.
+  // The keys of the service and of passwords are the worker's alone, and the owner's password that of who migrates.
   const holders = (secret: string) =>
     services.flatMap(([name, { secrets }]) => (secrets?.includes(secret) ? [name] : []));
-  expect(holders('EBRC_API_KEY')).toEqual(['worker']);
+  for (const secret of ['EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY']) expect(holders(secret)).toEqual(['worker']);
   expect(holders('DATABASE_URL_OWNER')).toEqual(['migrate']);
 });
 

@@ -107,7 +107,7 @@ it('gives a worker the time that it takes to start and to end, and asks the righ
   });
 });
 
-it('starts with a configuration that it takes, and gives the key of the service to workers alone', () => {
+it('starts with a configuration that it takes, and gives the keys of the service and of passwords to workers alone', () => {
   const overlay = parse(readProject(`${FOLDER}/overlays/production/kustomization.yaml`)) as {
     configMapGenerator: { literals: string[] }[];
   };
@@ -128,7 +128,7 @@ it('starts with a configuration that it takes, and gives the key of the service 
 
   const keysOf = (name: string) =>
     podOf(name).volumes.flatMap(({ secret }) => secret?.items?.map(({ key }) => key) ?? []);
-  expect(keysOf('ebrc-door')).toEqual(['DATABASE_URL', 'EBRC_ENCRYPTION_KEY']);
+  expect(keysOf('ebrc-door')).toEqual(['DATABASE_URL', 'EBRC_PAYLOAD_KEY']);
   expect(keysOf('ebrc-migrate')).toEqual(['DATABASE_URL_OWNER']);
   for (const name of ['ebrc-worker', 'ebrc-door', 'ebrc-migrate', 'ebrc-sandbox']) {
     expect(podOf(name)).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true } });
