@@ -9,6 +9,7 @@ import pg from 'pg';
 import pino from 'pino';
 import { Pool } from 'undici';
 import { openDoors } from '../chaos/doors';
+import { loadConfig } from '../src/config/config';
 import { createDocumentStore } from '../src/documents/document-store';
 import { forEachLimited } from '../src/domain/values';
 import { startDoor } from '../src/server/door';
@@ -52,7 +53,9 @@ async function statementsOf(work: () => Promise<unknown>): Promise<Statement[]> 
 /** A door in this process, whose statements can be seen. */
 function openOwnDoor({ stage }: Bench) {
   const documents = createDocumentStore({ root: stage.documentsRoot });
-  const deps = { pool: stage.pool, temporal: stage.temporal, documents, mode: 'test' as const, taskQueue: 'ebrc' };
+  const cadence = loadConfig({}, { need: ['tuning', 'filing'] });
+  const named = { mode: 'test' as const, taskQueue: 'ebrc', cadence };
+  const deps = { pool: stage.pool, temporal: stage.temporal, documents, ...named };
   return startDoor({ deps, logger: pino({ level: 'silent' }), address: { host: '127.0.0.1', port: 0 } });
 }
 
