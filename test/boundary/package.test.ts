@@ -115,7 +115,7 @@ it('is a library for ESM and CommonJS, whose types compile as they are, and load
     filter: (path) => !path.endsWith('node_modules'),
   });
   for (const [name, text] of Object.entries(CONSUMERS)) await writeFile(join(own, name), text);
-  const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  const tsc = join(ROOT, 'node_modules', 'typescript-7', 'bin', 'tsc');
   const options = ['--strict', '--module', 'node16', '--target', 'es2022', '--types', 'node', '--outDir', 'out'];
   const compiled = await run(process.execPath, [tsc, ...options, ...Object.keys(CONSUMERS)], { cwd: own }).catch(
     (error: { stdout: string }) => error,
