@@ -21,7 +21,7 @@ import { FilingGivenUp, FilingMovedOn, FilingRun, type CarriedOver } from './fil
 import { annotate, collectAlone, finishFiling } from './filing/finish-filing';
 import { followRequest, isFollowed } from './filing/submission/follow-request';
 import { needsWholeLedger, onceLedgerIsWhole, throughPauses } from './filing/pauses';
-import { checkAndApprove } from './filing/prepare-filing';
+import { checkAndApprove, type Opened } from './filing/prepare-filing';
 import { orRefused } from './filing/refusal';
 import { submitting } from './filing/submission/open-attempt';
 import { submitOne } from './filing/submission/submit-filing';
@@ -85,10 +85,11 @@ async function file(run: FilingRun): Promise<void> {
 /** Goes on from the filing's state in the ledger. @throws FilingMovedOn when that has changed by now */
 async function continueFromLedger(run: FilingRun, input: FileInput): Promise<void> {
   try {
-    if (!(await open(run, input))) return;
+    const opened = await open(run, input);
+    if (opened === null) return;
     run.stopIfGivenUp();
     if (nothingLeftToDo(run)) return await endUnsent(run);
-    if (!run.sent) await checkFirst(run);
+    if (!run.sent) await checkFirst(run, opened);
     await submitAll(run);
     for (const stage of run.filing?.submissions ?? []) {
       if (isFollowed(stage)) await follow(run, stage.submission);
@@ -115,8 +116,8 @@ async function endUnsent(run: FilingRun): Promise<void> {
 /** How often an exporter that the ledger does not hold is read from the service before the filing is refused. */
 const MAX_ADOPTIONS = 2;
 
-/** Records the intent. @returns false when there is nothing to do: it was refused, or its outcome is recorded. */
-async function open(run: FilingRun, toOpen: FileInput): Promise<boolean> {
+/** Records the intent. @returns null when there is nothing to do: it was refused, or its outcome is recorded. */
+async function open(run: FilingRun, toOpen: FileInput): Promise<Opened | null> {
   let input = toOpen;
   for (let adoptions = 0; ;) {
     const opened = await openFiling(run, input).catch((error: unknown) => {
@@ -124,7 +125,7 @@ async function open(run: FilingRun, toOpen: FileInput): Promise<boolean> {
       if (message === null) throw error;
       return refuse(run, { code: SET_ASIDE, field: null, message });
     });
-    if (opened === false) return false;
+    if (opened === null) return null;
     run.settings = opened.settings;
     run.hasRead();
     if (opened.outcome === 'filing_unknown') {
@@ -136,18 +137,16 @@ async function open(run: FilingRun, toOpen: FileInput): Promise<boolean> {
       if (adoptions === MAX_ADOPTIONS)
         return refuseExporter(run, 'the service names another client than was asked for');
       adoptions += 1;
-      if (!(await adoptExporter(run))) return false;
+      if (!(await adoptExporter(run))) return null;
       continue;
     }
     if (opened.outcome === 'refused') {
       run.refuse(opened);
-      return false;
+      return null;
     }
     run.adopt(opened.filing);
-    run.readiness = opened.readiness;
-    run.justOpened = opened.outcome === 'opened';
     await fileUpdatesAnswered(run);
-    return opened.outcome !== 'recorded';
+    return opened.outcome === 'recorded' ? null : opened;
   }
 }
 
@@ -188,26 +187,27 @@ async function adoptExporter(run: FilingRun): Promise<boolean> {
   } catch (error) {
     const failure = readFailure(error);
     if (failure.kind === null) throw error;
-    return refuseExporter(run, failure.message);
+    refuseExporter(run, failure.message);
+    return false;
   }
 }
 
-function refuseExporter(run: FilingRun, why: string): false {
+function refuseExporter(run: FilingRun, why: string): null {
   const message = `The service does not know exporter ${run.input.exporterId} in this key's mode: ${why}. Onboard it first.`;
   return refuse(run, { code: 'exporter_unknown', field: 'platformCustomerId', message });
 }
 
-function refuse(run: FilingRun, error: Pick<Finding, 'code' | 'field' | 'message'>): false {
+function refuse(run: FilingRun, error: Pick<Finding, 'code' | 'field' | 'message'>): null {
   run.refuse({ errors: [{ severity: 'error', row: null, ...error }], contentHash: null, recorded: null });
-  return false;
+  return null;
 }
 
 /** The checks before anything of the filing is sent. */
-async function checkFirst(run: FilingRun): Promise<void> {
-  if (run.state === 'checking' && !run.justOpened) await run.move('checking', CHECKING.event);
+async function checkFirst(run: FilingRun, opened: Opened): Promise<void> {
+  if (run.state === 'checking' && opened.outcome !== 'opened') await run.move('checking', CHECKING.event);
   const first = run.filing?.submissions.find((stage) => stage.state === 'planned');
   const next = first && run.state !== 'submitting' ? submitting(run, first) : undefined;
-  await orRefused(run, () => checkAndApprove(run, next));
+  await orRefused(run, () => checkAndApprove(run, opened, next));
 }
 
 /** Submissions go out one after another; a refusal at the door stops those behind it. */

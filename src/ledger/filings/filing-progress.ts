@@ -46,7 +46,8 @@ export interface FilingNow {
   /** When the next state is due at the latest, ms since the epoch; null while a person is waited for, or was asked. */
   dueAt: number | null;
   waitsFor: string | null;
-  /** What the event of the move says. */
+  /** The event of the move: its kind, and what it says. */
+  kind: string;
   text: string;
   /** What the move asks of a person; null: nothing. */
   asks: string | null;
@@ -181,7 +182,8 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
   const { counts, standing } = needRow(rows[0], note.filingId);
   const asks = question?.text ?? null;
   const due = dueAt?.getTime() ?? null;
-  return { seq, state, dueAt: due, waitsFor, text: event.text, asks, counts, standing };
+  const { kind, text } = event;
+  return { seq, state, dueAt: due, waitsFor, kind, text, asks, counts, standing };
 }
 
 /**
@@ -190,20 +192,20 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
  */
 export async function readNow(db: Queryable, filingId: string, step?: string): Promise<FilingNow> {
   const { rows } = await db.query<FilingNow & { last: boolean }>(
-    `SELECT e.seq::int AS seq, e.state, e.text, filings.seq = e.seq AS last, waits_for AS "waitsFor",
+    `SELECT e.seq::int AS seq, e.state, e.kind, e.text, filings.seq = e.seq AS last, waits_for AS "waitsFor",
             floor(extract(epoch FROM due_at) * 1000)::float8 AS "dueAt", ${QUESTION_COLUMNS}, ${COUNTS},
             ${standingOf('$1')} AS standing
        FROM filings CROSS JOIN LATERAL (
-         SELECT seq, state, text FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL AND (step = $2 OR seq = filings.seq)
-         UNION ALL SELECT filings.seq, filings.state, ''
+         SELECT seq, state, kind, text FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL AND (step = $2 OR seq = filings.seq)
+         UNION ALL SELECT filings.seq, filings.state, '', ''
           ORDER BY seq, text DESC LIMIT 1) AS e
       WHERE filing_id = $1`,
     [filingId, step ?? null],
   );
   const { last, ...now } = needRow(rows[0], filingId);
-  const { seq, state, text, counts, standing } = now;
+  const { seq, state, kind, text, counts, standing } = now;
   const { dueAt, waitsFor, asks } = last ? now : { dueAt: null, waitsFor: null, asks: null };
-  return { seq, state, dueAt, waitsFor, text, asks, counts, standing };
+  return { seq, state, dueAt, waitsFor, kind, text, asks, counts, standing };
 }
 
 function needRow<T>(row: T | undefined, filingId: string): T {

@@ -44,6 +44,8 @@ export class FilingProgress {
   private expects: Pick<FilingNow, 'queue' | 'expectedAt'> = {};
   /** What was asked when the time of its state was over. */
   private late: string | null = null;
+  /** Whether a person was asked, the last time that the outcome was unknown. */
+  private questioned = false;
   /** The ledger holds other moves than this run. */
   protected movedOn = false;
   /** What is shown of the last move. */
@@ -96,6 +98,11 @@ export class FilingProgress {
     return this.filing;
   }
 
+  /** Whether a person has been asked about its unknown outcome. */
+  get asked(): boolean {
+    return this.state === 'outcome_unknown' && this.questioned;
+  }
+
   get filingId(): string {
     return this.recorded.filingId;
   }
@@ -120,6 +127,7 @@ export class FilingProgress {
     this.standing = filing.standing;
     this.dueAt = explained === null || this.late !== null ? null : (filing.dueAt ?? Date.now() + explained);
     this.waitsFor = filing.waitsFor;
+    this.questioned = filing.asked;
     this.seq = filing.seq;
     this.shownSeq = filing.seq;
     this.attention = filing.attention;
@@ -179,7 +187,7 @@ export class FilingProgress {
       if (asked.late) this.late = event.text;
       const move = this.nextMove(state, event, asked);
       const asks = move.needsAttention ? (move.attention ?? event.text) : null;
-      this.stand({ ...move, text: event.text, asks });
+      this.stand({ ...move, ...event, asks });
       if (!this.filing) return true;
       const left = await this.orMissing(() => this.steps(`${state}: ${event.kind}`).recordProgress(move));
       this.take(left.filing);
@@ -235,7 +243,8 @@ export class FilingProgress {
   }
 
   private stand(now: Omit<FilingNow, 'counts' | 'standing'>): void {
-    const { state, seq, asks, dueAt, waitsFor, text, queue, expectedAt } = now;
+    const { state, seq, asks, dueAt, waitsFor, kind, text, queue, expectedAt } = now;
+    if (kind === 'asked' || kind === 'outcome_unknown') this.questioned = kind === 'asked';
     if (state !== this.state) {
       this.late = null;
       this.since = Date.now();

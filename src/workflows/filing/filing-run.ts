@@ -1,8 +1,7 @@
 /** One filing's run: what it holds beside the filing's progress, what it waits for, and when it continues as new. */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
-import type { OpenedFiling } from '../../activities/filings/open-filing';
+import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../../domain/contracts';
-import type { FilingReadiness } from '../../domain/filing/move-texts';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
 import { resumeInput } from '../../domain/filing/resume-input';
 import type { Finding } from '../../domain/rules/finding';
@@ -51,15 +50,16 @@ function standingResult(filing: OpenedFiling): FilingResult {
   return { ...known, requestId, dgftAckId, errors: [] };
 }
 
+function mayBeAtService({ state, attempt }: SubmissionStage): boolean {
+  const doubtful = attempt?.verdict === 'marked' || attempt?.verdict === 'accepted';
+  return doubtful || (state !== 'planned' && state !== 'released');
+}
+
 export class FilingRun extends FilingProgress {
   errors: Finding[] = [];
   dgftAckId: string | null = null;
-  /** Whether anything of the filing is, or may be, at the service. */
-  sent = false;
   /** The filing's sends by this history: a ledger that was put back may hold fewer. */
   sends: KnownSend[];
-  /** Whether a person has been asked about an unknown outcome. */
-  asked = false;
   readonly requests = new FilingRequests(this);
   readonly waits = new Waits();
   /** Updates `file`: how many have come, and how many of them are not answered yet. */
@@ -72,10 +72,6 @@ export class FilingRun extends FilingProgress {
   overdueMark: PendingMark | null = null;
   /** Whether the run has nothing left to do. */
   over = false;
-  /** Whether this run has just recorded the intent, with the filing's first move. */
-  justOpened = false;
-  /** What opening the filing read of its exporter and balances, until something was waited for. */
-  readiness: FilingReadiness | null = null;
 
   constructor(input: FileInput, carried?: CarriedOver) {
     super(input);
@@ -85,16 +81,14 @@ export class FilingRun extends FilingProgress {
   /** Takes over what the ledger recorded. */
   adopt(filing: OpenedFiling): void {
     this.requests.restore(filing.words);
-    this.asked = filing.asked;
     this.dgftAckId = filing.submissions[0]?.requests[0]?.dgftAckId ?? null;
     for (const send of filing.sends) this.noteSend(send);
-    this.sent = filing.submissions.some(
-      ({ state, attempt }) =>
-        (state !== 'planned' && state !== 'released') ||
-        attempt?.verdict === 'marked' ||
-        attempt?.verdict === 'accepted',
-    );
     this.restoreProgress(filing);
+  }
+
+  /** Whether anything of the filing is, or may be, at the service. */
+  get sent(): boolean {
+    return this.filing?.submissions.some(mayBeAtService) ?? false;
   }
 
   /** Keeps what became known of a send. */

@@ -1,26 +1,39 @@
 /** Everything before the submission: activation, fresh balances, their reservation, approval. */
 import type { Reserved } from '../../activities/filings/filing-ledger';
-import { approvalMove, areBalancesFresh, isActivationPending, type FirstMove } from '../../domain/filing/move-texts';
+import {
+  approvalMove,
+  areBalancesFresh,
+  isActivationPending,
+  type FilingReadiness,
+  type FirstMove,
+} from '../../domain/filing/move-texts';
+import type { OpenFilingResult } from '../../activities/filings/open-filing';
 import { calls, type CallAbout } from '../activity-profiles';
 import type { FilingRun } from './filing-run';
 import { interruptible, recordFailureAndContinue } from './filing-calls';
 import { throughPauses, waitUntilActive } from './pauses';
 import { FilingRefused } from './refusal';
 
+/** A filing as this run recorded it, or took it up. */
+export type Opened = Extract<OpenFilingResult, { outcome: 'opened' | 'resumed' | 'recorded' }>;
+
 /**
  * Makes sure that the filing may go out now. Called before the first submission and again after every wait. With
  * `next`, the filing goes there in the transaction that reserves its balances.
+ * @param read what was read of its exporter and balances just before
  * @throws FilingRefused when the balances do not allow it.
  */
-export async function prepareFiling(run: FilingRun, next?: FirstMove): Promise<void> {
+export async function prepareFiling(
+  run: FilingRun,
+  next?: FirstMove,
+  read: FilingReadiness | null = null,
+): Promise<void> {
   const { filingId, exporterId } = run;
   const ready =
-    run.readiness ??
-    (await run.steps('Check exporter readiness and balance age').readReadiness({ filingId, exporterId }));
-  run.readiness = null;
+    read ?? (await run.steps('Check exporter readiness and balance age').readReadiness({ filingId, exporterId }));
   if (isActivationPending(ready)) await waitUntilActive(run, ready.activatesAt);
-  const read = areBalancesFresh(ready, Date.now()) ? null : await freshenAndReserve(run, next);
-  const { errors } = read ?? (await reserve(run, next));
+  const reserved = areBalancesFresh(ready, Date.now()) ? null : await freshenAndReserve(run, next);
+  const { errors } = reserved ?? (await reserve(run, next));
   if (errors.length > 0) throw new FilingRefused(null, null, errors);
 }
 
@@ -80,12 +93,12 @@ function freshen<T>(run: FilingRun, read: (args: ReadArgs) => Promise<T>): Promi
  * Checks the balances of a filing of which nothing was sent, and waits for a second person where the exporter or the
  * filing asks for one. `next`: where it goes then. @throws FilingRefused when the balances do not allow it.
  */
-export async function checkAndApprove(run: FilingRun, next?: FirstMove): Promise<void> {
+export async function checkAndApprove(run: FilingRun, { outcome, readiness }: Opened, next?: FirstMove): Promise<void> {
   const { filing } = run;
   // Where the ledger moved the filing on with its intent, its balances are reserved.
-  const reserved = run.justOpened && run.state !== 'checking';
-  if (!filing?.approvalNeeded || filing.approvedBy) return reserved ? undefined : prepareFiling(run, next);
-  if (!reserved) await prepareFiling(run, approvalMove(filing));
+  const reserved = outcome === 'opened' && run.state !== 'checking';
+  if (!filing?.approvalNeeded || filing.approvedBy) return reserved ? undefined : prepareFiling(run, next, readiness);
+  if (!reserved) await prepareFiling(run, approvalMove(filing), readiness);
   for (let approved = false; !approved;) approved = await approve(run);
   // Balances may have moved while the filing waited.
   await prepareFiling(run, next);

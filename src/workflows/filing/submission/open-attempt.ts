@@ -53,7 +53,6 @@ export async function openNext(
     stage,
     filing.submissions.find((each) => each.submission === submission),
   );
-  run.sent ||= stage.state !== 'planned' && stage.state !== 'released';
   if (submission === 1) run.requestId = stage.requests[0]?.requestId ?? null;
   return null;
 }

@@ -134,7 +134,7 @@ async function adopt(
   stage: SubmissionStage,
   { attemptId, answer, adopted: known }: Omit<Extract<Sent, { verdict: 'answered' }>, 'verdict'>,
 ): Promise<boolean> {
-  run.sent = true;
+  stage.attempt = { attemptId, number: partsOfAttemptId(attemptId).number, verdict: 'accepted' };
   const { requestId = null, dgftAckId, ackStatus } = answer;
   // An answer comes within one HTTP time-out of its mark.
   const sentAt = Date.now() - run.settings.httpTimeoutMs;
@@ -143,7 +143,6 @@ async function adopt(
   const adopted =
     known ?? (await run.step(() => run.steps('Record the acknowledgement').adoptAnswer({ attemptId, answer })));
   stage.state = 'acknowledged';
-  stage.attempt = { attemptId, number: partsOfAttemptId(attemptId).number, verdict: 'accepted' };
   stage.ackErrors = adopted.errors;
   if (adopted.requestId) {
     const { requestId: id, submittedAt: since, dgftAckId: ack, ackStatus: status } = adopted;
@@ -168,7 +167,10 @@ async function adopt(
 
 /** @returns false when the submission is to be sent again. @throws FilingMovedOn when a request of it is followed */
 async function settle(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<boolean> {
-  run.sent = true;
+  if ('attempt' in doubt && !doubt.answered) {
+    const { attemptId } = doubt.attempt;
+    stage.attempt = { attemptId, number: partsOfAttemptId(attemptId).number, verdict: 'marked' };
+  }
   const outcome = await settleUnknown(run, stage, doubt);
   if (outcome.outcome === 'answered') return adopt(run, stage, outcome);
   if (outcome.outcome === 'followed') throw new FilingMovedOn('a request of the submission is followed');
@@ -177,9 +179,8 @@ async function settle(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Pro
     return true;
   }
   stage.attempt = null;
+  stage.state = 'planned';
   if ('attempt' in doubt) run.sends = withoutSend(run.sends, doubt.attempt.attemptId);
-  run.sent =
-    run.filing?.submissions.some((each) => each.submission < stage.submission && each.state !== 'released') ?? false;
   return false;
 }
 

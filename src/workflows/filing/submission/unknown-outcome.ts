@@ -57,8 +57,6 @@ const questionOf = (doubt: Doubt): InQuestion =>
 
 async function gatherUntilSettled(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled> {
   const { settleAfterMs } = run.settings;
-  // Left from the previous question, if a person was asked about it.
-  run.asked = false;
   const since = await begin(run, stage, doubt);
   for (let asked = false; ;) {
     const { lateAnswers } = run;
@@ -75,7 +73,6 @@ async function gatherUntilSettled(run: FilingRun, stage: SubmissionStage, doubt:
       if (concluded) return concluded;
       if (!asked) await ask(run, stage, doubt, evidence);
       asked = true;
-      run.asked = true;
     }
     await run.wait(
       roundMs(settleAfterMs, asked),
