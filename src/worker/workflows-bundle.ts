@@ -18,11 +18,14 @@ export function workflowBundlePath({ encrypted, traced }: BundleVariant): string
   return join(__dirname, '..', `${name}.js`);
 }
 
-/** What a variant adds to the options of a bundle. */
+/** The interceptors of every bundle, and what a variant adds to its options. */
 export function bundleParts({ encrypted, traced }: BundleVariant): Partial<BundleOptions> {
   return {
     ...(encrypted && { failureConverterPath: FAILURE_CONVERTER }),
-    ...(traced && { workflowInterceptorModules: [require.resolve('../telemetry/workflow-interceptors')] }),
+    workflowInterceptorModules: [
+      ...(traced ? [require.resolve('../telemetry/workflow-interceptors')] : []),
+      require.resolve('../workflows/interceptors'),
+    ],
   };
 }
 

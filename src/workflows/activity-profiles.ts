@@ -128,23 +128,10 @@ const LOCAL_STEP = {
 
 type AnyActivity = (...args: unknown[]) => Promise<unknown>;
 
-let lastLocalStep: Promise<unknown> = Promise.resolve();
-
-/**
- * Makes a workflow's local activities one at a time. Where two are under way, each resolves in an activation of its
- * own, but a replay resolves both in one, and what waits for them goes on in another order: the workflow task fails as
- * not deterministic.
- */
-function oneAtATime<T>(step: () => Promise<T>): Promise<T> {
-  const made = lastLocalStep.then(step);
-  lastLocalStep = made.catch(() => undefined);
-  return made;
-}
-
 /**
  * A step on the ledger, as a local activity: no task queue and no round trip to the server. Where it does not succeed
  * within seconds (PostgreSQL is away, or the step is a large one), a normal activity of the same code waits as long as
- * needed.
+ * needed. One is made at a time (interceptors.ts).
  */
 export function steps({
   summary,
@@ -165,7 +152,7 @@ export function steps({
       return async (...args: unknown[]): Promise<unknown> => {
         try {
           // A cancelled local activity would be given up in the middle of its transaction.
-          return await oneAtATime(() => CancellationScope.nonCancellable(() => (local[name] as AnyActivity)(...args)));
+          return await CancellationScope.nonCancellable(() => (local[name] as AnyActivity)(...args));
         } catch {
           // Whatever the cause, the normal activity waits for it to pass, or fails where operators see it.
           return (normal[name] as AnyActivity)(...args);
