@@ -9,7 +9,7 @@
  * Statements are all that the worker sends to PostgreSQL, BEGIN and COMMIT among them.
  *
  * Targets: half of the plain way's actions; 5 normal activities with fresh balances and 7 with a refresh; 70 events; 4
- * upserts of search attributes; 80 statements with fresh balances, and 6 for each poll.
+ * upserts of search attributes; 80 statements with fresh balances, and 2 for each poll.
  */
 import { join } from 'node:path';
 import type { WorkflowHandle } from '@temporalio/client';
@@ -37,7 +37,7 @@ interface Cost {
 /** The defaults of a worker. */
 const POLLING = { pollFirstMs: 15 * 60_000, pollMinMs: 2 * 60_000, pollMaxMs: 15 * 60_000 };
 const SHARE_OF_PLAIN = 0.5;
-const TARGETS = { events: 70, upserts: 4, statements: 80, statementsOfPoll: 6 };
+const TARGETS = { events: 70, upserts: 4, statements: 80, statementsOfPoll: 2 };
 /** What each poll sends once. */
 const POLL = 'UPDATE requests SET polled_at_age_ms';
 
