@@ -6,6 +6,7 @@ import { NOT_FILED, partsOfAttemptId, type AttemptReading, type StoredAnswer } f
 import { sentAs, withoutSend } from '../../../domain/filing/known-send';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
 import type { ErrorKind } from '../../../domain/service/error-kinds';
+import type { Submitted } from '../../../activities/filings/submit';
 import type { AdoptedAnswer } from '../../../activities/filings/take-over-answer';
 import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';
@@ -72,12 +73,16 @@ async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): P
     rateClass: bulk ? ('bulk' as const) : ('push' as const),
     exporterId,
   };
+  let failure: ReadFailure | null = null;
   try {
     const submit = calls('submit', about);
-    return { verdict: 'answered', attemptId, ...(await (bulk ? submit.submitBulk(args) : submit.submitPush(args))) };
+    const submitted: Submitted | null = await (bulk ? submit.submitBulk(args) : submit.submitPush(args));
+    // An operator can complete the activity without its answer: then the ledger tells.
+    if (submitted?.answer?.kind === 'accepted') return { verdict: 'answered', attemptId, ...submitted };
   } catch (error) {
-    return readMarks(run, attempt, readFailure(error));
+    failure = readFailure(error);
   }
+  return readMarks(run, attempt, failure);
 }
 
 /** Reads an attempt whose activity failed, was lost, or belonged to an earlier run. */
