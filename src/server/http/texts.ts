@@ -30,16 +30,14 @@ export function refuseUnstorable(value: unknown, path: readonly (string | number
 }
 
 /** A text that is shown as it is written: without control characters and characters that hide or turn others. */
+export const shownAsWritten = (schema: z.ZodString) =>
+  schema.refine(
+    (text) => printable(cleanText(text)) === text,
+    'has invisible or control characters; allowed: visible ones',
+  );
+
 export const visible = (longest: number) =>
-  z
-    .string()
-    .trim()
-    .min(1, 'is empty')
-    .max(longest, `has more than ${longest} characters`)
-    .refine(
-      (text) => printable(cleanText(text)) === text,
-      'has invisible or control characters; allowed: visible ones',
-    );
+  shownAsWritten(z.string().trim().min(1, 'is empty').max(longest, `has more than ${longest} characters`));
 
 /** An exporter's id or e-mail address. */
 export const exporterName = visible(254).describe('id or e-mail of an exporter');

@@ -14,7 +14,7 @@ import { depsFor, type Door } from '../context';
 import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { Problem, unavailable } from '../http/problem';
 import { addRoute, type Call, type Registrar } from '../http/route';
-import { exporterName, filingName, visible } from '../http/texts';
+import { exporterName, filingName, visible, shownAsWritten } from '../http/texts';
 import { filingSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
 import { sourceOf, statedSchema, type Stated } from './source';
@@ -24,7 +24,9 @@ const FILING = z.object({ filing: filingName });
 const filingInput = z.strictObject({
   ...statedSchema.shape,
   exporter: exporterName,
-  reference: fileInput.shape.reference.and(visible(200)).describe('your own name of the filing: the idempotency key'),
+  reference: shownAsWritten(fileInput.shape.reference.unwrap()).describe(
+    'your own name of the filing: the idempotency key',
+  ),
   n: z.number().int().min(1).max(1_000_000).optional().describe('files a reference again, whose rows are all free'),
   channel: z.enum(['auto', 'push', 'bulk']).optional(),
   approval: z.boolean().optional().describe('waits for the approval of somebody else'),
