@@ -1,6 +1,6 @@
 /** Finds open filings whose workflow is closed, missing or stuck, which the workflow itself cannot report. */
 import { WorkflowIdConflictPolicy } from '@temporalio/common';
-import { HOUR_MS } from '../domain/dates';
+import { HOUR_MS, MINUTE_MS } from '../domain/dates';
 import type { Mode } from '../domain/names';
 import { openFilingsAfter } from '../ledger/filings/open-filings';
 import { endedWithRequests } from '../ledger/submissions/requests';
@@ -24,15 +24,18 @@ const PAGE = 100;
 /**
  * Checks the run of every open filing. Starts a new run if something was, or may have been, sent; a filing of which
  * nothing was sent waits for a person, because somebody may have stopped it on purpose. Several workers may sweep at
- * once.
+ * once. `reported`: only the runs whose problem was reported.
  * @throws if Temporal cannot be queried: then nothing is concluded about any run
  */
-export async function sweepFilings(deps: SweepDependencies, signal?: AbortSignal): Promise<Swept> {
+export async function sweepFilings(
+  deps: SweepDependencies,
+  { signal, reported = false }: { signal?: AbortSignal; reported?: boolean } = {},
+): Promise<Swept> {
   const { pool, mode } = deps;
   const swept: Swept = { filings: 0, resumed: [], reported: [], followed: [] };
   let after = '';
   for (;;) {
-    const page = await openFilingsAfter(pool, { mode, after, limit: PAGE });
+    const page = await openFilingsAfter(pool, { mode, after, limit: PAGE, reported });
     for (const filing of page) {
       if (signal?.aborted) return swept;
       swept.filings += 1;
@@ -44,7 +47,7 @@ export async function sweepFilings(deps: SweepDependencies, signal?: AbortSignal
     if (!last || page.length < PAGE) break;
     after = last.filingId;
   }
-  swept.followed = await followEnded(deps);
+  if (!reported) swept.followed = await followEnded(deps);
   return swept;
 }
 
@@ -73,12 +76,24 @@ export function filingSweepJob(deps: SweepDependencies, onSwept: (swept: Swept) 
     name: 'find filings whose workflow is closed, missing or stuck',
     everyMs: HOUR_MS,
     run: async (signal: AbortSignal) => {
-      const swept = await sweepFilings(deps, signal);
+      const swept = await sweepFilings(deps, { signal });
       onSwept(swept);
       const { filings, resumed, reported } = swept;
       if (resumed.length + reported.length > 0) {
         deps.logger.warn({ filings, resumed: resumed.length, reported: reported.length }, 'sweep of open filings');
       }
+    },
+  };
+}
+
+/** Looks again, every minute, at the runs whose problem was reported: what is said of one must not outlast it. */
+export function reportedRunsJob(deps: SweepDependencies) {
+  return {
+    id: 'reported_runs',
+    name: 'look again at workflows that had a problem',
+    everyMs: MINUTE_MS,
+    run: async (signal: AbortSignal) => {
+      await sweepFilings(deps, { signal, reported: true });
     },
   };
 }

@@ -14,7 +14,7 @@ import { createDocumentStore } from '../documents/document-store';
 import { createApiCallAudit } from '../ledger/service/api-calls';
 import { createBudgetStore, readBudgetUsage } from '../budget/store';
 import { createVault } from '../ledger/vault/vault';
-import { filingSweepJob } from '../temporal/sweep';
+import { filingSweepJob, reportedRunsJob } from '../temporal/sweep';
 import { createReportThread } from '../reports/render';
 import type { Tracer } from '../telemetry/tracer';
 import { relayEvents } from '../ledger/events/relay';
@@ -123,6 +123,7 @@ export function compose({
   };
   const documentStore = watchDocumentStore({ pool, documents: deps.documents, metrics });
   const vaultKey = vaultKeyJob(deps);
+  const runs = { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger, clock: clock.now };
   const stopped = new AbortController().signal;
   return {
     budget,
@@ -148,10 +149,8 @@ export function compose({
             run: (signal) => relayEvents(pool, signal),
           },
           secretSweepJob({ pool, client, mode: config.mode, logger }),
-          filingSweepJob(
-            { pool, temporal: client, mode: config.mode, taskQueue: config.taskQueue, logger, clock: clock.now },
-            (swept) => observeSweep(metrics, swept),
-          ),
+          filingSweepJob(runs, (swept) => observeSweep(metrics, swept)),
+          reportedRunsJob(runs),
           templateReading(deps),
           ...(config.observability.metrics ? [figuresJob({ pool, mode: config.mode, keyHash, metrics })] : []),
         ],

@@ -4,6 +4,7 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Principal } from '../../../src/domain/principal';
 import { resumeInput } from '../../../src/domain/filing/resume-input';
+import { recordRunProblem } from '../../../src/ledger/filings/open-filings';
 import { findFiling } from '../../../src/ledger/filings/filings';
 import { importSends } from '../../../src/ledger/sends/send-import';
 import { writeGrant } from '../../../src/ledger/principals/grants';
@@ -285,15 +286,12 @@ it('waits for approval if its exporter requires it, whatever its request, and ta
 });
 
 describe('the sweep', () => {
-  const sweep = (temporal = stage.env.client) =>
-    sweepFilings({
-      pool: stage.ledger.pool,
-      temporal,
-      mode: 'test',
-      taskQueue: stage.worker.taskQueue,
-      logger: stage.worker.deps.logger,
-      clock: Date.now,
-    });
+  const sweep = (temporal = stage.env.client, options: { reported?: boolean } = {}) => {
+    const { ledger, worker } = stage;
+    const { logger } = worker.deps;
+    const deps = { pool: ledger.pool, temporal, mode: 'test', taskQueue: worker.taskQueue, logger } as const;
+    return sweepFilings({ ...deps, clock: Date.now }, options);
+  };
 
   it('follows what was sent with a new run, and lets nothing happen to the others', async () => {
     const exporter = await stage.exporter();
@@ -315,6 +313,12 @@ describe('the sweep', () => {
     const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
     const { filingId } = await stage.until(filing, 'awaiting_approval');
     expect((await sweep()).reported).not.toContain(filingId);
+    // What was said of a run that works again is taken back, without a look at the others.
+    const problem = { filingId: filingId ?? '', problem: 'Its workflow tasks keep failing', at: new Date() };
+    await recordRunProblem(stage.ledger.pool, problem);
+    expect(await sweep(undefined, { reported: true })).toMatchObject({ filings: 1, reported: [filingId] });
+    expect((await findFiling(stage.ledger.pool, 'test', filingId ?? ''))?.attention).not.toContain('keep failing');
+    expect(await sweep(undefined, { reported: true })).toMatchObject({ filings: 0 });
     await filing.terminate('an operator');
     expect((await sweep()).reported).toContain(filingId);
     expect((await sweep()).reported).toEqual([]);
