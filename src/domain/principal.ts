@@ -36,7 +36,7 @@ export type GrantAction = keyof typeof MAY;
 
 /** Said where a second person is asked for and somebody without a token answers. */
 export const NEEDS_TOKEN =
-  'here two persons are asked for, and a name alone proves nobody: whoever does it needs a token of their own, in EBRC_TOKEN or over the HTTP API (`ebrc principals add` makes one)';
+  'two persons have to answer for it, and a name alone proves nobody: set EBRC_TOKEN to a token of your own (`ebrc principals add` makes one), or use the HTTP API';
 
 /** Punctuation and symbols: `asha.` and `"asha"` are the person `asha`. */
 const AROUND = /[\p{P}\p{S}]/u;

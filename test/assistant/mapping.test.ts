@@ -1,4 +1,4 @@
-import { convert, CONVERTERS, type Converter } from '../../src/assistant/extraction/convert';
+import { convert, type Converter } from '../../src/assistant/extraction/convert';
 import { extractionMapping, mapDocument } from '../../src/assistant/extraction/mapping';
 import { addressProblem, valuesAt } from '../../src/assistant/extraction/pointer';
 
