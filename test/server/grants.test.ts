@@ -60,7 +60,7 @@ it('approves nothing for who has no grant, or one that is for something else, vo
   await pool.query('ALTER TABLE grants DISABLE TRIGGER USER');
   await pool.query(`UPDATE grants SET granted_at = now() - interval '25 hours' WHERE grant_id = $1`, [old.grant]);
   await pool.query('ALTER TABLE grants ENABLE TRIGGER USER');
-  const needs = /a principal has to do it/u;
+  const needs = /a name alone proves nobody/u;
   const isVoid = /its grant is void/u;
   for (const [what, grant, why] of [
     ['no grant', undefined, needs],
