@@ -26,7 +26,7 @@ describe('every error that the specification documents', () => {
     await api.close();
 
     expect(error).toMatchObject({ kind: row.expected, status: row.status, operation: row.operation, ...row.carries });
-    expect(error.message).toContain(row.operation);
+    expect(error.message).toContain(OPERATIONS[row.operation].title);
     expect(audited).toMatchObject([{ operation: row.operation, status: row.status, kind: row.expected }]);
     expect(budget.classes).toEqual([OPERATIONS[row.operation].rateClass]);
     expect(budget.events).toEqual(['acquired', 'written', row.status === 429 ? 'refused' : 'answered']);
