@@ -4,12 +4,11 @@ import { partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt
 import { uploadMismatch } from '../../domain/filing/upload-mismatch';
 import { stateLimitMs } from '../../domain/filing/states';
 import { errorsInShort } from '../../domain/service/request-status';
-import { readRows } from '../../ledger/rows/filing-rows';
 import { requestOf } from '../../ledger/gates/attempts';
 import { acknowledge } from '../../ledger/submissions/acknowledgement';
 import { reportContradiction, storeAnswer } from '../../ledger/submissions/answers';
 import { readRequests } from '../../ledger/submissions/requests';
-import { expectedAnswerMs } from '../../ledger/submissions/answer-times';
+import { readSentRows } from '../../ledger/submissions/answer-times';
 import { cadenceOf, type ActivityDependencies } from '../dependencies';
 import type { FilingNow } from './moves';
 
@@ -44,10 +43,7 @@ export async function takeOverAnswer(
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const stored = await storeAnswer(client, { attemptId, answer: travelled, at });
   const { late, fresh, answer } = stored;
-  const sent = (await readRows(client, filingId, submission)).map(({ mapping, serialNo }) => ({
-    ...mapping,
-    serialNo,
-  }));
+  const { sent, expectedMs } = await readSentRows(client, { filingId, submission, mode }, cadenceOf(settings));
   const mismatch = uploadMismatch(sent, answer);
   if (mismatch) {
     logger.warn({ filingId, submission }, 'the service read other rows than were sent');
@@ -59,14 +55,13 @@ export async function takeOverAnswer(
   if (!own && answer.requestId) await reportTaken(client, { attemptId, requestId: answer.requestId, at });
   const dueInMs = stateLimitMs('processing', settings, 0) ?? 0;
   const filing = await acknowledge(client, stored.filing, { attemptId, answer, fresh, dueInMs, at });
-  const expectedAt = filing && at.getTime() + (await expectedAnswerMs(client, mode, cadenceOf(settings)));
   const adopted = {
     requestId: own?.requestId ?? null,
     dgftAckId: answer.dgftAckId ?? null,
     ackStatus: answer.ackStatus ?? null,
     submittedAt: (own?.since ?? at).getTime(),
     errors: errorsInShort(answer.errorDetails ?? []),
-    filing: filing && expectedAt !== null ? { ...filing, expectedAt } : null,
+    filing: filing && { ...filing, expectedAt: at.getTime() + expectedMs },
   };
   return { late, adopted };
 }

@@ -22,13 +22,12 @@ export function queuePlaces(queued: readonly Queued[], limit: number): Map<strin
   const own = queued.map(({ filingId, exporterId, calls }) => {
     const last = (totals.get(exporterId) ?? 0) + calls;
     totals.set(exporterId, last);
-    return { filingId, exporterId, last };
+    return { filingId, last };
   });
+  // Until a filing's last call, each exporter has had as many as it, or all that it needs.
+  const callsUntil = sumsOfMinimum([...totals.values()]);
   const ordered = own
-    .map(({ filingId, exporterId, last }) => {
-      const others = [...totals].filter(([other]) => other !== exporterId);
-      return { filingId, calls: others.reduce((sum, [, total]) => sum + Math.min(total, last), last) };
-    })
+    .map(({ filingId, last }) => ({ filingId, calls: callsUntil(last) }))
     .sort((one, other) => one.calls - other.calls);
   return new Map(
     ordered.map(({ filingId, calls }, index) => {
@@ -36,4 +35,20 @@ export function queuePlaces(queued: readonly Queued[], limit: number): Map<strin
       return [filingId, { place: index + 1, of: ordered.length, windows }];
     }),
   );
+}
+
+/** A function of `limit`: the sum of the smaller of each number and it. */
+function sumsOfMinimum(numbers: readonly number[]): (limit: number) => number {
+  const sorted = [...numbers].sort((one, other) => one - other);
+  const sums = [0];
+  for (const [index, each] of sorted.entries()) sums.push((sums[index] ?? 0) + each);
+  return (limit) => {
+    let [low, high] = [0, sorted.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((sorted[middle] ?? 0) <= limit) low = middle + 1;
+      else high = middle;
+    }
+    return (sums[low] ?? 0) + (sorted.length - low) * limit;
+  };
 }

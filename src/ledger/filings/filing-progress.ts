@@ -3,7 +3,7 @@ import { questionOfMove } from '../../domain/filing/questions';
 import { isEnd, mayFollow, type FilingState } from '../../domain/filing/states';
 import type { QueuePlace } from '../../domain/filing/queue-places';
 import type { Queryable } from '../pool';
-import { readPlace } from '../questions/queue';
+import { lineOf, placeIn, type InLine } from '../questions/queue';
 import { QUESTION_COLUMNS, standingOf } from '../questions/questions';
 import { ROW_COUNTS } from '../rows/filing-rows';
 import { type LockedFiling, lockFiling } from './filing-lock';
@@ -82,9 +82,7 @@ export async function moveHeld(
   const { filingId, state, seq } = held;
   if (!mayFollow(state, note.state))
     throw new RangeError(`Filing ${filingId}: ${note.state} does not follow ${state}.`);
-  const now = await writeMove(db, { ...note, filingId, seq: seq + 1 });
-  const queue = await readPlace(db, { filingId, state: now.state });
-  return queue ? { ...now, queue } : now;
+  return writeMove(db, { ...note, filingId, seq: seq + 1 });
 }
 
 interface StepMove {
@@ -138,7 +136,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
   const { seq, state, event, keepQuestions = false, waitsFor = null } = note;
   const dueAt = note.dueAt ?? null;
   const question = keepQuestions ? null : questionOfMove(note);
-  const { rows } = await db.query<Pick<FilingNow, 'counts' | 'standing'>>(
+  const { rows } = await db.query<Pick<FilingNow, 'counts' | 'standing'> & { line: InLine[] | null }>(
     `WITH before AS (SELECT state, mode, exporter_id FROM filings WHERE filing_id = $1),
      moved AS (
        UPDATE filings SET state = $3, seq = $2, changed_at = $6, due_at = $8, waits_for = $14,
@@ -159,7 +157,8 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
        SELECT $1, $2, CASE WHEN NOT EXISTS (SELECT FROM filing_events WHERE filing_id = $1 AND step = $9) THEN $9 END, $6, $10, $11,
               $12, $13::jsonb, $3
      )
-     SELECT ${COUNTS}, ${standingOf('$1')} AS standing`,
+     SELECT ${COUNTS}, ${standingOf('$1')} AS standing,
+            ${lineOf({ filingId: '$1', mode: '(SELECT mode FROM before)', state: '$3', dueAt: '$8' })} AS line`,
     [
       note.filingId,
       seq,
@@ -179,11 +178,12 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
       question?.until ?? 'move',
     ],
   );
-  const { counts, standing } = needRow(rows[0], note.filingId);
+  const { counts, standing, line } = needRow(rows[0], note.filingId);
+  const queue = placeIn(line, note.filingId) ?? undefined;
   const asks = question?.text ?? null;
   const due = dueAt?.getTime() ?? null;
   const { kind, text } = event;
-  return { seq, state, dueAt: due, waitsFor, kind, text, asks, counts, standing };
+  return { seq, state, dueAt: due, waitsFor, kind, text, asks, counts, standing, queue };
 }
 
 /**

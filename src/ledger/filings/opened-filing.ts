@@ -2,7 +2,7 @@
 import type { FilingCounts } from '../../domain/contracts';
 import type { QueuePlace } from '../../domain/filing/queue-places';
 import type { Queryable } from '../pool';
-import { readPlace } from '../questions/queue';
+import { lineOf, placeIn, type InLine } from '../questions/queue';
 import { standingOf } from '../questions/questions';
 import { ROW_COUNTS } from '../rows/filing-rows';
 import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
@@ -84,7 +84,9 @@ const STAGES = `(SELECT coalesce(jsonb_agg(jsonb_build_object('submission', s.su
 
 /** @throws FilingMissing when the ledger does not hold the filing */
 export async function readStanding(db: Queryable, filingId: string): Promise<FilingStanding> {
-  const { rows } = await db.query<FilingStanding & FilingRecord & { said: Parameters<typeof openWords>[0] }>(
+  const { rows } = await db.query<
+    FilingStanding & FilingRecord & { said: Parameters<typeof openWords>[0]; line: InLine[] | null }
+  >(
     `SELECT ${FILING_COLUMNS}, ${STAGES} AS submissions, ${unjudgedWords('filings.filing_id')} AS said,
             (SELECT ${MS('min(e.at)')} FROM filing_events e
               WHERE e.filing_id = filings.filing_id AND e.kind = 'collecting') AS "collectingSince",
@@ -92,14 +94,15 @@ export async function readStanding(db: Queryable, filingId: string): Promise<Fil
               WHERE i.input_ref = filings.input_ref), false) AS "hasWorkbook",
             (SELECT to_jsonb(counted) FROM (SELECT ${ROW_COUNTS}
               WHERE r.filing_id = filings.filing_id) AS counted) AS counts,
-            ${standingOf('filings.filing_id')} AS standing, ${MS('filings.changed_at')} AS "movedAt"
+            ${standingOf('filings.filing_id')} AS standing, ${MS('filings.changed_at')} AS "movedAt",
+            ${lineOf({ filingId: 'filings.filing_id', mode: 'filings.mode', state: 'filings.state', dueAt: 'filings.due_at' })} AS line
        FROM filings WHERE filing_id = $1`,
     [filingId],
   );
   const [found] = rows;
   if (!found) throw new FilingMissing(filingId);
   const { collectingSince, hasWorkbook, counts, standing, submissions, movedAt } = found;
-  const queue = await readPlace(db, found);
+  const queue = placeIn(found.line, filingId);
   const kept = Object.fromEntries(KEPT.map((name) => [name, found[name]])) as Pick<FilingRecord, (typeof KEPT)[number]>;
   const facts = { collectingSince, hasWorkbook, counts, standing, submissions, movedAt, queue };
   return { ...kept, words: openWords(found.said), ...facts };

@@ -31,7 +31,7 @@ export async function readWaiting(
   const times = await readTimes(db, [...subjects.keys()]);
   const [asked] = filings.filter(({ state }) => state === 'processing');
   const [queued] = filings.filter(({ state }) => state === 'submitting' || state === 'collecting');
-  const queue = queued ? await readQueue(db, { mode: queued.mode }) : null;
+  const queue = queued ? await readQueue(db, queued.mode) : null;
   const meanMs = asked ? await expectedAnswerMs(db, asked.mode, cadence) : 0;
   return new Map(
     filings.flatMap((filing) => {

@@ -47,8 +47,27 @@ export async function readSeenAnswers(db: Queryable, mode: string): Promise<Seen
 }
 
 /** How long the authority probably takes, by the answers that were seen lately. */
-export async function expectedAnswerMs(db: Queryable, mode: string, { poll }: Cadence): Promise<number> {
-  return estimateAnswerTimes(await readSeenAnswers(db, mode), [], typicalAnswerMs(poll)).meanMs;
+export async function expectedAnswerMs(db: Queryable, mode: string, cadence: Cadence): Promise<number> {
+  return meanAnswerMs(await readSeenAnswers(db, mode), cadence);
+}
+
+const meanAnswerMs = (seen: SeenAnswer[], { poll }: Cadence): number =>
+  estimateAnswerTimes(seen, [], typicalAnswerMs(poll)).meanMs;
+
+/** The rows of a submission as they were sent, and how long the authority probably takes to acknowledge them. */
+export async function readSentRows(
+  db: Queryable,
+  { filingId, submission, mode }: { filingId: string; submission: number; mode: string },
+  cadence: Cadence,
+): Promise<{ sent: Record<string, unknown>[]; expectedMs: number }> {
+  const { rows } = await db.query<{ sent: Record<string, unknown>[]; seen: SeenAnswer[] }>(
+    `SELECT (SELECT coalesce(jsonb_agg(mapping || jsonb_build_object('serialNo', serial_no) ORDER BY position), '[]')
+               FROM filing_rows WHERE filing_id = $2 AND submission = $3) AS sent,
+            (SELECT coalesce(jsonb_agg(to_jsonb(s)), '[]') FROM (${SEEN}) AS s) AS seen`,
+    [mode, filingId, submission],
+  );
+  const { sent, seen } = rows[0] ?? { sent: [], seen: [] };
+  return { sent, expectedMs: meanAnswerMs(seen, cadence) };
 }
 
 /** What the cadence of a mode's polls goes by. */

@@ -1,5 +1,11 @@
 import { FILING_STATES, isEnd, mayFollow, type FilingState } from '../../../src/domain/filing/states';
-import { holdStep, recordProgress, type ProgressNote } from '../../../src/ledger/filings/filing-progress';
+import {
+  holdStep,
+  recordProgress,
+  type FilingNow,
+  type ProgressNote,
+} from '../../../src/ledger/filings/filing-progress';
+import { readStanding } from '../../../src/ledger/filings/opened-filing';
 import { takeUpFiling } from '../../../src/ledger/filings/filing-takeup';
 import { recordRunProblem } from '../../../src/ledger/filings/open-filings';
 import { askAbout } from '../../../src/ledger/questions/questions';
@@ -68,6 +74,16 @@ describe('a move', () => {
     const known = { seq: 1, state: 'submitting', text: 'note 1' };
     expect([one, other]).toMatchObject([known, known]);
     expect(await story(filingId)).toEqual(['note 1']);
+  });
+
+  it('into the line for calls of the service tells its place there, as whoever takes the filing up reads it', async () => {
+    const [early, late] = [await filing(), await filing()];
+    const placeOf = async (...args: Parameters<typeof note>) => ((await note(...args)) as FilingNow).queue;
+    const one = await placeOf(early, 1, 'submitting', { dueAt: minutesLater(1) });
+    const two = await placeOf(late, 1, 'submitting', { dueAt: minutesLater(2) });
+    expect(two).toEqual({ place: one!.place + 1, of: one!.of + 1, windows: 0 });
+    expect((await readStanding(ledger.pool, late)).queue).toEqual(two);
+    expect(await placeOf(early, 2, 'processing')).toBeUndefined();
   });
 
   it('of a run that is behind, or ahead of a restored ledger, is recognised and changes nothing', async () => {
