@@ -4,6 +4,7 @@
  */
 import {
   CancellationScope,
+  log,
   proxyActivities,
   proxyLocalActivities,
   workflowInfo,
@@ -105,15 +106,61 @@ export interface CallAbout {
   priorityKey?: 1 | 2 | 3 | 4 | 5;
 }
 
-/** Activities under a complete profile: `calls('ledger', { summary: '…' }).openFiling(input)`. */
-export function calls(profile: ProfileName, { summary, rateClass, exporterId, priorityKey }: CallAbout) {
+type AnyActivity = (...args: unknown[]) => Promise<unknown>;
+
+/** Activities whose result is no object, or need not be. */
+type WithoutObject = {
+  [Name in keyof Activities]: Awaited<ReturnType<Activities[Name]>> extends object ? never : Name;
+}[keyof Activities];
+
+/** What their results are; `any` where nobody reads it, or null is one. */
+const NO_OBJECTS: Record<WithoutObject, 'any' | 'string'> = {
+  changeExporter: 'any',
+  closeWord: 'any',
+  compareFiling: 'any',
+  noteAfterEnd: 'any',
+  noteEvent: 'any',
+  noteHealed: 'any',
+  recordRunProblem: 'any',
+  recordWord: 'string',
+  refreshIrms: 'any',
+  refuseWord: 'any',
+  stopAwaitingCredentials: 'any',
+  tellCredentialsRenewed: 'any',
+};
+
+function isResult(name: keyof Activities, result: unknown): boolean {
+  const expected = name in NO_OBJECTS ? NO_OBJECTS[name as WithoutObject] : 'object';
+  return expected === 'any' || (typeof result === expected && result !== null);
+}
+
+/**
+ * Activities under a complete profile: `calls('ledger', { summary: '…' }).openFiling(input)`. An operator can complete
+ * one by hand, without its result: then it is asked again. A send never is: its caller reads the ledger.
+ */
+export function calls(
+  profile: ProfileName,
+  { summary, rateClass, exporterId, priorityKey }: CallAbout,
+): ActivityInterfaceFor<Activities> {
   const mainQueue = workflowInfo().taskQueue;
-  return proxyActivities<Activities>({
+  const asked = proxyActivities<Activities>({
     ...PROFILES[profile],
     taskQueue: rateClass ? queueOfClass(mainQueue, rateClass) : mainQueue,
     // Names, ids and words of others are in some of them.
     summary: summaryText(summary),
     priority: { ...(exporterId && { fairnessKey: exporterId.slice(0, 64) }), ...(priorityKey && { priorityKey }) },
+  });
+  if (profile === 'submit') return asked;
+  return new Proxy(asked, {
+    get(_target, name: keyof Activities) {
+      return async (...args: unknown[]): Promise<unknown> => {
+        for (;;) {
+          const result = await (asked[name] as AnyActivity)(...args);
+          if (isResult(name, result)) return result;
+          log.warn('an activity was completed by hand without its result, and is asked again', { activity: name });
+        }
+      };
+    },
   });
 }
 
@@ -125,8 +172,6 @@ const LOCAL_STEP = {
   scheduleToCloseTimeout: '6s',
   retry: { maximumAttempts: 1 },
 } as const satisfies LocalActivityOptions;
-
-type AnyActivity = (...args: unknown[]) => Promise<unknown>;
 
 /**
  * A step on the ledger, as a local activity: no task queue and no round trip to the server. Where it does not succeed
