@@ -239,3 +239,19 @@ it('gives each ended filing its turn, however many there are that cannot be aske
   }
   expect([...turns].sort()).toEqual(waiting.map(({ filingId }) => filingId).sort());
 });
+
+it('certifies and frees nothing where an answer names a request that another filing has', async () => {
+  const [owner, other] = [await sent(), await sent()];
+  const taken = await accept(owner, 'TAKEN-1');
+  const answer = { ...ACCEPTED, requestId: taken };
+  expect(await door.run('adoptAnswer', { attemptId: other.attemptId, answer })).toMatchObject({ requestId: null });
+  for (const processingStatus of ['Errored', 'Processed']) {
+    await record(taken, other.filingId, {
+      processingStatus,
+      eBRCNumber: processingStatus === 'Errored' ? null : 'EB-T',
+    });
+    expect(await poll(other.filingId)).toMatchObject({ outcome: 'doubt', requestId: null });
+  }
+  expect(await attempts.rows(other.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+  expect(await requests(owner.filingId)).toMatchObject([[taken, 'followed', null]]);
+});
