@@ -55,13 +55,14 @@ export async function takeOverAnswer(
   if (!own && answer.requestId) await reportTaken(client, { attemptId, requestId: answer.requestId, at });
   const dueInMs = stateLimitMs('processing', settings, 0) ?? 0;
   const filing = await acknowledge(client, stored.filing, { attemptId, answer, fresh, dueInMs, at });
+  const submittedAt = (own?.since ?? at).getTime();
   const adopted = {
     requestId: own?.requestId ?? null,
     dgftAckId: answer.dgftAckId ?? null,
     ackStatus: answer.ackStatus ?? null,
-    submittedAt: (own?.since ?? at).getTime(),
+    submittedAt,
     errors: errorsInShort(answer.errorDetails ?? []),
-    filing: filing && { ...filing, expectedAt: at.getTime() + expectedMs },
+    filing: filing && { ...filing, expectedAt: Math.round(submittedAt + expectedMs) },
   };
   return { late, adopted };
 }

@@ -105,7 +105,7 @@ function togetherOf(group: Group, records: readonly HeldIrm[]): Account {
 function unknownIrm({ row, mapping }: MappingRow, irms: readonly HeldIrm[]): Finding {
   const others = irms
     .filter((irm) => sameText(irm.irmNumber, mapping.irmNumber))
-    .map((irm) => `AD code ${irm.irmAdCode}, dates ${datesOf(irm)}`);
+    .map((irm) => `AD code ${irm.irmAdCode}, dated ${datesOf(irm)}`);
   const hint =
     others.length > 0
       ? `That number is held with ${listed(others, 3)}: compare them`
@@ -119,7 +119,7 @@ function unknownIrm({ row, mapping }: MappingRow, irms: readonly HeldIrm[]): Fin
 }
 
 function ambiguousIrm([{ mapping, row }, ...others]: Group, fits: readonly HeldIrm[]): Finding {
-  const records = fits.map((irm) => `IFSC ${irm.irmIfscCode}, dates ${datesOf(irm)}`);
+  const records = fits.map((irm) => `IFSC ${irm.irmIfscCode}, dated ${datesOf(irm)}`);
   const rows = others.length > 0 ? ` (rows ${listed([row, ...others.map((each) => each.row)])})` : '';
   return warningAt(
     row,

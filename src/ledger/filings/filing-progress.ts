@@ -191,10 +191,11 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
  * steps again too. @throws FilingMissing when the ledger does not hold it
  */
 export async function readNow(db: Queryable, filingId: string, step?: string): Promise<FilingNow> {
-  const { rows } = await db.query<FilingNow & { last: boolean }>(
+  const { rows } = await db.query<FilingNow & { last: boolean; line: InLine[] | null }>(
     `SELECT e.seq::int AS seq, e.state, e.kind, e.text, filings.seq = e.seq AS last, waits_for AS "waitsFor",
             floor(extract(epoch FROM due_at) * 1000)::float8 AS "dueAt", ${QUESTION_COLUMNS}, ${COUNTS},
-            ${standingOf('$1')} AS standing
+            ${standingOf('$1')} AS standing,
+            ${lineOf({ filingId: '$1', mode: 'filings.mode', state: 'filings.state', dueAt: 'filings.due_at' })} AS line
        FROM filings CROSS JOIN LATERAL (
          SELECT seq, state, kind, text FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL AND (step = $2 OR seq = filings.seq)
          UNION ALL SELECT filings.seq, filings.state, '', ''
@@ -202,10 +203,11 @@ export async function readNow(db: Queryable, filingId: string, step?: string): P
       WHERE filing_id = $1`,
     [filingId, step ?? null],
   );
-  const { last, ...now } = needRow(rows[0], filingId);
+  const { last, line, ...now } = needRow(rows[0], filingId);
   const { seq, state, kind, text, counts, standing } = now;
   const { dueAt, waitsFor, asks } = last ? now : { dueAt: null, waitsFor: null, asks: null };
-  return { seq, state, dueAt, waitsFor, kind, text, asks, counts, standing };
+  const queue = (last && placeIn(line, filingId)) || undefined;
+  return { seq, state, dueAt, waitsFor, kind, text, asks, counts, standing, queue };
 }
 
 function needRow<T>(row: T | undefined, filingId: string): T {

@@ -48,13 +48,16 @@ export async function readWaiting(
         for: subject,
         since: (since ?? filing.madeAt).toISOString(),
         queue: turn && { place: turn.place, of: turn.of },
-        expectedBy: (opened ?? turned ?? answered)?.toISOString() ?? null,
+        expectedBy: ahead(opened ?? turned ?? answered)?.toISOString() ?? null,
         until: until?.toISOString() ?? null,
       };
       return [[filing.filingId, waiting] as const];
     }),
   );
 }
+
+/** What should have come already says nothing of when it comes. */
+const ahead = (time: Date | null): Date | null => (time && time.getTime() > Date.now() ? time : null);
 
 const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 

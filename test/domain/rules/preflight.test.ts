@@ -218,5 +218,5 @@ test('what may be seen otherwise by the authority warns and never blocks', () =>
 
 test('an unknown IRM reports the known records of its number', () => {
   const [finding] = checkBalances([mappingRow()], [irm({ irmAdCode: '0510009' })], []);
-  expect(finding?.message).toContain('That number is held with AD code 0510009, dates 2026-01-05 and 2026-01-04');
+  expect(finding?.message).toContain('That number is held with AD code 0510009, dated 2026-01-05 and 2026-01-04');
 });
