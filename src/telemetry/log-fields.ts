@@ -62,7 +62,7 @@ export const LOG_FIELDS: ReadonlySet<string> = new Set([
     'reported',
     'version',
   ],
-  ...['imported', 'inTime', 'boundMs', 'droppedFields'],
+  ...['imported', 'inTime', 'boundMs', 'offMs', 'droppedFields'],
   // Reports
   ...['on', 'page', 'workbook'],
   // The program itself
