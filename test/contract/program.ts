@@ -8,10 +8,10 @@ import { builtPackage } from '../support/built-package';
 import { cleanEnvironment, ebrc, type CommandResult } from '../support/command-line';
 import { createTestDatabase } from '../support/postgres';
 import { devServer } from '../support/temporal';
-import type { ContractService } from './contract-service';
+import { OTHER_KEY, startOtherService, type OtherService } from './other-service';
 
 export interface ContractStage {
-  service: ContractService;
+  service: OtherService;
   folder: string;
   env: Record<string, string>;
   /** A client as any caller has it, without anything of ours. */
@@ -33,16 +33,16 @@ const PACE = {
   EBRC_HTTP_TIMEOUT: '5s',
 };
 
-export async function openContractStage(open: () => Promise<ContractService>): Promise<ContractStage> {
+export async function openContractStage(): Promise<ContractStage> {
   const built = await builtPackage();
   const folder = await mkdtemp(join(tmpdir(), 'ebrc-contract-'));
-  const [temporal, database, service] = await Promise.all([devServer(), createTestDatabase(), open()]);
+  const [temporal, database, service] = await Promise.all([devServer(), createTestDatabase(), startOtherService()]);
   const env: Record<string, string> = {
     ...PACE,
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: temporal.address,
     EBRC_API_URL: service.url,
-    EBRC_API_KEY: service.apiKey,
+    EBRC_API_KEY: OTHER_KEY,
     EBRC_DOCUMENTS: join(folder, 'documents'),
   };
   const worker = await startProgram({

@@ -1,0 +1,449 @@
+/**
+ * The names that users rely on, through the command line and a built worker, with a service that is no sandbox of ours:
+ * which one is behind them must make no difference. With the sandbox they are used by `test/e2e`, the demo and chaos.
+ */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import Ajv from 'ajv/dist/2020';
+import addFormats from 'ajv-formats';
+import { Workbook } from 'exceljs';
+import { OTHER_KEY, type OtherService } from './other-service';
+import { openContractStage, type ContractStage } from './program';
+
+interface Irm {
+  irmNumber: string;
+  irmAdCode: string;
+  irmIfscCode: string;
+  irmIssueDate: string;
+  currency: string;
+  purposeCode: string;
+  amount: string;
+  available: string;
+}
+
+interface Filing {
+  filingId: string;
+  workflowId: string;
+  state: string;
+  requestId: string | null;
+  dgftAckId: string | null;
+  rows: {
+    serialNo: number;
+    state: string;
+    eBRCNumber: string | null;
+    document: string | null;
+    sha256: string | null;
+  }[];
+  submissions: unknown[];
+  warnings: unknown[];
+  errors: { code: string; row: number | null; field: string | null; message: string; filingId?: string }[];
+}
+
+const EMAIL = 'accounts@first.example';
+const SECOND = 'accounts@second.example';
+
+/** Whatever filing is printed has all of these, at the least. */
+const FILING_SHAPE = {
+  filingId: expect.any(String),
+  workflowId: expect.stringMatching(/^file\/test\//u),
+  reference: expect.any(String),
+  state: expect.any(String),
+  submissions: expect.any(Array),
+  warnings: expect.any(Array),
+  rows: expect.any(Array),
+  errors: expect.any(Array),
+};
+
+let stage: ContractStage;
+let service: OtherService;
+let exporterId: string;
+let irm: Irm;
+let first: Filing;
+
+beforeAll(async () => {
+  stage = await openContractStage();
+  service = stage.service;
+}, 200_000);
+afterAll(() => stage?.close(), 90_000);
+
+/** A service invoice settled by part of the first remittance. */
+const item = (document: string, more: Record<string, unknown> = {}) => ({
+  serialNo: 1,
+  uploadType: 103,
+  branchSlNo: 0,
+  irmIfscCode: irm.irmIfscCode,
+  irmAdCode: irm.irmAdCode,
+  irmNumber: irm.irmNumber,
+  irmDt: irm.irmIssueDate,
+  irmFCC: irm.currency,
+  irmPurposeCode: irm.purposeCode,
+  irmRemitAmtFCC: Number(irm.amount),
+  sbCumInvoiceNumber: document,
+  sbCumInvoiceDate: '15052026',
+  portCode: 'INBLR4',
+  billNo: document,
+  sbCumInvoiceFCC: irm.currency,
+  sbCumInvoiceValueinFCC: 1_000,
+  mappedIRMAmountFCC: 1_000,
+  isVostro: 'N',
+  isGstAvail: 'N',
+  gstinInvoiceNumber: null,
+  gstinInvoiceDate: null,
+  ...more,
+});
+const message = (...items: Record<string, unknown>[]) => ({
+  recordResCount: items.length,
+  uploadType: '103',
+  decalarationFlag: 'Y',
+  ebrcBulkGenDtos: items.map((each, index) => ({ ...each, serialNo: index + 1 })),
+});
+const fileArgs = (path: string, reference: string) => ['file', path, '--exporter', EMAIL, '--reference', reference];
+const json = async <T>(args: string[], code = 0, env: Record<string, string> = {}): Promise<T> => {
+  const result = await stage.run(args, { env: { ...stage.env, ...env } });
+  if (result.code !== code)
+    throw new Error(`ebrc ${args.join(' ')} ended with ${result.code}: ${result.stdout}${result.stderr}`);
+  return result.json<T>();
+};
+
+describe('onboarding', () => {
+  const onboard = (email: string, account: { username: string; iec: string }, ...more: string[]) => [
+    ...['onboard', '--name', `Exporter of ${account.username}`, '--email', email, '--iec', account.iec.toLowerCase()],
+    ...['--username', account.username, '--password-stdin', ...more],
+  ];
+
+  it('asks for other credentials when the portal rejects them, and exits 4', async () => {
+    const wrong = await stage.run(onboard(EMAIL, service.accounts[0], '--wait'), { input: 'not-it\n' });
+    expect(wrong.json()).toMatchObject({ state: 'needs_credentials', exporterId: expect.any(String) });
+    expect(wrong.code).toBe(4);
+  });
+
+  it('continues with the right ones, by `credentials`, until it is ready', async () => {
+    const { username, password } = service.accounts[0];
+    const right = await stage.run(['credentials', EMAIL, '--username', username, '--password-stdin', '--wait'], {
+      input: `${password}\n`,
+    });
+    const progress = right.json<{ exporterId: string; workflowId: string }>();
+    expect(progress).toMatchObject({ state: 'ready', irmCount: expect.any(Number), activatesAt: null });
+    expect(progress.workflowId).toMatch(/^(?:onboard|credentials)\/test\//u);
+    expect(right.code).toBe(0);
+    ({ exporterId } = progress);
+  });
+
+  it('finds the exporter when it is onboarded again', async () => {
+    const { password } = service.accounts[0];
+    const again = await stage.run(onboard(EMAIL, service.accounts[0], '--wait'), { input: password });
+    expect(again.json()).toMatchObject({ state: 'ready', exporterId });
+    expect(again.json<{ irmCount: number }>().irmCount).toBeGreaterThan(1);
+    expect(again.code).toBe(0);
+  });
+
+  it('refuses another company under the same e-mail, and exits 3', async () => {
+    const args = ['onboard', '--name', 'Somebody Else', '--email', EMAIL, '--iec', 'ZZZZZ00000', '--wait'];
+    expect(await json(args, 3)).toMatchObject({
+      state: 'refused',
+      errors: [{ code: 'exporter_differs' }, { code: 'exporter_differs' }],
+    });
+  });
+
+  it('lists exporters with their readiness, and changes one at the service', async () => {
+    expect(await json(['exporters'])).toEqual([
+      expect.objectContaining({
+        exporterId,
+        email: EMAIL,
+        readiness: 'ready',
+        sharedCredentialsLikely: expect.anything(),
+      }),
+    ]);
+    const changed = await json(['exporter', exporterId, '--company', 'First Limited', '--address', '1 Mill Road']);
+    expect(changed).toMatchObject({ exporterId, companyName: 'First Limited', address: '1 Mill Road' });
+  });
+});
+
+describe('remittances', () => {
+  it('lists balances, live where that is asked for, in exact amounts and filing dates', async () => {
+    const irms = await json<Irm[]>(['irms', EMAIL, '--refresh']);
+    const dollars = irms.filter(({ currency }) => currency === 'USD');
+    expect(dollars.length).toBeGreaterThan(0);
+    irm = dollars.sort((one, other) => Number(other.available) - Number(one.available))[0] as Irm;
+    expect(irm.irmIssueDate).toMatch(/^\d{8}$/u);
+    expect(irm.amount).toMatch(/^\d+(?:\.\d+)?$/u);
+    expect(irm).toMatchObject({ held: '0', free: irm.available });
+  });
+
+  it('makes a workbook from the service’s template', async () => {
+    const output = join(stage.folder, 'template.xlsx');
+    expect(await json(['template', EMAIL, '-o', output])).toMatchObject({ path: output, rows: expect.any(Number) });
+    expect((await readFile(output)).subarray(0, 2).toString()).toBe('PK');
+  });
+});
+
+describe('checking', () => {
+  it('passes a file that can be filed, and sends nothing', async () => {
+    const path = await stage.file('good.json', message(item('CON/1'), item('CON/2')));
+    expect(await json(['check', path, '--exporter', EMAIL])).toMatchObject({ ok: true, rows: 2, errors: [] });
+    expect(service.accepted()).toBe(0);
+  });
+
+  it('names everything that is wrong at once, and exits 3; so does filing it, which sends nothing', async () => {
+    const bad = message(
+      item('CON/1', { irmDt: '31022026', isVostro: 'Yes', isGstAvail: 'Y' }),
+      item('CON/2', { mappedIRMAmountFCC: 90_000_000 }),
+    );
+    const path = await stage.file('bad.json', { ...bad, recordResCount: 3 });
+    const { errors } = await json<Filing>(['check', path, '--exporter', EMAIL], 3);
+    for (const { code, message: text } of errors)
+      expect([code, text]).toEqual([expect.any(String), expect.any(String)]);
+    const told = errors.map(({ row, field }) => `${row ?? ''} ${field ?? ''}`.trim());
+    expect(told).toEqual(
+      expect.arrayContaining(['recordResCount', '1 irmDt', '1 isVostro', '1 gstinInvoiceNumber', '1 gstinInvoiceDate']),
+    );
+    expect((await json<Filing>(fileArgs(path, 'CON-BAD'), 3)).errors.length).toBeGreaterThanOrEqual(5);
+    expect(service.accepted()).toBe(0);
+  });
+
+  it('refuses more than a remittance has left', async () => {
+    const path = await stage.file(
+      'much.json',
+      message(item('CON/9', { mappedIRMAmountFCC: Number(irm.available) + 1, sbCumInvoiceValueinFCC: 90_000_000 })),
+    );
+    expect((await json<Filing>(['check', path, '--exporter', EMAIL], 3)).errors[0]).toMatchObject({ row: 1 });
+    expect((await json<Filing>(fileArgs(path, 'CON-MUCH'), 3)).errors[0]).toMatchObject({ row: 1 });
+    expect(service.accepted()).toBe(0);
+  });
+
+  it('will not go without the declaration, or without the exporter', async () => {
+    const path = await stage.file('without.json', { ...message(item('CON/8')), decalarationFlag: undefined });
+    expect((await json<Filing>(['file', path, '--exporter', EMAIL], 3)).errors[0]).toMatchObject({
+      field: 'decalarationFlag',
+    });
+    const whole = await stage.file('whole.json', message(item('CON/8')));
+    expect((await json<Filing>(['file', whole], 2)).errors[0]?.message).toMatch(/--exporter/u);
+    expect(service.accepted()).toBe(0);
+  });
+});
+
+describe('filing', () => {
+  it('files, follows and collects', async () => {
+    const path = await stage.file('good.json', message(item('CON/1'), item('CON/2')));
+    first = await json<Filing>([...fileArgs(path, 'CON-1'), '--wait']);
+    expect(first).toMatchObject({ ...FILING_SHAPE, state: 'certified', workflowId: 'file/test/CON-1', errors: [] });
+    expect([first.requestId, first.dgftAckId]).toEqual([expect.any(String), expect.any(String)]);
+    expect(first.rows.map(({ serialNo, state }) => [serialNo, state])).toEqual([
+      [1, 'certified'],
+      [2, 'certified'],
+    ]);
+    expect(new Set(first.rows.map(({ eBRCNumber }) => eBRCNumber)).size).toBe(2);
+    for (const { document, sha256 } of first.rows) {
+      const pdf = await readFile(document ?? '');
+      expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
+      expect(createHash('sha256').update(pdf).digest('hex')).toBe(sha256);
+    }
+  });
+
+  it('prints the first filing when the same file comes again', async () => {
+    const path = await stage.file('good.json', message(item('CON/1'), item('CON/2')));
+    expect(await json(fileArgs(path, 'CON-1'))).toMatchObject({ filingId: first.filingId, state: 'certified' });
+    expect(service.accepted()).toBe(1);
+  });
+
+  it('names the holder when its mappings come under another name, and refuses other content under its name', async () => {
+    const path = await stage.file('good.json', message(item('CON/1'), item('CON/2')));
+    expect((await json<Filing>(fileArgs(path, 'CON-1B'), 3)).errors[0]).toMatchObject({
+      filingId: first.filingId,
+      allowDuplicate: '1,2=REASON',
+    });
+    const one = [...fileArgs(path, 'CON-1B'), '--allow-duplicate', '2=equal tranches'];
+    expect((await json<Filing>(one, 3)).errors.map(({ row }) => row)).toEqual([1]);
+    const other = await stage.file('other.json', message(item('CON/3')));
+    expect((await json<Filing>(fileArgs(other, 'CON-1'), 3)).errors[0]).toMatchObject({ filingId: first.filingId });
+    expect(service.accepted()).toBe(1);
+  });
+
+  it('shows, lists, and keeps the certificates', async () => {
+    expect(await json(['show', 'CON-1'])).toEqual(first);
+    expect(await json(['list', '--state', 'certified', '--exporter', exporterId])).toMatchObject([
+      { filingId: first.filingId },
+    ]);
+    expect(await json(['list', '--attention'])).toEqual([]);
+    const late = await json<Filing>(['abandon', 'CON-1', '--note', 'too late'], 3);
+    expect(late.errors[0]).toMatchObject({ code: 'filing_ended', filingId: first.filingId });
+    const certificates = await json<Filing['rows']>(['certificates', '--exporter', EMAIL]);
+    expect(certificates.map(({ eBRCNumber, document, sha256 }) => [eBRCNumber, document, sha256]).sort()).toEqual(
+      first.rows.map(({ eBRCNumber, document, sha256 }) => [eBRCNumber, document, sha256]).sort(),
+    );
+  });
+
+  it('files a workbook by upload, the template filled in', async () => {
+    const workbook = new Workbook();
+    await workbook.xlsx.readFile(join(stage.folder, 'template.xlsx'));
+    const sheet = workbook.worksheets[0];
+    const headers = (sheet?.getRow(1).values as unknown[]).map((value) =>
+      String(value)
+        .toLowerCase()
+        .replace(/[^a-z]/gu, ''),
+    );
+    const column = (name: string) => headers.indexOf(name);
+    const values = item('CON/WB');
+    const names = { ...values, irmDt: undefined, irmDate: '' } as Record<string, unknown>;
+    const textAt = (row: number, name: string) => sheet?.getRow(row).getCell(column(name)).text;
+    for (let row = sheet?.rowCount ?? 0; row > 1; row -= 1) {
+      const kept = textAt(row, 'irmnumber') === irm.irmNumber && textAt(row, 'irmadcode') === irm.irmAdCode;
+      if (!kept) sheet?.spliceRows(row, 1);
+    }
+    const filled = sheet?.getRow(2);
+    for (const [name, value] of Object.entries(names)) {
+      const at = column(name.toLowerCase());
+      if (at > 0 && filled && value !== null && value !== undefined && value !== '')
+        filled.getCell(at).value = value as string;
+    }
+    const path = join(stage.folder, 'filled.xlsx');
+    await workbook.xlsx.writeFile(path);
+    const filed = await json<Filing>([
+      ...fileArgs(path, 'CON-WB'),
+      '--declaration',
+      'Y',
+      '--channel',
+      'bulk',
+      '--wait',
+    ]);
+    expect(filed).toMatchObject({ state: 'certified', rows: [{ state: 'certified' }] });
+  });
+});
+
+describe('what people decide', () => {
+  it('waits for approval by somebody else', async () => {
+    const path = await stage.file('approve.json', message(item('CON/4')));
+    const args = [...fileArgs(path, 'CON-4'), '--approval', '--by', 'asha', '--wait'];
+    expect(await json(args, 4)).toMatchObject({ ...FILING_SHAPE, state: 'awaiting_approval' });
+    expect(await json(['list', '--attention'])).toMatchObject([{ reference: 'CON-4' }]);
+    expect((await json<Filing>(['approve', 'CON-4', '--by', 'asha'], 3)).errors[0]?.message).toMatch(/asha/u);
+    // A name alone is a claim.
+    const claimed = await json<Filing>(['approve', 'CON-4', '--by', 'meera'], 3);
+    expect(claimed.errors[0]?.message).toMatch(/EBRC_TOKEN/u);
+    const added = await json<{ token: string }>(['principals', 'add', 'meera', '--role', 'checker']);
+    const approved = await json(['approve', 'CON-4', '--wait'], 0, { EBRC_TOKEN: added.token });
+    expect(approved).toMatchObject({ state: 'certified' });
+  });
+
+  it('gives a filing up before it is sent, and leaves nothing behind', async () => {
+    const path = await stage.file('abandon.json', message(item('CON/5')));
+    const before = service.accepted();
+    await json([...fileArgs(path, 'CON-5'), '--approval', '--by', 'asha', '--wait'], 4);
+    expect(await json(['abandon', 'CON-5', '--note', 'wrong invoice'])).toMatchObject({ state: 'abandoned' });
+    expect(service.accepted()).toBe(before);
+    // Its mapping is free again.
+    expect(await json([...fileArgs(path, 'CON-5B'), '--wait'])).toMatchObject({ state: 'certified' });
+  });
+
+  it('corrects the errored rows alone', async () => {
+    service.errorRow('CON/7');
+    const path = await stage.file('partly.json', message(item('CON/6'), item('CON/7')));
+    const partly = await json<Filing>([...fileArgs(path, 'CON-6'), '--wait'], 3);
+    expect(partly).toMatchObject({
+      state: 'partly_certified',
+      rows: [{ state: 'certified' }, { errors: [expect.any(String)] }],
+    });
+    const corrected = await stage.file('corrected.json', message(item('CON/6'), item('CON/7', { billNo: 'CON/7/A' })));
+    const correction = await json<Filing>(['correct', 'CON-6', corrected, '--wait']);
+    expect(correction).toMatchObject({
+      state: 'certified',
+      corrects: partly.filingId,
+      workflowId: 'file/test/CON-6/2',
+    });
+    expect(correction.rows).toHaveLength(1);
+  });
+});
+
+describe('answers that are lost', () => {
+  it('settles a filing that was accepted by its certificates', async () => {
+    service.loseAnswer('CON/10', true);
+    const path = await stage.file('lost.json', message(item('CON/10')));
+    expect(await json([...fileArgs(path, 'CON-10'), '--wait'])).toMatchObject({ state: 'certified' });
+  });
+
+  it('asks a person about one that nothing shows, and sends it again on their answer', async () => {
+    service.loseAnswer('CON/11', false);
+    const path = await stage.file('gone.json', message(item('CON/11')));
+    const asked = await json<Filing>([...fileArgs(path, 'CON-11'), '--wait'], 4);
+    expect(asked).toMatchObject({ ...FILING_SHAPE, state: 'outcome_unknown' });
+    const other = await json<Filing>(['show', 'CON-6']);
+    const mistaken = ['--as', 'filed', '--request-id', String(other.requestId), '--note', 'the wrong line'];
+    expect(await json(['resolve', 'CON-11', ...mistaken], 3)).toMatchObject({
+      errors: [{ code: 'request_taken', filingId: other.filingId }],
+    });
+    const resolved = await json(['resolve', 'CON-11', '--as', 'not-filed', '--note', 'not on the portal', '--wait']);
+    expect(resolved).toMatchObject({ filingId: asked.filingId, state: 'certified' });
+  });
+});
+
+describe('callers in any Temporal SDK', () => {
+  const ajv = addFormats(new Ajv({ strict: false }));
+  const conforms = async (schema: string, value: unknown) => {
+    const content = await readFile(join(__dirname, '..', '..', 'schemas', `${schema}.schema.json`), 'utf8');
+    const validate = ajv.compile(JSON.parse(content) as object);
+    expect([validate(value), validate.errors]).toEqual([true, null]);
+  };
+  const start = (workflow: string, workflowId: string, input: unknown) =>
+    stage.client.workflow.start(workflow, { taskQueue: 'ebrc', workflowId, args: [input] });
+
+  it('start fileRemittances with a push message', async () => {
+    const input = { mode: 'test', exporterId, reference: 'SDK-1', message: message(item('CON/12')), madeBy: 'erp' };
+    await conforms('fileRemittances.input', input);
+    const result: unknown = await (await start('fileRemittances', 'file/test/SDK-1', input)).result();
+    expect(result).toMatchObject({ state: 'certified', counts: { rows: 1, certified: 1, archived: 1 } });
+    await conforms('fileRemittances.result', result);
+    expect(await json(['show', 'SDK-1'])).toMatchObject({ state: 'certified', madeBy: 'erp' });
+  });
+
+  const noInputs: Record<string, Record<string, unknown>> = {
+    'another mode': { mode: 'live', message: {} },
+    'a message that is none': { mode: 'test', message: { uploadType: '103' } },
+    'an exporter that nobody knows': { mode: 'test', exporterId: 'c0ffee00-0000-4000-8000-000000000000' },
+    nothing: {},
+  };
+  it('get an answer, not an endless retry, for what is no input', async () => {
+    const before = service.accepted();
+    for (const [what, change] of Object.entries(noInputs)) {
+      const reference = `SDK-${what.replace(/ /gu, '-')}`;
+      const whole = { exporterId, reference, message: message(item('CON/13')), ...change };
+      const handle = await start('fileRemittances', `file/test/${reference}`, what === 'nothing' ? {} : whole);
+      const result = (await handle.result()) as Filing;
+      await conforms('fileRemittances.result', result);
+      expect(result.errors.length).toBeGreaterThan(0);
+      expect(result.state).not.toBe('certified');
+    }
+    expect(service.accepted()).toBe(before);
+  });
+
+  it('start onboardExporter, which waits for credentials and continues with them', async () => {
+    const { username, password, iec } = service.accounts[1];
+    const input = { mode: 'test', name: 'Second Exporter', email: SECOND, iec, startedBy: 'erp' };
+    await conforms('onboardExporter.input', input);
+    const handle = await start('onboardExporter', 'onboard/test/of-another-sdk', input);
+    let id: string | undefined;
+    while (!id) {
+      const progress: { state: string; exporterId: string } = await handle.query('exporter');
+      if (progress.state === 'needs_credentials') id = progress.exporterId;
+    }
+    const args = ['credentials', id, '--username', username, '--password-stdin', '--wait'];
+    const given = await stage.run(args, { input: password });
+    expect(given.json()).toMatchObject({ exporterId: id });
+    const result: unknown = await handle.result();
+    expect(result).toMatchObject({ state: 'ready', exporterId: id });
+    await conforms('onboardExporter.result', result);
+  });
+});
+
+describe('at the end', () => {
+  it('nothing was filed twice', () => {
+    expect(service.filedTwice()).toEqual([]);
+  });
+
+  it('no password and no key is in the worker’s log', async () => {
+    const log = await readFile(join(stage.folder, 'worker.log'), 'utf8');
+    for (const secret of [OTHER_KEY, ...service.accounts.map(({ password }) => password)]) {
+      expect(log).not.toContain(secret);
+    }
+  });
+});

@@ -1,4 +1,0 @@
-import { contractSuite } from './contract-suite';
-import { sandboxService } from './sandbox-service';
-
-contractSuite(sandboxService);
