@@ -8,10 +8,15 @@ export interface KeptProcess {
   firstLine: string;
   /** Ends when the process does, with its exit code (null after a signal). */
   exited: Promise<number | null>;
-  /** Rejects, with the end of its error output, if the process ends unexpectedly. Never resolves. */
+  /** Rejects with a `ProgramEndedError` if the process ends unexpectedly. Never resolves. */
   failed: Promise<never>;
   /** Closes its standard input, which tells it to stop, and waits for its end; kills it after `stopWithinMs`. */
   stop(): Promise<void>;
+}
+
+/** A server ended by itself; the message has the end of its error output. */
+export class ProgramEndedError extends Error {
+  override readonly name = 'ProgramEndedError';
 }
 
 export interface KeepOptions {
@@ -53,7 +58,7 @@ export async function keepProcess(options: KeepOptions): Promise<KeptProcess> {
     child.once('error', (error) => reject(new Error(`${name} could not be started: ${error.message}`)));
     void exited.then((code) => {
       const message = errors.trim();
-      if (!stopping) reject(new Error(`${name} ended with code ${code}${message ? `: ${message}` : ''}`));
+      if (!stopping) reject(new ProgramEndedError(`${name} ended with code ${code}${message ? `: ${message}` : ''}`));
     });
   });
   // Handled here too, so that it is not an unhandled rejection if nothing waits for it.

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../src/domain/search-attributes';
 import { freePort } from './free-port';
-import type { KeptProcess } from './kept-process';
+import { ProgramEndedError, type KeptProcess } from './kept-process';
 import { startProgram } from './program';
 import { findServer } from './servers';
 
@@ -87,9 +87,9 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
       await waitUntilServing(address, kept, startWithinMs);
     } catch (error) {
       await kept.stop();
-      // A port can be taken between the probe and the start; another attempt with new ports shows whether that was the
-      // cause.
-      if (attempt < START_ATTEMPTS && /address already in use/.test(String(error))) continue;
+      // A port can be taken between the probe and the start, also one of those that the server picks for itself, and it
+      // reports that in several ways; another attempt with new ports shows whether that was the cause.
+      if (attempt < START_ATTEMPTS && error instanceof ProgramEndedError) continue;
       await forget();
       throw error;
     }

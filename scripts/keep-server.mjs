@@ -5,7 +5,7 @@
 // The program's output goes to the log file, and its process id is printed as the first line; with "output" its
 // standard output is passed on instead. When standard input ends (the parent closes it, or has crashed or been killed),
 // the program gets SIGTERM, and SIGKILL after `killAfterMs`. Exits with the program's exit code; if the program exits
-// by itself, the end of its log is printed on stderr.
+// by itself, the end of its log is printed on stderr: of a Go program that panicked, from its message on.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 
@@ -33,7 +33,9 @@ program.once('spawn', () => {
 });
 program.once('close', (code) => {
   if (stopping) process.exit(0);
-  process.stderr.write(`${readFileSync(logFile, 'utf8').slice(-3_000)}\n`);
+  const text = readFileSync(logFile, 'utf8').slice(-64_000);
+  const panic = text.lastIndexOf('\npanic: ');
+  process.stderr.write(`${panic < 0 ? text.slice(-3_000) : text.slice(panic + 1, panic + 3_000)}\n`);
   process.exit(code || 1);
 });
 process.stdin.resume();

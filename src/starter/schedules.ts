@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  isGrpcServiceError,
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
-  ServiceError,
   type Client,
   type ScheduleDescription,
   type ScheduleOptions,
@@ -12,6 +10,7 @@ import {
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { parseDuration } from '../domain/dates';
 import type { Mode } from '../domain/names';
+import { isGrpcStatus } from '../temporal/grpc-status';
 import { z } from 'zod';
 import { readYamlFile } from './yaml-file';
 
@@ -159,8 +158,6 @@ async function describe(temporal: Client, scheduleId: string): Promise<ScheduleV
   }
 }
 
-/** gRPC's DEADLINE_EXCEEDED and FAILED_PRECONDITION. */
-const BEHIND = new Set<number>([4, 9]);
 const TRIES = 5;
 
 /**
@@ -172,8 +169,7 @@ async function whileBehind<T>(ask: () => Promise<T>): Promise<T> {
     try {
       return await ask();
     } catch (error) {
-      const cause = error instanceof ServiceError ? error.cause : error;
-      if (tried === TRIES || !isGrpcServiceError(cause) || !BEHIND.has(cause.code)) throw error;
+      if (tried === TRIES || !isGrpcStatus(error, 'DEADLINE_EXCEEDED', 'FAILED_PRECONDITION')) throw error;
       await sleep(500 * tried);
     }
   }

@@ -1,11 +1,5 @@
 /** The runs of filings in Temporal: how the newest one stands, and starting one that goes on from the ledger. */
-import {
-  isGrpcServiceError,
-  ServiceError,
-  WorkflowNotFoundError,
-  type Client,
-  type WorkflowStartOptions,
-} from '@temporalio/client';
+import { WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
 import { WorkflowIdConflictPolicy } from '@temporalio/common';
 import { type FilingRunStatus, judgeRun } from '../domain/filing/run-judgement';
 import { needsAttention, type FilingState } from '../domain/filing/states';
@@ -15,6 +9,7 @@ import { resumeInput, type ResumedFiling } from '../domain/filing/resume-input';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { openFiling, recordRunProblem, type OpenFilingRun } from '../ledger/filings/open-filings';
+import { isGrpcStatus } from './grpc-status';
 
 /** Temporal's word for how a run ended, in ours. One that continued as new is not its workflow's newest run. */
 const STATUS: Readonly<Record<string, FilingRunStatus['status']>> = {
@@ -68,14 +63,10 @@ export async function withFilingAttributes<T>(
     return await start({ ...options, typedSearchAttributes });
   } catch (error) {
     // The start of an update-with-start fails with the server's answer as its cause.
-    const cause = error instanceof ServiceError ? error.cause : error;
-    if (!isGrpcServiceError(cause) || Number(cause.code) !== INVALID_ARGUMENT) throw error;
+    if (!isGrpcStatus(error, 'INVALID_ARGUMENT')) throw error;
     return start(options);
   }
 }
-
-/** gRPC status `INVALID_ARGUMENT`. */
-const INVALID_ARGUMENT = 3;
 
 /** How a run that goes on from the ledger is started; where one is running, that one is meant. */
 export function resumeOptions(filing: ResumedFiling & { workflowId: string }, taskQueue: string) {

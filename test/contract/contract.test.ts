@@ -8,17 +8,11 @@ import { join } from 'node:path';
 import Ajv from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { Workbook } from 'exceljs';
+import type { DemoIrm } from '../../dev/demo-message';
 import { OTHER_KEY, type OtherService } from './other-service';
 import { openContractStage, type ContractStage } from './program';
 
-interface Irm {
-  irmNumber: string;
-  irmAdCode: string;
-  irmIfscCode: string;
-  irmIssueDate: string;
-  currency: string;
-  purposeCode: string;
-  amount: string;
+interface Irm extends DemoIrm {
   available: string;
 }
 

@@ -1,8 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
+import { findServer } from '../../dev/servers';
 import { startTemporalServer } from '../../dev/temporal-server';
 import { isAlive } from '../support/processes';
 
@@ -44,6 +45,22 @@ it('serves with its search attributes and its UI, keeps its database, and stops 
 it("reports the server's own message when it does not start", async () => {
   const starting = startTemporalServer({ folder, executable: '/bin/sh' });
   await expect(starting).rejects.toThrow(/The Temporal development server ended with code \d+: .*(server|sh)/s);
+});
+
+it('tries again with other ports when the server ends while it starts', async () => {
+  const executable = join(folder, 'temporal');
+  const script = `#!/bin/sh\ncd ${folder}\nif [ ! -e tried ]; then touch tried; exit 2; fi\nexec ${await findServer('temporal')} "$@"\n`;
+  await writeFile(executable, script, { mode: 0o755 });
+  const server = await startTemporalServer({ executable, headless: true });
+  expect(isAlive(server.pid)).toBe(true);
+  await server.stop();
+});
+
+it('reports the message of a panic, which stands far above the end of the log', async () => {
+  const executable = join(folder, 'temporal');
+  const frames = 'at a frame of the stack\n'.repeat(400);
+  await writeFile(executable, `#!/bin/sh\ncat <<'END'\n\npanic: no port\n${frames}END\nexit 2\n`, { mode: 0o755 });
+  await expect(startTemporalServer({ folder, executable })).rejects.toThrow(/ended with code 2: panic: no port/);
 });
 
 it('reports a missing binary', async () => {

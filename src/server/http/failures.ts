@@ -1,5 +1,5 @@
 /** From whatever a request failed with to the problem that is answered. */
-import { isGrpcServiceError, ServiceError } from '@temporalio/client';
+import { isGrpcStatus } from '../../temporal/grpc-status';
 import type { FastifyError } from 'fastify';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { WorkbookRefused } from '../../workbook/read';
@@ -37,9 +37,6 @@ const CODES: Readonly<Record<string, { status: number; code: string; detail: str
     detail: 'Send application/json, or multipart/form-data where a file goes with it.',
   },
 };
-
-/** gRPC's DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED and UNAVAILABLE. */
-const PASSING_GRPC = new Set([4, 8, 14]);
 
 const TEMPORAL_AWAY = 'Temporal cannot be reached right now. Repeat the request: nothing is filed twice.';
 
@@ -97,8 +94,7 @@ function refused(error: RefusedError): Problem {
 }
 
 function isPassingGrpc(error: unknown): boolean {
-  const grpc = error instanceof ServiceError ? error.cause : error;
-  return isGrpcServiceError(grpc) && PASSING_GRPC.has(grpc.code);
+  return isGrpcStatus(error, 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED', 'UNAVAILABLE');
 }
 
 /** Fastify's own refusals of a request; null for what is no error of the caller. */
