@@ -1,6 +1,7 @@
 /** @type {import('jest').Config} */
 module.exports = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/support/jest/shared-environment.cjs',
+  runtime: '<rootDir>/test/support/jest/shared-runtime.cjs',
   roots: ['<rootDir>/test'],
   // `import('./x.js')` of a TypeScript source means x.ts.
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
+import { IllegalStateError } from '@temporalio/common';
 import { DefaultLogger, Runtime, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import pino, { type Logger } from 'pino';
 import { createActivities } from '../../src/activities/create-activities';
@@ -23,10 +24,15 @@ import { TEST_SETTINGS } from './settings';
 import { workflowBundle } from './workflow-bundle';
 
 // Before anything else creates the runtime of this process: its logs would hide jest's output.
-Runtime.install({
-  logger: new DefaultLogger('ERROR'),
-  telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
-});
+try {
+  Runtime.install({
+    logger: new DefaultLogger('ERROR'),
+    telemetryOptions: { logging: { filter: 'ERROR', forward: {} } },
+  });
+} catch (error) {
+  // An earlier test file of this process has installed it.
+  if (!(error instanceof IllegalStateError)) throw error;
+}
 
 /** The parts of a Temporal server that a test worker uses; a `TestWorkflowEnvironment` is one. */
 interface TestStage {

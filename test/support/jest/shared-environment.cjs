@@ -1,0 +1,37 @@
+// Runs each test file in the realm of its jest process, and not in a realm of its own: what shared-runtime.cjs loads
+// once for all files has the same `Error` and `Array` as the tests then. Jest compiles a module into the realm that
+// `getVmContext` answers, and has no word for "this one"; so the compiling is told here.
+const vm = require('node:vm');
+const { ModuleMocker } = require('jest-mock');
+
+const THIS_REALM = {};
+const { compileFunction } = vm;
+vm.compileFunction = (code, parameters, { parsingContext, ...options } = {}) =>
+  compileFunction(code, parameters, parsingContext === THIS_REALM ? options : { ...options, parsingContext });
+
+module.exports = class SharedEnvironment {
+  global = globalThis;
+  moduleMocker = new ModuleMocker(globalThis);
+  // Tests wait for what happens, and set no clock of the process.
+  fakeTimers = null;
+  fakeTimersModern = null;
+  #environment = {};
+
+  exportConditions() {
+    return ['node', 'node-addons'];
+  }
+
+  getVmContext() {
+    return THIS_REALM;
+  }
+
+  async setup() {
+    this.#environment = { ...process.env };
+  }
+
+  /** The next file must not see the variables that this one has set. */
+  async teardown() {
+    for (const name of Object.keys(process.env)) if (!(name in this.#environment)) delete process.env[name];
+    Object.assign(process.env, this.#environment);
+  }
+};
