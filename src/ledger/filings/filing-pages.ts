@@ -97,22 +97,38 @@ export interface PagedSubmission {
   since: Date | null;
 }
 
-/** The submissions of several filings with their requests, by filing. */
-export async function requestsOf(db: Queryable, filingIds: readonly string[]): Promise<Map<string, PagedSubmission[]>> {
+/** A filing's rows by outcome, and its submissions with their requests. */
+export interface FilingParts {
+  counts: FilingCounts;
+  submissions: PagedSubmission[];
+}
+
+/** The parts of several filings, by their ids. */
+export async function partsOf(db: Queryable, filingIds: readonly string[]): Promise<Map<string, FilingParts>> {
   const [of, value] = amongThem(filingIds);
-  const { rows } = await db.query<PagedSubmission & { filingId: string }>(
-    `SELECT s.filing_id AS "filingId", s.submission, min(q.since) AS since,
-            coalesce(jsonb_agg(jsonb_build_object('requestId', q.request_id, 'source', q.source, 'state', q.state)
-              ORDER BY q.since) FILTER (WHERE q.request_id IS NOT NULL), '[]') AS requests
-       FROM submissions s LEFT JOIN requests q ON q.filing_id = s.filing_id AND q.submission = s.submission
-      WHERE s.filing_id ${of} GROUP BY s.filing_id, s.submission ORDER BY s.filing_id, s.submission`,
+  const { rows } = await db.query<
+    FilingCounts & { filingId: string; submissions: (Omit<PagedSubmission, 'since'> & { since: string | null })[] }
+  >(
+    `SELECT f.filing_id AS "filingId", counts.*,
+            coalesce((SELECT jsonb_agg(to_jsonb(one) ORDER BY one.submission) FROM (
+              SELECT s.submission, min(q.since) AS since,
+                     coalesce(jsonb_agg(jsonb_build_object('requestId', q.request_id, 'source', q.source, 'state', q.state)
+                       ORDER BY q.since) FILTER (WHERE q.request_id IS NOT NULL), '[]') AS requests
+                FROM submissions s LEFT JOIN requests q ON q.filing_id = s.filing_id AND q.submission = s.submission
+               WHERE s.filing_id = f.filing_id GROUP BY s.submission) AS one), '[]') AS submissions
+       FROM filings f CROSS JOIN LATERAL (SELECT ${ROW_COUNTS} WHERE r.filing_id = f.filing_id) AS counts
+      WHERE f.filing_id ${of}`,
     [value],
   );
-  const found = new Map<string, PagedSubmission[]>();
-  for (const { filingId, ...submission } of rows) {
-    found.set(filingId, [...(found.get(filingId) ?? []), submission]);
-  }
-  return found;
+  return new Map(
+    rows.map(({ filingId, submissions, ...counts }) => {
+      const dated = submissions.map(({ since, ...each }) => ({
+        ...each,
+        since: since === null ? null : new Date(since),
+      }));
+      return [filingId, { counts, submissions: dated }];
+    }),
+  );
 }
 
 /** A row with its certificate and the authority's errors. */

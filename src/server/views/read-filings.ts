@@ -1,4 +1,4 @@
-import { countRowsOf, requestsOf, type PagedSubmission } from '../../ledger/filings/filing-pages';
+import { partsOf, type PagedSubmission } from '../../ledger/filings/filing-pages';
 import { inQuestion } from '../../ledger/filings/filing-view';
 import { getFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { readQuestions } from '../../ledger/questions/questions';
@@ -6,7 +6,7 @@ import { expectedAnswerMs } from '../../ledger/submissions/answer-times';
 import type { EbrcReaderDependencies } from '../../starter/dependencies';
 import { filingBody, type FilingBody } from './filing';
 
-const NO_ROWS = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+const NO_PARTS = { counts: { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 }, submissions: [] };
 const NO_QUESTIONS = new Map<string, never[]>();
 /** How long the typical time of an acknowledgement is taken from memory. */
 const MEAN_KEPT_MS = 60_000;
@@ -47,17 +47,16 @@ export function createFilingReader({
     if (filings.length === 0) return [];
     const ids = filings.map(({ filingId }) => filingId);
     const asked = filings.flatMap(({ filingId, questionCount }) => (questionCount > 0 ? [filingId] : []));
-    const [counts, requests, questions] = await Promise.all([
-      countRowsOf(pool, ids),
-      requestsOf(pool, ids),
+    const [parts, questions] = await Promise.all([
+      partsOf(pool, ids),
       asked.length > 0 ? readQuestions(pool, asked) : NO_QUESTIONS,
     ]);
     return Promise.all(
       filings.map(async (filing) => {
-        const submissions = requests.get(filing.filingId) ?? [];
+        const { counts, submissions } = parts.get(filing.filingId) ?? NO_PARTS;
         return filingBody({
           filing,
-          counts: counts.get(filing.filingId) ?? NO_ROWS,
+          counts,
           submissions,
           questions: questions.get(filing.filingId) ?? [],
           attempt: isAsked(filing) ? (await inQuestion(pool, filing.filingId)).attempt : null,
