@@ -1,5 +1,6 @@
 /** Who may what over HTTP: tokens, roles, exporters, and the record of it. */
 import type { Role } from '../../src/domain/principal';
+import { eventually } from '../support/processes';
 import { rotatePrincipal, removePrincipal } from '../../src/starter/principals';
 import { askDoor, KAVERI, messageOf, onboard, openDoorStage, type DoorStage, type ProblemBody } from './door-stage';
 
@@ -66,26 +67,41 @@ it('asks for a token, and tells a wrong one nothing', async () => {
   expect(rows.length).toBeLessThan(10);
 });
 
-it('costs one look-up for a wrong token', async () => {
+it('costs one look-up for a wrong token, and shares those of a token that is used often, but none from before', async () => {
   const { pool } = stage.ledger;
   const statements: unknown[] = [];
+  let held: Promise<void> | undefined;
   const watched = new Proxy(pool, {
     get: (target, name): unknown => {
       const value: unknown = Reflect.get(target, name);
       if (name !== 'query' || typeof value !== 'function') return value;
-      return (...args: unknown[]): unknown => {
-        statements.push(args[0]);
-        return Reflect.apply(value, target, args);
+      return async (...args: unknown[]): Promise<unknown> => {
+        if (/principal_tokens/u.test(String(args[0]))) statements.push(args[0]);
+        const answer: unknown = await Reflect.apply(value, target, args);
+        await held;
+        return answer;
       };
     },
   });
   const door = await stage.another({ pool: watched });
+  const status = async (token: string) => (await askDoor(door.url, 'GET', '/v1/filings', { token })).status;
   try {
-    const token = `ebrc_test_${'B'.repeat(43)}`;
-    await fetch(`${door.url}/v1/filings`, { headers: { authorization: `Bearer ${token}` } });
+    expect(await status(`ebrc_test_${'B'.repeat(43)}`)).toBe(401);
     expect(statements).toHaveLength(1);
-    await fetch(`${door.url}/v1/filings`, { headers: { authorization: 'Bearer something' } });
+    expect(await status('something')).toBe(401);
     expect(statements).toHaveLength(1);
+    const often = await stage.principal(['viewer'], { name: 'often' });
+    let release = () => {};
+    held = new Promise((done) => (release = done));
+    const before = status(often);
+    await eventually(() => Promise.resolve(statements.length === 2));
+    await removePrincipal(stage.deps, { name: 'often', by: 'a test' });
+    const after = Promise.all(Array.from({ length: 20 }, () => status(often)));
+    await askDoor(door.url, 'GET', '/healthz');
+    release();
+    // The first was seen before the removal; the others came later, and share look-ups of their own.
+    expect([await before, ...(await after)]).toEqual([200, ...Array.from({ length: 20 }, () => 401)]);
+    expect(statements.length).toBeLessThan(12);
   } finally {
     await door.close();
   }
