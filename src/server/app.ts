@@ -14,7 +14,7 @@ import { parseJsonBody } from './http/json-body';
 import * as limits from './http/limits';
 import { createMemoryRoom } from './http/memory-room';
 import type { DoorMetrics } from './http/metrics';
-import { Problem, problemBody } from './http/problem';
+import { CALLER_GONE, Problem, problemBody } from './http/problem';
 import { addCheckRoutes } from './routes/checks';
 import { addDocumentRoutes } from './routes/documents';
 import { addEventRoutes } from './routes/events';
@@ -90,6 +90,7 @@ function bareApp({ requestWithinMs, idleMs }: limits.Bounds): FastifyInstance {
     forceCloseConnections: 'idle',
     frameworkErrors: (error, request, reply) => void sendProblem(request, reply, error),
   });
+  app.decorateRequest('principal', null);
   // The zod schemas check requests; what the routes declare to Fastify describes them.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (body) => JSON.stringify(body));
@@ -134,11 +135,15 @@ function observe(app: FastifyInstance, metrics: DoorMetrics, logger: Logger): vo
     void reply.header('x-request-id', request.id).header('cache-control', 'no-store');
     done();
   });
-  app.addHook('onResponse', (request, reply, done) => {
-    const { statusCode: status, elapsedTime } = reply;
-    const route = `${request.method} ${request.routeOptions.url ?? 'none'}`;
-    metrics.observe({ route, status, seconds: elapsedTime / 1_000 });
-    logger.info({ operation: route, status, requestId: request.id }, 'request answered');
+  app.addHook('onRequest', (request, reply, done) => {
+    // Fastify's own hook does not come for a caller who has gone.
+    reply.raw.once('close', () => {
+      const { statusCode, elapsedTime } = reply;
+      const status = reply.raw.writableFinished ? statusCode : CALLER_GONE;
+      const route = `${request.method} ${request.routeOptions.url ?? 'none'}`;
+      metrics.observe({ route, status, seconds: elapsedTime / 1_000 });
+      logger.info({ operation: route, status, requestId: request.id }, 'request answered');
+    });
     done();
   });
 }

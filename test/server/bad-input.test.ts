@@ -1,6 +1,5 @@
 /**
- * Requests that are wrong: each is a problem that names the field and what is allowed, at once, and nothing is
- * recorded.
+ * Requests that are wrong: each is a problem that names the field and what is allowed, and nothing is recorded.
  */
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,13 +21,12 @@ const post = (body: string | Buffer, headers: Record<string, string> = JSON_TYPE
   stage.ask<ProblemBody>('POST', '/v1/filings', { body, headers });
 const send = (json: unknown) => stage.ask<ProblemBody>('POST', '/v1/filings', { json });
 
-/** A 4xx problem within a second. */
+/** A 4xx problem. */
 async function refused(
   what: string,
   ask: () => Promise<Reply<ProblemBody>>,
   expected: { status: number; code: string; field?: string },
 ) {
-  const began = performance.now();
   const { status, body, headers } = await ask();
   const fields = (body.errors ?? []).map(({ field }) => field);
   expect({ what, status, code: body.code }).toEqual({ what, status: expected.status, code: expected.code });
@@ -36,7 +34,6 @@ async function refused(
   expect(headers.get('content-type')).toContain('application/problem+json');
   expect(body.request_id).toBe(headers.get('x-request-id'));
   expect(body.detail).not.toBe('');
-  expect([what, performance.now() - began < 3_000]).toEqual([what, true]);
 }
 
 it('refuses every wrong body, and records nothing', async () => {
@@ -289,6 +286,8 @@ it('holds a bounded number of bodies, and serves others', async () => {
   } finally {
     for (const socket of sockets) socket.destroy();
   }
+  // So do those who go before anybody has looked at their token.
+  for (let nth = 0; nth < 20; nth += 1) (await begin(`Content-Length: ${6 * 1024 * 1024}`)).destroy();
   // What is over gives its room back.
   const wrong = { token: greedy, body: ' '.repeat(6_000_000), headers: { 'content-type': 'application/json' } };
   await eventually(async () => (await stage.ask('POST', '/v1/checks', wrong)).status === 400);

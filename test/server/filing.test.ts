@@ -1,6 +1,8 @@
 /** The main job over HTTP: onboard, file, wait, read certificates. */
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/processes';
 import { contentsOfZip, unsummed } from '../support/zips';
 import { pageOfCertificates } from '../../src/ledger/certificates/certificate-pages';
@@ -148,6 +150,48 @@ it('waits for a second person, who is not the maker', async () => {
   expect([approved.status, approved.body.approvedBy]).toEqual([200, 'ravi']);
   const late = await stage.ask<ProblemBody>('POST', path, { token: checker });
   expect([late.status, late.body.code]).toEqual([409, expect.stringMatching(/approve_refused|filing_ended/)]);
+});
+
+it('does nothing more for callers who have gone before or while they wait', async () => {
+  let statements = 0;
+  const pool = new Proxy(stage.ledger.pool, {
+    get: (target, name): unknown => {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== 'query' || typeof value !== 'function') return value;
+      return (...args: unknown[]): unknown => {
+        if (!/audit_events/u.test(String(args[0]))) statements += 1;
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+  const door = await stage.another({ pool });
+  const token = await stage.principal(['viewer']);
+  const { hostname, port } = new URL(door.url);
+  const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nPrefer: wait=60\r\n\r\n`;
+  try {
+    stage.sandbox.addFault({ operation: 'push-irm', kind: 'drop-before-accept' });
+    await file(await filing('DOOR-GONE'));
+    for (const path of ['/v1/filings/DOOR-GONE', '/v1/events?limit=500&wait=60']) {
+      for (const afterMs of [0, 1, 2, 4, 8, 200]) {
+        const socket = connect(Number(port), hostname);
+        await new Promise<void>((done) => socket.write(`GET ${path} ${head}`, () => done()));
+        await sleep(afterMs);
+        socket.destroy();
+      }
+    }
+    const metrics = async () => (await fetch(`${door.url}/metrics`)).text();
+    const gone = async () =>
+      [...(await metrics()).matchAll(/status="499"\} (\d+)/gu)].map(([, count]) => Number(count));
+    await eventually(async () => (await gone()).reduce((sum, count) => sum + count, 0) === 12);
+    // Nobody is looked for: what waits is looked at every second.
+    await eventually(async () => {
+      const before = statements;
+      await sleep(1_200);
+      return statements === before;
+    }, 20_000);
+  } finally {
+    await door.close();
+  }
 });
 
 it('abandons what waits, and says so when it is too late', async () => {

@@ -1,7 +1,7 @@
 /** What requests and answers may hold of this process's memory together; what is beyond is refused. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { MAX_BODY_BYTES, MEMORY_BYTES } from './limits';
-import { unavailable } from './problem';
+import { callerGone, unavailable } from './problem';
 
 /** Smaller ones are not counted: as many as there may be connections fit. */
 const SMALL_BYTES = 16 * 1024;
@@ -20,6 +20,8 @@ export function createMemoryRoom(total = MEMORY_BYTES): MemoryRoom {
 
   function take({ headers: { authorization = '' } }: FastifyRequest, reply: FastifyReply, bytes: number): void {
     if (bytes <= SMALL_BYTES) return;
+    // Its end has been told already, and would never give the room back.
+    if (reply.raw.destroyed) throw callerGone();
     const own = taken.get(authorization) ?? 0;
     if (all + bytes > total || own + bytes > total / 2) {
       throw unavailable('busy', 'Too many large requests are under way. Repeat the request.', { retryAfterS: 2 });

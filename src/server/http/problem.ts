@@ -71,6 +71,11 @@ export function badRequest(code: string, detail: string, field?: string): Proble
   return new Problem(400, code, detail, { errors: [{ code, message: detail, ...(field !== undefined && { field }) }] });
 }
 
+/** The status in metrics and logs of a request whose caller did not take the answer. */
+export const CALLER_GONE = 499;
+/** Ends a request that nobody waits for any more. */
+export const callerGone = (): Problem => new Problem(CALLER_GONE, 'caller_gone', 'The caller has gone.');
+
 /** A server that is needed is away. Nothing is half done, and repeating the request is safe. */
 export function unavailable(
   code: string,

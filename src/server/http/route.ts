@@ -6,7 +6,7 @@ import type { Gate } from '../access/gate';
 import { readForm, type Upload } from './form';
 import type { MemoryRoom } from './memory-room';
 import { describeRoute, type Answers } from './openapi';
-import { Problem } from './problem';
+import { callerGone, Problem, unavailable } from './problem';
 import { refuseUnstorable } from './texts';
 
 /** A request whose fields are checked, of a principal that may make it. */
@@ -79,7 +79,8 @@ export function addRoute<
     preHandler: (request) => gate.permit(request),
     handler: async (request, reply) => {
       const gone = new AbortController();
-      reply.raw.once('close', () => gone.abort());
+      if (reply.raw.destroyed) throw callerGone();
+      reply.raw.once('close', () => void (reply.raw.writableFinished || gone.abort()));
       const { fields, upload } = await bodyOf(request, route.takesFile ?? false);
       const call = {
         principal: gate.principalOf(request),
@@ -141,9 +142,10 @@ function answered(reply: FastifyReply, { status = 200, headers = {}, body }: Ans
 async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const detail = 'There was no answer in time. Repeat the request: nothing is filed twice.';
-    const problem = new Problem(503, 'timeout', detail, { headers: { 'retry-after': '15' } });
-    timer = setTimeout(() => reject(problem), ms);
+    timer = setTimeout(() => {
+      const detail = 'There was no answer in time. Repeat the request: nothing is filed twice.';
+      reject(unavailable('timeout', detail, { retryAfterS: 15 }));
+    }, ms);
   });
   try {
     return await Promise.race([work, late]);

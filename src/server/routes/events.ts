@@ -4,7 +4,7 @@ import { EVENT_DAYS, readFeed, type FeedEvent, type FeedGone, type FeedMark } fr
 import type { Door } from '../context';
 import { LONGEST_WAIT_S } from '../http/limits';
 import { asCursor, cursorText, pageSize, readCursor } from '../http/paging';
-import { Problem } from '../http/problem';
+import { callerGone, Problem } from '../http/problem';
 import { addRoute, type Registrar } from '../http/route';
 
 const MARK = z.tuple([z.uuid(), z.string().regex(/^\d{1,18}$/)]);
@@ -60,12 +60,13 @@ export function addEventRoutes(registrar: Registrar, { deps, feed, isStopping }:
         if ('start' in page) throw lost(page);
         const { events, next } = page;
         const left = until - performance.now();
-        if (events.length > 0 || left <= 0 || gone.aborted || isStopping()) {
+        if (events.length > 0 || left <= 0 || isStopping()) {
           return { body: { items: events.map(eventBody), next: cursorOf(next) } };
         }
         // Events that this principal may not see are passed by.
         from = next;
         await feed.until(next, left, gone);
+        if (gone.aborted) throw callerGone();
       }
     },
   });

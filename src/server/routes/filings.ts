@@ -12,7 +12,7 @@ import { RefusedError } from '../../starter/errors';
 import { maySee, visibleExporter, visibleFiling } from '../access/scope';
 import { depsFor, type Door } from '../context';
 import { listOf, pageOf, paging, readCursor } from '../http/paging';
-import { Problem, unavailable } from '../http/problem';
+import { callerGone, Problem, unavailable } from '../http/problem';
 import { addRoute, type Call, type Registrar } from '../http/route';
 import { exporterName, filingName, visible, shownAsWritten } from '../http/texts';
 import { filingSchema, type FilingBody } from '../views/filing';
@@ -252,6 +252,8 @@ async function waitedFor(
   const seconds = preferredWait(request.headers['prefer']);
   if (seconds === 0) return { body: null, headers: {} };
   await watch.until(filingId, seconds * 1_000, gone);
+  // Thousands of callers may go at once: nothing is read for them.
+  if (gone.aborted) throw callerGone();
   return { body: await filings.again(filingId), headers: { 'preference-applied': `wait=${seconds}` } };
 }
 
