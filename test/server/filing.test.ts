@@ -152,48 +152,6 @@ it('waits for a second person, who is not the maker', async () => {
   expect([late.status, late.body.code]).toEqual([409, expect.stringMatching(/approve_refused|filing_ended/)]);
 });
 
-it('does nothing more for callers who have gone before or while they wait', async () => {
-  let statements = 0;
-  const pool = new Proxy(stage.ledger.pool, {
-    get: (target, name): unknown => {
-      const value: unknown = Reflect.get(target, name);
-      if (name !== 'query' || typeof value !== 'function') return value;
-      return (...args: unknown[]): unknown => {
-        if (!/audit_events/u.test(String(args[0]))) statements += 1;
-        return Reflect.apply(value, target, args);
-      };
-    },
-  });
-  const door = await stage.another({ pool });
-  const token = await stage.principal(['viewer']);
-  const { hostname, port } = new URL(door.url);
-  const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nPrefer: wait=60\r\n\r\n`;
-  try {
-    stage.sandbox.addFault({ operation: 'push-irm', kind: 'drop-before-accept' });
-    await file(await filing('DOOR-GONE'));
-    for (const path of ['/v1/filings/DOOR-GONE', '/v1/events?limit=500&wait=60']) {
-      for (const afterMs of [0, 1, 2, 4, 8, 200]) {
-        const socket = connect(Number(port), hostname);
-        await new Promise<void>((done) => socket.write(`GET ${path} ${head}`, () => done()));
-        await sleep(afterMs);
-        socket.destroy();
-      }
-    }
-    const metrics = async () => (await fetch(`${door.url}/metrics`)).text();
-    const gone = async () =>
-      [...(await metrics()).matchAll(/status="499"\} (\d+)/gu)].map(([, count]) => Number(count));
-    await eventually(async () => (await gone()).reduce((sum, count) => sum + count, 0) === 12);
-    // Nobody is looked for: what waits is looked at every second.
-    await eventually(async () => {
-      const before = statements;
-      await sleep(1_200);
-      return statements === before;
-    }, 20_000);
-  } finally {
-    await door.close();
-  }
-});
-
 it('abandons what waits, and says so when it is too late', async () => {
   await file(await filing('DOOR/7', { approval: true }));
   const path = '/v1/filings/DOOR%2F7/abandon';
@@ -297,4 +255,46 @@ it('answers about a send that it is told the name of, and never about whatever s
   expect(await resolve({ as: 'not-filed', attempt: `${filed.body.filingId}/9/9` })).toMatchObject({ status: 409 });
   const early = { status: 409, body: { code: 'resolve_refused', detail: expect.stringMatching(/settle window/u) } };
   expect(await resolve({ as: 'not-filed', attempt })).toMatchObject(early);
+});
+
+it('does nothing more for callers who have gone before or while they wait', async () => {
+  let statements = 0;
+  const pool = new Proxy(stage.ledger.pool, {
+    get: (target, name): unknown => {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== 'query' || typeof value !== 'function') return value;
+      return (...args: unknown[]): unknown => {
+        if (!/audit_events/u.test(String(args[0]))) statements += 1;
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+  const door = await stage.another({ pool });
+  const token = await stage.principal(['viewer']);
+  const { hostname, port } = new URL(door.url);
+  const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nPrefer: wait=60\r\n\r\n`;
+  try {
+    stage.sandbox.addFault({ operation: 'push-irm', kind: 'drop-before-accept' });
+    await file(await filing('DOOR-GONE'));
+    for (const path of ['/v1/filings/DOOR-GONE', '/v1/events?limit=500&wait=60']) {
+      for (const afterMs of [0, 1, 2, 4, 8, 200]) {
+        const socket = connect(Number(port), hostname);
+        await new Promise<void>((done) => socket.write(`GET ${path} ${head}`, () => done()));
+        await sleep(afterMs);
+        socket.destroy();
+      }
+    }
+    const metrics = async () => (await fetch(`${door.url}/metrics`)).text();
+    const gone = async () =>
+      [...(await metrics()).matchAll(/status="499"\} (\d+)/gu)].map(([, count]) => Number(count));
+    await eventually(async () => (await gone()).reduce((sum, count) => sum + count, 0) === 12);
+    // Nobody is looked for: what waits is looked at every second.
+    await eventually(async () => {
+      const before = statements;
+      await sleep(1_200);
+      return statements === before;
+    }, 20_000);
+  } finally {
+    await door.close();
+  }
 });
