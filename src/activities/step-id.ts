@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { NOT_LOCAL, ROWS_IN_A_LOCAL_STEP } from '../domain/names';
 import { refusal } from './application-failure';
@@ -17,12 +16,4 @@ export function needFewRows(rows: number): void {
   if (rows > ROWS_IN_A_LOCAL_STEP && Context.current().info.isLocal) {
     throw refusal(NOT_LOCAL, `${rows} rows are for a normal activity.`);
   }
-}
-
-/**
- * Who sends an attempt, by its secret: the ledger and the document store hold this hash alone, so that nobody but the
- * execution itself can say what became of its mark.
- */
-export function senderOf(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
 }

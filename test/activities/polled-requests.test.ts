@@ -7,7 +7,7 @@ import { withTransaction } from '../../src/ledger/pool';
 import { readLastingNotices } from '../../src/ledger/submissions/answers';
 import { addRequest, endedWithRequests, readRequests } from '../../src/ledger/submissions/requests';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
-import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
+import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, move, NOW } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -244,7 +244,9 @@ it('certifies and frees nothing where an answer names a request that another fil
   const [owner, other] = [await sent(), await sent()];
   const taken = await accept(owner, 'TAKEN-1');
   const answer = { ...ACCEPTED, requestId: taken };
-  expect(await door.run('adoptAnswer', { attemptId: other.attemptId, answer })).toMatchObject({ requestId: null });
+  expect(await door.run('adoptAnswer', { attemptId: other.attemptId, answer, sentBy: SENT_BY })).toMatchObject({
+    requestId: null,
+  });
   for (const processingStatus of ['Errored', 'Processed']) {
     await record(taken, other.filingId, {
       processingStatus,

@@ -11,7 +11,7 @@ import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import { recordLook } from '../../src/ledger/submissions/lost-time';
 import { endRequest, notePoll } from '../../src/ledger/submissions/requests';
-import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
+import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, move, NOW, open, rowsOf } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { approvalBy } from '../support/principals';
@@ -110,7 +110,7 @@ it('reserves balances, opens an attempt, reads it and takes its answer over', as
   await attempts.mark(attemptId);
   await twice(filingId, 'readAttempt', { attemptId, seq: submitting.seq });
   const answer = { ...ACCEPTED, requestId: `R${filingId}` };
-  const adopted = await twice(filingId, 'adoptAnswer', { attemptId, answer });
+  const adopted = await twice(filingId, 'adoptAnswer', { attemptId, answer, sentBy: SENT_BY });
   expect(adopted.filing).toMatchObject({ state: 'processing' });
 });
 
@@ -246,7 +246,7 @@ describe('an end', () => {
     const { filingId, attemptId } = await unanswered();
     const requestId = `R${filingId}`;
     const answer = { ...ACCEPTED, requestId, ackStatus: 'Failed' };
-    await door.run('adoptAnswer', { attemptId, answer });
+    await door.run('adoptAnswer', { attemptId, answer, sentBy: SENT_BY });
     const unknown = { statement: 'unknown_request' as const, incomplete: false, ageMs: 0, at: NOW };
     await notePoll(ledger.pool, { filingId, submission: 1, requestId }, unknown);
     const args = { ...(await held(filingId)), submission: 1, requestId, errors: ['it is not known'] };
@@ -262,7 +262,7 @@ describe('an end', () => {
     const { filingId, attemptId } = await unanswered();
     const requestId = `R${filingId}`;
     const request = { filingId, submission: 1, requestId };
-    await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId } });
+    await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId }, sentBy: SENT_BY });
     const unknown = { statement: 'unknown_request' as const, incomplete: false, ageMs: 0, at: NOW };
     if (state === 'absent') await notePoll(ledger.pool, request, unknown);
     const end = { state, processingStatus: null, errored: [], contradicted: [0], at: NOW };

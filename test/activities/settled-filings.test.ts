@@ -12,7 +12,7 @@ import { needFiling } from '../../src/ledger/filings/filings';
 import { certifyByPersons } from '../../src/ledger/gates/certify';
 import { withTransaction } from '../../src/ledger/pool';
 import { needSubmission } from '../../src/ledger/submissions/submissions';
-import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
+import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, move, NOW, open, readBalance, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
@@ -99,7 +99,7 @@ it('is one transaction, for a submission of unknown outcome', async () => {
 
 it('is one transaction, for rows that the status of a request has left open', async () => {
   const { filingId, attemptId, submission, exporterId } = await sent();
-  await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId: `R${attemptId}` } });
+  await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId: `R${attemptId}` }, sentBy: SENT_BY });
   const { open: left, filing: moved } = await door.run(
     'fetchCertificates',
     { filingId, exporterId, submission },
@@ -127,10 +127,12 @@ it('leaves a filing of which another submission has no outcome yet', async () =>
 it('keeps what somebody should look at', async () => {
   const { filingId, attemptId, ...of } = await sent();
   const answer = { ...ACCEPTED, requestId: `R${attemptId}`, recordResCount: 9 };
-  const { standing } = (await door.run('adoptAnswer', { attemptId, answer })).filing ?? {};
+  await door.run('adoptAnswer', { attemptId, answer, sentBy: SENT_BY });
+  const { attention } = await needFiling(ledger.pool, filingId);
+  expect(attention).toContain('9 records');
   await door.run('fetchCertificates', { filingId, ...of });
   const filing = await needFiling(ledger.pool, filingId);
-  expect(filing).toMatchObject({ state: 'collecting', needsAttention: true, attention: standing });
+  expect(filing).toMatchObject({ state: 'collecting', needsAttention: true, attention });
 });
 
 it('does not touch a filing that was given up', async () => {
@@ -158,7 +160,11 @@ it('goes back to the request of an answer that comes while the certificates of i
   await move(ledger, filingId, 'submitting', 'outcome_unknown', 'collecting');
   expect(await readFacts(ledger.pool, filingId)).toMatchObject({ settled: true, followed: false });
 
-  await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId: 'R-WHILE-COLLECTING' } });
+  await door.run('adoptAnswer', {
+    attemptId,
+    answer: { ...ACCEPTED, requestId: 'R-WHILE-COLLECTING' },
+    sentBy: SENT_BY,
+  });
   expect(await readFacts(ledger.pool, filingId)).toMatchObject({ settled: false, followed: true });
   const { seq } = await needFiling(ledger.pool, filingId);
   expect(await door.run('endFiling', { filingId, seq }, step('end'))).toEqual({ filing: 'differs' });

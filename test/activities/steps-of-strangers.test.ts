@@ -1,6 +1,7 @@
 /** What whoever can schedule steps on the workers' queues, without any grant, cannot do. */
 import type { FilingApi, SubmitContext } from '../../src/api/client-types';
 import type { FilingState } from '../../src/domain/filing/states';
+import { sentAs } from '../../src/domain/filing/known-send';
 import { saveIrms } from '../../src/ledger/exporters/irms';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { EXPORTER, irmRecord, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
@@ -61,7 +62,7 @@ it('records nothing under a reference that reads as the name of another filing',
   }
 });
 
-it('judges no send as refused on the claim of another execution', async () => {
+it('judges no send as refused or accepted on the claim of another execution', async () => {
   const filingId = await attempts.filing();
   const attemptId = await attempts.opened(filingId);
   await attempts.count(attemptId, door.deps.documents);
@@ -73,6 +74,11 @@ it('judges no send as refused on the claim of another execution', async () => {
   for (const sentBy of ['whoever', rows[0]?.sender ?? '']) {
     const refusal = { reason: 'validation_failed', sentBy };
     expect(await door.run('readAttempt', { attemptId, refusal, seq: 0 })).toMatchObject({ verdict: 'marked' });
+    const answer = { kind: 'accepted', requestId: 'FORGED' };
+    expect(await door.run('adoptAnswer', { attemptId, answer, sentBy })).toMatchObject({ filing: 'differs' });
+    const sends = [sentAs(attemptId, { requestId: 'FORGED', sentAt: 0, sentBy })];
+    const poll = { filingId, submission: 1, ackErrors: [], once: true, sends };
+    expect(await door.run('pollStatus', poll)).toMatchObject({ outcome: 'doubt', requestId: null });
   }
   expect(await attempts.attempts(filingId)).toEqual(['marked']);
 });

@@ -2,12 +2,14 @@
  * An acceptance is stored with what follows of it, in one transaction: its submission is acknowledged and the filing is
  * being processed. Nothing that goes wrong with the second costs the first.
  */
+import { takeOverAnswer, type AdoptedAnswer } from '../../src/activities/filings/take-over-answer';
 import type { FilingApi, SubmitContext } from '../../src/api/client-types';
 import { needFiling } from '../../src/ledger/filings/filings';
+import { withTransaction } from '../../src/ledger/pool';
 import { recordLook } from '../../src/ledger/submissions/lost-time';
 import { readRequests } from '../../src/ledger/submissions/requests';
 import { needSubmission } from '../../src/ledger/submissions/submissions';
-import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
+import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, move, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
@@ -45,8 +47,11 @@ function submit({ filingId, attemptId }: { filingId: string; attemptId: string }
   return door.run('submitPush', { filingId, submission, exporterId: EXPORTER, attemptId });
 }
 
-const adopt = (attemptId: string, more = {}) =>
-  door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId: `R${attemptId}`, ...more } });
+/** By the execution that sent it. */
+const adopt = (attemptId: string, more = {}) => {
+  const answer = { ...ACCEPTED, requestId: `R${attemptId}`, ...more };
+  return door.run('adoptAnswer', { attemptId, answer, sentBy: SENT_BY }) as Promise<AdoptedAnswer>;
+};
 
 /** The transactions that last wrote the attempt, its submission, its filing and the filing's last move. */
 async function writers(filingId: string): Promise<string[]> {
@@ -179,13 +184,25 @@ describe('an answer that comes late', () => {
 
   it('finds a filing that was put back to before its send, which comes to its send first', async () => {
     const filingId = await attempts.filing();
-    const { filing } = await adopt(`${filingId}-1-1`);
-    expect(filing?.seq).toBe(await seqOf(filingId));
+    const taken = { attemptId: `${filingId}-1-1`, answer: ACCEPTED, at: new Date() };
+    const { adopted } =
+      (await withTransaction(ledger.pool, (client) => takeOverAnswer(client, door.deps, taken))) ?? {};
+    expect(adopted?.filing?.seq).toBe(await seqOf(filingId));
     const { rows } = await ledger.pool.query<{ state: string }>(
       'SELECT state FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL ORDER BY seq',
       [filingId],
     );
     expect(rows.slice(-2).map(({ state }) => state)).toEqual(['submitting', 'processing']);
+  });
+
+  it('of an attempt that the ledger does not hold cannot be proven: it is in doubt, and the request is a named one', async () => {
+    const filingId = await attempts.filing();
+    const attemptId = `${filingId}-1-1`;
+    expect(await adopt(attemptId)).toMatchObject({ filing: 'differs', requestId: `R${attemptId}` });
+    expect(await attempts.attempts(filingId)).toEqual(['marked']);
+    expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([
+      { requestId: `R${attemptId}`, source: 'named' },
+    ]);
   });
 
   it('of an attempt that was judged absent closes the one that is open, and the filing is being processed', async () => {

@@ -1,6 +1,12 @@
 import type pg from 'pg';
 import { addEvent, readNow } from '../../ledger/filings/filing-progress';
-import { answerInShort, NOT_FILED, partsOfAttemptId, type AttemptReading } from '../../domain/filing/attempt';
+import {
+  answerInShort,
+  NOT_FILED,
+  partsOfAttemptId,
+  type AttemptReading,
+  type StoredAnswer,
+} from '../../domain/filing/attempt';
 import { markRowsUnknown as markInLedger, readAttempt as readInLedger } from '../../ledger/submissions/attempts';
 import { openAttempt as openInLedger, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
 import type { Carried } from '../../domain/filing/questions';
@@ -8,9 +14,12 @@ import { carryOutWord as carryOutInLedger } from '../../ledger/gates/persons';
 import { lockFiling, type LockedFiling } from '../../ledger/filings/filing-lock';
 import { updateCorrectionAttention } from '../../ledger/rows/row-takeover';
 import { judgeWord } from '../../ledger/submissions/words';
+import { mergeKnownSends } from '../../ledger/submissions/known-sends';
+import { sentAs } from '../../domain/filing/known-send';
 import { withTransaction } from '../../ledger/pool';
 import { now, type ActivityDependencies } from '../dependencies';
-import { senderOf, stepId } from '../step-id';
+import { senderOf } from '../../ledger/sends/send-record';
+import { stepId } from '../step-id';
 import {
   DIFFERS,
   hold,
@@ -22,7 +31,7 @@ import {
   type Left,
   type MoveArgs,
 } from './moves';
-import { takeOverAnswer, type AdoptedAnswer, type AnswerArgs } from './take-over-answer';
+import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
 import { onWholeLedger } from './whole-ledger';
 
 /**
@@ -75,13 +84,22 @@ function readUnknownAttempt(
 
 /**
  * Takes an answer over that the run read, or that came back while PostgreSQL could not store it. Repeating it, or
- * what its own activity recorded of it, changes nothing.
+ * what its own activity recorded of it, changes nothing. What the ledger does not have counts only with the secret of
+ * the execution that sent it (`sentBy`); otherwise the run has to read the ledger (`differs`).
  */
-function adoptAnswer(deps: ActivityDependencies, args: Omit<AnswerArgs, 'at'>): Promise<AdoptedAnswer> {
-  const { pool } = deps;
-  return withTransaction(pool, (client) => takeOverAnswer(client, deps, { ...args, at: now(deps) })).then(
-    ({ adopted }) => adopted,
-  );
+function adoptAnswer(
+  deps: ActivityDependencies,
+  { attemptId, answer, sentBy = '' }: { attemptId: string; answer: StoredAnswer; sentBy?: string },
+): Promise<Omit<AdoptedAnswer, 'filing'> & Left> {
+  const filingId = filingOf({ attemptId });
+  return onWholeLedger(deps, filingId, async (client) => {
+    const at = now(deps);
+    const taken = await takeOverAnswer(client, deps, { attemptId, answer, sentBy, at });
+    if (taken) return taken.adopted;
+    const { requestId = null } = answer;
+    await mergeKnownSends(client, { filingId, sends: [sentAs(attemptId, { requestId, sentBy, sentAt: null })], at });
+    return { requestId, dgftAckId: null, ackStatus: null, submittedAt: at.getTime(), errors: [], ...DIFFERS };
+  });
 }
 
 /**

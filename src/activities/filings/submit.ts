@@ -24,7 +24,7 @@ import { refusal } from '../application-failure';
 import { withHeartbeat, keepTrying } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { ActivityDependencies } from '../dependencies';
-import { senderOf } from '../step-id';
+import { senderOf } from '../../ledger/sends/send-record';
 import { acceptedAnswer, attemptClosed, causeOf, nothingSent } from './submit-outcome';
 import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
 import { ledgerFailure } from './whole-ledger';
@@ -40,6 +40,8 @@ export interface SubmitArgs {
 export interface Submitted {
   /** The answer, in short. */
   answer: StoredAnswer;
+  /** The secret of the execution: an answer without it is nobody's. */
+  sentBy: string;
   /** What the ledger took over of it; null where it could not be stored yet, or only the answer was. */
   adopted: AdoptedAnswer | null;
 }
@@ -139,7 +141,7 @@ async function submit<A extends PushAnswer>(
       });
     const result = await withCredentials(deps, args.exporterId, call, credentials);
     const answer = acceptedAnswer(result);
-    return { answer: answerInShort(answer), adopted: await keepAnswer(deps, args, answer) };
+    return { answer: answerInShort(answer), sentBy: secret, adopted: await keepAnswer(deps, args, answer) };
   } catch (error) {
     throw await closing(deps, args, { secret, counted: marked }, error);
   }
@@ -161,8 +163,8 @@ async function keepAnswer(
     const taken = await withTransaction(pool, (client) =>
       takeOverAnswer(client, deps, { attemptId, answer, at: new Date(clock()) }),
     ).catch((error: unknown) => storeAlone(deps, attemptId, answer, error));
-    adopted = taken.adopted;
-    if (taken.late) await wakeRun(deps, args);
+    adopted = taken?.adopted ?? null;
+    if (taken?.late) await wakeRun(deps, args);
   };
   const stored = keepTrying(store, (error) =>
     logger.warn({ attemptId, err: error }, 'the answer could not be stored yet'),
@@ -179,11 +181,11 @@ async function storeAlone(
   error: unknown,
 ): Promise<{ late: boolean; adopted: null }> {
   if (error instanceof LedgerUnavailableError) throw error;
-  const { late } = await withTransaction(pool, (client) =>
+  const stored = await withTransaction(pool, (client) =>
     storeAnswer(client, { attemptId, answer, at: new Date(clock()) }),
   );
   logger.error({ attemptId, err: error }, 'the answer is stored, but it could not be taken over');
-  return { late, adopted: null };
+  return { late: stored?.late ?? false, adopted: null };
 }
 
 /** The run looks on its own too, but its next look may be an hour away. */

@@ -28,20 +28,24 @@ export interface AnswerArgs {
   attemptId: string;
   /** The whole answer, or the sample of it that travelled. */
   answer: StoredAnswer;
+  /** The secret of whoever read it, where a run hands it in; left out by the execution itself. */
+  sentBy?: string;
   at: Date;
 }
 
 /**
  * Stores an answer, applies it to its submission, and moves the filing on where the ledger's state allows it. What is
  * stored already counts before `answer`. Repeating it changes nothing. Must run in a transaction.
+ * @returns null where the answer is not stored, and is not proven to be one
  */
 export async function takeOverAnswer(
   client: pg.PoolClient,
   { logger, mode, settings }: Pick<ActivityDependencies, 'logger' | 'mode' | 'settings'>,
-  { attemptId, answer: travelled, at }: AnswerArgs,
-): Promise<{ late: boolean; adopted: AdoptedAnswer }> {
+  { attemptId, answer: travelled, sentBy, at }: AnswerArgs,
+): Promise<{ late: boolean; adopted: AdoptedAnswer } | null> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
-  const stored = await storeAnswer(client, { attemptId, answer: travelled, at });
+  const stored = await storeAnswer(client, { attemptId, answer: travelled, sentBy, at });
+  if (!stored) return null;
   const { late, fresh, answer } = stored;
   const { sent, expectedMs } = await readSentRows(client, { filingId, submission, mode }, cadenceOf(settings));
   const mismatch = uploadMismatch(sent, answer);

@@ -12,15 +12,17 @@ export interface KnownSend {
   sentAt: number | null;
   /** The request id under which it is polled; null if its outcome is not known. */
   requestId: string | null;
-  /** Whether the request id came from the service itself, and not from a person. */
-  accepted: boolean;
+  /** The secret of the execution that the service itself told the request id; null: a person or the ledger did. */
+  sentBy: string | null;
   dgftAckId: string | null;
   ackStatus: string | null;
 }
 
-/** Adds a send to the list; it replaces an entry for the same attempt. */
+/** Adds a send to the list; it replaces an entry for the same attempt, but for the proof that the run has of it. */
 export function withSend(sends: readonly KnownSend[], send: KnownSend): KnownSend[] {
-  return [...sends.filter((each) => !isOf(each, send)), send];
+  const known = sends.find((each) => isOf(each, send) && each.requestId === send.requestId);
+  const sentBy = send.sentBy ?? known?.sentBy ?? null;
+  return [...sends.filter((each) => !isOf(each, send)), { ...send, sentBy }];
 }
 
 /** Removes an attempt of which nothing was sent after all. */
@@ -37,8 +39,8 @@ const isOf = (send: AttemptOf, other: AttemptOf): boolean =>
 /** The known send of an attempt. */
 export function sentAs(
   attemptId: string,
-  known: Pick<KnownSend, 'requestId' | 'sentAt' | 'accepted'> & Partial<Pick<KnownSend, 'dgftAckId' | 'ackStatus'>>,
+  known: Pick<KnownSend, 'requestId' | 'sentAt'> & Partial<Pick<KnownSend, 'sentBy' | 'dgftAckId' | 'ackStatus'>>,
 ): KnownSend {
   const { submission, number } = partsOfAttemptId(attemptId);
-  return { dgftAckId: null, ackStatus: null, ...known, submission, attempt: number };
+  return { sentBy: null, dgftAckId: null, ackStatus: null, ...known, submission, attempt: number };
 }

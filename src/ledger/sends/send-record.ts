@@ -1,6 +1,15 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { certificatesBefore } from '../certificates/snapshots';
 import { movesUpTo, type MovesHead } from '../filings/moves-head';
+
+/**
+ * Who sends an attempt, by its secret: the ledger and the document store hold this hash alone, so that nobody but the
+ * execution itself can say what became of its mark.
+ */
+export function senderOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}
 
 /**
  * The record of a send in the document store: enough to restore it into a ledger that was restored to an earlier state.

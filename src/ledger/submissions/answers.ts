@@ -3,6 +3,7 @@ import { type LockedFiling, lockFiling } from '../filings/filing-lock';
 import { FilingMissing } from '../filings/filings';
 import { addEvent } from '../filings/filing-progress';
 import { askAbout } from '../questions/questions';
+import { senderOf } from '../sends/send-record';
 import { acceptAttempt } from '../gates/accept';
 import { lockAttempts, type AttemptRow } from '../gates/attempts';
 import type { Queryable } from '../pool';
@@ -32,11 +33,13 @@ export interface Stored {
  * attempt of the submission is closed so that it is not sent again, and rows that had been freed are taken back. If
  * another attempt was sent as well, the filing asks for attention. Repeating it changes nothing. Must run in a
  * transaction.
+ * @param sentBy the secret of whoever read the answer, where a run hands it in; left out by the execution itself
+ * @returns null where the ledger has no acceptance, and nobody with that secret has sent the attempt
  */
 export async function storeAnswer(
   client: Queryable,
-  { attemptId, answer, at }: { attemptId: string; answer: StoredAnswer; at: Date },
-): Promise<Stored> {
+  { attemptId, answer, sentBy, at }: { attemptId: string; answer: StoredAnswer; sentBy?: string; at: Date },
+): Promise<Stored | null> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
@@ -45,6 +48,8 @@ export async function storeAnswer(
   // The answer is already stored, and its consequence may have judged the attempt since.
   const known = own?.answer?.kind === answer.kind && own.answer.requestId === answer.requestId;
   if (known || answer.kind !== 'accepted') return { late: false, fresh: false, answer: own?.answer ?? answer, filing };
+  if (sentBy !== undefined && !(await hasSent(client, attemptId, senderOf(sentBy))))
+    return own?.answer?.kind === 'accepted' ? { late: false, fresh: false, answer: own.answer, filing } : null;
   const late = own?.verdict !== 'marked' || filing.state !== 'submitting';
   await acceptAttempt(client, { attemptId, attempts, answer, late, at });
   const sent = attempts.filter((row) => row.attemptId !== attemptId && MAYBE_FILED.includes(row.verdict));
@@ -52,6 +57,14 @@ export async function storeAnswer(
   if (sent.length > 0) await reportAcceptedTwice(client, { ...acceptance, sent });
   else if (filing.ended && own?.verdict !== 'marked') await reportLateAcceptance(client, acceptance);
   return { late, fresh: true, answer, filing };
+}
+
+async function hasSent(client: Queryable, attemptId: string, sender: string): Promise<boolean> {
+  const { rowCount } = await client.query('SELECT FROM sends WHERE attempt_id = $1 AND sender = $2', [
+    attemptId,
+    sender,
+  ]);
+  return rowCount !== 0;
 }
 
 interface UnexpectedAcceptance {

@@ -22,8 +22,9 @@ const SENT_BEFORE = 'it was sent before the ledger was put back to an earlier st
 
 /**
  * Adds to the ledger the sends of a filing that only its run's history contains: the answer to an attempt and the
- * request id under which its submission is polled, or only that it was sent. Whatever the ledger already has, or knows
- * in more detail, is kept, because a run that was reset knows less. Must run in a transaction.
+ * request id under which its submission is polled, or only that it was sent. An answer that nobody can prove counts as
+ * what a person named. Whatever the ledger already has, or knows in more detail, is kept, because a run that was reset
+ * knows less. Must run in a transaction.
  */
 export async function mergeKnownSends(client: Queryable, { filingId, sends, at }: KnownSendsArgs): Promise<void> {
   if (sends.length === 0 || (await lockFiling(client, filingId)) === null) return;
@@ -33,10 +34,11 @@ export async function mergeKnownSends(client: Queryable, { filingId, sends, at }
     const state = await submissionState(client, filingId, send.submission);
     if (state === null || state === 'settled') continue;
     const attemptId = attemptIdOf(filingId, send.submission, send.attempt);
-    const { requestId } = send;
-    if (requestId !== null && send.accepted) {
-      await mergeAnswer(client, { attemptId, send, requestId, at });
-      continue;
+    const { requestId, sentBy } = send;
+    if (requestId !== null && sentBy !== null) {
+      if (await mergeAnswer(client, { attemptId, send, requestId, sentBy, at })) continue;
+      // Whoever sent it, it was not who says so.
+      if (await hasSender(client, attemptId)) continue;
     }
     await mergeUnknownOutcome(client, { filingId, attemptId, send, at });
     if (requestId !== null) await handIn(client, { filingId, attemptId, send, requestId, at });
@@ -79,16 +81,25 @@ interface KnownSendArgs {
 
 async function mergeAnswer(
   client: Queryable,
-  { attemptId, send, requestId, at }: Omit<KnownSendArgs, 'filingId'> & { requestId: string },
-): Promise<void> {
+  { attemptId, send, requestId, sentBy, at }: Omit<KnownSendArgs, 'filingId'> & { requestId: string; sentBy: string },
+): Promise<boolean> {
   const { sentAt, dgftAckId, ackStatus } = send;
   const answer: StoredAnswer = { kind: 'accepted', requestId, dgftAckId, ackStatus };
-  const { fresh, filing } = await storeAnswer(client, { attemptId, answer, at });
+  const stored = await storeAnswer(client, { attemptId, answer, sentBy, at });
+  if (!stored) return false;
   await client.query('UPDATE attempts SET marked_at = least(marked_at, $2) WHERE attempt_id = $1', [
     attemptId,
     sentAt === null ? null : new Date(sentAt),
   ]);
-  await acknowledge(client, filing, { attemptId, answer, fresh, at });
+  await acknowledge(client, stored.filing, { attemptId, answer: stored.answer, fresh: stored.fresh, at });
+  return true;
+}
+
+async function hasSender(client: Queryable, attemptId: string): Promise<boolean> {
+  const { rowCount } = await client.query('SELECT FROM attempts WHERE attempt_id = $1 AND sender IS NOT NULL', [
+    attemptId,
+  ]);
+  return rowCount === 1;
 }
 
 /**
@@ -127,7 +138,7 @@ async function mergeUnknownOutcome(client: Queryable, { filingId, attemptId, sen
 /** The sends of a filing that the ledger knows, for its run: a later step of the run may meet a restored ledger. */
 export async function knownSends(db: Queryable, filingId: string): Promise<KnownSend[]> {
   const { rows } = await db.query<Omit<KnownSend, 'sentAt'> & { sentAt: Date | null }>(
-    `SELECT a.submission, a.number AS attempt, a.marked_at AS "sentAt", a.verdict = 'accepted' AS accepted,
+    `SELECT a.submission, a.number AS attempt, a.marked_at AS "sentAt", NULL AS "sentBy",
             q.request_id AS "requestId", q.dgft_ack_id AS "dgftAckId", q.ack_status AS "ackStatus"
        FROM attempts a LEFT JOIN LATERAL (
          SELECT * FROM requests q WHERE q.filing_id = a.filing_id AND q.submission = a.submission AND q.state <> 'not_ours'

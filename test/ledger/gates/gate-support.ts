@@ -16,7 +16,7 @@ import { endRequest, notePoll, settleIfDone, type Statement } from '../../../src
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
 import { markSending } from '../ledger-steps';
-import { ACCEPTED, attemptSteps, SETTLE_MS } from '../submissions/attempt-support';
+import { ACCEPTED, attemptSteps, SENDER, SETTLE_MS } from '../submissions/attempt-support';
 
 /** The settle window after a mark at NOW is over, and a complete look may begin. */
 export const OVER = minutesLater(241);
@@ -72,7 +72,7 @@ export function useGates() {
       const snapshot = { filingId, submission: 1, exporterId, certificates: held, at };
       if (held) await saveSnapshot(ledger.pool, snapshot);
       const attemptId = await steps.opened(filingId);
-      const args = { attemptId, sender: 'this-execution', payloadHash: 'hash', settleMs, at };
+      const args = { attemptId, sender: SENDER, payloadHash: 'hash', settleMs, at };
       const mark = await step((client) => markSending(client, args));
       if (!mark.marked) throw new Error(mark.reason);
       return { filingId, attemptId };

@@ -239,7 +239,7 @@ it('keeps a request closed as not ours that a run’s history hands in again, an
   await inTurn((client) => endRequest(client, of, closed));
   await look(600_000);
   expect(await absent({ attemptId }, 600_001)).toEqual({ outcome: 'again' });
-  const send = sentAs(attemptId, { requestId: 'STRANGER-1', sentAt: NOW.getTime(), accepted: false });
+  const send = sentAs(attemptId, { requestId: 'STRANGER-1', sentAt: NOW.getTime() });
   await inTurn((client) => mergeKnownSends(client, { filingId, sends: [send], at: minutesLater(600_002) }));
   expect(await rowStates(filingId)).toEqual(['planned']);
   expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([{ state: 'not_ours' }]);

@@ -5,6 +5,7 @@ import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { addRequest, endRequest as endOf } from '../../../src/ledger/submissions/requests';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { minutesLater, move, NOW, record, rowsOf } from '../filing-support';
+import { SENDER } from '../submissions/attempt-support';
 import { LATER, OVER, useGates } from './gate-support';
 
 const gates = useGates();
@@ -24,7 +25,7 @@ const release = (filingId: string, submission: number | null = null) =>
   under(filingId, (client) =>
     releaseUnfiled(client, { filingId, submission, state: 'needs_correction', reason: 'refused', at: NOW }),
   );
-const refuse = (attemptId: string, sender = 'this-execution', reason = 'validation_failed') =>
+const refuse = (attemptId: string, sender = SENDER, reason = 'validation_failed') =>
   under(attemptId.slice(0, -4), (client) =>
     judgeRefused(client, { attemptId, sender, reason, answer: { kind: reason, status: 400 }, at: NOW }),
   );
@@ -76,7 +77,7 @@ describe('the ground unsent', () => {
     const byVoid = await party.sent();
     expect(await unsent(byVoid.attemptId, 'void')).toBe(true);
     const byWorker = await party.sent();
-    expect(await unsent(byWorker.attemptId, { sender: 'this-execution' })).toBe(true);
+    expect(await unsent(byWorker.attemptId, { sender: SENDER })).toBe(true);
     for (const { filingId } of [byVoid, byWorker])
       expect(await rows(filingId)).toMatchObject([{ state: 'planned', live: true, sent: false }]);
   });
@@ -88,7 +89,7 @@ describe('the ground unsent', () => {
       `INSERT INTO sends (number, attempt_id, sender) SELECT 1000000 + max(number), $1, 'another' FROM sends`,
       [attemptId],
     );
-    expect(await unsent(attemptId, { sender: 'this-execution' })).toBe(false);
+    expect(await unsent(attemptId, { sender: SENDER })).toBe(false);
     expect(await attempts(filingId)).toEqual(['marked']);
   });
 
@@ -133,7 +134,7 @@ describe('the ground refused', () => {
     'is the verdict of its own attempt: %s',
     async (kind) => {
       const { filingId, attemptId } = await party.sent();
-      expect(await refuse(attemptId, 'this-execution', kind)).toBe(true);
+      expect(await refuse(attemptId, SENDER, kind)).toBe(true);
       expect(await attempts(filingId)).toEqual(['refused']);
       expect(await read(attemptId)).toMatchObject({ verdict: 'refused', reason: kind });
     },
@@ -147,7 +148,7 @@ describe('the ground refused', () => {
 
   it('lets the submission go again where it does not end it', async () => {
     const { filingId, attemptId } = await party.sent();
-    await refuse(attemptId, 'this-execution', 'rate_limited');
+    await refuse(attemptId, SENDER, 'rate_limited');
     expect(await rows(filingId)).toMatchObject([{ state: 'planned', live: true, sent: false }]);
     expect(await open(filingId)).toMatchObject({ number: 2, verdict: 'open' });
   });

@@ -5,6 +5,7 @@ import { holdStep } from '../../../src/ledger/filings/filing-progress';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { importSends } from '../../../src/ledger/sends/send-import';
+import { senderOf } from '../../../src/ledger/sends/send-record';
 import { countSend } from '../../../src/ledger/sends/count-send';
 import { mergeKnownSends, knownSends } from '../../../src/ledger/submissions/known-sends';
 import { recordLook } from '../../../src/ledger/submissions/lost-time';
@@ -13,7 +14,7 @@ import { needSubmission } from '../../../src/ledger/submissions/submissions';
 import type { TestDatabase } from '../../support/postgres';
 import { ACCEPTED, attemptSteps } from '../submissions/attempt-support';
 import { EXPORTER, minutesLater, move, NOW } from '../filing-support';
-import { newStore, remember, sender, SETTINGS, useLedgerPutBack } from './put-back';
+import { newStore, remember, SETTINGS, useLedgerPutBack } from './put-back';
 
 let ledger: TestDatabase;
 let store: Awaited<ReturnType<typeof newStore>>;
@@ -24,10 +25,13 @@ beforeEach(async () => {
   store = await newStore();
 });
 
+/** The secret of whoever sends. */
+const SENT_BY = 'who-sent';
+
 /** Marked and counted by a sender of its own: from here on the bytes may be out. */
 async function sent(filingId: string): Promise<string> {
   const attemptId = await opened(filingId);
-  const by = sender();
+  const by = senderOf(SENT_BY);
   const set = await mark(attemptId, by);
   if (!set.marked) throw new Error(set.reason);
   const refused = await countSend(ledger.pool, store, {
@@ -54,27 +58,31 @@ const handIn = (filingId: string, sends: readonly KnownSend[]) =>
 const submission = (filingId: string) => needSubmission(ledger.pool, filingId, 1);
 
 describe('a run whose history has more than the ledger', () => {
-  it.each(['before its sends are brought back', 'after they are'])(
-    'hands the request of its submission in, %s',
-    async (when) => {
-      const filingId = await filing();
-      const back = await remember(ledger);
-      await acknowledged(filingId, 'R-1');
-      const known = await knownSends(ledger.pool, filingId);
-      expect(known).toEqual([
-        expect.objectContaining({ submission: 1, attempt: 1, requestId: 'R-1', accepted: true, sentAt: NOW.getTime() }),
-      ]);
-      await back();
-      if (when === 'after they are') await restored();
-      await handIn(filingId, known);
-      if (when !== 'after they are') await restored();
-      expect(await submission(filingId)).toMatchObject({ state: 'acknowledged', submittedAt: NOW });
-      expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([{ requestId: 'R-1', dgftAckId: 'A1' }]);
-      expect(await attempts(filingId)).toEqual(['accepted']);
-      expect(await rows(filingId)).toEqual([{ state: 'submitted', live: true, sent: true, ordinal: 0 }]);
-      expect(await knownSends(ledger.pool, filingId)).toEqual(known);
-    },
-  );
+  it.each([
+    ['before its sends are brought back', false],
+    ['after they are', true],
+  ])('hands the request of its submission in, %s', async (_when, after) => {
+    const filingId = await filing();
+    const back = await remember(ledger);
+    await acknowledged(filingId, 'R-1');
+    const known = await knownSends(ledger.pool, filingId);
+    expect(known).toEqual([
+      expect.objectContaining({ submission: 1, attempt: 1, requestId: 'R-1', sentAt: NOW.getTime() }),
+    ]);
+    await back();
+    if (after) await restored();
+    // Somebody else says so too, of another request: it is not taken while it is known who sent.
+    if (after) await handIn(filingId, [{ ...KNOWN, requestId: 'R-FORGED', sentBy: 'somebody' }]);
+    await handIn(filingId, [{ ...KNOWN, ...known[0], sentBy: SENT_BY }]);
+    if (!after) await restored();
+    expect(await submission(filingId)).toMatchObject({ state: 'acknowledged', submittedAt: NOW });
+    // Until it is known who sent, nobody can prove that it is the answer.
+    const [source, verdict] = after ? ['acknowledged_late', 'accepted'] : ['named', 'marked'];
+    expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([{ requestId: 'R-1', source }]);
+    expect(await attempts(filingId)).toEqual([verdict]);
+    expect(await rows(filingId)).toEqual([{ state: 'submitted', live: true, sent: true, ordinal: 0 }]);
+    expect(await knownSends(ledger.pool, filingId)).toMatchObject([{ requestId: 'R-1', sentAt: NOW.getTime() }]);
+  });
 
   it('reports a request that a person named', async () => {
     const filingId = await filing();
@@ -84,7 +92,7 @@ describe('a run whose history has more than the ledger', () => {
       outcome: 'filed',
     });
     const known = await knownSends(ledger.pool, filingId);
-    expect(known).toMatchObject([{ requestId: 'R-2', accepted: false }]);
+    expect(known).toMatchObject([{ requestId: 'R-2', sentBy: null }]);
     await back();
     await restored();
     await handIn(filingId, known);
@@ -208,7 +216,7 @@ const KNOWN: KnownSend = {
   attempt: 1,
   sentAt: null,
   requestId: null,
-  accepted: true,
+  sentBy: null,
   dgftAckId: null,
   ackStatus: null,
 };

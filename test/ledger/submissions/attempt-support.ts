@@ -4,6 +4,7 @@ import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { recordWord, type NewWord } from '../../../src/ledger/submissions/words';
 import { storeAnswer } from '../../../src/ledger/submissions/answers';
+import { senderOf } from '../../../src/ledger/sends/send-record';
 import { countSend } from '../../../src/ledger/sends/count-send';
 import type { SendStore } from '../../../src/ledger/sends/sends';
 import { noteUnknown } from '../../../src/ledger/submissions/attempts';
@@ -18,6 +19,10 @@ export const ACCEPTED: StoredAnswer = { kind: 'accepted', status: 200, requestId
 
 /** The settle window of whoever judges. */
 export const SETTLE_MS = 240 * 60_000;
+
+/** The secret of the execution that sends. */
+export const SENT_BY = 'this-execution';
+export const SENDER = senderOf(SENT_BY);
 
 let filings = 0;
 let words = 0;
@@ -44,11 +49,11 @@ export function attemptSteps(ledger: () => TestDatabase) {
     /** Checks the balances, as before every send after the first. */
     check: (filingId: string) =>
       reserveBalances(ledger().pool, { filingId, at }, (_client, findings) => Promise.resolve(findings)),
-    mark: (attemptId: string, sender = 'this-execution'): Promise<Mark> =>
+    mark: (attemptId: string, sender = SENDER): Promise<Mark> =>
       step((client) => markSending(client, { attemptId, sender, payloadHash: 'hash', at })),
     /** Marks an attempt and counts its send, as right before its first byte. */
     count: async (attemptId: string, store: SendStore): Promise<void> => {
-      const by = { attemptId, sender: 'this-execution', at };
+      const by = { attemptId, sender: SENDER, at };
       const mark = await step((client) => markSending(client, { ...by, payloadHash: 'hash' }));
       if (!mark.marked) throw new Error(mark.reason);
       const send = { ...by, number: mark.sendNumber, settleMs: 240 * 60_000, timeoutMs: 60_000 };
@@ -88,12 +93,12 @@ export function attemptSteps(ledger: () => TestDatabase) {
     },
     /** `refusal`: that its own execution returned. */
     read: (attemptId: string, refusal?: string) => {
-      const refused = refusal && { reason: refusal, sender: 'this-execution' };
+      const refused = refusal && { reason: refusal, sender: SENDER };
       return step((client) => readAttempt(client, { attemptId, ...(refused && { refused }), at }));
     },
-    close: (attemptId: string, sender = 'this-execution') =>
+    close: (attemptId: string, sender = SENDER) =>
       step((client) => closeNotSent(client, { attemptId, sender, reason: 'not_sent', at })),
-    lose: (attemptId: string, sender = 'this-execution') =>
+    lose: (attemptId: string, sender = SENDER) =>
       noteUnknown(ledger().pool, { attemptId, sender, reason: 'the answer was lost' }),
     answer: (attemptId: string, answer: StoredAnswer = ACCEPTED) =>
       step((client) => storeAnswer(client, { attemptId, answer, at })),

@@ -119,10 +119,25 @@ it('is filed once by a run that is terminated and resumed, wherever it was', asy
   expect(await outcomes(made)).toEqual(EACH_ONCE);
 });
 
-it('is filed once where somebody completes its send, or its poll, by hand without the result', async () => {
-  const sent = Object.entries(POINTS).filter(([name]) => name !== 'before its send');
-  const made = await Promise.all(sent.map(sceneAt));
-  for (const { filing } of made) {
+/** A request that is not the filing's, of which the authority says by its counts alone that all was Errored. */
+async function forgedRequest({ exporterId }: TestExporter): Promise<string> {
+  const { filings } = await stage.sandbox.state();
+  const [own] = [...filings.values()].filter(({ customerId }) => customerId === exporterId);
+  if (!own) throw new Error('nothing was sent yet');
+  const requestId = `FORGED-${exporterId}`;
+  const rows = own.rows.map((row) => ({ ...row, processingStatus: 'Errored' as const }));
+  filings.set(requestId, { ...own, requestId, customerId: exporterId, processed: true, rows });
+  stage.sandbox.addFault({
+    operation: 'status',
+    kind: 'processed-with-incomplete-list',
+    match: { requestId },
+    every: 1,
+  });
+  return requestId;
+}
+
+describe('is filed once where somebody completes by hand', () => {
+  async function complete({ filing }: Scene, result: unknown): Promise<void> {
     let activityId = '';
     await eventually(async () => {
       const { pendingActivities } = (await filing.describe()).raw;
@@ -131,9 +146,31 @@ it('is filed once where somebody completes its send, or its poll, by hand withou
       );
       return (activityId = held?.activityId ?? '') !== '';
     });
-    await stage.env.client.activity.complete({ workflowId: filing.workflowId, activityId }, null);
+    await stage.env.client.activity.complete({ workflowId: filing.workflowId, activityId }, result);
   }
-  expect(await outcomes(made)).toEqual({ 'after its send': ONCE, 'after its answer': ONCE });
+
+  it.each([null, {}])('its send, or its poll, with the result %j', async (result) => {
+    const sent = Object.entries(POINTS).filter(([name]) => name !== 'before its send');
+    const made = await Promise.all(sent.map(sceneAt));
+    for (const scene of made) await complete(scene, result);
+    expect(await outcomes(made)).toEqual({ 'after its send': ONCE, 'after its answer': ONCE });
+  });
+
+  it('its send with the request of another one, as if it were the answer', async () => {
+    const point = POINTS['after its send'] as (typeof POINTS)[string];
+    const made = [await sceneAt(['not adopted', point]), await sceneAt(['adopted', point])];
+    for (const scene of made) {
+      const requestId = await forgedRequest(scene.exporter);
+      const ids = { requestId, dgftAckId: null, ackStatus: 'Validated' };
+      const adopted = { ...ids, submittedAt: Date.now(), errors: [], filing: null };
+      const answer = { kind: 'accepted', status: 200, ...ids };
+      const sentBy = 'somebody';
+      await complete(scene, { answer, adopted: scene.name === 'adopted' ? adopted : null, sentBy });
+      await stage.until(scene.filing, ({ state }) => /outcome_unknown|rejected/.test(state));
+    }
+    const once = { ...ONCE, requests: 2 };
+    expect(await outcomes(made)).toEqual({ 'not adopted': once, adopted: once });
+  });
 });
 
 it('continues after a cancel if it is at the service, and is abandoned if nothing was sent', async () => {

@@ -16,9 +16,9 @@ import { carryOutAnswer } from './person-answer';
 import { pollRequests } from './evidence';
 import { acknowledgedAs, settleUnknown } from './unknown-outcome';
 
-/** Whether a request of the submission is still to be asked about. */
-export const isFollowed = ({ requests }: SubmissionStage): boolean =>
-  requests.some(({ state }) => state === 'followed');
+/** Whether a request of the submission is still to be asked about. One of a settled submission is the sweep's. */
+export const isFollowed = (stage: SubmissionStage): boolean =>
+  stage.state !== 'settled' && followed(stage) !== undefined;
 
 const followed = ({ requests }: SubmissionStage) => requests.find(({ state }) => state === 'followed');
 

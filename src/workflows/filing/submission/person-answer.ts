@@ -51,7 +51,7 @@ export async function carryOutAnswer(
   run.requests.resolved();
   if (carried.outcome === 'filed' && requestId && stage.submission === 1) run.requestId ??= requestId;
   if (carried.outcome === 'filed' && requestId && attemptId)
-    run.noteSend(sentAs(attemptId, { requestId, sentAt: Date.now(), accepted: false }));
+    run.noteSend(sentAs(attemptId, { requestId, sentAt: Date.now() }));
   return carried;
 }
 

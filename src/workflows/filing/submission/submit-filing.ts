@@ -18,7 +18,7 @@ import { acknowledgedAs, doubtOf, settleUnknown, type Attempt, type Doubt } from
 
 type Sent =
   /** `adopted`: what the ledger has taken over of it, where it is known to. */
-  | { verdict: 'answered'; answer: StoredAnswer; attemptId: string; adopted?: AdoptedAnswer | null }
+  | { verdict: 'answered'; answer: StoredAnswer; attemptId: string; sentBy?: string; adopted?: AdoptedAnswer | null }
   | { verdict: 'not_sent'; failure: ReadFailure; answer: StoredAnswer | null }
   | { verdict: 'unknown'; reason: string };
 
@@ -137,16 +137,17 @@ function wasRefused({ kind, details }: ReadFailure): boolean {
 async function adopt(
   run: FilingRun,
   stage: SubmissionStage,
-  { attemptId, answer, adopted: known }: Omit<Extract<Sent, { verdict: 'answered' }>, 'verdict'>,
+  { attemptId, answer, sentBy, adopted: known }: Omit<Extract<Sent, { verdict: 'answered' }>, 'verdict'>,
 ): Promise<boolean> {
   stage.attempt = { attemptId, number: partsOfAttemptId(attemptId).number, verdict: 'accepted' };
   const { requestId = null, dgftAckId, ackStatus } = answer;
   // An answer comes within one HTTP time-out of its mark.
   const sentAt = Date.now() - run.settings.httpTimeoutMs;
-  run.noteSend(sentAs(attemptId, { requestId, accepted: true, sentAt, dgftAckId, ackStatus }));
+  run.noteSend(sentAs(attemptId, { requestId, sentBy, sentAt, dgftAckId, ackStatus }));
   if (known) await run.took(known.filing);
-  const adopted =
-    known ?? (await run.step(() => run.steps('Record the acknowledgement').adoptAnswer({ attemptId, answer })));
+  const step = run.steps('Record the acknowledgement');
+  const adopt = () => run.step(() => step.adoptAnswer({ attemptId, answer, sentBy }));
+  const adopted = known ?? (await onceLedgerIsWhole(run, adopt, { inRun: true }));
   stage.state = 'acknowledged';
   stage.ackErrors = adopted.errors;
   if (adopted.requestId) {

@@ -104,7 +104,7 @@ async function begin(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Prom
     run.step(({ seq }) => run.steps('Check for a late answer').readAttempt({ attemptId, seq })),
   );
   const since = first.markedAt ?? Date.now();
-  if (!doubt.answered) run.noteSend(sentAs(attemptId, { requestId: null, sentAt: first.markedAt, accepted: false }));
+  if (!doubt.answered) run.noteSend(sentAs(attemptId, { requestId: null, sentAt: first.markedAt }));
   const step = run.steps('Record that the outcome is unknown');
   await run.step(() => {
     const move = run.nextMove('outcome_unknown', event, attention(since));
