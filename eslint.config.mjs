@@ -14,6 +14,14 @@ export default tseslint.config(
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
       'no-console': 'error',
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector:
+            'VariableDeclarator[init.type="AwaitExpression"][init.argument.type="ImportExpression"][init.argument.source.value=/^[^.]/] > ObjectPattern > Property[key.name!="default"]',
+          message: 'A CommonJS package may have its names on `default` alone, which tests do not show: take `default`.',
+        },
+      ],
       // Code is Prettier's; comments are read as they stand.
       'max-len': ['error', { code: 1_000, comments: 120, ignoreUrls: true }],
       'max-lines': ['error', { max: 300, skipBlankLines: true, skipComments: true }],

@@ -27,8 +27,9 @@ function listed(certificates: readonly CertificateView[]) {
 export async function writeCertificates(path: string, certificates: readonly CertificateView[]): Promise<void> {
   const rows = listed(certificates);
   if (extname(path).toLowerCase() === '.csv') return writeOutputFile(path, `${csvOf(rows)}\n`);
-  const { Workbook } = await import('exceljs');
-  const workbook = new Workbook();
+  // Only the built program sees that this package has its names on `default` alone.
+  const { default: exceljs } = await import('exceljs');
+  const workbook = new exceljs.Workbook();
   const sheet = workbook.addWorksheet('Certificates', { views: [{ state: 'frozen', ySplit: 1 }] });
   sheet.columns = Object.keys(rows[0] ?? { eBRCNumber: '' }).map((key) => ({ header: key, key, width: 22 }));
   sheet.getRow(1).font = { bold: true };

@@ -1,10 +1,11 @@
 import stringWidth from 'string-width';
 import type { Finding } from '../../src/domain/rules/finding';
+import type { FilingSummary } from '../../src/ledger/filings/filing-view';
 import type { FilingView } from '../../src/domain/filing/view';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { RefusedError } from '../../src/starter/errors';
 import { doubtsOf } from '../../src/starter/cli/terminal';
-import { filingPage } from '../../src/starter/cli/filing-text';
+import { filingPage, filingsPage } from '../../src/starter/cli/filing-text';
 import { fields, localTime, optional, right, table, toned, type Page } from '../../src/starter/cli/page';
 import { reportError } from '../../src/starter/cli/report-error';
 import { keptTerminal } from '../support/terminals';
@@ -76,6 +77,41 @@ describe('a table', () => {
     expect(printed(page, { columns: 120 })).not.toContain('\u001b');
     expect(printed(page)).not.toContain('\u001b');
   });
+});
+
+test('text breaks at words where the terminal ends; commands in backquotes and long paths stay whole', () => {
+  const path = `/var/lib/${'x'.repeat(50)}.xlsx`;
+  const text = `KVR-LOST: look at the portal, then \`ebrc resolve F1 --as filed\`. The workbook is ${path}, with its errors.`;
+  const { terminal, written } = keptTerminal({ columns: 40 });
+  terminal.note(text);
+  expect(written.stderr).toBe(`${printed(text, { columns: 40 })}`);
+  const lines = written.stderr.trimEnd().split('\n');
+  for (const line of lines) if (!line.includes(path)) expect(stringWidth(line)).toBeLessThanOrEqual(40);
+  expect(lines.map((line) => line.trim()).join(' ')).toBe(text);
+  expect(lines).toContain('  `ebrc resolve F1 --as filed`. The');
+  expect(printed(text)).toBe(`${text}\n`);
+});
+
+test('a terminal that does not tell its width gets 80 columns, and its spinner ends', () => {
+  const { terminal, written } = keptTerminal({ columns: 0 });
+  const progress = terminal.progress();
+  progress.say('started');
+  progress.say('certified');
+  progress.stop();
+  expect(written.stderr.length).toBeLessThan(1_000);
+  expect(printed('word '.repeat(30), { columns: 0 }).split('\n')[0]).toHaveLength(79);
+});
+
+test('a list on a narrow terminal says what a filing waits for rather than its counts', () => {
+  const summary = {
+    ...{ filingId: 'F8C06B99459B214A', reference: 'KVR-LOST', n: 1, exporterName: 'Kaveri Softworks' },
+    ...{ state: 'outcome_unknown', counts: { rows: 1, certified: 0, errored: 0, archived: 0 } },
+    ...{ madeAt: '2026-07-31T08:35:00Z', waiting: { for: 'evidence', since: '2026-07-31T08:35:00Z', until: null } },
+  } as unknown as FilingSummary;
+  const narrow = printed(filingsPage([summary], 'test'), { columns: 80 });
+  expect(narrow).toMatch(/Waits for/u);
+  expect(narrow).not.toMatch(/Errored/u);
+  expect(printed(filingsPage([summary], 'test'), { columns: 160 })).toMatch(/Errored.*Filing/u);
 });
 
 test('times are local, with their zone', () => {
@@ -158,7 +194,7 @@ describe('rows that are usually rejected', () => {
     const yes = keptTerminal({ columns: 100, answer: 'y\n' });
     await doubtsOf(yes.terminal, false)?.(doubtful);
     expect(yes.written.stderr).toMatch(
-      /No such IRM is held\.[^]*with 1 warning like these\. File them anyway\? \[y\/N\]/u,
+      /No such IRM is held\.[^]*usually rejects such rows\. File them anyway\? \[y\/N\]/u,
     );
     const no = doubtsOf(keptTerminal({ columns: 100, answer: '\n' }).terminal, false);
     await expect(no?.(doubtful)).rejects.toThrow('You did not confirm');

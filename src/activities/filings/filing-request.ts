@@ -72,11 +72,11 @@ export function judgeRequest(
   return { uploadType, declaration, findings: [...once.values()] };
 }
 
-/** The rules ran where the file was read, which knows its columns, and run here again: each warning counts once. */
+/** The rules ran where the file was read, in the words of the sheet, and run here again: the first finding counts. */
 export function withoutRepeats(findings: readonly Finding[]): Finding[] {
   const seen = new Set<string>();
   return findings.filter(({ row, field, code, message }) => {
-    const key = JSON.stringify([row, field, code, message]);
+    const key = JSON.stringify(row !== null && field !== null ? [row, field, code] : [row, field, code, message]);
     return seen.has(key) ? false : seen.add(key);
   });
 }

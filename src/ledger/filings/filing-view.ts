@@ -212,7 +212,7 @@ function observation(said: unknown, rows: readonly RowView[]): Finding {
   const named = rows.find((row) => serialNo === row.serialNo || serialNo === String(row.serialNo));
   const [message = ''] = errorTexts([said]);
   const about = { row: named?.row ?? null, field: typeof field === 'string' ? field : null };
-  return { ...aboutFiling('observation', message), ...about };
+  return { ...aboutFiling('observation', `The service observed: ${message}`), ...about };
 }
 
 function aboutFiling(code: string, message: string): Finding {

@@ -235,8 +235,8 @@ export async function permitBeside(
 }
 
 function refusal({ row, mapping }: MappingRow, holders: readonly Holder[], option: string): Finding {
-  const { irmNumber, sbCumInvoiceNumber, mappedIRMAmountFCC } = mapping;
-  const what = `IRM ${irmNumber} for document ${sbCumInvoiceNumber} with ${mappedIRMAmountFCC}`;
+  const { irmNumber, irmFCC, sbCumInvoiceNumber, mappedIRMAmountFCC } = mapping;
+  const what = `IRM ${irmNumber} for document ${sbCumInvoiceNumber} with ${mappedIRMAmountFCC} ${irmFCC}`;
   const texts = holders.map(
     ({ filingId, reference, state, madeAt }) =>
       `filing ${filingId} (reference ${reference}, state ${state}, made ${madeAt.toISOString()})`,

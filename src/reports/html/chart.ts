@@ -93,8 +93,8 @@ function valueAxis(grouping: Grouping, unit: string) {
     type: 'value' as const,
     min: 0,
     splitNumber: 3,
-    // Counts have no fractions.
-    minInterval: unit === 'hours' ? 0 : 1,
+    // Counts have no fractions, and hours are shown with one digit: an axis of minutes would have 0 at each line.
+    minInterval: unit === 'hours' ? 0.1 : 1,
     splitLine: LINE,
     axisLabel: { ...MUTED, formatter, hideOverlap: true },
   };

@@ -14,7 +14,7 @@ import { apart, fields, localTime, optional, right, table, toned, type Page, typ
 /** A filing for people: its data, its rows, its evidence, its problems and the next step. */
 export function filingPage(filing: FilingView): Part[] {
   const head = fields([
-    ['Filing', filing.filingId ?? '(not recorded)'],
+    ['Filing', filing.filingId],
     ['Reference', filingName(filing)],
     ['Exporter', [filing.exporterName, filing.exporterId].filter(Boolean).join(', ')],
     ['State', stateCell(filing.state)],
@@ -145,10 +145,10 @@ export function filingsPage(filings: readonly FilingSummary[], mode: Mode): Page
       'Exporter',
       'State',
       right('Certified'),
-      optional(right('Errored')),
-      optional(right('PDFs')),
       'Made',
       optional('Waits for'),
+      optional(right('Errored')),
+      optional(right('PDFs')),
       optional('Filing'),
     ],
     filings.map(({ filingId, reference, n, exporterName, exporterId, state, counts, madeAt, waiting }) => [
@@ -156,10 +156,10 @@ export function filingsPage(filings: readonly FilingSummary[], mode: Mode): Page
       exporterName ?? exporterId,
       stateCell(state),
       `${counts.certified}/${counts.rows}`,
-      counts.errored,
-      counts.archived,
       localTime(madeAt),
       waiting && shortly(waiting),
+      counts.errored,
+      counts.archived,
       filingId,
     ]),
   );

@@ -43,6 +43,8 @@ export interface Layout {
 
 const STYLES = { good: 'green', waits: 'yellow', bad: 'red' } as const;
 const GAP = '  ';
+/** Before the second and later lines of a text. */
+const HANGING = '  ';
 /** Longer words are broken: a path or a reference must not make every other column narrow. */
 const LONGEST_WORD = 36;
 
@@ -81,10 +83,32 @@ export function render(page: Page, layout: Layout): string {
   return parts
     .filter(isShown)
     .map((part) => {
-      if (typeof part === 'string') return inLocalTime(printableLines(part));
+      if (typeof part === 'string') return prose(part, layout.width);
       return part.kind === 'table' ? renderTable(part, layout) : renderFields(part, layout);
     })
     .join('\n');
+}
+
+/**
+ * Lines of text of ours, broken at blanks where a terminal is narrower. What is longer than a line, and what stands in
+ * backquotes, stays whole: a command or a path can be copied.
+ */
+export function prose(text: string, width: number | null): string {
+  const whole = inLocalTime(printableLines(text));
+  if (width === null) return whole;
+  const broken = (line: string) => {
+    // What is set in already is laid out, such as a script.
+    if (stringWidth(line) <= width || /^\s/u.test(line)) return line;
+    const shown = [''];
+    for (const word of line.match(/`[^`]*`\S*|\S+/gu) ?? []) {
+      const last = shown.at(-1) ?? '';
+      const longer = last === '' ? word : `${last} ${word}`;
+      if (stringWidth(longer) <= width || last === '') shown[shown.length - 1] = longer;
+      else shown.push(`${HANGING}${word}`);
+    }
+    return shown.join('\n');
+  };
+  return whole.split('\n').map(broken).join('\n');
 }
 
 const isShown = (part: Part | null | false | undefined): part is Part =>

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type Readable, Writable } from 'node:stream';
 import { createSpinner } from 'nanospinner';
-import { counted, printable, printableJson, printableLines } from '../../domain/text';
-import { inLocalTime, render, type Layout, type Page } from './page';
+import { printable, printableJson } from '../../domain/text';
+import { inLocalTime, prose, render, type Layout, type Page } from './page';
 import { createInterface } from 'node:readline/promises';
 import type { Finding } from '../../domain/rules/finding';
 import { refusal, RefusedError, UsageError } from '../errors';
@@ -16,7 +16,7 @@ const DEFAULT_COLUMNS = 80;
 export interface Streams {
   stdin: Readable & { isTTY?: boolean };
   stdout: Writable & { isTTY?: boolean; columns?: number; hasColors?: () => boolean };
-  stderr: Writable & { isTTY?: boolean };
+  stderr: Writable & { isTTY?: boolean; columns?: number };
 }
 
 /**
@@ -78,7 +78,7 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
     },
     note(message) {
       running?.stop();
-      stderr.write(`${inLocalTime(printableLines(message))}\n`);
+      stderr.write(`${prose(message, widthOf(stderr))}\n`);
     },
     progress() {
       // The spinner draws only if standard output is a terminal too; otherwise it would print every frame.
@@ -90,9 +90,12 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
 
 /** A terminal says how wide it is, and whether it has colours (NO_COLOR is heard). */
 function layoutOf(stdout: Streams['stdout']): Layout {
-  if (!stdout.isTTY) return { width: null, colour: false };
-  return { width: stdout.columns || DEFAULT_COLUMNS, colour: stdout.hasColors?.() ?? false };
+  return { width: widthOf(stdout), colour: stdout.isTTY ? (stdout.hasColors?.() ?? false) : false };
 }
+
+/** Null for a pipe or a file. */
+const widthOf = ({ isTTY, columns }: { isTTY?: boolean; columns?: number }): number | null =>
+  isTTY ? columns || DEFAULT_COLUMNS : null;
 
 function lines(stderr: Writable): Progress {
   let last = '';
@@ -106,13 +109,21 @@ function lines(stderr: Writable): Progress {
   };
 }
 
-function spinner(stderr: Writable): Progress {
+function spinner(stderr: Streams['stderr']): Progress {
   let running: ReturnType<typeof createSpinner> | undefined;
+  // It divides by the width to count the lines to remove; with the 0 of a terminal that does not tell its width it
+  // would remove lines for ever.
+  const stream = {
+    write: (text: string) => stderr.write(text),
+    get columns() {
+      return widthOf(stderr);
+    },
+  } as unknown as NodeJS.WriteStream;
   return {
     say(message) {
       const text = inLocalTime(printable(message));
       if (running) running.update({ text });
-      else running = createSpinner(text, { stream: stderr as NodeJS.WriteStream }).start();
+      else running = createSpinner(text, { stream }).start();
     },
     stop() {
       running?.clear();
@@ -135,13 +146,12 @@ export function doubtsOf(terminal: Terminal, strict: boolean): ((doubtful: Findi
     terminal.note(describeProblems(doubtful));
     const reader = createInterface({ input: stdin, output: stderr });
     try {
-      const question = `The authority usually rejects rows with ${counted(doubtful.length, 'warning')} like these. File them anyway? [y/N] `;
-      const answer = await reader.question(question);
+      const answer = await reader.question('The authority usually rejects such rows. File them anyway? [y/N] ');
       if (/^\s*y(es)?\s*$/iu.test(answer)) return;
     } finally {
       reader.close();
     }
-    throw refusal('not_confirmed', 'You did not confirm the warnings. Correct them and file again.');
+    throw refusal('not_confirmed', 'You did not confirm the warnings. Correct the rows and file again.');
   };
 }
 

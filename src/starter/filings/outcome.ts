@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EbrcReaderDependencies } from '../dependencies';
 import type { FilingResult } from '../../domain/contracts';
 import type { FilingView } from '../../domain/filing/view';
+import { findExporter } from '../../ledger/exporters/exporters';
 import { readFilingView } from '../../ledger/filings/filing-view';
 import { getFiling } from '../../ledger/filings/filings';
 
@@ -32,7 +33,7 @@ export type StartedFiling = Pick<FilingView, 'workflowId' | 'reference' | 'n' | 
 
 /** The recorded filing of a workflow's answer; if nothing is recorded, what the answer alone contains. */
 export async function viewOfResult(
-  { pool, cadence }: Pick<EbrcReaderDependencies, 'pool' | 'cadence'>,
+  { pool, mode, cadence }: Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'cadence'>,
   result: FilingResult | null,
   started: StartedFiling,
 ): Promise<FilingView> {
@@ -42,6 +43,7 @@ export async function viewOfResult(
   return {
     ...EMPTY,
     ...started,
+    exporterName: (await findExporter(pool, mode, started.exporterId))?.name ?? null,
     ...(result && {
       filingId: result.filingId,
       contentHash: result.contentHash,

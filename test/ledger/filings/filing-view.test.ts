@@ -41,8 +41,20 @@ test('rows that the service read otherwise, and its own observations, are warnin
       field: null,
       message: 'The service read 0 rows, 1 were sent.',
     },
-    { severity: 'warning', code: 'observation', row: null, field: null, message: 'The held amount differs.' },
-    { severity: 'warning', code: 'observation', row: 1, field: 'irmFCC', message: 'irmFCC disagrees' },
-    { severity: 'warning', code: 'observation', row: null, field: null, message: '{"note":"x"}' },
+    {
+      severity: 'warning',
+      code: 'observation',
+      row: null,
+      field: null,
+      message: 'The service observed: The held amount differs.',
+    },
+    {
+      severity: 'warning',
+      code: 'observation',
+      row: 1,
+      field: 'irmFCC',
+      message: 'The service observed: irmFCC disagrees',
+    },
+    { severity: 'warning', code: 'observation', row: null, field: null, message: 'The service observed: {"note":"x"}' },
   ]);
 });

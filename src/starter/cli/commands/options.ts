@@ -171,7 +171,7 @@ async function waitingOf(cli: Cli, filingId: string): Promise<Waiting | null> {
 
 const goesOn = (filingId: string | null): string =>
   filingId === null
-    ? 'What was started continues. `ebrc list` shows it; repeating the command files nothing twice.'
+    ? 'If it was started already, it continues, and `ebrc list` shows it. Repeating the command files nothing twice.'
     : `The filing continues; only this command ended. \`ebrc show ${filingId}\` shows its state.`;
 
 /** Prints the result of a command that files, or changes a filing, and returns its exit code. */

@@ -171,8 +171,7 @@ function progressText({ state, activatesAt, irmCount, message }: ExporterProgres
   if (state === 'activation_pending' && activatesAt && !message)
     parts.push(`access opens at ${localTime(activatesAt)}`);
   if (irmCount !== null) parts.push(counted(irmCount, 'IRM'));
-  if (message) parts.push(message);
-  return parts.join(', ');
+  return [parts.join(', '), message].filter(Boolean).join(': ');
 }
 
 /** Prints the progress of an onboarding or of a change of credentials. */

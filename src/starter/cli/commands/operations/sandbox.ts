@@ -105,7 +105,7 @@ async function arm(sandbox: Sandbox, text: string): Promise<void> {
   try {
     sandbox.addFault({ operation, kind, ...Object.fromEntries(settings) } as Parameters<Sandbox['addFault']>[0]);
   } catch (error) {
-    const { z } = await import('zod');
+    const { default: z } = await import('zod');
     const why = error instanceof z.ZodError ? z.prettifyError(error) : firstLine(error);
     throw new UsageError(`--fault ${text} is not a fault (docs/sandbox.md lists them):\n${why}`, 'bad_fault');
   }
