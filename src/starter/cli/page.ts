@@ -49,7 +49,7 @@ const HANGING = '  ';
 const LONGEST_WORD = 36;
 
 /** Prose in a column of single words cannot be read. */
-const PROSE = 20;
+const PROSE = 16;
 
 /** A table; missing values are empty cells. */
 export function table(columns: readonly (string | Column)[], rows: readonly (readonly unknown[])[]): TablePart {

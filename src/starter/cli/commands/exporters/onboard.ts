@@ -185,7 +185,8 @@ function printExporter({ terminal }: Cli, { notice, ...progress }: ExporterOutco
       ['Message', progress.message],
       ['Workflow', progress.workflowId],
     ]);
-    return apart([head, describeProblems(progress.errors)]);
+    // The state may be told by the very refusal.
+    return apart([head, describeProblems(progress.errors.filter(({ message }) => message !== progress.message))]);
   });
   if (notice) terminal.note(notice);
 }
