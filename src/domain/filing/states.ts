@@ -104,27 +104,16 @@ export function needsAttention(state: FilingState): boolean {
   return ATTENTION.has(state);
 }
 
-/**
- * The states of one row. `live` rows hold their mapping fingerprint: in flight, unknown, certified, or abandoned after
- * the send, because each of these is a certificate or may still become one.
- */
-export const ROW_STATES = {
-  planned: { live: true, certified: false },
-  submitted: { live: true, certified: false },
-  unknown: { live: true, certified: false },
-  certified: { live: true, certified: true },
-  abandoned_after_send: { live: true, certified: false },
-  needs_correction: { live: false, certified: false },
-  withdrawn: { live: false, certified: false },
-  corrected: { live: false, certified: false },
-} as const;
+/** States of rows that have no outcome yet. */
+export const OPEN_ROW_STATES = ['planned', 'submitted', 'unknown'] as const;
 
-export type RowState = keyof typeof ROW_STATES;
-
-/** Whether a row in this state prevents its mapping from being filed again. */
-export function isLive(state: RowState): boolean {
-  return ROW_STATES[state].live;
-}
+export type RowState =
+  | (typeof OPEN_ROW_STATES)[number]
+  | 'certified'
+  | 'abandoned_after_send'
+  | 'needs_correction'
+  | 'withdrawn'
+  | 'corrected';
 
 /**
  * The end state of a filing, from its rows: all certified, some, or none. Null while a row has no outcome, because the

@@ -5,6 +5,7 @@ import { isAmount } from '../../domain/money';
 import { type Look, lookToRecord, recordsLook } from '../submissions/lost-time';
 import { DETAILS_CALLER, type DetailsCaller } from '../exporters/exporters';
 import type { Queryable } from '../pool';
+import { IS_OPEN } from '../rows/filing-rows';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
 /**
@@ -133,7 +134,7 @@ export async function readDetailsToRead(
 ): Promise<DetailsToRead> {
   const { rows } = await db.query<DetailsToRead>(
     `SELECT own.*, counted.*
-       FROM (SELECT count(*) FILTER (WHERE state IN ('planned', 'submitted', 'unknown') AND ($3::int IS NULL OR submission = $3))::int AS open,
+       FROM (SELECT count(*) FILTER (WHERE ${IS_OPEN} AND ($3::int IS NULL OR submission = $3))::int AS open,
                coalesce(array_agg(DISTINCT ebrc_date) FILTER (WHERE ebrc_date IS NOT NULL), '{}') AS issued
                FROM filing_rows WHERE filing_id = $2) AS counted
        LEFT JOIN (${DETAILS_CALLER}) AS own ON true`,

@@ -10,7 +10,7 @@
  */
 import { matchCertificates, type Ambiguity } from '../../domain/reconciliation/certificate-matching';
 import { filingDateInKolkata } from '../../domain/dates';
-import type { RowState } from '../../domain/filing/states';
+import { OPEN_ROW_STATES, type RowState } from '../../domain/filing/states';
 import { unclaimedCertificates } from '../certificates/certificates';
 import { candidateRows, countOpenRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
@@ -179,7 +179,7 @@ export async function certifyByPersons(
 }
 
 /** States of rows that a certificate may still settle. */
-const UNSETTLED: readonly RowState[] = ['planned', 'submitted', 'unknown', 'abandoned_after_send'];
+const UNSETTLED: readonly RowState[] = [...OPEN_ROW_STATES, 'abandoned_after_send'];
 
 /**
  * Gives rows their certificates: the one statement that does. The transaction that writes a number's claim holds it

@@ -2,6 +2,7 @@
 import { MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
 import type { RowState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
+import { IS_OPEN } from '../rows/filing-rows';
 import { giveRowsBack } from '../rows/row-takeover';
 import { closeOpenAttempts } from './attempts';
 
@@ -22,7 +23,7 @@ export async function planAgain(client: Queryable, attemptId: string): Promise<v
   await client.query(
     `WITH rows AS (
        UPDATE filing_rows SET state = 'planned', submitted_at = NULL, checked = false
-        WHERE filing_id = $1 AND submission = $2 AND live AND state IN ('planned', 'submitted', 'unknown') AND ${noOther})
+        WHERE filing_id = $1 AND submission = $2 AND live AND ${IS_OPEN} AND ${noOther})
      UPDATE submissions SET state = 'planned'
       WHERE filing_id = $1 AND submission = $2 AND state = 'acknowledged' AND ${noOther}`,
     [filingId, submission, MAYBE_FILED],

@@ -1,4 +1,4 @@
-import { ROW_STATES, type RowState } from '../../domain/filing/states';
+import { OPEN_ROW_STATES, type RowState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import type { OpenRow } from '../../domain/reconciliation/certificate-matching';
 import type { ExtraValues, Mapping } from '../../domain/filing/mapping';
@@ -6,6 +6,9 @@ import type { FilingCounts } from '../../domain/contracts';
 import { FilingMissing } from '../filings/filings';
 import type { Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
+
+/** Whether a row has no outcome yet, in SQL. */
+export const IS_OPEN = `state IN (${OPEN_ROW_STATES.map((state) => `'${state}'`).join(', ')})`;
 
 /** A row of the ledger; `serialNo` is the number that was, or will be, sent. */
 export interface FilingRow {
@@ -68,7 +71,7 @@ export async function moveRows(
 ): Promise<number> {
   const { rowCount } = await db.query(
     `UPDATE filing_rows SET state = $3 WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2)
-        AND live AND state IN ('planned', 'submitted', 'unknown')`,
+        AND live AND ${IS_OPEN}`,
     [filingId, submission, state],
   );
   return rowCount ?? 0;
@@ -91,7 +94,7 @@ export async function saveRowErrors(db: Queryable, filingId: string, findings: r
 export async function countOpenRows(db: Queryable, filingId: string, submission?: number): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     `SELECT count(*)::int AS n FROM filing_rows
-      WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) AND state IN ('planned', 'submitted', 'unknown')`,
+      WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) AND ${IS_OPEN}`,
     [filingId, submission ?? null],
   );
   return rows[0]?.n ?? 0;
@@ -102,7 +105,7 @@ export const ROW_COUNTS = `count(*)::int AS rows,
             count(*) FILTER (WHERE r.state = 'certified')::int AS certified,
             count(*) FILTER (WHERE r.state = 'certified' AND c.archived_at IS NOT NULL)::int AS archived,
             count(*) FILTER (WHERE r.state IN ('needs_correction', 'corrected'))::int AS errored,
-            count(*) FILTER (WHERE r.state IN ('planned', 'submitted', 'unknown'))::int AS open
+            count(*) FILTER (WHERE r.${IS_OPEN})::int AS open
        FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number`;
 
 /** Rows by outcome. `open`: neither certified nor errored nor abandoned. */
@@ -116,7 +119,7 @@ export async function rowStates(db: Queryable, filingId: string): Promise<RowSta
   const { rows } = await db.query<{ state: RowState }>('SELECT state FROM filing_rows WHERE filing_id = $1', [
     filingId,
   ]);
-  return rows.map((row) => row.state).filter((state) => Object.hasOwn(ROW_STATES, state));
+  return rows.map((row) => row.state);
 }
 
 /**

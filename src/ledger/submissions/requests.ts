@@ -1,6 +1,7 @@
 /** The requests under which the service processes a submission; each is followed to its end. */
 import { IEC_OF_CLIENT, type KnownIec } from '../exporters/exporters';
 import type { Queryable } from '../pool';
+import { IS_OPEN } from '../rows/filing-rows';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 import { answerToRecord, type AnswerOf, POLL_LOAD, type PollLoad, recordsAnswer } from './answer-times';
 
@@ -263,7 +264,7 @@ export async function settleIfDone(
       WHERE filing_id = $1 AND submission = $2
         AND NOT EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed')
         AND NOT EXISTS (SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2
-          AND state IN ('planned', 'submitted', 'unknown'))`,
+          AND ${IS_OPEN})`,
     [filingId, submission, at],
   );
   return (rowCount ?? 0) > 0;

@@ -3,12 +3,9 @@ import {
   FILING_STATES,
   FILING_TRANSITIONS,
   isEnd,
-  isLive,
   mayFollow,
   needsAttention,
-  ROW_STATES,
   type FilingState,
-  type RowState,
 } from '../../../src/domain/filing/states';
 
 const ENDS: FilingState[] = ['certified', 'partly_certified', 'rejected', 'needs_correction', 'abandoned'];
@@ -79,11 +76,6 @@ describe('the transition table', () => {
 });
 
 describe('rows', () => {
-  it('hold their mapping while they are, or may become, a certificate', () => {
-    const live = (Object.keys(ROW_STATES) as RowState[]).filter(isLive);
-    expect(live).toEqual(['planned', 'submitted', 'unknown', 'certified', 'abandoned_after_send']);
-  });
-
   it.each([
     [{ rows: 2, certified: 2, open: 0 }, 'certified'],
     [{ rows: 2, certified: 1, open: 0 }, 'partly_certified'],
