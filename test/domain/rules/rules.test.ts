@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import type { Finding } from '../../../src/domain/rules/finding';
 import type { Mapping, MappingRow } from '../../../src/domain/filing/mapping';
@@ -165,6 +167,12 @@ describe('a push message', () => {
       rows: [{ row: 1, mapping: mapping() }],
     });
     expect(parsePushMessage(JSON.stringify(message())).message).toEqual(parsed);
+  });
+
+  test('of examples/, which the documents point to, can be filed', () => {
+    const example = readFileSync(join(__dirname, '../../../examples/push-message.json'), 'utf8');
+    const { message: parsed, findings } = parsePushMessage(example);
+    expect([...findings, ...checkRows(parsed?.rows ?? [], parsed && { uploadType: parsed.uploadType })]).toEqual([]);
   });
 
   test('may leave the exporter and empty GST fields out', () => {
