@@ -117,8 +117,9 @@ async function printed(local: Local, args: readonly string[], width: number | nu
   stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
   // What is said besides a JSON document does not belong to it.
   stderr.on('data', (chunk: Buffer) => (text += args.includes('--json') ? '' : chunk.toString()));
-  const screen = Object.assign(stdout, width === null ? {} : { isTTY: true, columns: width, hasColors: () => false });
-  await runProgram(args, { stdin, stdout: screen, stderr }, { env: local.childEnv });
+  const screen = width === null ? {} : { isTTY: true, columns: width, hasColors: () => false };
+  const streams = { stdin, stdout: Object.assign(stdout, screen), stderr: Object.assign(stderr, screen) };
+  await runProgram(args, streams, { env: local.childEnv });
   return text.trimEnd();
 }
 
