@@ -1,5 +1,7 @@
 /** The routes of the door, and what stands around each request. */
 import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import helmet from '@fastify/helmet';
 import multipart from '@fastify/multipart';
 import rateLimit from '@fastify/rate-limit';
@@ -9,7 +11,7 @@ import type { Logger } from 'pino';
 import type { Gate } from './access/gate';
 import type { Door } from './context';
 import { docsPage } from './http/openapi';
-import { problemOf } from './http/failures';
+import { problemOf, unreadProblem } from './http/failures';
 import { parseJsonBody } from './http/json-body';
 import * as limits from './http/limits';
 import { createMemoryRoom } from './http/memory-room';
@@ -89,6 +91,7 @@ function bareApp({ requestWithinMs, idleMs }: limits.Bounds): FastifyInstance {
     return503OnClosing: true,
     forceCloseConnections: 'idle',
     frameworkErrors: (error, request, reply) => void sendProblem(request, reply, error),
+    clientErrorHandler: answerUnread,
   });
   app.decorateRequest('principal', null);
   // The zod schemas check requests; what the routes declare to Fastify describes them.
@@ -113,6 +116,18 @@ function sendProblem(request: FastifyRequest, reply: FastifyReply, error: unknow
     .type('application/problem+json')
     .send(JSON.stringify(problemBody(problem, request.id)));
   return problem;
+}
+
+/** What is no HTTP request, or comes too slowly: there is no route and no reply, but the same document. */
+function answerUnread({ code }: Error & { code?: string }, socket: Socket): void {
+  if (socket.writable && code !== 'ECONNRESET') {
+    const problem = unreadProblem(code);
+    const body = JSON.stringify(problemBody(problem, randomUUID()));
+    const type = 'application/problem+json';
+    const head = [`Content-Type: ${type}`, `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close'];
+    socket.write(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${head.join('\r\n')}\r\n\r\n${body}`);
+  }
+  socket.destroy();
 }
 
 function answerProblems(app: FastifyInstance, gate: Gate, logger: Logger): void {

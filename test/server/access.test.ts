@@ -223,12 +223,16 @@ it('takes a token until it is rotated away, removed, or its time is over', async
 
 it('records uses and refusals with the principal, and never a token', async () => {
   const token = await stage.principal(['viewer'], { name: 'watched' });
+  await stage.ask('GET', `/v1/filings/${token}`, { token });
   await stage.ask('POST', '/v1/filings/ACCESS-1/approve', { token, json: {} });
-  expect(await audited("principal = 'watched'", [])).toMatchObject([
+  expect(await audited("principal = 'watched' AND outcome = 'refused' AND code = 'role_missing'", [])).toMatchObject([
     { action: 'POST /v1/filings/:filing/approve', outcome: 'refused', code: 'role_missing', subject: 'ACCESS-1' },
   ]);
   const approvals = await audited("action LIKE '%abandon' AND outcome = 'used' AND principal = 'mine'", []);
   expect(approvals).toMatchObject([{ subject: 'ACCESS-3', uses: 1 }]);
+  expect(await audited("principal = 'watched' AND code = 'unknown_filing'", [])).toMatchObject([
+    { subject: 'ebrc_test_…' },
+  ]);
   const { rows } = await stage.ledger.pool.query<{ all: string }>(
     'SELECT json_agg(a)::text AS all FROM audit_events a',
   );

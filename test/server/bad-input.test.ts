@@ -227,6 +227,15 @@ it('refuses wrong addresses and queries', async () => {
   }
 });
 
+it('answers a problem for what is no request, too', async () => {
+  const headers = await stage.ask<ProblemBody>('GET', '/v1/filings', { headers: { x: 'x'.repeat(20_000) } });
+  expect([headers.status, headers.body.code]).toEqual([431, 'headers_too_large']);
+  const { hostname, port } = new URL(stage.url);
+  const socket = connect(Number(port), hostname, () => socket.write('GET / HTTP/1.1\nBad Header: x\n\n'));
+  const answer = await new Promise<string>((done) => socket.once('data', (data: Buffer) => done(data.toString())));
+  expect(answer).toMatch(/^HTTP\/1.1 400 [^]*application\/problem\+json[^]*"code":"bad_request"/u);
+});
+
 it('ends who is slow, silent or never reads, and serves others', async () => {
   const strict = await stage.another({}, { bounds: { requestWithinMs: 600, connections: 60 } });
   const impatient = await stage.another({}, { bounds: { idleMs: 300 } });

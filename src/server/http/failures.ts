@@ -64,6 +64,13 @@ export function problemOf(error: unknown): Problem {
   );
 }
 
+/** The problem of what cannot be read as a request. @param code of Node's parser */
+export function unreadProblem(code?: string): Problem {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem(408, 'too_slow', 'The request did not arrive in time.');
+  if (code === 'HPE_HEADER_OVERFLOW') return new Problem(431, 'headers_too_large', 'The headers have 16 KB at most.');
+  return new Problem(400, 'bad_request', 'This is no HTTP request.');
+}
+
 /** Kinds of failures of the filing service that pass: nothing of the request is wrong. */
 const PASSING: readonly string[] = [
   'not_sent',
