@@ -31,7 +31,7 @@ const WATCHED_S = 10;
 const CROWDED_S = 15;
 /** Connections to PostgreSQL of one door (`ebrc serve`). */
 const DOOR_POOL = 10;
-const TARGETS = { readRatio: 3, fileRatio: 1.3, memoryMb: 200, looksASecond: 1.2, crowd: 9_900, crowdedMb: 400 };
+const TARGETS = { readRatio: 3, fileRatio: 1.3, memoryMb: 200, looksASecond: 1.2, crowd: 9_900, crowdedMb: 512 };
 
 type Bench = Awaited<ReturnType<typeof openFilingBench>>;
 /** As it was given to `pg`: with its name, where it is prepared. */
