@@ -47,7 +47,8 @@ const AROUND = /[\p{P}\p{S}]/u;
  */
 export function personKey(name: unknown): string {
   if (typeof name !== 'string') return '';
-  const characters = [...comparableText(name)];
+  // A Braille pattern without dots is drawn as a blank, and Unicode counts it as none.
+  const characters = [...comparableText(name.replaceAll('\u2800', ''))];
   let [start, end] = [0, characters.length];
   while (start < end && AROUND.test(characters[start] ?? '')) start += 1;
   while (end > start && AROUND.test(characters[end - 1] ?? '')) end -= 1;

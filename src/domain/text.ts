@@ -138,8 +138,11 @@ export function htmlText(text: string): string {
   return printable(text).replace(/[&<>"']/gu, (character) => ENTITIES[character] ?? character);
 }
 
-/** Spreadsheets take the full-width signs for the plain ones, and skip blanks before them. */
-const FORMULA = /^\s*[=+\-@＝＋－＠]|^[\t\r\n]/u;
+/**
+ * Spreadsheets take the full-width signs for the plain ones, and skip blanks before them. Invisible characters before
+ * them are removed elsewhere, before or after a text is made harmless.
+ */
+const FORMULA = /^[\s\p{C}\p{Default_Ignorable_Code_Point}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 const NUMBER = /^\s*-\d/u;
 
 /** Whether a spreadsheet may take a text for a formula. */

@@ -12,6 +12,7 @@ it.each([
   '(asha)!',
   '\u2060asha\u3164',
   '…a s h a…',
+  'as\u2800ha',
 ])('%j is the person asha', (name) => {
   expect(personKey(name)).toBe(personKey('asha'));
 });

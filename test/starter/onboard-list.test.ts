@@ -148,7 +148,7 @@ it.each<[string, () => string, string]>([
   expect([result.code, result.json<{ errors: Problem[] }>().errors[0]?.code]).toEqual([3, code]);
 });
 
-it.each(['=1+1', '\n=1+1', ' =1+1', '＝1+1', '＠SUM(A1)', '\t+1'])(
+it.each(['=1+1', '\n=1+1', ' =1+1', '＝1+1', '＠SUM(A1)', '\t+1', '\u0000=1+1', '\u00ad=1', '\u200b=1'])(
   'writes what a spreadsheet would run as text: %j',
   async (message) => {
     const path = await listWith('formula.csv', `${HEADER}\nAsha,asha@b.example,,,,,`);

@@ -39,14 +39,13 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
  * `row` of a finding is the item's `serialNo`, or its place in the list (from 1) where that is unusable. Never throws:
  * anything that is not a push message is a finding. `message` is set only if no finding is an error.
  *
- * @param json the parsed JSON, or its text
+ * @param value the parsed JSON; a message inside a text is none, because the bounds of the text around it do not see it
  * @param permitted rows that are allowed beside the message
  */
 export function parsePushMessage(
-  json: unknown,
+  value: unknown,
   permitted: readonly PermittedDuplicate[] = [],
 ): { message?: ParsedPushMessage; findings: Finding[] } {
-  const value = typeof json === 'string' ? parseText(json) : json;
   if (!isObject(value)) {
     return {
       findings: [
@@ -85,14 +84,6 @@ export function parsePushMessage(
     },
     findings,
   };
-}
-
-function parseText(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 function checkTopLevel(message: JsonObject, count: number): Finding[] {
