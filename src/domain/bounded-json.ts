@@ -10,7 +10,7 @@ const MAX_VALUES = 500_000;
  * deeper than what reads them can follow.
  * @throws SyntaxError
  */
-export function refuseExcess(text: string): void {
+export function refuseExcess(text: string, maxValues = MAX_VALUES): void {
   let depth = 0;
   let values = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -33,7 +33,7 @@ export function refuseExcess(text: string): void {
         values += 1;
     }
     if (depth > MAX_PARSED_DEPTH) throw new SyntaxError('it is nested too deeply');
-    if (values > MAX_VALUES) throw new SyntaxError('it has too many values');
+    if (values > maxValues) throw new SyntaxError('it has too many values');
   }
 }
 

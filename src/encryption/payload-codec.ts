@@ -1,5 +1,6 @@
 import type { Payload, PayloadCodec, DataConverter } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
+import { refuseExcess } from '../domain/bounded-json';
 import { EncryptionError, type EncryptionKey } from './keys';
 import { sealerOf, type Sealer } from './sealing';
 import { join } from 'node:path';
@@ -15,12 +16,22 @@ const CONTEXT = 'temporal payload';
 const utf8 = new TextEncoder();
 const text = new TextDecoder();
 
+const NULL: Payload = { metadata: { encoding: utf8.encode('json/plain') }, data: utf8.encode('null') };
+
 export interface PayloadCodecOptions {
   /** The payload keys, the current one first. */
   keys: readonly EncryptionKey[];
   /** Called for a payload that cannot be decrypted. */
   onUnreadable?: (error: EncryptionError) => void;
+  /**
+   * Whether JSON of more values, or a deeper nesting, than any input of ours is read as null, which every input's schema
+   * refuses: two megabytes of `{},` would take forty in the thread of the workflows, and end one worker after another.
+   */
+  bounded?: boolean;
 }
+
+/** 2 MB, the most that Temporal takes, have some 75,000 in rows of a filing. */
+const MAX_VALUES = 100_000;
 
 /**
  * Encrypts every payload that goes to Temporal: inputs, results, memos, failures, summaries. AES-256-GCM under the
@@ -28,14 +39,15 @@ export interface PayloadCodecOptions {
  * (older histories, callers without a codec) are read as they are.
  * @throws EncryptionError for keys that cannot be used
  */
-export function createPayloadCodec({ keys, onUnreadable }: PayloadCodecOptions): PayloadCodec {
+export function createPayloadCodec({ keys, onUnreadable, bounded = false }: PayloadCodecOptions): PayloadCodec {
   const sealer = sealerOf(keys);
   return {
     encode: (payloads) => Promise.resolve(payloads.map((payload) => encrypt(sealer, payload))),
     // Rejects instead of throwing: a caller of a promise does not expect an exception.
     decode: async (payloads) => {
       try {
-        return await Promise.resolve(payloads.map((payload) => decrypt(sealer, payload)));
+        const opened = payloads.map((payload) => decrypt(sealer, payload));
+        return await Promise.resolve(bounded ? opened.map(withinBounds) : opened);
       } catch (error) {
         if (error instanceof EncryptionError) onUnreadable?.(error);
         throw error;
@@ -64,6 +76,17 @@ function decrypt(sealer: Sealer, payload: Payload): Payload {
   return temporal.api.common.v1.Payload.decode(opened);
 }
 
+function withinBounds(payload: Payload): Payload {
+  if (!text.decode(payload.metadata?.['encoding'] ?? new Uint8Array()).startsWith('json/')) return payload;
+  try {
+    // What is counted are ASCII characters, which no other character has a byte of.
+    refuseExcess(Buffer.from(payload.data ?? new Uint8Array()).toString('latin1'), MAX_VALUES);
+    return payload;
+  } catch {
+    return NULL;
+  }
+}
+
 /** Path of the module; the workflow bundle for encrypted payloads is built with it too. */
 export const FAILURE_CONVERTER = require.resolve(join(__dirname, 'failure-converter'));
 
@@ -73,11 +96,11 @@ export const FAILURE_CONVERTER = require.resolve(join(__dirname, 'failure-conver
  */
 export function dataConverterOf(
   keys: readonly EncryptionKey[],
-  { onUnreadable }: Pick<PayloadCodecOptions, 'onUnreadable'> = {},
+  options: Omit<PayloadCodecOptions, 'keys'> = {},
 ): DataConverter | undefined {
   if (keys.length === 0) return undefined;
   return {
-    payloadCodecs: [createPayloadCodec({ keys, onUnreadable })],
+    payloadCodecs: [createPayloadCodec({ keys, ...options })],
     failureConverterPath: FAILURE_CONVERTER,
   };
 }
