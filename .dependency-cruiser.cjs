@@ -10,7 +10,7 @@
  */
 const ALLOWED = {
   domain: [],
-  encryption: [],
+  encryption: ['domain'],
   telemetry: [],
   // The sandbox is an independent implementation of the service and imports nothing of the worker.
   sandbox: [],

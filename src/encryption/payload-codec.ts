@@ -24,8 +24,8 @@ export interface PayloadCodecOptions {
   /** Called for a payload that cannot be decrypted. */
   onUnreadable?: (error: EncryptionError) => void;
   /**
-   * Whether JSON of more values, or a deeper nesting, than any input of ours is read as null, which every input's schema
-   * refuses: two megabytes of `{},` would take forty in the thread of the workflows, and end one worker after another.
+   * Whether JSON of more values or levels than any input of ours is read as null, which the schema of every input
+   * refuses: two megabytes of `{},` take forty in the thread of the workflows, and would end one worker after another.
    */
   bounded?: boolean;
 }
