@@ -20,17 +20,17 @@ const reference = z
 
 export const onboardInput = z.strictObject({
   mode,
-  name: z.string().trim().min(1),
+  name: z.string().trim().min(1).max(1_000),
   email: emailAddress,
-  companyName: z.string().optional(),
+  companyName: z.string().max(1_000).optional(),
   iec: z
     .string()
     .trim()
     .regex(/^[A-Za-z0-9]{10}$/u, 'an IEC is exactly 10 letters and digits')
     .optional(),
-  address: z.string().optional(),
+  address: z.string().max(1_000).optional(),
   credentialsRef: z.uuid().optional().describe('vault reference of the portal user name and password'),
-  startedBy: z.string().default('unknown').describe('who gives the consent to submit the credentials'),
+  startedBy: z.string().max(200).default('unknown').describe('who gives the consent to submit the credentials'),
 });
 export type OnboardInput = z.input<typeof onboardInput>;
 
@@ -53,7 +53,7 @@ export const updateCredentialsInput = z.strictObject({
   mode,
   exporterId: z.string().min(1),
   credentialsRef: z.uuid().optional(),
-  startedBy: z.string().default('unknown'),
+  startedBy: z.string().max(200).default('unknown'),
 });
 export type UpdateCredentialsInput = z.input<typeof updateCredentialsInput>;
 
@@ -61,9 +61,9 @@ export const changeExporterInput = z
   .strictObject({
     mode,
     exporterId: z.string().min(1),
-    name: z.string().trim().min(1).optional(),
-    companyName: z.string().optional(),
-    address: z.string().optional(),
+    name: z.string().trim().min(1).max(1_000).optional(),
+    companyName: z.string().max(1_000).optional(),
+    address: z.string().max(1_000).optional(),
   })
   .refine(({ name, companyName, address }) => [name, companyName, address].some((each) => each !== undefined), {
     message: 'give name, companyName or address',
@@ -176,14 +176,14 @@ export type DailyReportResult = z.infer<typeof dailyReportResult>;
 export const fileInput = z
   .strictObject({
     mode,
-    exporterId: z.string().min(1),
+    exporterId: z.string().min(1).max(200),
     reference: reference.optional().describe('the caller’s own name for the filing; left out: made from its content'),
     uploadType: z.union([z.literal(101), z.literal(102), z.literal(103), z.literal(104)]).optional(),
     declaration: z.enum(['Y', 'N']).optional().describe('a legal statement; may stand in the message instead'),
     channel: z.enum(['auto', 'push', 'bulk']).default('auto'),
-    inputRef: z.string().optional().describe('ledger reference of the rows'),
+    inputRef: z.string().max(200).optional().describe('ledger reference of the rows'),
     message: z.record(z.string(), z.unknown()).optional().describe('a push message, when the rows are few'),
-    madeBy: z.string().default('unknown'),
+    madeBy: z.string().max(200).default('unknown'),
     grant: z
       .string()
       .max(100)
@@ -194,7 +194,11 @@ export const fileInput = z
       .array(permittedDuplicate)
       .optional()
       .describe('rows that may be filed although their mapping is live; a push message may say it itself'),
-    corrects: z.string().optional().describe('filing whose errored rows this one takes over; of the same reference'),
+    corrects: z
+      .string()
+      .max(200)
+      .optional()
+      .describe('filing whose errored rows this one takes over; of the same reference'),
     n: z
       .number()
       .int()
@@ -205,7 +209,7 @@ export const fileInput = z
       .boolean()
       .optional()
       .describe('true where the update file is sent with the start: without the update, nothing is recorded'),
-    resume: z.string().optional().describe('set by the worker itself when a filing continues in a new run'),
+    resume: z.string().max(200).optional().describe('set by the worker itself when a filing continues in a new run'),
   })
   .refine((input) => [input.inputRef, input.message, input.resume].filter((part) => part !== undefined).length === 1, {
     message: 'give either message or inputRef',

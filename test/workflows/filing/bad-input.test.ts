@@ -71,6 +71,9 @@ it('onboardExporter and fileRemittances end refused, whatever a property holds',
   expect(onboarding).toMatchObject({ state: 'refused' });
   const filing = await run('fileRemittances', [{ mode: 5, exporterId: {}, reference: [], message: 'x' }]);
   expect(filing).toMatchObject({ filingId: null, state: 'refused' });
+  // A megabyte of a name would be in every event, and in the memory of every run.
+  const long = { mode: 'test', exporterId, reference: 'LONG-NAME', message: {}, madeBy: 'x'.repeat(1_000_000) };
+  expect(await run('fileRemittances', [long])).toMatchObject({ state: 'refused', errors: [{ field: 'madeBy' }] });
 });
 
 it('a field that is null is one that is left out', async () => {
