@@ -170,7 +170,7 @@ describe('a push message', () => {
 
   test('of examples/, which the documents point to, can be filed', () => {
     const example = readFileSync(join(__dirname, '../../../examples/push-message.json'), 'utf8');
-    const { message: parsed, findings } = parsePushMessage(example);
+    const { message: parsed, findings } = parsePushMessage(JSON.parse(example));
     expect([...findings, ...checkRows(parsed?.rows ?? [], parsed && { uploadType: parsed.uploadType })]).toEqual([]);
   });
 
