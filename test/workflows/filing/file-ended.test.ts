@@ -38,10 +38,20 @@ it('asks about the requests of an ended filing until they have their outcome', a
     stage.ledger.pool.query(`UPDATE requests SET polled_at_age_ms = ${age} WHERE filing_id = $1`, [filingId]);
   await askedAt('extract(epoch FROM now() - since) * 1000');
   expect((await sweep()).followed).toEqual([]);
-  await askedAt('NULL');
   stage.sandbox.clearFaults();
-  expect((await sweep()).followed).toEqual([filingId]);
-  await eventually(async () => (await stage.view(filing)).counts.archived === 1);
+  const followed: string[] = [];
+  // Asked before the authority has acknowledged the request, it is asked again by a later sweep.
+  await eventually(async () => {
+    const { state, counts } = await stage.view(filing);
+    if (counts.archived === 1) return true;
+    expect(state).toBe('abandoned');
+    if (counts.certified === 0) {
+      await askedAt('NULL');
+      followed.push(...(await sweep()).followed);
+    }
+    return false;
+  });
+  expect([...new Set(followed)]).toEqual([filingId]);
   expect(await stage.view(filing)).toMatchObject({ state: 'abandoned', rows: [{ state: 'certified' }] });
   expect((await sweep()).followed).toEqual([]);
   expect(stage.pushes(exporter)).toBe(1);
