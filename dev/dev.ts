@@ -1,5 +1,5 @@
 /** `npm run dev`: all servers on this machine, until Ctrl-C, with the data of the last start or, by `--fresh`, none. */
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { logLine } from '../src/telemetry/log-line';
 import { followLog } from './follow-log';
@@ -8,6 +8,9 @@ import { runCommand } from './run-command';
 
 const FOLDER = join(__dirname, '..', '.state', 'dev');
 
+/** The variables of a start, for other terminals. */
+const VARIABLES = join(FOLDER, 'env.sh');
+
 const SHOWN = 6;
 const FRESH = 'npm run dev -- --fresh';
 
@@ -15,6 +18,7 @@ async function dev(): Promise<void> {
   const unknown = process.argv.slice(2).filter((argument) => argument !== '--fresh');
   if (unknown.length > 0) throw new Error(`There is no option ${unknown.join(' ')}, only --fresh.`);
   const keep = !process.argv.includes('--fresh');
+  await forgetLastStart();
   const local = await startLocal({
     folder: FOLDER,
     keep,
@@ -27,11 +31,10 @@ async function dev(): Promise<void> {
   // So that `ebrc doctor` finds nothing missing.
   await runCommand(['schedules', 'apply', '--json'], { env: local.childEnv, capture: true });
   const exports = Object.entries(local.env).map(([name, value]) => `export ${name}='${value}'`);
-  const file = join(FOLDER, 'env.sh');
-  await writeFile(file, `${exports.join('\n')}\n`, { mode: 0o600 });
+  await writeFile(VARIABLES, `${exports.join('\n')}\n`, { mode: 0o600 });
   process.stdout.write(
     `\nEverything is running. Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}; logs: ${local.logs}\n\n` +
-      `In another terminal (\`npm link\` in this folder puts \`ebrc\` on the PATH, once):\n\n  . ${file}\n\n` +
+      `In another terminal (\`npm link\` in this folder puts \`ebrc\` on the PATH, once):\n\n  . ${VARIABLES}\n\n` +
       `which is\n\n${exports.join('\n')}\n\n` +
       `  ebrc doctor\n` +
       `  ebrc onboard --name Kaveri --email accounts@kaveri.example --username kaveri.softworks --wait   # Kaveri@Soft9\n` +
@@ -48,6 +51,14 @@ async function dev(): Promise<void> {
     log.stop();
     process.stdout.write('\n• stopping the HTTP API, the worker, the sandbox, Temporal and PostgreSQL …\n');
     await local.stop();
+  }
+}
+
+/** In a terminal that read the variables of the last start they would name servers that have ended. */
+async function forgetLastStart(): Promise<void> {
+  const before = await readFile(VARIABLES, 'utf8').catch(() => '');
+  for (const [, name = '', value] of before.matchAll(/^export (\w+)='(.*)'$/gmu)) {
+    if (process.env[name] === value) delete process.env[name];
   }
 }
 
