@@ -8,7 +8,7 @@ import { FILING_STATES } from './filing/states';
 import { namesAnotherFiling } from './names';
 import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/findings';
 
-const mode = z
+export const mode = z
   .enum(['test', 'live'])
   .describe('test for a dev_ key, live for a prod_ key; must be the mode of the worker’s key');
 const reference = z
@@ -101,7 +101,7 @@ const permittedDuplicate = z.strictObject({
   reason: z.string().trim().min(1).max(500),
 });
 
-const isoDate = z
+export const isoDate = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/u, 'a date is YYYY-MM-DD')
   // Date.parse turns 30 February into 2 March.
@@ -139,39 +139,6 @@ export const reconcileResult = z.object({
   skipped: z.array(z.object({ exporterId: z.string(), reason: z.string() })),
 });
 export type ReconcileResult = z.infer<typeof reconcileResult>;
-
-export const dailyReportInput = z.strictObject({
-  mode,
-  on: isoDate.optional().describe('the day that it is about; left out: today in Asia/Kolkata'),
-  grouping: z.enum(['western', 'indian']).default('western').describe('1,234,567 or 12,34,567'),
-});
-export type DailyReportInput = z.input<typeof dailyReportInput>;
-
-const storedReport = z.object({
-  document: z.string().describe('its name in the document store'),
-  path: z.string(),
-  sha256: z.string(),
-  bytes: z.number().int(),
-});
-
-/** The documents of a daily report, and its main figures; definitions, trends and rows are in the documents. */
-export const dailyReportResult = z.object({
-  on: z.string(),
-  madeAt: z.string(),
-  page: storedReport,
-  workbook: storedReport,
-  alarms: z.number().int().describe('figures beyond what is meant to be'),
-  figures: z.array(
-    z.object({
-      group: z.string(),
-      id: z.string(),
-      value: z.union([z.string(), z.number(), z.null()]).describe('amounts are exact decimal text, instants ISO 8601'),
-      currency: z.string().optional(),
-      alarm: z.boolean(),
-    }),
-  ),
-});
-export type DailyReportResult = z.infer<typeof dailyReportResult>;
 
 export const fileInput = z
   .strictObject({
@@ -244,7 +211,23 @@ const finding = z.object({
 
 const filingState = z.enum(FILING_STATES);
 
-/** Result of the workflow, and answer to the query `filing`: ids and counts, never rows. */
+const resultRow = z.object({
+  row: z.number().int().describe('as in errors: of the workbook, or the serialNo of a push message'),
+  serialNo: z.number().int(),
+  irmNumber: z.string(),
+  sbCumInvoiceNumber: z.string(),
+  state: z.string(),
+  eBRCNumber: z.string().nullable(),
+  document: z.string().nullable().describe('name of the PDF in the document store'),
+  sha256: z.string().nullable(),
+  errors: z.array(z.string()).describe('the authority’s, cut where they are long'),
+});
+export type ResultRow = z.infer<typeof resultRow>;
+
+/** Rows that a result shows: a history keeps them once for every move that shows them. */
+export const ROWS_IN_RESULT = 200;
+
+/** Result of the workflow, and answer to the query `filing`. */
 export const filingResult = z.object({
   filingId: z.string().nullable(),
   workflowId: z.string(),
@@ -265,40 +248,71 @@ export const filingResult = z.object({
   asked: z.boolean().describe('whether a person has been asked about an unknown outcome'),
   seq: z.number().int().describe('moves so far; the ledger shows what this says once it has heard of as many'),
   errors: z.array(finding).describe('the first 50; all of them are in the ledger'),
+  attempt: z.string().nullable().describe('the attempt that resolve answers now'),
+  request: z.string().nullable().describe('the request that resolve answers instead'),
+  rows: z
+    .array(resultRow)
+    .describe(
+      `the first ${ROWS_IN_RESULT}, once the authority was asked about them: as the last change of state left them`,
+    ),
+  moreRows: z.string().nullable().describe('how to read the other rows; null: there are no others'),
 });
 export type FilingResult = z.infer<typeof filingResult>;
 
-interface Granting {
-  /** Id of the principal's grant; without one, `by` is a claim. */
-  grant?: string;
-}
+const grant = z.string().optional().describe('id of the principal’s grant; without one, `by` is a claim');
+const by = z.string().describe('who says it');
 
 /** Arguments of the updates `approve`, `resolve` and `abandon` on a filing. */
-export interface ApproveArgs extends Granting {
-  by: string;
-  note?: string;
-}
-export interface ResolveArgs extends Granting {
-  as: 'filed' | 'not-filed';
-  /** The attempt that the answer is about, as the filing shows it in `attempt`; refused for any other. */
-  attemptId?: string;
-  /** `filed`: under which request. `not-filed`: about which request, where no attempt is in doubt. */
-  requestId?: string;
-  /** `not-filed` of a request: these rows of the caller's file alone. */
-  rows?: number[];
-  /** `filed`: the certificate of each row; two persons have to name the same. */
-  certificates?: { row: number; eBRCNumber: string }[];
-  /**
-   * `not-filed` although these certificates agree with its rows, or these requests were named for it: another filing's,
-   * say two persons.
-   */
-  notOurs?: string[];
-  /** `not-filed` although no complete look at the certificates was possible for a settle window: two persons. */
-  unseen?: boolean;
-  note: string;
-  by: string;
-}
-export interface AbandonArgs extends Granting {
-  note: string;
-  by: string;
-}
+export const approveArgs = z.object({ by, note: z.string().optional(), grant });
+export type ApproveArgs = z.infer<typeof approveArgs>;
+
+export const resolveArgs = z.object({
+  as: z.enum(['filed', 'not-filed']),
+  attemptId: z
+    .string()
+    .optional()
+    .describe('the attempt that the answer is about, as the filing shows it in attempt; refused for any other'),
+  requestId: z
+    .string()
+    .optional()
+    .describe('filed: under which request. not-filed: about which request, where no attempt is in doubt'),
+  rows: z.array(z.number()).optional().describe('not-filed of a request: these rows of the caller’s file alone'),
+  certificates: z
+    .array(z.object({ row: z.number(), eBRCNumber: z.string() }))
+    .optional()
+    .describe('filed: the certificate of each row; two persons have to name the same'),
+  notOurs: z
+    .array(z.string())
+    .optional()
+    .describe(
+      'not-filed although these certificates agree with its rows, or these requests were named for it: another ' +
+        'filing’s, say two persons',
+    ),
+  unseen: z
+    .boolean()
+    .optional()
+    .describe('not-filed although no complete look at the certificates was possible for a settle window: two persons'),
+  note: z.string(),
+  by,
+  grant,
+});
+export type ResolveArgs = z.infer<typeof resolveArgs>;
+
+export const abandonArgs = z.object({ note: z.string(), by, grant });
+export type AbandonArgs = z.infer<typeof abandonArgs>;
+
+/** Argument of the update `submitCredentials` on an onboarding or an update of credentials. */
+export const submitCredentialsArgs = z.object({
+  credentialsRef: z.string().describe('vault reference of the portal user name and password'),
+  by: z.string().describe('who gives the consent to submit them'),
+});
+export type SubmitCredentialsArgs = z.infer<typeof submitCredentialsArgs>;
+
+/** First of the details with which an update of a filing fails (ApplicationFailure). */
+export const refusalDetails = z.object({
+  code: z.string().describe('refused, reference_taken: do not send it again; run_ending: send it again'),
+  errors: z.array(finding).optional(),
+  holder: z.string().nullable().optional().describe('reference_taken: id of the filing that has the reference'),
+  state: z.string().nullable().optional().describe('reference_taken: the state of that filing'),
+});
+export type RefusalDetails = z.infer<typeof refusalDetails>;

@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import type { FieldKind } from '../domain/filing/mapping';
+import { BULK_COLUMNS, UPLOAD_TYPES } from '../domain/rules/columns';
 import {
+  abandonArgs,
+  approveArgs,
   changeExporterInput,
   changeExporterResult,
-  dailyReportInput,
-  dailyReportResult,
   exporterProgress,
   fileInput,
   filingResult,
@@ -12,11 +14,42 @@ import {
   reconcileResult,
   refreshIrmsInput,
   refreshIrmsResult,
+  refusalDetails,
+  resolveArgs,
+  submitCredentialsArgs,
   updateCredentialsInput,
 } from '../domain/contracts';
+import { dailyReportInput, dailyReportResult } from '../reports/contracts';
 import { extractDocumentInput, extractDocumentResult } from '../assistant/extraction/contracts';
 
-/** The input and result of each workflow type, by the name of its JSON Schema file under `schemas/`. */
+const VALUES: Record<FieldKind, z.ZodType> = {
+  integer: z.number().int(),
+  amount: z.number().describe('at most two decimals'),
+  text: z.string(),
+  date: z.string().regex(/^\d{8}$/u, 'DDMMYYYY'),
+  yesNo: z.enum(['Y', 'N']),
+};
+
+/** An item of a push message. The rules beyond its types are the service's: `ebrc check` tells what breaks them. */
+const item = z.strictObject(
+  Object.fromEntries(
+    BULK_COLUMNS.filter(({ need }) => need !== 'optional').map(({ field, kind, need, help }) => {
+      const value = need === 'conditional' ? VALUES[kind].nullable().optional() : VALUES[kind];
+      return [field, value.describe(help)];
+    }),
+  ),
+);
+
+const pushMessage = z.strictObject({
+  platformCustomerId: z.uuid().nullable().optional().describe('the exporter; may be left out'),
+  recordResCount: z.number().int().describe('number of the items'),
+  uploadType: z.enum(Object.keys(UPLOAD_TYPES)),
+  decalarationFlag: z.enum(['Y', 'N']).describe('the legal declaration; spelled as the authority does'),
+  ebrcBulkGenDtos: z.array(item).min(1),
+  allowDuplicate: fileInput.shape.allowDuplicate,
+});
+
+/** What workflows and their updates take and answer, and push messages, by the names of the files under `schemas/`. */
 const CONTRACTS = {
   'onboardExporter.input': { schema: onboardInput, io: 'input' },
   'onboardExporter.result': { schema: exporterProgress, io: 'output' },
@@ -34,13 +67,31 @@ const CONTRACTS = {
   'extractDocument.result': { schema: extractDocumentResult, io: 'output' },
   'fileRemittances.input': { schema: fileInput, io: 'input' },
   'fileRemittances.result': { schema: filingResult, io: 'output' },
+  'fileRemittances.approve': { schema: approveArgs, io: 'input' },
+  'fileRemittances.resolve': { schema: resolveArgs, io: 'input' },
+  'fileRemittances.abandon': { schema: abandonArgs, io: 'input' },
+  'fileRemittances.refusal': { schema: refusalDetails, io: 'output' },
+  'onboardExporter.submitCredentials': { schema: submitCredentialsArgs, io: 'input' },
+  pushMessage: { schema: pushMessage, io: 'input' },
 } as const;
+
+/** Of all schemas; one more where a caller that keeps to the last one would be refused, or could not read an answer. */
+const VERSION = 1;
+
+/** Results get new fields without a new version: a reader of today does not refuse them. */
+function openResult({ jsonSchema }: { jsonSchema: { additionalProperties?: unknown } }): void {
+  if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+}
 
 /** File name and content of every JSON Schema (draft 2020-12), for callers in any Temporal SDK. */
 export function jsonSchemas(): Map<string, string> {
   return new Map(
     Object.entries(CONTRACTS).map(([name, { schema, io }]) => {
-      const content = { title: name, ...z.toJSONSchema(schema, { io }) };
+      const content = {
+        $id: `urn:ebrc:${name}:${VERSION}`,
+        title: name,
+        ...z.toJSONSchema(schema, { io, ...(io === 'output' && { override: openResult }) }),
+      };
       return [`${name}.schema.json`, `${JSON.stringify(content, null, 2)}\n`];
     }),
   );

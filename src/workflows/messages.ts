@@ -10,6 +10,7 @@ import type {
   ReconcileInput,
   ReconcileResult,
   ResolveArgs,
+  SubmitCredentialsArgs,
 } from '../domain/contracts';
 
 /** Query of `fileRemittances`: where the filing stands. */
@@ -32,9 +33,7 @@ export const exporterQuery = defineQuery<ExporterProgress>('exporter');
  * Update of `onboardExporter` (while it waits for credentials) and of `updateCredentials` (update-with-start): new
  * credentials, by vault reference. Answers as soon as they are taken, not when they are checked.
  */
-export const submitCredentialsUpdate = defineUpdate<ExporterProgress, [{ credentialsRef: string; by: string }]>(
-  'submitCredentials',
-);
+export const submitCredentialsUpdate = defineUpdate<ExporterProgress, [SubmitCredentialsArgs]>('submitCredentials');
 
 /** Sent by an activity to every filing that waits for credentials, once newer ones are valid. */
 export const credentialsRenewedSignal = defineSignal<[{ version: number }]>('credentialsRenewed');

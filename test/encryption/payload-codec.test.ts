@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
 import { createPayloadCodec } from '../../src/encryption/payload-codec';
 import { subKeys } from '../../src/encryption/keys';
@@ -19,6 +21,27 @@ it('encrypts a whole payload, its metadata too, and reads it again', async () =>
   expect(Buffer.from(encrypted?.metadata?.['encryption-key-id'] ?? []).toString()).toBe('2026-11');
   const [decoded] = await codec.decode([encrypted ?? {}]);
   expect(valueOf(decoded)).toEqual({ email: 'accounts@kaveri.example' });
+});
+
+it('has the format of the example for callers in other languages', async () => {
+  const file = join(__dirname, '..', '..', 'schemas', 'payload-codec.example.json');
+  type Base64 = { metadata: Record<string, string>; data: string };
+  const example = JSON.parse(readFileSync(file, 'utf8')) as Record<'encryptionKey' | 'payloadKey', string> &
+    Record<'decoded' | 'encoded', Base64>;
+  const keyOf = (text: string) => ({
+    id: text.split(':')[0] ?? '',
+    key: Buffer.from(text.split(':')[1] ?? '', 'base64'),
+  });
+  const bytes = (text: string) => new Uint8Array(Buffer.from(text, 'base64'));
+  const payloadOf = ({ metadata, data }: Base64) => ({
+    metadata: Object.fromEntries(Object.entries(metadata).map(([name, value]) => [name, bytes(value)])),
+    data: bytes(data),
+  });
+  const keys = [keyOf(example.payloadKey)];
+  expect(subKeys([keyOf(example.encryptionKey)], 'payloads')).toEqual(keys);
+  const [decoded] = await createPayloadCodec({ keys }).decode([payloadOf(example.encoded)]);
+  expect(valueOf(decoded)).toEqual({ reference: 'JULY' });
+  expect(valueOf(payloadOf(example.decoded))).toEqual(valueOf(decoded));
 });
 
 it('encrypts the same payload otherwise each time', async () => {

@@ -25,7 +25,7 @@ import { onWholeLedger } from './whole-ledger';
 
 export type { SubmissionStage };
 
-/** A filing as its workflow holds it: ids, counts and stages, never rows. */
+/** A filing as its workflow holds it: ids, counts, stages, and the rows of its result. */
 export interface OpenedFiling extends FilingStanding {
   /** What was, or may have been, sent of it. */
   sends: KnownSend[];

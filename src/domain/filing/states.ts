@@ -42,6 +42,9 @@ const ATTENTION: ReadonlySet<FilingState> = new Set([
   'rejected',
 ]);
 
+/** The states in which rows may have certificates, or errors of the authority. */
+export const SHOWS_ROWS: readonly FilingState[] = ['collecting', 'outcome_unknown', 'overdue', ...ENDS];
+
 /** The states that interrupt a filing at any point, and where it returns afterwards. */
 const PAUSES: readonly FilingState[] = ['needs_credentials', 'needs_access'];
 const AFTER_SEND: readonly FilingState[] = ['processing', 'collecting', 'outcome_unknown', 'overdue'];

@@ -1,11 +1,11 @@
-import type { FilingCounts } from '../../domain/contracts';
+import type { FilingCounts, ResultRow } from '../../domain/contracts';
 import { questionOfMove } from '../../domain/filing/questions';
 import { isEnd, mayFollow, type FilingState } from '../../domain/filing/states';
 import type { QueuePlace } from '../../domain/filing/queue-places';
 import type { Queryable } from '../pool';
 import { lineOf, placeIn, type InLine } from '../questions/queue';
 import { QUESTION_COLUMNS, standingOf } from '../questions/questions';
-import { ROW_COUNTS } from '../rows/filing-rows';
+import { resultRows, ROW_COUNTS } from '../rows/filing-rows';
 import { type LockedFiling, lockFiling } from './filing-lock';
 import { FilingMissing } from './filings';
 
@@ -52,6 +52,8 @@ export interface FilingNow {
   /** What the move asks of a person; null: nothing. */
   asks: string | null;
   counts: FilingCounts;
+  /** Its first rows; null in a state in which nothing is known of them yet. */
+  rows: ResultRow[] | null;
   /** What facts ask about the filing, whatever its state. */
   standing: string | null;
   /** Where the move brings it into line for calls of the service: its place then. */
@@ -136,7 +138,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
   const { seq, state, event, keepQuestions = false, waitsFor = null } = note;
   const dueAt = note.dueAt ?? null;
   const question = keepQuestions ? null : questionOfMove(note);
-  const { rows } = await db.query<Pick<FilingNow, 'counts' | 'standing'> & { line: InLine[] | null }>(
+  const { rows } = await db.query<Pick<FilingNow, 'counts' | 'rows' | 'standing'> & { line: InLine[] | null }>(
     `WITH before AS (SELECT state, mode, exporter_id FROM filings WHERE filing_id = $1),
      moved AS (
        UPDATE filings SET state = $3, seq = $2, changed_at = $6, due_at = $8, waits_for = $14,
@@ -157,7 +159,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
        SELECT $1, $2, CASE WHEN NOT EXISTS (SELECT FROM filing_events WHERE filing_id = $1 AND step = $9) THEN $9 END, $6, $10, $11,
               $12, $13::jsonb, $3
      )
-     SELECT ${COUNTS}, ${standingOf('$1')} AS standing,
+     SELECT ${COUNTS}, ${resultRows('$1', '$3')} AS rows, ${standingOf('$1')} AS standing,
             ${lineOf({ filingId: '$1', mode: '(SELECT mode FROM before)', state: '$3', dueAt: '$8' })} AS line`,
     [
       note.filingId,
@@ -178,12 +180,12 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
       question?.until ?? 'move',
     ],
   );
-  const { counts, standing, line } = needRow(rows[0], note.filingId);
+  const { line, ...facts } = needRow(rows[0], note.filingId);
   const queue = placeIn(line, note.filingId) ?? undefined;
   const asks = question?.text ?? null;
   const due = dueAt?.getTime() ?? null;
   const { kind, text } = event;
-  return { seq, state, dueAt: due, waitsFor, kind, text, asks, counts, standing, queue };
+  return { seq, state, dueAt: due, waitsFor, kind, text, asks, ...facts, queue };
 }
 
 /**
@@ -194,7 +196,7 @@ export async function readNow(db: Queryable, filingId: string, step?: string): P
   const { rows } = await db.query<FilingNow & { last: boolean; line: InLine[] | null }>(
     `SELECT e.seq::int AS seq, e.state, e.kind, e.text, filings.seq = e.seq AS last, waits_for AS "waitsFor",
             floor(extract(epoch FROM due_at) * 1000)::float8 AS "dueAt", ${QUESTION_COLUMNS}, ${COUNTS},
-            ${standingOf('$1')} AS standing,
+            ${resultRows('$1', 'e.state')} AS rows, ${standingOf('$1')} AS standing,
             ${lineOf({ filingId: '$1', mode: 'filings.mode', state: 'filings.state', dueAt: 'filings.due_at' })} AS line
        FROM filings CROSS JOIN LATERAL (
          SELECT seq, state, kind, text FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL AND (step = $2 OR seq = filings.seq)
@@ -204,10 +206,10 @@ export async function readNow(db: Queryable, filingId: string, step?: string): P
     [filingId, step ?? null],
   );
   const { last, line, ...now } = needRow(rows[0], filingId);
-  const { seq, state, kind, text, counts, standing } = now;
+  const { seq, state, kind, text, counts, rows: shown, standing } = now;
   const { dueAt, waitsFor, asks } = last ? now : { dueAt: null, waitsFor: null, asks: null };
   const queue = (last && placeIn(line, filingId)) || undefined;
-  return { seq, state, dueAt, waitsFor, kind, text, asks, counts, standing, queue };
+  return { seq, state, dueAt, waitsFor, kind, text, asks, counts, rows: shown, standing, queue };
 }
 
 function needRow<T>(row: T | undefined, filingId: string): T {

@@ -1,10 +1,10 @@
-/** A filing as a run takes it up, read in one statement: ids, counts and stages, never rows. */
-import type { FilingCounts } from '../../domain/contracts';
+/** A filing as a run takes it up, read in one statement: ids, counts, stages, and the rows of its result. */
+import type { FilingCounts, ResultRow } from '../../domain/contracts';
 import type { QueuePlace } from '../../domain/filing/queue-places';
 import type { Queryable } from '../pool';
 import { lineOf, placeIn, type InLine } from '../questions/queue';
 import { standingOf } from '../questions/questions';
-import { ROW_COUNTS } from '../rows/filing-rows';
+import { resultRows, ROW_COUNTS } from '../rows/filing-rows';
 import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
 import type { RequestRecord } from '../submissions/requests';
 import type { SubmissionRecord } from '../submissions/submissions';
@@ -66,6 +66,8 @@ export interface FilingStanding extends Pick<FilingRecord, (typeof KEPT)[number]
   /** Whether it came as a workbook that findings can be written back into. */
   hasWorkbook: boolean;
   counts: FilingCounts;
+  /** Its first rows; null in a state in which nothing is known of them yet. */
+  rows: ResultRow[] | null;
   submissions: SubmissionStage[];
 }
 
@@ -94,16 +96,16 @@ export async function readStanding(db: Queryable, filingId: string): Promise<Fil
               WHERE i.input_ref = filings.input_ref), false) AS "hasWorkbook",
             (SELECT to_jsonb(counted) FROM (SELECT ${ROW_COUNTS}
               WHERE r.filing_id = filings.filing_id) AS counted) AS counts,
-            ${standingOf('filings.filing_id')} AS standing, ${MS('filings.changed_at')} AS "movedAt",
+            ${resultRows('filings.filing_id', 'filings.state')} AS rows, ${standingOf('filings.filing_id')} AS standing, ${MS('filings.changed_at')} AS "movedAt",
             ${lineOf({ filingId: 'filings.filing_id', mode: 'filings.mode', state: 'filings.state', dueAt: 'filings.due_at' })} AS line
        FROM filings WHERE filing_id = $1`,
     [filingId],
   );
   const [found] = rows;
   if (!found) throw new FilingMissing(filingId);
-  const { collectingSince, hasWorkbook, counts, standing, submissions, movedAt } = found;
+  const { collectingSince, hasWorkbook, counts, rows: shown, standing, submissions, movedAt } = found;
   const queue = placeIn(found.line, filingId);
   const kept = Object.fromEntries(KEPT.map((name) => [name, found[name]])) as Pick<FilingRecord, (typeof KEPT)[number]>;
-  const facts = { collectingSince, hasWorkbook, counts, standing, submissions, movedAt, queue };
+  const facts = { collectingSince, hasWorkbook, counts, rows: shown, standing, submissions, movedAt, queue };
   return { ...kept, words: openWords(found.said), ...facts };
 }

@@ -1,8 +1,8 @@
-import { OPEN_ROW_STATES, type RowState } from '../../domain/filing/states';
+import { OPEN_ROW_STATES, SHOWS_ROWS, type RowState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import type { OpenRow } from '../../domain/reconciliation/certificate-matching';
 import type { ExtraValues, Mapping } from '../../domain/filing/mapping';
-import type { FilingCounts } from '../../domain/contracts';
+import { type FilingCounts, ROWS_IN_RESULT } from '../../domain/contracts';
 import { FilingMissing } from '../filings/filings';
 import type { Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
@@ -28,6 +28,22 @@ export interface FilingRow {
 const ROWS = `SELECT position, source_row AS "sourceRow", submission, serial_no AS "serialNo", mapping, extra, state,
             ebrc_number AS "eBRCNumber", ebrc_date AS "eBRCDate", errors, taken_over_by AS "takenOverBy"
        FROM filing_rows WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2) ORDER BY position`;
+
+/** Most messages of a row in a result, and most characters of one: together they fit into a payload of Temporal. */
+const RESULT_ERRORS = 5;
+const RESULT_ERROR_LENGTH = 300;
+
+/** The first rows of a filing for its result, in SQL; null in a state that shows none. */
+export const resultRows = (filingId: string, state: string) =>
+  `CASE WHEN ${state} IN (${SHOWS_ROWS.map((each) => `'${each}'`).join(', ')}) THEN (
+     SELECT coalesce(jsonb_agg(to_jsonb(shown) - 'position' ORDER BY position), '[]') FROM (
+       SELECT r.position, r.source_row AS row, r.serial_no AS "serialNo", r.mapping->>'irmNumber' AS "irmNumber",
+              r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.state, r.ebrc_number AS "eBRCNumber",
+              c.pdf_document AS document, c.pdf_sha256 AS sha256,
+              (SELECT coalesce(jsonb_agg(left(text, ${RESULT_ERROR_LENGTH}) ORDER BY n), '[]')
+                 FROM jsonb_array_elements_text(r.errors) WITH ORDINALITY AS e (text, n) WHERE n <= ${RESULT_ERRORS}) AS errors
+         FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+        WHERE r.filing_id = ${filingId} ORDER BY r.position LIMIT ${ROWS_IN_RESULT}) AS shown) END`;
 
 /** The rows of a filing, or of one of its submissions, in order. */
 export async function readRows(db: Queryable, filingId: string, submission?: number): Promise<FilingRow[]> {

@@ -223,6 +223,10 @@ function resultOf(filing: FilingRecord): FilingResult {
     asked: filing.asked,
     seq: filing.seq,
     errors: [],
+    attempt: null,
+    request: null,
+    rows: [],
+    moreRows: null,
   };
 }
 

@@ -1,6 +1,6 @@
 /** The update `file`: the documented way to start a filing, together with its workflow or after it. */
 import { ApplicationFailure, condition } from '@temporalio/workflow';
-import type { FileInput, FilingResult } from '../../domain/contracts';
+import type { FileInput, FilingResult, RefusalDetails } from '../../domain/contracts';
 import type { Finding } from '../../domain/rules/finding';
 import { FilingMovedOn, refusedResult, type FilingRun } from './filing-run';
 
@@ -64,6 +64,7 @@ function throwIfTaken(errors: Finding[], holder: { filingId: string; state: stri
   throw failure('reference_taken', taken.message, { errors, holder: filingId, state });
 }
 
-function failure(code: string, message: string, details: Record<string, unknown>): ApplicationFailure {
-  return ApplicationFailure.create({ message, type: code, nonRetryable: true, details: [{ code, ...details }] });
+function failure(code: string, message: string, more: Omit<RefusalDetails, 'code'>): ApplicationFailure {
+  const details: RefusalDetails[] = [{ code, ...more }];
+  return ApplicationFailure.create({ message, type: code, nonRetryable: true, details });
 }

@@ -4,7 +4,7 @@ import type { Activities } from '../../activities/create-activities';
 import type { Decided, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/filings/settings';
-import type { FileInput, FilingCounts } from '../../domain/contracts';
+import type { FileInput, FilingCounts, ResultRow } from '../../domain/contracts';
 import { type FilingState, isEnd, isPause, stateLimitMs } from '../../domain/filing/states';
 import { waitsFor, type Waiting } from '../../domain/filing/view';
 import { steps } from '../activity-profiles';
@@ -31,6 +31,8 @@ export class FilingProgress {
   /** What the last move asked. */
   asks: string | null = null;
   counts: FilingCounts = NO_ROWS;
+  /** Its first rows, as the last move that shows them left them. */
+  rows: ResultRow[] = [];
   requestId: string | null = null;
   /** What facts ask about the filing, whatever its state. */
   standing: string | null = null;
@@ -132,6 +134,7 @@ export class FilingProgress {
     this.shownSeq = filing.seq;
     this.attention = filing.attention;
     this.counts = filing.counts;
+    this.rows = filing.rows ?? [];
     this.requestId = filing.submissions[0]?.requests[0]?.requestId ?? null;
     this.since = filing.movedAt ?? null;
     this.expects = { queue: filing.queue ?? undefined };
@@ -237,12 +240,13 @@ export class FilingProgress {
     const moved = filing.seq > this.seq;
     this.seq = filing.seq;
     this.counts = filing.counts;
+    this.rows = filing.rows ?? this.rows;
     this.standing = filing.standing;
     if (moved) this.stand(filing);
     else this.show(this.attention !== null);
   }
 
-  private stand(now: Omit<FilingNow, 'counts' | 'standing'>): void {
+  private stand(now: Omit<FilingNow, 'counts' | 'rows' | 'standing'>): void {
     const { state, seq, asks, dueAt, waitsFor, kind, text, queue, expectedAt } = now;
     if (kind === 'asked' || kind === 'outcome_unknown') this.questioned = kind === 'asked';
     if (state !== this.state) {

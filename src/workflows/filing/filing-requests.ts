@@ -4,7 +4,7 @@
  */
 import { ApplicationFailure, condition, currentUpdateInfo } from '@temporalio/workflow';
 import type { OpenWords, WordInput } from '../../activities/filings/filing-ledger';
-import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
+import type { AbandonArgs, ApproveArgs, RefusalDetails, ResolveArgs } from '../../domain/contracts';
 import { personKey } from '../../domain/principal';
 import type { FilingProgress } from './filing-progress';
 import { type Event, FilingMovedOn } from './filing-steps';
@@ -22,7 +22,8 @@ type Recorded<T> = T & { wordId?: string };
 
 /** @throws ApplicationFailure with which an update is refused */
 export function refuse(message: string): never {
-  throw ApplicationFailure.nonRetryable(message, 'refused');
+  const details: RefusalDetails[] = [{ code: 'refused' }];
+  throw ApplicationFailure.create({ message, type: 'refused', nonRetryable: true, details });
 }
 
 export class FilingRequests {

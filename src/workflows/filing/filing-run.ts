@@ -1,7 +1,7 @@
 /** One filing's run: what it holds beside the filing's progress, what it waits for, and when it continues as new. */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
-import type { FileInput, FilingResult } from '../../domain/contracts';
+import type { FileInput, FilingCounts, FilingResult, ResultRow } from '../../domain/contracts';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
 import { resumeInput } from '../../domain/filing/resume-input';
 import type { Finding } from '../../domain/rules/finding';
@@ -18,6 +18,13 @@ export { FilingEnded, FilingGivenUp, FilingMovedOn };
 /** What stands only in the history of the run before. */
 export interface CarriedOver {
   sends: KnownSend[];
+}
+
+/** Rows of a result, and how the others are read. */
+function rowsShown(rows: ResultRow[], counts: FilingCounts, filingId: string): Pick<FilingResult, 'rows' | 'moreRows'> {
+  const more = rows.length > 0 && counts.rows > rows.length;
+  const text = `the first ${rows.length} of ${counts.rows}: GET /v1/filings/${filingId}/rows, or ebrc show ${filingId}`;
+  return { rows, moreRows: more ? text : null };
 }
 
 /** The result of a run, or the answer to an update, that recorded nothing. */
@@ -38,6 +45,10 @@ export function refusedResult({ reference, n = 1 }: FileInput, refusal: Refusal)
     asked: false,
     seq: 0,
     errors,
+    attempt: null,
+    request: null,
+    rows: [],
+    moreRows: null,
   };
 }
 
@@ -47,7 +58,9 @@ function standingResult(filing: OpenedFiling): FilingResult {
   const { requestId = null, dgftAckId = null } = submissions[0]?.requests[0] ?? {};
   const recorded = null;
   const known = { filingId, workflowId, reference, n, state, recorded, contentHash, counts, attention, asked, seq };
-  return { ...known, requestId, dgftAckId, errors: [] };
+  const attempt = submissions.find((one) => one.attempt?.verdict === 'marked')?.attempt?.attemptId ?? null;
+  const shown = { attempt, request: null, ...rowsShown(filing.rows ?? [], counts, filingId) };
+  return { ...known, requestId, dgftAckId, errors: [], ...shown };
 }
 
 function mayBeAtService({ state, attempt }: SubmissionStage): boolean {
@@ -174,6 +187,9 @@ export class FilingRun extends FilingProgress {
       asked: this.asked,
       seq: this.shownSeq,
       errors: this.errors,
+      attempt: this.requests.inQuestion?.attemptId ?? null,
+      request: this.requests.inQuestion?.requestId ?? null,
+      ...rowsShown(this.rows, this.counts, filing?.filingId ?? ''),
     };
   }
 

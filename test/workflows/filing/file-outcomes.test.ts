@@ -26,13 +26,14 @@ it('asks a person after the settle window, because the absence of certificates p
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
   await stage.until(filing, 'outcome_unknown');
   await stage.pass(0.02);
-  const { attention, filingId, counts } = await stage.until(filing, isAsked);
+  const { attention, filingId, counts, attempt, rows } = await stage.until(filing, isAsked);
   expect(stage.pushes(exporter)).toBe(1);
   expect(attention).toContain(`ebrc resolve ${filingId} --as filed`);
   expect(attention).toContain('Rows without a certificate: 1 of 1. Look at the evidence in `ebrc show`');
   expect(counts).toMatchObject({ open: 1, errored: 0 });
   const view = await stage.view(filing);
-  expect(view).toMatchObject({ needsAttention: true, rows: [{ state: 'unknown' }] });
+  expect(view).toMatchObject({ needsAttention: true, attempt, rows: [{ state: 'unknown' }] });
+  expect(rows).toMatchObject([{ row: 1, state: 'unknown', eBRCNumber: null }]);
   expect(view.evidence).toMatchObject({ openRows: 1, adopted: [], balances: [{ before: '10000', after: '10000' }] });
   await stage.resolve(filing, 'not-filed');
   expect(await filing.result()).toMatchObject({ state: 'certified' });

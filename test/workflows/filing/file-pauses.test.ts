@@ -127,5 +127,7 @@ it('fills a thousand rows into two submissions of one filing', async () => {
     [1, 'Validated'],
   ]);
   expect(stage.pushes(exporter)).toBe(2);
-  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+  const abandoned = await stage.abandon(filing);
+  expect(abandoned).toMatchObject({ state: 'abandoned', rows: { length: 200 } });
+  expect(abandoned.moreRows).toContain(`the first 200 of 1000: GET /v1/filings/${abandoned.filingId}/rows`);
 });

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { RowView } from '../../../src/domain/filing/view';
 import type { FilingStage } from './filing-stage';
 import { useFilingStage } from './use-filing-stage';
 
@@ -20,6 +21,12 @@ describe('a filing', () => {
     expect(result).toMatchObject({ state: 'certified', counts: { rows: 2, certified: 2, archived: 2, open: 0 } });
     expect(result.requestId).toBeTruthy();
     const view = await stage.view(result);
+    // What callers without the ledger came for is in the result.
+    const inResult = ({ row, serialNo, irmNumber, sbCumInvoiceNumber, state, eBRCNumber, ...rest }: RowView) => {
+      const { document, sha256, errors } = rest;
+      return { row, serialNo, irmNumber, sbCumInvoiceNumber, state, eBRCNumber, document, sha256, errors };
+    };
+    expect(result).toMatchObject({ rows: view.rows.map(inResult), moreRows: null, attempt: null });
     for (const row of view.rows) {
       expect(row.eBRCNumber).toBeTruthy();
       const pdf = await readFile(stage.worker.deps.documents.pathOf(row.document ?? ''));
@@ -40,7 +47,7 @@ describe('a filing', () => {
     const done = await first.result();
     const pushes = stage.pushes();
     const second = await stage.file(exporter, rows, { reference: 'SAME-1' });
-    expect(await second.result()).toMatchObject({ filingId: done.filingId, state: 'certified' });
+    expect(await second.result()).toMatchObject({ filingId: done.filingId, state: 'certified', rows: done.rows });
     expect(stage.pushes()).toBe(pushes);
   });
 

@@ -28,7 +28,7 @@ export async function overdueBehindItsEnd(
       text: '',
       asks: null,
     } as const;
-    const ended = run.took({ ...end, counts: filing.counts, standing: null });
+    const ended = run.took({ ...end, counts: filing.counts, standing: null, rows: null });
     await Promise.all([written, ended]);
     // Until whatever was queued behind the end has been written.
     await sleep(3_000);
