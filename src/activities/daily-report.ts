@@ -1,6 +1,6 @@
 import { documentName, DocumentError } from '../documents/stored-document';
 import type { StoredDocument } from '../documents/document-store';
-import { dailyReportInput, type DailyReportInput, type DailyReportResult } from '../reports/contracts';
+import { dailyReportInput, type DailyReportInput, type DailyReportResult } from '../domain/report-contracts';
 import { filingDateInKolkata, isoFromFilingDate } from '../domain/dates';
 import { issueText, otherModeText } from '../domain/values';
 import { dailyReport } from '../reports/make';

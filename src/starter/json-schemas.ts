@@ -19,7 +19,7 @@ import {
   submitCredentialsArgs,
   updateCredentialsInput,
 } from '../domain/contracts';
-import { dailyReportInput, dailyReportResult } from '../reports/contracts';
+import { dailyReportInput, dailyReportResult } from '../domain/report-contracts';
 import { extractDocumentInput, extractDocumentResult } from '../assistant/extraction/contracts';
 
 const VALUES: Record<FieldKind, z.ZodType> = {

@@ -1,5 +1,5 @@
 import { calls } from './activity-profiles';
-import type { DailyReportInput, DailyReportResult } from '../reports/contracts';
+import type { DailyReportInput, DailyReportResult } from '../domain/report-contracts';
 import { needInput } from './failures';
 import { ApplicationFailure, setCurrentDetails } from '@temporalio/workflow';
 import type { ExtractDocumentInput, ExtractDocumentResult } from '../assistant/extraction/contracts';

@@ -1,7 +1,7 @@
 /** The daily report as a schedule writes it, on a real Temporal server. */
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
-import type { DailyReportInput, DailyReportResult } from '../../src/reports/contracts';
+import type { DailyReportInput, DailyReportResult } from '../../src/domain/report-contracts';
 import { createReportThread, type ReportRenderer } from '../../src/reports/render';
 import { readScheduleFile, applySchedules, listSchedules, type LastResult } from '../../src/starter/schedules';
 import type { dailyReport } from '../../src/workflows/one-step';

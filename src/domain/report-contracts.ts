@@ -1,6 +1,6 @@
 /** Input and result of the workflow `dailyReport`. */
 import { z } from 'zod';
-import { isoDate, mode } from '../domain/contracts';
+import { isoDate, mode } from './contracts';
 
 export const dailyReportInput = z.strictObject({
   mode,
