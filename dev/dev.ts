@@ -33,7 +33,7 @@ async function dev(): Promise<void> {
   const exports = Object.entries(local.env).map(([name, value]) => `export ${name}='${value}'`);
   await writeFile(VARIABLES, `${exports.join('\n')}\n`, { mode: 0o600 });
   process.stdout.write(
-    `\nEverything is running. Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}; logs: ${local.logs}\n\n` +
+    `\nEverything is running. Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}; its HTTP API: ${local.stack.temporal.httpUrl ?? 'none'}; logs: ${local.logs}\n\n` +
       `In another terminal (\`npm link\` in this folder puts \`ebrc\` on the PATH, once):\n\n  . ${VARIABLES}\n\n` +
       `which is\n\n${exports.join('\n')}\n\n` +
       `  ebrc doctor\n` +

@@ -29,6 +29,8 @@ export interface TemporalServer {
   namespace: string;
   /** Address of the web UI; null for a headless server. */
   uiUrl: string | null;
+  /** Address of its own HTTP API; null for a headless server. */
+  httpUrl: string | null;
   logFile: string;
   pid: number;
   stop(): Promise<void>;
@@ -66,10 +68,11 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
 
   for (let attempt = 1; ; attempt += 1) {
     const port = options.port ?? (await freePort());
-    const uiPort = headless ? null : await freePort();
+    const [uiPort, httpPort] = headless ? [null, null] : [await freePort(), await freePort()];
     const args = serverArguments({
       port,
       uiPort,
+      httpPort,
       codecEndpoint: options.codecEndpoint,
       databaseFile: folder && join(folder, 'temporal.db'),
       dynamicConfig: options.dynamicConfig,
@@ -97,6 +100,7 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
       address,
       namespace: NAMESPACE,
       uiUrl: uiPort === null ? null : `http://127.0.0.1:${uiPort}`,
+      httpUrl: httpPort === null ? null : `http://127.0.0.1:${httpPort}`,
       logFile,
       pid: Number(kept.firstLine),
       stop: async () => {
@@ -110,12 +114,20 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
 interface ServerArguments {
   port: number;
   uiPort: number | null;
+  httpPort: number | null;
   codecEndpoint: string | undefined;
   databaseFile: string | undefined;
   dynamicConfig: TemporalServerOptions['dynamicConfig'];
 }
 
-function serverArguments({ port, uiPort, codecEndpoint, databaseFile, dynamicConfig }: ServerArguments): string[] {
+function serverArguments({
+  port,
+  uiPort,
+  httpPort,
+  codecEndpoint,
+  databaseFile,
+  dynamicConfig,
+}: ServerArguments): string[] {
   const settings = Object.entries({ ...FAIRNESS, ...dynamicConfig }).map(
     ([key, value]) => `${key}=${JSON.stringify(value)}`,
   );
@@ -133,6 +145,7 @@ function serverArguments({ port, uiPort, codecEndpoint, databaseFile, dynamicCon
       'warn',
     ],
     ...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]),
+    ...(httpPort === null ? [] : ['--http-port', String(httpPort)]),
     ...(codecEndpoint === undefined ? [] : ['--ui-codec-endpoint', codecEndpoint]),
     ...(databaseFile === undefined ? [] : ['--db-filename', databaseFile]),
     ...Object.entries(SEARCH_ATTRIBUTES).flatMap(([name, type]) => ['--search-attribute', `${name}=${type}`]),

@@ -24,7 +24,7 @@ const PAGE = 100;
 /**
  * Checks the run of every open filing. Starts a new run if something was, or may have been, sent; a filing of which
  * nothing was sent waits for a person, because somebody may have stopped it on purpose. Several workers may sweep at
- * once. `reported`: only the runs whose problem was reported.
+ * once. `reported`: only the runs whose problem was reported, or that ended by themselves a short while ago.
  * @throws if Temporal cannot be queried: then nothing is concluded about any run
  */
 export async function sweepFilings(
@@ -33,9 +33,10 @@ export async function sweepFilings(
 ): Promise<Swept> {
   const { pool, mode } = deps;
   const swept: Swept = { filings: 0, resumed: [], reported: [], followed: [] };
+  const workflows = reported ? await endedLately(deps) : undefined;
   let after = '';
   for (;;) {
-    const page = await openFilingsAfter(pool, { mode, after, limit: PAGE, reported });
+    const page = await openFilingsAfter(pool, { mode, after, limit: PAGE, workflows });
     for (const filing of page) {
       if (signal?.aborted) return swept;
       swept.filings += 1;
@@ -49,6 +50,22 @@ export async function sweepFilings(
   }
   if (!reported) swept.followed = await followEnded(deps);
   return swept;
+}
+
+/** Lists of Temporal lag behind, and its clock is another one. */
+const ENDED_LATELY_MS = 10 * 60_000;
+
+/** Workflows of filings whose newest run failed, or ran longer than its caller allows, a short while ago. */
+async function endedLately({ temporal, taskQueue, clock }: SweepDependencies): Promise<string[]> {
+  const since = new Date(clock() - ENDED_LATELY_MS).toISOString();
+  const query =
+    `WorkflowType = 'fileRemittances' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}' ` +
+    `AND ExecutionStatus IN ('TimedOut', 'Failed') AND CloseTime > '${since}'`;
+  const ids: string[] = [];
+  for await (const { workflowId } of temporal.workflow.list({ query, pageSize: PAGE })) {
+    if (ids.push(workflowId) === PAGE) break;
+  }
+  return ids;
 }
 
 /** Several workers sweep: a request is asked about by one of them. */
@@ -86,7 +103,10 @@ export function filingSweepJob(deps: SweepDependencies, onSwept: (swept: Swept) 
   };
 }
 
-/** Looks again, every minute, at the runs whose problem was reported: what is said of one must not outlast it. */
+/**
+ * Looks every minute at runs that ended by themselves, and again at those whose problem was reported: what is said of
+ * one must not outlast it.
+ */
 export function reportedRunsJob(deps: SweepDependencies) {
   return {
     id: 'reported_runs',

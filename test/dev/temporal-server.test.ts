@@ -28,6 +28,8 @@ it('serves with its search attributes and its UI, keeps its database, and stops 
     taskQueue: 'nobody',
   });
   expect((await handle.describe()).status.name).toBe('RUNNING');
+  const asked = await fetch(`${first.httpUrl}/api/v1/namespaces/default/workflows/kept`);
+  expect(await asked.json()).toMatchObject({ workflowExecutionInfo: { type: { name: 'never' } } });
   await connection.close();
   await first.stop();
   expect(isAlive(first.pid)).toBe(false);

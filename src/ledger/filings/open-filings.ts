@@ -18,20 +18,20 @@ const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "export
       (SELECT true FROM attempts a WHERE a.filing_id = f.filing_id AND a.verdict IN ('marked', 'accepted') LIMIT 1), false) AS sent
   FROM filings f WHERE f.closed_at IS NULL`;
 
-const REPORTED = `EXISTS (SELECT FROM questions q
-  WHERE q.filing_id = f.filing_id AND q.kind = 'workflow_problem' AND q.closed_at IS NULL)`;
+const REPORTED_OR_OF = `f.filing_id IN (SELECT filing_id FROM questions WHERE kind = 'workflow_problem' AND closed_at IS NULL
+  UNION ALL SELECT filing_id FROM filings WHERE closed_at IS NULL AND workflow_id = ANY ($4))`;
 
 /**
- * A page of a mode's open filings in the order of their ids, starting after `after`. `reported`: only those whose
- * workflow had a problem when it was looked at last.
+ * A page of a mode's open filings in the order of their ids, starting after `after`. `workflows`: only those of these
+ * workflows, and those whose workflow had a problem when it was looked at last.
  */
 export async function openFilingsAfter(
   db: Queryable,
-  { mode, after, limit, reported = false }: { mode: Mode; after: string; limit: number; reported?: boolean },
+  { mode, after, limit, workflows }: { mode: Mode; after: string; limit: number; workflows?: string[] },
 ): Promise<OpenFilingRun[]> {
   const { rows } = await db.query<OpenFilingRun>(
-    `${OPEN} AND f.mode = $1 AND f.filing_id > $2${reported ? ` AND ${REPORTED}` : ''} ORDER BY f.filing_id LIMIT $3`,
-    [mode, after, limit],
+    `${OPEN} AND f.mode = $1 AND f.filing_id > $2${workflows ? ` AND ${REPORTED_OR_OF}` : ''} ORDER BY f.filing_id LIMIT $3`,
+    [mode, after, limit, ...(workflows ? [workflows] : [])],
   );
   return rows;
 }

@@ -308,6 +308,20 @@ describe('the sweep', () => {
     expect(stage.pushes(exporter)).toBe(1);
   });
 
+  it('finds within minutes a run that its caller let time out, under an id of the caller’s own', async () => {
+    const exporter = await stage.exporter();
+    const own = { workflowId: `${exporter.username} 7`, workflowRunTimeout: 2_000 };
+    const more = { reference: 'OWN-ID', approval: true };
+    const filing = await stage.file(exporter, [stage.mapping(exporter)], more, own);
+    const { filingId } = await stage.until(filing, 'awaiting_approval');
+    await eventually(async () => (await sweep(undefined, { reported: true })).reported.includes(filingId ?? ''));
+    expect((await filing.describe()).status.name).toBe('TIMED_OUT');
+    expect(await stage.view(filing)).toMatchObject({ attention: expect.stringContaining('timed out') as string });
+    const { workflowId } = own;
+    const { filing: abandoned } = await operations().abandon('OWN-ID', { by: 'ravi', note: 'not wanted' });
+    expect(abandoned).toMatchObject({ workflowId, state: 'abandoned' });
+  });
+
   it('lets an unsent filing wait whose run somebody ended, until it is resumed', async () => {
     const exporter = await stage.exporter();
     const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });

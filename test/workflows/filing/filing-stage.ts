@@ -57,7 +57,7 @@ export interface FilingStage {
     exporter: TestExporter,
     rows: Mapping[],
     more?: Partial<FileInput>,
-    options?: Pick<WorkflowStartOptions, 'workflowTaskTimeout'>,
+    options?: Partial<Pick<WorkflowStartOptions, 'workflowId' | 'workflowTaskTimeout' | 'workflowRunTimeout'>>,
   ): Promise<Filing>;
   /**
    * Waits in real time until the filing is in a state and the ledger has recorded the move that led there, and answers
