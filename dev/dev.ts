@@ -1,7 +1,7 @@
 /** `npm run dev`: all servers on this machine, until Ctrl-C, with the data of the last start or, by `--fresh`, none. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { logLine } from '../src/telemetry/log-line';
+import { logLine } from '../src/telemetry/logger';
 import { followLog } from './follow-log';
 import { startLocal } from './local';
 import { runCommand } from './run-command';

@@ -1,4 +1,6 @@
 /** The routes of the door, and what stands around each request. */
+import { parseBoundedJson } from '../domain/bounded-json';
+import { badRequest } from './http/problem';
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -12,7 +14,6 @@ import type { Gate } from './access/gate';
 import type { Door } from './context';
 import { docsPage } from './http/openapi';
 import { problemOf, unreadProblem } from './http/failures';
-import { parseJsonBody } from './http/json-body';
 import * as limits from './http/limits';
 import { createMemoryRoom } from './http/memory-room';
 import type { DoorMetrics } from './http/metrics';
@@ -202,4 +203,29 @@ function addHealthRoutes(app: FastifyInstance, { deps: { pool, temporal }, metri
   app.get('/metrics', { schema: { hide: true } }, (_request, reply) =>
     reply.header('content-type', 'text/plain; version=0.0.4; charset=utf-8').send(metrics.text()),
   );
+}
+
+/** Reads a JSON body; an empty one is an empty object. @throws Problem 400 */
+function parseJsonBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) return {};
+  // A workbook that is sent as JSON.
+  if (bytes.subarray(0, 2).toString('latin1') === 'PK') {
+    throw badRequest(
+      'not_json',
+      'The body is a workbook, not JSON. Send it as the part `file` of multipart/form-data.',
+    );
+  }
+  let text: string;
+  try {
+    // An invalid byte would silently become another character.
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw badRequest('not_utf8', 'The body is not UTF-8, the encoding of JSON.');
+  }
+  try {
+    return parseBoundedJson(text);
+  } catch {
+    // The reason of the parser repeats parts of the body, which may be a password.
+    throw badRequest('not_json', 'The body is not JSON, or has more values or levels than any request.');
+  }
 }

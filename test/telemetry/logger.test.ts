@@ -1,4 +1,4 @@
-import { logLine } from '../../src/telemetry/log-line';
+import { logLine } from '../../src/telemetry/logger';
 import { createLogger, withLogScope } from '../../src/telemetry/logger';
 
 let lines: string[];
