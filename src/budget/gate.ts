@@ -27,14 +27,14 @@ export interface GatePass {
   state: 'requested' | 'started' | 'through' | 'left';
 }
 
-interface Waiter {
+interface WaitingPoll {
   admit: () => void;
 }
 
 /** `maxTasks`: most tasks of the class in this process, waiting or running. Slow calls overlap up to it. */
 export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate {
   const passes = new Set<GatePass>();
-  const queue: Waiter[] = [];
+  const queue: WaitingPoll[] = [];
   let waitingCalls = 0;
   let closed = false;
 
@@ -69,7 +69,7 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate
           queue.splice(queue.indexOf(waiter), 1);
           reject(reasonOf(signal));
         };
-        const waiter: Waiter = {
+        const waiter: WaitingPoll = {
           admit: () => {
             signal.removeEventListener('abort', giveUp);
             resolve(newPass(signal));

@@ -3,7 +3,7 @@ import type { RateClass } from '../domain/names';
 import type { BudgetSlot, BudgetStore } from './ports';
 import { elapsedMs, thisMoment, type Moment, type BudgetTiming } from './timing';
 
-type Outcome = 'taken' | 'written' | 'answered' | 'refused' | 'unused';
+type SlotReport = 'taken' | 'written' | 'answered' | 'refused' | 'unused';
 
 /** A ticket that has its slot. */
 export interface GrantedTicket {
@@ -68,7 +68,7 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
     renewal = undefined;
   }
 
-  function save(outcome: Outcome, ticket: string, rateClass: RateClass, writtenAt: number): Promise<void> {
+  function save(outcome: SlotReport, ticket: string, rateClass: RateClass, writtenAt: number): Promise<void> {
     if (outcome === 'written') return store.written(ticket, rateClass, timing.holdMs, performance.now() - writtenAt);
     if (outcome === 'answered') return store.answered(ticket, timing.windowMs);
     if (outcome === 'refused') return store.refused(ticket, rateClass, timing.windowMs);
@@ -85,18 +85,18 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
     slot(granted: GrantedTicket, rateClass: RateClass): BudgetSlot {
       const { ticket } = granted;
       hold(granted);
-      let last: Outcome = 'taken';
+      let last: SlotReport = 'taken';
       let writtenAt = 0;
       // One statement at a time: an answer stored ahead of its stamp would be overwritten by it.
       let statements: Promise<unknown> = Promise.resolve();
 
-      function tryToSave(outcome: Outcome): Promise<void> {
+      function tryToSave(outcome: SlotReport): Promise<void> {
         const saved = statements.then(() => save(outcome, ticket, rateClass, writtenAt));
         statements = saved.catch(() => undefined);
         return saved;
       }
 
-      async function saveLater(outcome: Outcome, giveUpAt: number): Promise<void> {
+      async function saveLater(outcome: SlotReport, giveUpAt: number): Promise<void> {
         await sleep(timing.leaseMs * RETRY_PART);
         // A later report contains everything that this one would.
         if (last !== outcome) return;
@@ -108,7 +108,7 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
         }
       }
 
-      async function report(outcome: Outcome): Promise<void> {
+      async function report(outcome: SlotReport): Promise<void> {
         if (!follows(outcome, last)) return;
         last = outcome;
         if (outcome === 'written' && isStampedLater()) return;
@@ -157,7 +157,7 @@ export function createSlotReporter({ store, timing, onLostReport }: SlotReporter
 }
 
 /** Whether a report is new: a written call cannot become unused, and a final outcome does not change. */
-function follows(outcome: Outcome, last: Outcome): boolean {
+function follows(outcome: SlotReport, last: SlotReport): boolean {
   if (last === 'taken') return outcome !== 'taken';
   return last === 'written' && (outcome === 'answered' || outcome === 'refused');
 }

@@ -25,7 +25,7 @@ export interface TicketQueueOptions {
   onUnclaimed: (granted: GrantedTicket) => void;
 }
 
-interface Waiter {
+interface WaitingCall {
   ticket: string;
   ahead: number;
   onWaiting?: (ahead: number) => void;
@@ -38,7 +38,7 @@ interface Waiter {
  * store, then a sleep until the first of them can expect its slot, within bounds. No connection is held in between.
  */
 export function createTicketQueue({ store, timing, rateClass, limit, onUnclaimed }: TicketQueueOptions) {
-  const waiters = new Map<string, Waiter>();
+  const waiters = new Map<string, WaitingCall>();
   /** Tickets of callers that left. They are removed between two steps: a step under way would enter them again. */
   const removed = new Set<string>();
   let running: Promise<void> | undefined;
@@ -134,7 +134,7 @@ export function createTicketQueue({ store, timing, rateClass, limit, onUnclaimed
     }
   }
 
-  function rejectWaiter(waiter: Waiter, error: Error): void {
+  function rejectWaiter(waiter: WaitingCall, error: Error): void {
     if (!waiters.delete(waiter.ticket)) return;
     removed.add(waiter.ticket);
     waiter.fail(error);
@@ -156,7 +156,7 @@ export function createTicketQueue({ store, timing, rateClass, limit, onUnclaimed
       signal?.throwIfAborted();
       return new Promise((resolve, reject) => {
         const end = () => signal?.removeEventListener('abort', giveUp);
-        const waiter: Waiter = {
+        const waiter: WaitingCall = {
           ticket: randomUUID(),
           ahead: 0,
           onWaiting,

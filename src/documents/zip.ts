@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 
 /** A file of a zip; `content` is asked for when its turn has come, so that one is in memory at a time. */
-export interface ZipEntry {
+export interface ZippedFile {
   name: string;
   content: () => Promise<Buffer | string> | Buffer | string;
   /** Whether it is small already, as PDFs and workbooks are. */
@@ -9,7 +9,7 @@ export interface ZipEntry {
 }
 
 /** A zip, written while it is read. A file that cannot be read fails the stream. */
-export async function zipStream(entries: readonly ZipEntry[]): Promise<Readable> {
+export async function zipStream(entries: readonly ZippedFile[]): Promise<Readable> {
   const { default: JsZip } = await import('jszip');
   const zip = new JsZip();
   for (const { name, content, compressed = false } of entries) {

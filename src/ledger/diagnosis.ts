@@ -38,15 +38,15 @@ export async function tablesWithoutRights(db: Queryable): Promise<string[]> {
 export const CONNECTIONS = `(SELECT jsonb_build_object('used', sum(numbackends), 'most', current_setting('max_connections')::integer)
   FROM pg_stat_database)`;
 
-export interface Standing {
+export interface LoginFacts {
   connections: { used: number; most: number };
   user: string;
   /** Whether the user may change what only the owner of the ledger should. */
   mayChangeAll: boolean;
 }
 
-export async function readStanding(db: Queryable): Promise<Standing> {
-  const { rows } = await db.query<Standing>(
+export async function readLoginFacts(db: Queryable): Promise<LoginFacts> {
+  const { rows } = await db.query<LoginFacts>(
     `SELECT ${CONNECTIONS} AS connections, current_user::text AS "user", pg_has_role(current_user, relowner, 'USAGE') AS "mayChangeAll"
        FROM pg_class WHERE oid = 'filings'::regclass`,
   );

@@ -11,7 +11,7 @@ import type { Mode } from '../domain/names';
 import { inSnapshot } from '../ledger/reports/snapshot';
 import { table, type Group, type Report, type ReportOptions } from './report';
 
-export interface ReportRequest extends ReportOptions {
+export interface ReportInput extends ReportOptions {
   mode: Mode;
   /** YYYY-MM-DD, a day in Asia/Kolkata. */
   on: string;
@@ -23,7 +23,7 @@ export interface ReportRequest extends ReportOptions {
 const TREND_DAYS = 30;
 
 /** The ten groups of the daily report. */
-export async function dailyReport(pool: pg.Pool, request: ReportRequest): Promise<Report> {
+export async function dailyReport(pool: pg.Pool, request: ReportInput): Promise<Report> {
   const scope = scopeOf(request);
   const make = [
     unknownGroup,
@@ -46,7 +46,7 @@ export async function dailyReport(pool: pg.Pool, request: ReportRequest): Promis
 }
 
 /** Export amounts that are not certified, by their due date. */
-export async function ageingReport(pool: pg.Pool, request: ReportRequest): Promise<Report> {
+export async function ageingReport(pool: pg.Pool, request: ReportInput): Promise<Report> {
   const scope = scopeOf(request);
   const { mode, on, now, rules } = request;
   const ageing = await inSnapshot(pool, (db) => realisationAgeing(db, scope, rules));
@@ -62,14 +62,14 @@ export async function ageingReport(pool: pg.Pool, request: ReportRequest): Promi
   };
 }
 
-function scopeOf({ mode, on, now, rows }: ReportRequest): ReportScope {
+function scopeOf({ mode, on, now, rows }: ReportInput): ReportScope {
   const midnight = Date.parse(`${on}T00:00:00Z`);
   const from = new Date(midnight - (TREND_DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
   const ends = midnight - KOLKATA_OFFSET_MS + DAY_MS;
   return { mode, from, to: on, until: new Date(Math.min(ends, now.getTime())), rows };
 }
 
-function notesOf({ now, on }: ReportRequest): string[] {
+function notesOf({ now, on }: ReportInput): string[] {
   const today = isoFromFilingDate(filingDateInKolkata(now.getTime()));
   return on === today
     ? ['The day is not over: the figures are as of the time at which the report was made.']
@@ -78,7 +78,7 @@ function notesOf({ now, on }: ReportRequest): string[] {
       ];
 }
 
-function exporterGroup({ byExporter }: Ageing, request: ReportRequest): Group {
+function exporterGroup({ byExporter }: Ageing, request: ReportInput): Group {
   const keys = [...new Set(byExporter.map(({ exporter, currency }) => JSON.stringify([exporter, currency])))];
   const rows = keys.map((key) => {
     const [exporter = '', currency = ''] = JSON.parse(key) as [string, string];
@@ -115,7 +115,7 @@ function exporterGroup({ byExporter }: Ageing, request: ReportRequest): Group {
   };
 }
 
-function rulesGroup(request: ReportRequest): Group {
+function rulesGroup(request: ReportInput): Group {
   const rules = request.rules.filter(({ inForceFrom }) => inForceFrom <= request.on);
   return {
     id: 'rules',

@@ -87,7 +87,7 @@ export interface FindingsRequest {
   limit?: number;
 }
 
-export interface Acknowledgement {
+export interface AcknowledgedFinding {
   id: string;
   /** Why it is no cause for concern. */
   note: string;
@@ -105,7 +105,7 @@ export async function findings(deps: Deps, { exporter, ...filter }: FindingsRequ
 }
 
 /** Acknowledges a finding without closing it. @throws RefusedError if there is no such finding, or the note is empty */
-export async function acknowledgeFinding({ pool, mode }: Deps, finding: Acknowledgement): Promise<FindingView> {
+export async function acknowledgeFinding({ pool, mode }: Deps, finding: AcknowledgedFinding): Promise<FindingView> {
   const { id, by } = finding;
   const note = finding.note.trim();
   if (note === '') throw refusal('note_missing', 'Give a note that says why the finding is no cause for concern.');

@@ -8,7 +8,7 @@ import {
 } from '@temporalio/workflow';
 import type { ExporterProgress, OnboardInput } from '../domain/contracts';
 import { calls } from './activity-profiles';
-import { Submissions, validateSubmission, type Submission } from './exporter/credential-submissions';
+import { Submissions, validateSubmission, type CredentialSubmission } from './exporter/credential-submissions';
 import { ExporterStatus } from './exporter/exporter-progress';
 import { credentialsRenewedSignal, exporterQuery, submitCredentialsUpdate } from './messages';
 import { makeReady } from './exporter/make-ready';
@@ -39,7 +39,7 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
       return status.view;
     },
     {
-      validator: (submission: Submission) => {
+      validator: (submission: CredentialSubmission) => {
         validateSubmission(submission);
         // While others are being checked, the next ones are taken too: the person who corrects a typing error is quick.
         if (status.view.state === 'needs_credentials' || status.view.state === 'started') return;

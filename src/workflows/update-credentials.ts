@@ -5,7 +5,12 @@ import type { ExporterProgress, UpdateCredentialsInput } from '../domain/contrac
 import type { ErrorKind } from '../domain/service/error-kinds';
 import { otherModeText } from '../domain/values';
 import { calls } from './activity-profiles';
-import { checkSubmission, Submissions, validateSubmission, type Submission } from './exporter/credential-submissions';
+import {
+  checkSubmission,
+  Submissions,
+  validateSubmission,
+  type CredentialSubmission,
+} from './exporter/credential-submissions';
 import { ExporterStatus } from './exporter/exporter-progress';
 import { readFailure, needInput } from './failures';
 import { exporterQuery, submitCredentialsUpdate } from './messages';
@@ -35,9 +40,9 @@ export async function updateCredentials(input: UpdateCredentialsInput): Promise<
       status.update({ state: 'started', message: 'The submitted credentials are taken and will be checked.' });
       return status.view;
     },
-    { validator: (submission: Submission) => validateSubmission(submission) },
+    { validator: (submission: CredentialSubmission) => validateSubmission(submission) },
   );
-  let current: Submission | undefined;
+  let current: CredentialSubmission | undefined;
   if (input.credentialsRef) {
     submissions.add({ credentialsRef: input.credentialsRef, by: input.startedBy ?? 'unknown' });
   }
@@ -63,7 +68,7 @@ export async function updateCredentials(input: UpdateCredentialsInput): Promise<
     return status.view;
   }
   await condition(() => submissions.size > 0, FIRST_SUBMISSION_WITHIN, { summary: 'Wait for submitted credentials' });
-  let outcome: Outcome = NOTHING_SUBMITTED;
+  let outcome: CredentialOutcome = NOTHING_SUBMITTED;
   do {
     for (current = submissions.next(); current; current = submissions.next()) {
       outcome = await checkOne({ status, exporterId }, current);
@@ -80,13 +85,13 @@ interface Context {
   exporterId: string;
 }
 
-type Outcome = Exclude<CheckResult, { outcome: 'superseded' } | { outcome: 'validated' }> | Validated;
+type CredentialOutcome = Exclude<CheckResult, { outcome: 'superseded' } | { outcome: 'validated' }> | Validated;
 interface Validated {
   outcome: 'validated';
   exporter: ExporterState;
 }
 
-const NOTHING_SUBMITTED: Outcome = {
+const NOTHING_SUBMITTED: CredentialOutcome = {
   outcome: 'incomplete',
   fixable: true,
   reason: 'credentials_missing',
@@ -94,7 +99,7 @@ const NOTHING_SUBMITTED: Outcome = {
   countsAgainstFuse: false,
 };
 
-async function checkOne(context: Context, submission: Submission): Promise<Outcome> {
+async function checkOne(context: Context, submission: CredentialSubmission): Promise<CredentialOutcome> {
   const { status, exporterId } = context;
   const readExporter = () =>
     retryUntilFixed(status, UNKNOWN_CLIENT, () =>
@@ -114,7 +119,7 @@ async function checkOne(context: Context, submission: Submission): Promise<Outco
   }
 }
 
-async function showOutcome(status: ExporterStatus, outcome: Outcome): Promise<void> {
+async function showOutcome(status: ExporterStatus, outcome: CredentialOutcome): Promise<void> {
   if (outcome.outcome !== 'validated') {
     const { reason: code, message, fixable } = outcome;
     status.update({ state: fixable ? 'needs_credentials' : 'refused', message, errors: [{ code, message }] });

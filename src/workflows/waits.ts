@@ -12,7 +12,7 @@ export type Wait =
   | { reason: 'access'; kind: string; text: string; message: string; ms: number };
 
 /** How a workflow shows what it waits for, and how it lets time pass. */
-export interface Progress {
+export interface WaitingWorkflow {
   showWait(wait: Wait): Promise<void> | void;
   /** Lets the time pass on a durable timer. The place where a long history continues in a new run. */
   rest(ms: number, summary: string): Promise<void>;
@@ -59,7 +59,7 @@ type Activation = Pick<ExporterState, 'readiness' | 'activatesAt'>;
  * exporter as it is when it is pending no more, whatever it is then.
  */
 export async function waitForActivation<E extends Activation>(
-  progress: Progress,
+  progress: WaitingWorkflow,
   { activation }: Waits,
   exporter: E,
   readAgain: () => Promise<E>,
@@ -83,7 +83,7 @@ export async function waitForActivation<E extends Activation>(
  * Waits before a refused call is made again that whoever runs the worker has to put right: a revoked key, an agreement
  * that is not signed, a wrong address.
  */
-export async function waitForAccess(progress: Progress, { access }: Waits, failure: ReadFailure): Promise<void> {
+export async function waitForAccess(progress: WaitingWorkflow, { access }: Waits, failure: ReadFailure): Promise<void> {
   const ms = access.nextMs();
   const kind = failure.kind ?? 'needs_access';
   const ours =

@@ -5,7 +5,7 @@ import {
   DefaultFailureConverter,
   defaultPayloadConverter,
 } from '@temporalio/common';
-import type { FaultInput, Operation } from '../../src/sandbox/faults/fault-schema';
+import type { FaultInput, FaultedOperation } from '../../src/sandbox/faults/fault-schema';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { Activities } from '../../src/activities/create-activities';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
@@ -56,11 +56,11 @@ afterAll(async () => {
   await ledger?.drop();
 });
 
-const strike = (operation: Operation, kind: FaultInput['kind'], more: Partial<FaultInput> = {}) =>
+const strike = (operation: FaultedOperation, kind: FaultInput['kind'], more: Partial<FaultInput> = {}) =>
   sandbox.addFault({ operation, kind, ...more });
-const callsOf = (operation: Operation) => sandbox.calls({ operation }).length;
+const callsOf = (operation: FaultedOperation) => sandbox.calls({ operation }).length;
 
-type Call = [name: keyof Activities, operation: Operation, args: () => never];
+type Call = [name: keyof Activities, operation: FaultedOperation, args: () => never];
 /** Every read that goes to the service, with what it is called with. */
 const READS: Call[] = [
   ['readExporter', 'get-customer', () => ({ exporterId }) as never],

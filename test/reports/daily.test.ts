@@ -2,7 +2,7 @@ import { Workbook, type Worksheet } from 'exceljs';
 import { acknowledgeFinding, listFindings } from '../../src/ledger/reconciliation/findings';
 import { compareParty } from '../../src/ledger/reconciliation/compare';
 import { createApiCallAudit } from '../../src/ledger/service/api-calls';
-import { dailyReport, type ReportRequest } from '../../src/reports/make';
+import { dailyReport, type ReportInput } from '../../src/reports/make';
 import type { Report, Value } from '../../src/reports/report';
 import { writeReportHtml } from '../../src/reports/write-html';
 import { writeReportWorkbook } from '../../src/reports/write-workbook';
@@ -18,7 +18,7 @@ const EVIL = '<img src=x onerror=alert(1)>=1+1';
 
 let ledger: TestDatabase;
 let report: Report;
-const requestOf = (more: Partial<ReportRequest> = {}): ReportRequest => ({
+const requestOf = (more: Partial<ReportInput> = {}): ReportInput => ({
   mode: 'test',
   on: ON,
   now: NOON,

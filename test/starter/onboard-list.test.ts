@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Workbook } from 'exceljs';
 import type { Problem } from '../../src/starter/errors';
-import { onboardList, type RowOutcome } from '../../src/starter/exporters/onboard-list';
+import { onboardList, type OnboardedRow } from '../../src/starter/exporters/onboard-list';
 import { ebrc } from '../support/command-line';
 
 const HEADER = 'Name,E-mail,IEC,Company Name,address,username,password';
@@ -50,7 +50,7 @@ function takingClient() {
   };
 }
 
-const outcomesIn = async (path: string) => JSON.parse(await readFile(path, 'utf8')) as RowOutcome[];
+const outcomesIn = async (path: string) => JSON.parse(await readFile(path, 'utf8')) as OnboardedRow[];
 
 describe('a list without its header line', () => {
   const ROWS = [

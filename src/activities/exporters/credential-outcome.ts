@@ -21,16 +21,16 @@ export interface CheckRefusal {
   countsAgainstFuse: boolean;
 }
 
-type Row = Omit<CheckRefusal, 'reason'>;
+type ListedRefusal = Omit<CheckRefusal, 'reason'>;
 
-const REJECTED: Row = {
+const REJECTED: ListedRefusal = {
   outcome: 'rejected',
   fixable: true,
   message: 'The DGFT portal rejected the user name or password. Check them at the portal and submit them again.',
   countsAgainstFuse: true,
 };
 
-const UNDECIDED: Row = {
+const UNDECIDED: ListedRefusal = {
   outcome: 'undecided',
   fixable: true,
   message:
@@ -39,7 +39,7 @@ const UNDECIDED: Row = {
 };
 
 /** Null: no answer of the check; it is tried again. */
-const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing', Row | null>> = {
+const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing', ListedRefusal | null>> = {
   credentials_rejected: REJECTED,
   // The portal refuses the login, spoken by another endpoint.
   credentials_invalid: REJECTED,

@@ -15,12 +15,12 @@ export interface ExporterState extends ExporterReadiness {
   exporterId: string;
 }
 
-export interface Refusal {
+export interface ExporterRefused {
   outcome: 'refused';
   errors: { code: string; message: string }[];
 }
 
-export type CreateExporterResult = { outcome: 'created' | 'adopted'; exporter: ExporterState } | Refusal;
+export type CreateExporterResult = { outcome: 'created' | 'adopted'; exporter: ExporterState } | ExporterRefused;
 
 /** A client whose e-mail is taken may be missing from the list for a moment: this often it is looked for again. */
 const LOOKS = 4;
@@ -30,7 +30,7 @@ const NEXT_LOOK_MS = 30_000;
 function checkOnboardInput(
   { mode }: ActivityDependencies,
   { input }: { input: OnboardInput },
-): Promise<Refusal | { outcome: 'ok' }> {
+): Promise<ExporterRefused | { outcome: 'ok' }> {
   const parsed = onboardInput.safeParse(input);
   if (!parsed.success) {
     const errors = parsed.error.issues.map((issue) => ({ code: 'invalid_input', message: issueText(issue) }));
@@ -181,7 +181,7 @@ export function exporterState(row: ExporterRow): ExporterState {
 }
 
 /** What the service found wrong, by field where it names them. */
-function refusedBy(error: ApiError): Refusal {
+function refusedBy(error: ApiError): ExporterRefused {
   const fields = error.fieldErrors.map(({ field, message }) =>
     field && !message.startsWith(field) ? `${field}: ${message}` : message,
   );

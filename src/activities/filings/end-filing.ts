@@ -26,7 +26,7 @@ export interface Refused extends Left {
   errors: Finding[];
 }
 
-export interface Refusal {
+export interface RefusedPart {
   filingId: string;
   submission: number | null;
   answer: StoredAnswer | null;
@@ -37,7 +37,7 @@ export interface Refusal {
  * The service refused one submission, or a check of ours what is still to be sent (`submission` null): nothing of
  * it was accepted.
  */
-function refuseFiling(deps: ActivityDependencies, { seq, ...refusal }: Decided & Refusal): Promise<Refused> {
+function refuseFiling(deps: ActivityDependencies, { seq, ...refusal }: Decided & RefusedPart): Promise<Refused> {
   return onWholeLedger(deps, refusal.filingId, async (client, filing) => {
     const held = await hold(client, { filingId: refusal.filingId, seq }, filing);
     return held === 'differs' ? { ...DIFFERS, errors: [] } : refuse(deps, client, held, refusal);
@@ -135,7 +135,7 @@ function endFiling(deps: ActivityDependencies, decided: Decided): Promise<Left> 
 }
 
 /** What is wrong with a refused part. Only a sample of a refusal travels; every complaint of it is in the ledger. */
-async function findingsOf(client: pg.PoolClient, { filingId, submission, answer, errors }: Refusal) {
+async function findingsOf(client: pg.PoolClient, { filingId, submission, answer, errors }: RefusedPart) {
   if (submission === null) return answer ? fieldErrorsOf([], answer) : errors;
   const whole = await lastRefusal(client, filingId, submission);
   const refusal = whole && whole.kind === answer?.kind ? whole : answer;
@@ -150,7 +150,7 @@ async function refuse(
   deps: ActivityDependencies,
   client: pg.PoolClient,
   held: Held,
-  refusal: Refusal,
+  refusal: RefusedPart,
 ): Promise<Refused> {
   const { filingId, submission } = refusal;
   const errors = await findingsOf(client, refusal);

@@ -85,7 +85,7 @@ interface CallDependencies extends CallerOptions {
   connectMs: number;
 }
 
-type Outcome<T> = { taken: true; result: T } | { taken: false; refusal: ApiError };
+type CallOutcome<T> = { taken: true; result: T } | { taken: false; refusal: ApiError };
 
 class Call {
   private readonly redact;
@@ -153,7 +153,7 @@ class Call {
   private async exchange<T>(consume: (answer: TransportAnswer) => Promise<T>): Promise<T> {
     const { request, deps } = this;
     const { method, submits } = OPERATIONS[request.operation];
-    const outcome = await deps.transport.exchange<Outcome<T>>(
+    const outcome = await deps.transport.exchange<CallOutcome<T>>(
       {
         method,
         path: this.path(),

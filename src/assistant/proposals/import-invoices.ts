@@ -31,8 +31,8 @@ const COLUMNS = {
   buyer: ['buyer', 'customer', 'consignee'],
   dueDate: ['duedate', 'due'],
 } as const;
-type Column = keyof typeof COLUMNS;
-const MANDATORY: readonly Column[] = ['document', 'date', 'value', 'currency'];
+type InvoiceColumn = keyof typeof COLUMNS;
+const MANDATORY: readonly InvoiceColumn[] = ['document', 'date', 'value', 'currency'];
 
 /** An invoice of the list, with what it names its exporter by. */
 type ListedInvoice = Omit<InvoiceRecord, 'exporterId'> & { row: number; exporter: string | null };
@@ -71,7 +71,7 @@ async function readInvoiceList(path: string, today: string): Promise<InvoiceList
       list.errors.push({ row, field: null, message: problem });
       continue;
     }
-    const cells = new Map<Column, string>();
+    const cells = new Map<InvoiceColumn, string>();
     header.forEach((column, at) => {
       const text = texts[at]?.trim();
       if (column && text) cells.set(column, text);
@@ -94,13 +94,13 @@ async function rowsOf(path: string): Promise<ListRow[]> {
   throw new UsageError(`${path} is neither .csv nor .xlsx.`, 'unknown_file_type');
 }
 
-function columnOf(header: string): Column | null {
+function columnOf(header: string): InvoiceColumn | null {
   const plain = header.toLowerCase().replace(/[^a-z]/gu, '');
-  const names = Object.entries(COLUMNS) as [Column, readonly string[]][];
+  const names = Object.entries(COLUMNS) as [InvoiceColumn, readonly string[]][];
   return names.find(([, headers]) => headers.includes(plain))?.[0] ?? null;
 }
 
-function refuseHeader(header: readonly (Column | null)[]): void {
+function refuseHeader(header: readonly (InvoiceColumn | null)[]): void {
   const columns = `The columns are ${Object.keys(COLUMNS).join(', ')}; type, buyer and dueDate may be left out.`;
   const lacking = MANDATORY.filter((column) => !header.includes(column));
   if (lacking.length > 0) {
@@ -113,20 +113,20 @@ function refuseHeader(header: readonly (Column | null)[]): void {
 
 function invoiceOf(
   row: number,
-  cells: ReadonlyMap<Column, string>,
+  cells: ReadonlyMap<InvoiceColumn, string>,
   today: string,
 ): ListedInvoice | { errors: InvoiceProblem[] } {
   const errors: InvoiceProblem[] = [];
-  const wrong = (field: Column, message: string) => {
+  const wrong = (field: InvoiceColumn, message: string) => {
     errors.push({ row, field, message });
     return '';
   };
   for (const field of MANDATORY) if (!cells.has(field)) wrong(field, `${field} is missing.`);
-  const text = (field: Column) => {
+  const text = (field: InvoiceColumn) => {
     const cell = cells.get(field);
     return cell === undefined ? null : cutText(printable(cell), 200);
   };
-  const day = (field: Column) => {
+  const day = (field: InvoiceColumn) => {
     const cell = cells.get(field);
     if (cell === undefined) return null;
     const read = parseFilingDate(cell);

@@ -36,7 +36,7 @@ export interface Account {
   readAt: number | null;
 }
 
-type Group = [MappingRow, ...MappingRow[]];
+type RowsOfIrm = [MappingRow, ...MappingRow[]];
 
 /**
  * Checks the amounts that a filing's rows map from one account. A hold that cannot be in the balance yet (not
@@ -44,7 +44,7 @@ type Group = [MappingRow, ...MappingRow[]];
  * the read may already be in the balance, so it only warns. Unknown values (an IRM without a remittance amount) are not
  * treated as 0: nothing can be checked then, and a warning says so.
  */
-export function checkSums(group: Group, irm: Account, holds: readonly Hold[]): Finding[] {
+export function checkSums(group: RowsOfIrm, irm: Account, holds: readonly Hold[]): Finding[] {
   const running = group.map(({ row, mapping }) => ({ row, amount: mapping.mappedIRMAmountFCC }));
   const total = sumAmounts(running.map(({ amount }) => amount));
   const refuse = (code: string, limit: string, say: string): Finding[] => [

@@ -146,7 +146,7 @@ function reportDocumentCurrency(
 }
 
 /** Rows and the certificates that agree with them in everything that is compared. */
-interface Group {
+interface Agreeing {
   rows: OpenRow[];
   found: CertificateEntry[];
 }
@@ -155,7 +155,7 @@ interface Group {
  * Distinguishes rows that agree in document, date, amount and currency by their bill numbers. Only if every one of them
  * and every certificate names its bill: a certificate without a bill number could belong to any row.
  */
-function byBill(rows: OpenRow[], found: CertificateEntry[]): Group[] {
+function byBill(rows: OpenRow[], found: CertificateEntry[]): Agreeing[] {
   if (rows.length <= 1 && found.length <= 1) return [{ rows, found }];
   const bill = (each: { billNo: string | null }) => comparableText(each.billNo ?? '');
   if (found.length === 0 || [...rows, ...found].some((each) => bill(each) === '')) return [{ rows, found }];
@@ -182,7 +182,7 @@ function areEqual(rows: readonly OpenRow[], found: readonly CertificateEntry[]):
   return kinds.size === 1 && new Set(found.map(({ billNo }) => comparableText(billNo ?? ''))).size === 1;
 }
 
-function judgeGroup({ rows, found }: Group, result: MatchResult): void {
+function judgeGroup({ rows, found }: Agreeing, result: MatchResult): void {
   const mine = rows.filter((row) => row.mine);
   const [row] = mine;
   const [certificate] = found;

@@ -44,10 +44,10 @@ export interface BulkColumn {
   help: string;
 }
 
-type Row = [field: ColumnField, header: string, help: string, aliases?: string[]];
+type ColumnLine = [field: ColumnField, header: string, help: string, aliases?: string[]];
 
 /** In the order of the template: the 19 mandatory columns, the two GSTIN columns, the rest. */
-const TABLE: Row[] = [
+const TABLE: ColumnLine[] = [
   ['serialNo', 'Serial No', 'A different number for every row: 1, 2, 3 …'],
   [
     'uploadType',

@@ -10,7 +10,7 @@ import { listed } from './value-messages';
 export type { HeldIrm } from '../exporter/balance-sums';
 export type { Hold } from '../exporter/balance-sums';
 
-type Group = [MappingRow, ...MappingRow[]];
+type RowsOfIrm = [MappingRow, ...MappingRow[]];
 
 /**
  * Checks the amounts mapped from each IRM against its held record: the remittance, and the balance less what our own
@@ -34,7 +34,7 @@ export function checkBalances(
 }
 
 function checkIrm(
-  group: Group,
+  group: RowsOfIrm,
   records: readonly HeldIrm[],
   holds: readonly Hold[],
   all: readonly HeldIrm[],
@@ -44,7 +44,7 @@ function checkIrm(
   for (const record of records) {
     const [first, ...others] = group.filter((row) => fitting.get(row)?.includes(record));
     if (!first) continue;
-    const mine: Group = [first, ...others];
+    const mine: RowsOfIrm = [first, ...others];
     findings.push(...checkRecord(mine, record), ...checkSums(mine, accountOf(record), holdsOf(record, records, holds)));
   }
   for (const [row, ...others] of groupBy(group, ({ mapping }) => comparableDate(mapping.irmDt)).values()) {
@@ -81,7 +81,7 @@ function accountOf({ irmNumber, currency, amount, available, readAt }: HeldIrm):
  * The account for mappings that refer to no held record: all records of the number and AD code together, or what the
  * rows state about the IRM.
  */
-function togetherOf(group: Group, records: readonly HeldIrm[]): Account {
+function togetherOf(group: RowsOfIrm, records: readonly HeldIrm[]): Account {
   const { irmNumber, irmFCC: currency } = group[0].mapping;
   const [first] = records;
   if (!first) {
@@ -118,7 +118,7 @@ function unknownIrm({ row, mapping }: MappingRow, irms: readonly HeldIrm[]): Fin
   );
 }
 
-function ambiguousIrm([{ mapping, row }, ...others]: Group, fits: readonly HeldIrm[]): Finding {
+function ambiguousIrm([{ mapping, row }, ...others]: RowsOfIrm, fits: readonly HeldIrm[]): Finding {
   const records = fits.map((irm) => `IFSC ${irm.irmIfscCode}, dated ${datesOf(irm)}`);
   const rows = others.length > 0 ? ` (rows ${listed([row, ...others.map((each) => each.row)])})` : '';
   return warningAt(
@@ -134,7 +134,7 @@ function datesOf({ issueDate, remittanceDate }: HeldIrm): string {
   return [...new Set(days)].join(' and ');
 }
 
-function checkRecord(group: Group, irm: HeldIrm): Finding[] {
+function checkRecord(group: RowsOfIrm, irm: HeldIrm): Finding[] {
   // The status is the IRM's own: once is enough. What a row copies from it may be wrong in one row alone.
   return [...statusFindings(group[0], irm), ...group.flatMap((row) => differences(row, irm))];
 }

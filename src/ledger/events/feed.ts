@@ -34,7 +34,7 @@ export interface FeedGone {
   end: FeedMark;
 }
 
-type Row = { epoch: string; head: string; removed: string } & (FeedEvent | { [K in keyof FeedEvent]: null });
+type FeedRow = { epoch: string; head: string; removed: string } & (FeedEvent | { [K in keyof FeedEvent]: null });
 
 /** Events behind a mark in their order; without one, from the oldest that is kept. */
 export async function readFeed(
@@ -42,7 +42,7 @@ export async function readFeed(
   filter: { mode: Mode; after?: FeedMark; exporters: readonly string[] | null; limit: number },
 ): Promise<FeedPage | FeedGone> {
   const { mode, after, exporters, limit } = filter;
-  const { rows } = await db.query<Row>(
+  const { rows } = await db.query<FeedRow>(
     `SELECT f.epoch, f.position AS head, f.removed, e.* FROM event_feed f LEFT JOIN LATERAL (
        SELECT event_id AS id, type, at, subject, data, e.position FROM events e
         WHERE e.position > $1 AND e.mode = $2 AND ($3::text[] IS NULL OR lower(exporter_id) = ANY ($3))

@@ -12,7 +12,7 @@ export interface Collision {
   what: 'mapping' | 'certificate';
 }
 
-interface Move {
+interface PartyMove {
   from: number;
   to: number;
   /** The client that moves; null: the whole party, which had no IEC. */
@@ -25,7 +25,7 @@ interface Move {
  * either in the meantime. A live mapping that both hold takes the next ordinal, and a certificate that both claim is
  * marked as disputed; each is recorded with both filings and returned.
  */
-export async function movePartyOf(client: Queryable, move: Move): Promise<Collision[]> {
+export async function movePartyOf(client: Queryable, move: PartyMove): Promise<Collision[]> {
   const { from, to, exporterId } = move;
   await client.query('SELECT 1 FROM exporters WHERE party_id = ANY($1) ORDER BY exporter_id FOR NO KEY UPDATE', [
     [from, to],
@@ -43,7 +43,7 @@ export async function movePartyOf(client: Queryable, move: Move): Promise<Collis
   return collisions;
 }
 
-async function moveRows(client: Queryable, { from, to, exporterId }: Move): Promise<Collision[]> {
+async function moveRows(client: Queryable, { from, to, exporterId }: PartyMove): Promise<Collision[]> {
   const values = [from, to, exporterId];
   await client.query(
     `SELECT 1 FROM filing_rows WHERE party_id = $1 AND ($2::text IS NULL OR exporter_id = $2)
@@ -95,7 +95,7 @@ async function moveRows(client: Queryable, { from, to, exporterId }: Move): Prom
  * A client that leaves a party because its IEC is different takes only the certificates of its own rows: the others
  * belong to the previous IEC.
  */
-async function moveCertificates(client: Queryable, { from, to, exporterId }: Move): Promise<void> {
+async function moveCertificates(client: Queryable, { from, to, exporterId }: PartyMove): Promise<void> {
   const values = [from, to, exporterId];
   const mine = `f.party_id = $1
     AND ($3::text IS NULL OR f.filing_id IN (SELECT filing_id FROM filings WHERE exporter_id = $3))`;

@@ -5,7 +5,7 @@ import { writeMove } from './filing-progress';
 import { closeOpenWords } from '../submissions/words';
 import type { Queryable } from '../pool';
 
-interface Standing {
+interface TakenUp {
   state: FilingState;
   seq: number;
   dueAt: Date | null;
@@ -21,7 +21,7 @@ export async function takeUpFiling(
   db: Queryable,
   { filingId, step, at }: { filingId: string; step: string; at: Date },
 ): Promise<void> {
-  const { rows } = await db.query<Standing>(
+  const { rows } = await db.query<TakenUp>(
     `SELECT state, seq::int AS seq, due_at AS "dueAt",
             waits_for AS "waitsFor" FROM filings WHERE filing_id = $1 FOR UPDATE`,
     [filingId],

@@ -32,7 +32,7 @@ export interface Contradiction {
   why: string;
 }
 
-interface Submission {
+interface CertifiedPart {
   filingId: string;
   submission: number;
   exporterId: string;
@@ -42,7 +42,7 @@ interface Submission {
 /** Certifies rows by the status record of their own request. @returns the numbers that speak against the record */
 export async function certifyByRecord(
   client: Queryable,
-  { records, ...of }: Submission & { records: readonly NamedCertificate[] },
+  { records, ...of }: CertifiedPart & { records: readonly NamedCertificate[] },
 ): Promise<Contradiction[]> {
   if (records.length === 0) return [];
   const { filingId, submission, at } = of;
@@ -69,7 +69,7 @@ export async function certifyByRecord(
 /** A row that was freed, and has a certificate: it was filed after all. */
 async function holdWhereReleased(
   client: Queryable,
-  { filingId, submission, at }: Submission,
+  { filingId, submission, at }: CertifiedPart,
   records: readonly NamedCertificate[],
 ): Promise<void> {
   const positions = records.map(({ position }) => position);
@@ -96,7 +96,7 @@ export interface Adoption {
  */
 export async function certifyByDetails(
   client: Queryable,
-  of: Submission & { windowOver?: boolean },
+  of: CertifiedPart & { windowOver?: boolean },
 ): Promise<Adoption> {
   const { filingId, submission, exporterId } = of;
   const send = await lineageSend(client, { filingId, submission });
@@ -108,7 +108,7 @@ export async function certifyByDetails(
 
   async function adopt(
     db: Queryable,
-    { at }: Submission,
+    { at }: CertifiedPart,
     { from, before }: LineageSend,
     into: typeof found,
   ): Promise<void> {
@@ -162,7 +162,7 @@ export async function judgeNamed(
 /** Certifies rows by the word of two persons. @returns why a row does not get its certificate */
 export async function certifyByPersons(
   client: Queryable,
-  { certificates, ...of }: Submission & { certificates: readonly NamedCertificate[] },
+  { certificates, ...of }: CertifiedPart & { certificates: readonly NamedCertificate[] },
 ): Promise<Contradiction[]> {
   await holdWhereReleased(client, of, certificates);
   const claimed = await claim(client, { ...of, adoption: 'persons', certificates });
@@ -193,7 +193,7 @@ async function claim(
     adoption,
     certificates,
     at,
-  }: Omit<Submission, 'submission'> & {
+  }: Omit<CertifiedPart, 'submission'> & {
     adoption: 'record' | 'details' | 'persons';
     certificates: readonly NamedCertificate[];
   },

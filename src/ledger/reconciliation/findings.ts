@@ -20,7 +20,7 @@ export interface FindingFilter {
   limit?: number;
 }
 
-type Row = Omit<FindingView, 'advice' | 'firstSeenAt' | 'lastSeenAt' | 'closedAt' | 'acknowledgedAt'> & {
+type FindingRow = Omit<FindingView, 'advice' | 'firstSeenAt' | 'lastSeenAt' | 'closedAt' | 'acknowledgedAt'> & {
   firstSeenAt: Date;
   lastSeenAt: Date;
   closedAt: Date | null;
@@ -36,7 +36,7 @@ const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
 
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */
 export async function listFindings(db: Queryable, filter: FindingFilter): Promise<FindingView[]> {
-  const { rows } = await db.query<Row>(
+  const { rows } = await db.query<FindingRow>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
         AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL)) AND kind = ANY($6) AND question_id > $7
@@ -74,7 +74,7 @@ export async function acknowledgeFinding(
   { mode, id, by, note, at }: { mode: string; id: string; by: string; note: string; at: Date },
 ): Promise<FindingView | null> {
   if (!/^\d{1,18}$/.test(id)) return null;
-  const { rows } = await db.query<Row>(
+  const { rows } = await db.query<FindingRow>(
     `UPDATE questions SET acknowledged_at = $3, acknowledged_by = $4, note = $5
       WHERE mode = $1 AND question_id = $2 RETURNING ${COLUMNS}`,
     [mode, id, at, by, note],
@@ -178,7 +178,7 @@ export async function noteReasons(db: Queryable, reasons: readonly { id: string;
 const CONTRADICTION_ADVICE =
   'Something contradicts what the ledger has: look at the portal. Acknowledge it with a note once that is seen to.';
 
-function viewOf(row: Row): FindingView {
+function viewOf(row: FindingRow): FindingView {
   return {
     ...row,
     firstSeenAt: row.firstSeenAt.toISOString(),

@@ -34,7 +34,7 @@ export const BUCKETS = [
 
 export type BucketId = (typeof BUCKETS)[number]['id'];
 
-interface OpenDocument {
+interface AgeingDocument {
   exporter: string;
   document: string;
   documentDate: string;
@@ -159,7 +159,7 @@ export interface Ageing {
   byExporter: (AgeingBucket & { exporter: string })[];
   /** Documents that were overdue at the end of each day, by the rules of the last day. */
   trend: DayCount[];
-  documents: OpenDocument[];
+  documents: AgeingDocument[];
 }
 
 const SUMS = 'count(*)::int AS documents, sum(outstanding)::text AS outstanding';

@@ -11,7 +11,7 @@ import { moveRows } from '../rows/filing-rows';
 /** The states of a filing of which a submission is still to be acknowledged. */
 const UNACKNOWLEDGED: readonly FilingState[] = ['checking', 'awaiting_approval', 'submitting', 'outcome_unknown'];
 
-interface Acknowledgement {
+interface StoredAcknowledgement {
   attemptId: string;
   /** As it is stored; an answer that is not stored acknowledges nothing. */
   answer: StoredAnswer;
@@ -31,7 +31,7 @@ interface Acknowledgement {
 export async function acknowledge(
   client: Queryable,
   filing: LockedFiling,
-  { attemptId, answer, fresh, dueInMs = null, at }: Acknowledgement,
+  { attemptId, answer, fresh, dueInMs = null, at }: StoredAcknowledgement,
 ): Promise<FilingNow | null> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const { state } = filing;

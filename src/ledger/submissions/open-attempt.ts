@@ -35,7 +35,7 @@ export type OpenedAttempt =
   /** The filing has ended. */
   | { outcome: 'ended'; state: FilingState };
 
-interface SubmissionToSend {
+interface NextAttempt {
   submission: number;
   at: Date;
 }
@@ -46,16 +46,16 @@ interface SubmissionToSend {
  * number of the last attempt (0: none); otherwise the run has gone on without the step, and null is returned. Must run
  * in a transaction that holds the filing's lock.
  */
-export function openAttempt(client: Queryable, filing: LockedFiling, of: SubmissionToSend): Promise<OpenedAttempt>;
+export function openAttempt(client: Queryable, filing: LockedFiling, of: NextAttempt): Promise<OpenedAttempt>;
 export function openAttempt(
   client: Queryable,
   filing: LockedFiling,
-  of: SubmissionToSend & { after: number },
+  of: NextAttempt & { after: number },
 ): Promise<OpenedAttempt | null>;
 export async function openAttempt(
   client: Queryable,
   filing: LockedFiling,
-  { submission, at, after }: SubmissionToSend & { after?: number },
+  { submission, at, after }: NextAttempt & { after?: number },
 ): Promise<OpenedAttempt | null> {
   const { filingId } = filing;
   if (filing.ended) return { outcome: 'ended', state: filing.state };

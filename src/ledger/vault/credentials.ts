@@ -159,7 +159,7 @@ export async function badCredentials(db: Queryable, mode: Mode): Promise<Map<str
   return new Map(rows.map(({ exporterId, reason }) => [exporterId, reason ?? 'credentials_invalid']));
 }
 
-export interface Waiter {
+export interface WaitingFiling {
   workflowId: string;
   exporterId: string;
   /** The version that the waiter found bad; 0 if it saw none of ours. */
@@ -173,7 +173,7 @@ export interface Waiter {
  */
 export async function registerWaiter(
   pool: pg.Pool,
-  { workflowId, exporterId, versionSeen }: Waiter,
+  { workflowId, exporterId, versionSeen }: WaitingFiling,
 ): Promise<{ retryNow: boolean }> {
   return underLock(pool, exporterId, async (client) => {
     const current = await currentCredentials(client, exporterId);
@@ -195,8 +195,8 @@ export async function removeWaiter(db: Queryable, workflowId: string): Promise<v
 }
 
 /** The workflows that wait for newer credentials of an exporter, the longest wait first. */
-export async function waitersOf(db: Queryable, exporterId: string): Promise<Waiter[]> {
-  const { rows } = await db.query<Waiter>(
+export async function waitersOf(db: Queryable, exporterId: string): Promise<WaitingFiling[]> {
+  const { rows } = await db.query<WaitingFiling>(
     `SELECT workflow_id AS "workflowId", exporter_id AS "exporterId", version_seen AS "versionSeen"
        FROM credential_waiters WHERE exporter_id = $1 ORDER BY since, workflow_id`,
     [exporterId],

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Operation } from '../faults/fault-schema';
+import type { FaultedOperation } from '../faults/fault-schema';
 import { problem, Problem, tooManyRequests, type Answer } from '../http/problem';
 import { addRoute, type Context } from '../http/route';
 import { readUpload, type Upload } from './validate';
@@ -55,7 +55,11 @@ export function scriptedPdf(script: DocumentScript): Buffer {
 
 const PDF_LIMIT_BYTES = 5 * 1024 * 1024;
 
-const PATHS: readonly { operation: Operation; url: string; extract: (seed: number) => Record<string, unknown> }[] = [
+const PATHS: readonly {
+  operation: FaultedOperation;
+  url: string;
+  extract: (seed: number) => Record<string, unknown>;
+}[] = [
   { operation: 'extract-shipping-bill', url: '/shipping-bills/extract', extract: shippingBill },
   { operation: 'extract-shipping-bill-full', url: '/shipping-bills/extract/full', extract: fullShippingBill },
   { operation: 'extract-invoice', url: '/invoices/extract', extract: invoice },

@@ -19,7 +19,7 @@ export const OPERATIONS = [
   'extract-shipping-bill-full',
   'extract-invoice',
 ] as const;
-export type Operation = (typeof OPERATIONS)[number];
+export type FaultedOperation = (typeof OPERATIONS)[number];
 
 /** Faults that decide how, and whether, the answer is sent. At most one of them applies to a call. */
 export const TRANSPORT_FAULTS = [

@@ -5,7 +5,7 @@ import {
   type EffectFaultKind,
   type Fault,
   type FaultInput,
-  type Operation,
+  type FaultedOperation,
 } from './fault-schema';
 
 /** What a call is about, for the `match` of a fault. */
@@ -32,15 +32,15 @@ export interface FaultRegistry {
   clear(): void;
   list(): readonly ArmedFault[];
   /** The transport fault of a call whose headers have come and whose body has not been read. */
-  atHeaders(operation: Operation, reusedConnection: boolean): Fault | null;
+  atHeaders(operation: FaultedOperation, reusedConnection: boolean): Fault | null;
   /** The transport fault of a call that has been read. */
-  atBody(operation: Operation, facts: CallFacts, reusedConnection: boolean): Fault | null;
+  atBody(operation: FaultedOperation, facts: CallFacts, reusedConnection: boolean): Fault | null;
   /** The effect faults of a call that has been read. */
-  effects(operation: Operation, facts: CallFacts): Fault[];
+  effects(operation: FaultedOperation, facts: CallFacts): Fault[];
 }
 
-const FILING: readonly Operation[] = ['push-irm', 'bulk-upload'];
-const PORTAL: readonly Operation[] = [
+const FILING: readonly FaultedOperation[] = ['push-irm', 'bulk-upload'];
+const PORTAL: readonly FaultedOperation[] = [
   ...FILING,
   'status',
   'fetch-details',
@@ -50,7 +50,7 @@ const PORTAL: readonly Operation[] = [
 ];
 
 /** The operations that a kind applies to, also with `*` as the operation; all when not listed. */
-const CONCERNS: Partial<Record<Fault['kind'], readonly Operation[]>> = {
+const CONCERNS: Partial<Record<Fault['kind'], readonly FaultedOperation[]>> = {
   'truncated-pdf': ['download-pdf', 'bulk-template'],
   'odd-pdf': ['download-pdf'],
   'not-a-pdf': ['download-pdf'],
@@ -149,7 +149,7 @@ function isEffect(fault: Fault): boolean {
   return EFFECT_FAULTS.some((kind) => kind === fault.kind);
 }
 
-function concerns(fault: Fault, operation: Operation): boolean {
+function concerns(fault: Fault, operation: FaultedOperation): boolean {
   if (fault.operation !== '*' && fault.operation !== operation) return false;
   return CONCERNS[fault.kind]?.includes(operation) ?? true;
 }

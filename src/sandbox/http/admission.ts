@@ -1,7 +1,7 @@
 import { problem, tooManyRequests } from './problem';
 import type { ApiKey } from '../authority/seed';
 import type { Mode, World } from '../authority/world';
-import type { Operation } from '../faults/fault-schema';
+import type { FaultedOperation } from '../faults/fault-schema';
 
 /** Who calls: the key, and the mode that its prefix sets (spec: "Environments"). */
 export interface Caller {
@@ -50,7 +50,7 @@ export function authorize({ key }: Caller, operation: string): void {
 }
 
 /** Calls in a window for the operations with a limit of their own (spec: "Limits"). */
-const OWN_LIMITS: Partial<Record<Operation, number>> = {
+const OWN_LIMITS: Partial<Record<FaultedOperation, number>> = {
   'check-dgft-credentials': 4,
   'bulk-upload': 5,
   'download-pdf': 5,
@@ -66,7 +66,7 @@ export interface RateLimiter {
    * Counts a call of `who` (a key, or a client address when unauthenticated). @throws Problem 429 when there is no
    * room.
    */
-  admit(operation: Operation, who: string): void;
+  admit(operation: FaultedOperation, who: string): void;
   /** How many calls were refused, by class. */
   refused(): Record<string, number>;
 }

@@ -1,4 +1,4 @@
-import type { Operation } from '../faults/fault-schema';
+import type { FaultedOperation } from '../faults/fault-schema';
 
 /** One call as the sandbox saw it. No key, password or body is in it. */
 export interface CallRecord {
@@ -6,7 +6,7 @@ export interface CallRecord {
   /** ISO 8601 on the sandbox clock, and real milliseconds since 1970. */
   at: string;
   realMs: number;
-  operation: Operation;
+  operation: FaultedOperation;
   method: string;
   path: string;
   /** `dev_` or `prod_` with the platform that owns the key; `extraction`, `none` or `unknown`. */

@@ -4,7 +4,7 @@ import { authenticate, authenticateExtraction, authorize, type Caller, type Rate
 import type { CallLog, CallRecord } from './calls';
 import { deliver, drop, renderAnswer, renderJson, renderProblem } from './delivery';
 import { type Rendered, Problem, type Answer } from './problem';
-import type { Fault, Operation } from '../faults/fault-schema';
+import type { Fault, FaultedOperation } from '../faults/fault-schema';
 import type { CallFacts, FaultRegistry } from '../faults/faults';
 import type { Settings } from '../options';
 import type { Processing } from '../authority/processing';
@@ -42,7 +42,7 @@ export interface Call {
 }
 
 export interface Route<Prepared = undefined> {
-  operation: Operation;
+  operation: FaultedOperation;
   method: HTTPMethods;
   /** Path below `/api/v1`, or below `/platform` for the extraction service. */
   url: string;
@@ -165,7 +165,7 @@ async function refuse(error: unknown, record: CallRecord, reply: FastifyReply): 
   await reply.code(status).headers(headers).send(body);
 }
 
-function rendered(error: unknown, context: Context, operation: Operation): Rendered {
+function rendered(error: unknown, context: Context, operation: FaultedOperation): Rendered {
   if (error instanceof Problem) return renderProblem(error);
   context.settings.log.warn({ operation, error: String(error) }, 'sandbox failed');
   return renderJson(500, { statusCode: 500, message: 'Internal server error' });

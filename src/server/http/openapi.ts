@@ -87,7 +87,7 @@ const PROBLEM = {
   content: { 'application/problem+json': { schema: jsonSchema(problemSchema) } },
 };
 
-interface Operation {
+interface ApiOperation {
   summary?: string;
   description?: string;
   tags?: string[];
@@ -95,7 +95,7 @@ interface Operation {
 
 /** A page that lists the routes of the API. @param document the OpenAPI document */
 export function docsPage(document: { paths?: unknown; info?: { title?: string; version?: string } }): string {
-  const paths = Object.entries((document.paths ?? {}) as Record<string, Record<string, Operation>>);
+  const paths = Object.entries((document.paths ?? {}) as Record<string, Record<string, ApiOperation>>);
   const operations = paths.flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
   );

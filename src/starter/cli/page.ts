@@ -13,7 +13,7 @@ export interface Toned {
   tone: Tone | null;
 }
 
-interface Column {
+interface TableColumn {
   title: string;
   align?: 'left' | 'right';
   /** Left out on a terminal that is too narrow for all columns, the last one first. */
@@ -22,7 +22,7 @@ interface Column {
 
 interface TablePart {
   kind: 'table';
-  columns: readonly Column[];
+  columns: readonly TableColumn[];
   rows: readonly (readonly unknown[])[];
 }
 
@@ -52,15 +52,15 @@ const LONGEST_WORD = 36;
 const PROSE = 16;
 
 /** A table; missing values are empty cells. */
-export function table(columns: readonly (string | Column)[], rows: readonly (readonly unknown[])[]): TablePart {
+export function table(columns: readonly (string | TableColumn)[], rows: readonly (readonly unknown[])[]): TablePart {
   const named = columns.map((each) => (typeof each === 'string' ? { title: each } : each));
   return { kind: 'table', columns: named.map((each) => ({ ...each, title: printable(each.title) })), rows };
 }
 
 /** A column of amounts or counts. */
-export const right = (title: string): Column => ({ title, align: 'right' });
+export const right = (title: string): TableColumn => ({ title, align: 'right' });
 /** A column that a narrow terminal does without. */
-export const optional = (column: string | Column): Column => ({
+export const optional = (column: string | TableColumn): TableColumn => ({
   ...(typeof column === 'string' ? { title: column } : column),
   optional: true,
 });
@@ -179,7 +179,10 @@ const textsOf = (row: readonly Toned[]): string[] => row.map(({ text }) => text)
 const lines = (rows: readonly (readonly string[])[]): string => rows.map((row) => row.join('\t')).join('\n');
 
 /** Widths in which every word of the columns has room; null where there are none. */
-function fit(columns: readonly { texts: readonly string[]; align: Column['align'] }[], width: number): number[] | null {
+function fit(
+  columns: readonly { texts: readonly string[]; align: TableColumn['align'] }[],
+  width: number,
+): number[] | null {
   const widest = columns.map(({ texts }) => Math.max(1, ...texts.map((text) => stringWidth(text))));
   const narrowest = columns.map(({ texts, align }, index) => {
     if (align === 'right') return widest[index] ?? 1;

@@ -34,18 +34,18 @@ export interface Terminal extends Streams {
   pages<T>(pages: AsyncIterable<readonly T[]>, page: (items: readonly T[]) => Page, lines?: boolean): Promise<number>;
   /** A remark for people, on stderr. */
   note(message: string): void;
-  progress(): Progress;
+  progress(): Spinner;
 }
 
 /** Progress on stderr: a spinner on a terminal, otherwise a line for each change. */
-interface Progress {
+interface Spinner {
   say(text: string): void;
   /** Removes the spinner; call it before anything else is written. */
   stop(): void;
 }
 
 export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean): Terminal {
-  let running: Progress | undefined;
+  let running: Spinner | undefined;
   return {
     stdin,
     stdout,
@@ -97,7 +97,7 @@ function layoutOf(stdout: Streams['stdout']): Layout {
 const widthOf = ({ isTTY, columns }: { isTTY?: boolean; columns?: number }): number | null =>
   isTTY ? columns || DEFAULT_COLUMNS : null;
 
-function lines(stderr: Writable): Progress {
+function lines(stderr: Writable): Spinner {
   let last = '';
   return {
     say(text) {
@@ -109,7 +109,7 @@ function lines(stderr: Writable): Progress {
   };
 }
 
-function spinner(stderr: Streams['stderr']): Progress {
+function spinner(stderr: Streams['stderr']): Spinner {
   let running: ReturnType<typeof createSpinner> | undefined;
   // It divides by the width to count the lines to remove; with the 0 of a terminal that does not tell its width it
   // would remove lines for ever.

@@ -5,7 +5,7 @@ import {
   keysOfVault,
   oldestUnplacedSeconds,
   readServerState,
-  readStanding,
+  readLoginFacts,
   tablesWithoutRights,
 } from '../../ledger/diagnosis';
 import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
@@ -80,7 +80,7 @@ async function checkRights(pool: pg.Pool): Promise<CheckResult> {
 }
 
 async function checkPrivileges(pool: pg.Pool): Promise<CheckResult> {
-  const { user, mayChangeAll } = await readStanding(pool);
+  const { user, mayChangeAll } = await readLoginFacts(pool);
   if (!mayChangeAll) return fine('privileges', `${user} may do what a worker needs, and no more`);
   const message = `${user} has every right of the ledger's owner, evidence and principals included`;
   const advice = 'Give workers and the HTTP API a user in ebrc_run: "Roles" in docs/operations.md.';
@@ -91,7 +91,7 @@ async function checkPrivileges(pool: pg.Pool): Promise<CheckResult> {
 const CONNECTIONS_LEFT = 20;
 
 async function checkConnections(pool: pg.Pool): Promise<CheckResult> {
-  const { used, most } = (await readStanding(pool)).connections;
+  const { used, most } = (await readLoginFacts(pool)).connections;
   const message = `${used} of ${most} are in use`;
   if (most - used >= CONNECTIONS_LEFT) return fine('connections', message);
   const advice =

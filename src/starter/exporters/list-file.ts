@@ -7,7 +7,7 @@ import { refusal, UsageError } from '../errors';
 import { csvRows, sheetRows, type ListRow } from '../list-rows';
 
 const COLUMNS = ['name', 'email', 'iec', 'companyName', 'address', 'username', 'password'] as const;
-type Column = (typeof COLUMNS)[number];
+type ListColumn = (typeof COLUMNS)[number];
 
 const text = z.string().trim();
 const optional = text.optional().transform((value) => value || undefined);
@@ -92,7 +92,7 @@ function messageOf(issues: readonly z.core.$ZodIssue[]): string {
 
 interface RawRecord {
   row: number;
-  values: Partial<Record<Column, unknown>>;
+  values: Partial<Record<ListColumn, unknown>>;
   /** Why the row cannot be read at all. */
   problem?: string;
 }
@@ -170,7 +170,7 @@ function underHeader(rows: readonly ListRow[], how: string): RawRecord[] {
   });
 }
 
-type HeaderCell = Column | 'unknown' | null;
+type HeaderCell = ListColumn | 'unknown' | null;
 
 function refuseHeader(header: readonly HeaderCell[], how: string): void {
   const named = header.filter((column) => column !== null && column !== 'unknown');
@@ -209,6 +209,6 @@ function columnOf(header: string): HeaderCell {
   return COLUMNS.find((column) => plain(column) === plain(header)) ?? 'unknown';
 }
 
-function isColumn(name: string): name is Column {
+function isColumn(name: string): name is ListColumn {
   return (COLUMNS as readonly string[]).includes(name);
 }

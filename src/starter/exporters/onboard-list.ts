@@ -13,7 +13,7 @@ const AT_ONCE = 8;
 const LOOK_EVERY_MS = 3_000;
 
 /** The result of one row; never contains its password. */
-export interface RowOutcome {
+export interface OnboardedRow {
   row: number;
   /** Null where the row names none. */
   email: string | null;
@@ -30,12 +30,12 @@ export interface OnboardListOptions {
   wait?: boolean;
   /** File for the outcomes, `.csv` or `.json`; default: the list's path followed by `.result.csv`. */
   result?: string;
-  onProgress?: (outcomes: readonly RowOutcome[]) => void;
+  onProgress?: (outcomes: readonly OnboardedRow[]) => void;
 }
 
 export interface ListOnboarding {
   /** One for each row, in their order. */
-  outcomes: RowOutcome[];
+  outcomes: OnboardedRow[];
   resultFile: string;
 }
 
@@ -58,9 +58,9 @@ export async function onboardList(
   options: OnboardListOptions,
 ): Promise<ListOnboarding> {
   const resultFile = options.result ?? `${path}.result.csv`;
-  const write = (all: readonly RowOutcome[]) =>
+  const write = (all: readonly OnboardedRow[]) =>
     writeOutputFile(resultFile, `${resultFile.endsWith('.json') ? JSON.stringify(all, null, 2) : csvOf(all)}\n`);
-  let outcomes: RowOutcome[] = [];
+  let outcomes: OnboardedRow[] = [];
   try {
     const { rows, refused } = await readExporterList(path);
     outcomes = refused.map((each) => ({ ...outcomeOf(each.row, each.email), state: 'refused', message: each.message }));
@@ -87,7 +87,7 @@ export async function onboardList(
 async function startRows(
   client: ListClient,
   rows: readonly ListedExporter[],
-  outcomes: RowOutcome[],
+  outcomes: OnboardedRow[],
   { by, onProgress }: OnboardListOptions,
 ): Promise<void> {
   const known = new Map((await client.exporters()).map((exporter) => [exporter.email.toLowerCase(), exporter]));
@@ -105,7 +105,7 @@ async function startRows(
 
 async function followRows(
   client: ListClient,
-  outcomes: RowOutcome[],
+  outcomes: OnboardedRow[],
   { wait = false, onProgress }: OnboardListOptions,
 ): Promise<void> {
   while (wait && outcomes.some(isUnderWay)) {
@@ -128,16 +128,16 @@ const UNHEARD = {
 
 const LEFT_AS_IT_IS = 'Already onboarded, left unchanged; `ebrc credentials` changes its password.';
 
-function outcomeOf(row: number, email: string | null): RowOutcome {
+function outcomeOf(row: number, email: string | null): OnboardedRow {
   return { row, email, ...UNHEARD };
 }
 
 /** Nothing is known of it yet. */
-function isPending({ state, exporterId, message }: RowOutcome): boolean {
+function isPending({ state, exporterId, message }: OnboardedRow): boolean {
   return state === 'started' && exporterId === null && message === null;
 }
 
-function isUnderWay({ state }: RowOutcome): boolean {
+function isUnderWay({ state }: OnboardedRow): boolean {
   return state === 'started' || state === 'activation_pending';
 }
 
@@ -145,7 +145,7 @@ async function attempt(
   row: number,
   email: string | null,
   work: () => Promise<ExporterProgress | null>,
-): Promise<RowOutcome> {
+): Promise<OnboardedRow> {
   try {
     const progress = await work();
     if (!progress) return outcomeOf(row, email);

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { DAY_MS } from '../../domain/dates';
 import { pushMessageOf } from '../../domain/filing/mapping';
 import { writeOutputFile } from '../../documents/output-file';
-import { zipStream, type ZipEntry } from '../../documents/zip';
+import { zipStream, type ZippedFile } from '../../documents/zip';
 import type { FilingRecord } from '../../ledger/filings/filings';
 import { KEPT_DAYS, movesStand, readFilingEvidence, type SentAttempt } from '../../ledger/filings/filing-evidence';
 import { readRows } from '../../ledger/rows/filing-rows';
@@ -65,7 +65,7 @@ export async function evidenceBundle(deps: Deps, filing: FilingRecord): Promise<
   const about = { removed, differs };
   const of = { ...deps, filing, ledgerId: evidence.ledgerId, about };
 
-  const entries: ZipEntry[] = evidence.files.map(({ name, content }) => ({ name, content: () => content }));
+  const entries: ZippedFile[] = evidence.files.map(({ name, content }) => ({ name, content: () => content }));
   const { sourceDocument, sourceName, annotated } = evidence;
   const source = `input/${fileNamePart(sourceName ?? 'workbook.xlsx')}`;
   if (sourceDocument !== null) entries.push(...(await stored(of, { name: source, document: sourceDocument })));
@@ -82,7 +82,7 @@ export async function evidenceBundle(deps: Deps, filing: FilingRecord): Promise<
     name: 'about.json',
     content: () => `${JSON.stringify({ ...head, ledgerId, restoredAt, contents: CONTENTS, ...about }, null, 2)}\n`,
   });
-  const summed = entries.map((entry): ZipEntry => ({
+  const summed = entries.map((entry): ZippedFile => ({
     ...entry,
     async content() {
       const content = await entry.content();
@@ -101,7 +101,7 @@ type Of = Deps & { filing: FilingRecord; ledgerId: string; about: Pick<Bundle, '
 async function stored(
   { documents, about }: Of,
   { name, document, sha256 }: { name: string; document: string; sha256?: string | null },
-): Promise<ZipEntry[]> {
+): Promise<ZippedFile[]> {
   if (!(await documents.exists(document))) {
     const hash = sha256 ? `, SHA-256 ${sha256},` : '';
     about.removed.push({ file: name, why: `${document}${hash} is not in the document store any more` });
@@ -116,11 +116,11 @@ async function stored(
 }
 
 /** What was sent in an attempt, and its records outside the database, with the head of the filing's moves then. */
-async function sent(of: Of, { attemptId, submission, payloadHash, sends }: SentAttempt): Promise<ZipEntry[]> {
+async function sent(of: Of, { attemptId, submission, payloadHash, sends }: SentAttempt): Promise<ZippedFile[]> {
   const { pool, documents, filing, ledgerId, about } = of;
   if (payloadHash === null) return [];
   const folder = `sends/${attemptId}`;
-  const entries: ZipEntry[] = [];
+  const entries: ZippedFile[] = [];
   if (filing.channel === 'bulk') {
     const document = `${attemptId}.xlsx`;
     entries.push(...(await stored(of, { name: `${folder}/request.xlsx`, document, sha256: payloadHash })));

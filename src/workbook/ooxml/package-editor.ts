@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { type Relation, relationsName, relationsOf, targetOf } from './directory';
 import type { WorkbookPackage } from './package';
 import { appendChild, withDefaultNamespace, attribute } from './xml-edit';
-import { type ZipEntry, partKey, pack, packPieces, writeZip } from './zip';
+import { type PackagePart, partKey, pack, packPieces, writeZip } from './zip';
 
 const CONTENT_TYPES = '[Content_Types].xml';
 const PACKAGE = 'http://schemas.openxmlformats.org/package/2006';
@@ -21,7 +21,7 @@ export const XML_START = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?
 export class PackageEditor {
   /** Changed, new and removed (null) parts by key. */
   private readonly changed = new Map<string, { name: string; xml: string | null }>();
-  private readonly packed = new Map<string, ZipEntry>();
+  private readonly packed = new Map<string, PackagePart>();
 
   constructor(
     private readonly source: WorkbookPackage,
@@ -119,7 +119,7 @@ export class PackageEditor {
       if (xml !== null) entries.push(await pack(name, inUtf8(xml), 'deflate'));
     }
     // Some readers expect this part at the very beginning.
-    const first = ({ name }: ZipEntry) => Number(partKey(name) === partKey(CONTENT_TYPES));
+    const first = ({ name }: PackagePart) => Number(partKey(name) === partKey(CONTENT_TYPES));
     return writeZip(entries.sort((a, b) => first(b) - first(a)));
   }
 

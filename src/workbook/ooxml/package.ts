@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { type WorkbookLimits, WorkbookRefused } from './limits';
 import { decodeXml } from './xml-reader';
 import { tidyXml } from './xml-tidy';
-import { type ZipEntry, partKey, readZip, unpack } from './zip';
+import { type PackagePart, partKey, readZip, unpack } from './zip';
 
 /**
  * A workbook file that passed the checks that need no parsing: type of file, size, unpacked size, and no content that
@@ -10,7 +10,7 @@ import { type ZipEntry, partKey, readZip, unpack } from './zip';
  */
 export interface WorkbookPackage {
   /** Parts by `partKey` (zip.ts). */
-  entries: ReadonlyMap<string, ZipEntry>;
+  entries: ReadonlyMap<string, PackagePart>;
   /** The bytes of a part, or undefined if it is absent. @throws WorkbookRefused for a part that is too long */
   bytes(name: string): Promise<Buffer | undefined>;
   /** The text of an XML part, to change it, or undefined if it is absent. @throws WorkbookRefused for entities too */
@@ -96,7 +96,7 @@ function refuseOtherKinds(file: Buffer): void {
   }
 }
 
-function refuseForbidden(entries: ReadonlyMap<string, ZipEntry>): void {
+function refuseForbidden(entries: ReadonlyMap<string, PackagePart>): void {
   for (const name of entries.keys()) {
     const rule = FORBIDDEN.find((forbidden) => forbidden.name.test(name));
     if (rule) throw new WorkbookRefused(rule.code, rule.message);
@@ -106,7 +106,7 @@ function refuseForbidden(entries: ReadonlyMap<string, ZipEntry>): void {
   }
 }
 
-function refuseBombs(entries: ReadonlyMap<string, ZipEntry>, limits: WorkbookLimits): void {
+function refuseBombs(entries: ReadonlyMap<string, PackagePart>, limits: WorkbookLimits): void {
   const bomb = (what: string) =>
     new WorkbookRefused('zip_bomb', `${what}. Copy the filled rows into a new workbook and save that.`);
   let total = 0;
@@ -119,7 +119,7 @@ function refuseBombs(entries: ReadonlyMap<string, ZipEntry>, limits: WorkbookLim
     throw bomb(`The workbook unpacks to ${Math.round(total / 1024 / 1024)} MB, more than is read`);
 }
 
-async function bytesOf(entry: ZipEntry | undefined, limits: WorkbookLimits): Promise<Buffer | undefined> {
+async function bytesOf(entry: PackagePart | undefined, limits: WorkbookLimits): Promise<Buffer | undefined> {
   if (!entry) return undefined;
   if (entry.size > limits.partBytes) {
     throw new WorkbookRefused(

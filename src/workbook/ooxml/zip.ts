@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 
 /** A part of a workbook as stored in the zip file. */
-export interface ZipEntry {
+export interface PackagePart {
   /** As spelled in the directory. */
   name: string;
   /** Unpacked size as the directory declares it. */
@@ -48,7 +48,7 @@ function decoded(name: string): string {
  * Reads the directory of a zip file, by {@link partKey}. Nothing is unpacked.
  * @throws WorkbookRefused (`damaged`, `encrypted`, `zip_bomb`)
  */
-export async function readZip(file: Buffer, maxEntries: number): Promise<Map<string, ZipEntry>> {
+export async function readZip(file: Buffer, maxEntries: number): Promise<Map<string, PackagePart>> {
   let zip: ZipFile;
   try {
     zip = await fromBufferPromise(file, { decodeStrings: false });
@@ -61,7 +61,7 @@ export async function readZip(file: Buffer, maxEntries: number): Promise<Map<str
       `The file has ${zip.entryCount} parts, more than the ${maxEntries} that a workbook may have. Save it anew as .xlsx.`,
     );
   }
-  const entries = new Map<string, ZipEntry>();
+  const entries = new Map<string, PackagePart>();
   try {
     for await (const entry of zip.eachEntry()) {
       const part = await partOf(file, zip, entry);
@@ -75,7 +75,7 @@ export async function readZip(file: Buffer, maxEntries: number): Promise<Map<str
   return entries;
 }
 
-async function partOf(file: Buffer, zip: ZipFile, entry: Entry): Promise<ZipEntry> {
+async function partOf(file: Buffer, zip: ZipFile, entry: Entry): Promise<PackagePart> {
   if (entry.isEncrypted()) {
     throw new WorkbookRefused(
       'encrypted',
@@ -99,13 +99,13 @@ async function partOf(file: Buffer, zip: ZipFile, entry: Entry): Promise<ZipEntr
  * The unpacked bytes of a part, checked against the size and checksum in the directory.
  * @throws WorkbookRefused (`zip_bomb`, `damaged`)
  */
-export async function unpack(entry: ZipEntry): Promise<Buffer> {
+export async function unpack(entry: PackagePart): Promise<Buffer> {
   const bytes = entry.method === STORED ? entry.packed : await inflated(entry);
   if (bytes.length !== entry.size || crc32(bytes) !== entry.crc) throw damaged();
   return bytes;
 }
 
-async function inflated({ name, size, packed }: ZipEntry): Promise<Buffer> {
+async function inflated({ name, size, packed }: PackagePart): Promise<Buffer> {
   const bound = { maxOutputLength: Math.max(1, size) };
   try {
     return size <= UNPACKED_AT_ONCE ? inflateRawSync(packed, bound) : await inflate(packed, bound);
@@ -141,7 +141,7 @@ const UTF8_FLAG = 0x0800;
 const deflate = promisify(deflateRaw);
 
 /** Creates an entry from bytes; stored without compression if the file exists only briefly in memory. */
-export async function pack(name: string, content: string | Buffer, how: 'store' | 'deflate'): Promise<ZipEntry> {
+export async function pack(name: string, content: string | Buffer, how: 'store' | 'deflate'): Promise<PackagePart> {
   const bytes = Buffer.from(content);
   const packed = how === 'store' ? bytes : await deflate(bytes);
   return { name, size: bytes.length, packed, method: how === 'store' ? STORED : DEFLATED, crc: crc32(bytes) };
@@ -151,7 +151,7 @@ export async function pack(name: string, content: string | Buffer, how: 'store' 
 const CHUNK = 64 * 1024;
 
 /** Creates an entry from text in pieces, so that a large part is never completely in memory. */
-export async function packPieces(name: string, pieces: Iterable<string>): Promise<ZipEntry> {
+export async function packPieces(name: string, pieces: Iterable<string>): Promise<PackagePart> {
   let size = 0;
   let crc = 0;
   const bytes = function* () {
@@ -182,7 +182,7 @@ function* chunksOf(pieces: Iterable<string>): Generator<string> {
 }
 
 /** A zip file of the entries, in their order. */
-export function writeZip(entries: Iterable<ZipEntry>): Buffer {
+export function writeZip(entries: Iterable<PackagePart>): Buffer {
   const contents: Buffer[] = [];
   const directory: Buffer[] = [];
   let offset = 0;
@@ -209,7 +209,7 @@ export function writeZip(entries: Iterable<ZipEntry>): Buffer {
 }
 
 /** The 26 bytes that local and central headers share: version needed to extra length. The date is 1980-01-01. */
-function commonFields(entry: ZipEntry, nameLength: number): Buffer {
+function commonFields(entry: PackagePart, nameLength: number): Buffer {
   const fields = Buffer.alloc(26);
   fields.writeUInt16LE(VERSION, 0);
   fields.writeUInt16LE(UTF8_FLAG, 2);

@@ -4,14 +4,14 @@ import { calls } from '../activity-profiles';
 import type { ExporterStatus } from './exporter-progress';
 import { retryUntilFixed } from './retry-until-fixed';
 
-export interface Submission {
+export interface CredentialSubmission {
   credentialsRef: string;
   by: string;
 }
 
 /** Submissions of credentials, taken in the order in which they came. */
 export class Submissions {
-  private readonly waiting: Submission[] = [];
+  private readonly waiting: CredentialSubmission[] = [];
   private readonly seen = new Set<string>();
 
   get size(): number {
@@ -19,19 +19,19 @@ export class Submissions {
   }
 
   /** A submission that came before, by another way or in a repeated request, is taken once. */
-  add(submission: Submission): void {
+  add(submission: CredentialSubmission): void {
     if (this.seen.has(submission.credentialsRef)) return;
     this.seen.add(submission.credentialsRef);
     this.waiting.push(submission);
   }
 
-  next(): Submission | undefined {
+  next(): CredentialSubmission | undefined {
     return this.waiting.shift();
   }
 }
 
 /** The validator of `submitCredentials`: what it refuses leaves no trace in the history. */
-export function validateSubmission({ credentialsRef, by }: Submission): void {
+export function validateSubmission({ credentialsRef, by }: CredentialSubmission): void {
   if (typeof credentialsRef === 'string' && credentialsRef !== '' && typeof by === 'string' && by !== '') return;
   throw ApplicationFailure.nonRetryable(
     'submitCredentials takes {credentialsRef, by}: a vault reference and who consents.',
@@ -45,7 +45,10 @@ interface CheckContext {
 }
 
 /** Takes a submission on record with its consent, and has the service check it. */
-export async function checkSubmission(context: CheckContext, { credentialsRef, by }: Submission): Promise<CheckResult> {
+export async function checkSubmission(
+  context: CheckContext,
+  { credentialsRef, by }: CredentialSubmission,
+): Promise<CheckResult> {
   const accepted = await calls('ledger', { summary: 'Record the consent' }).acceptCredentials({
     exporterId: context.exporterId,
     credentialsRef,

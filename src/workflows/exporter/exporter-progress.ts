@@ -3,10 +3,10 @@ import type { ExporterProgress } from '../../domain/contracts';
 import { inUtc } from '../../domain/dates';
 import { markdownText, summaryText } from '../../domain/text';
 import { searchAttributes, type Indexed } from '../../domain/search-attributes';
-import { Waits, type Progress, type Wait } from '../waits';
+import { Waits, type WaitingWorkflow, type Wait } from '../waits';
 
 /** Progress of an onboarding or a credential update: its query result, its details in the UI, its search attributes. */
-export class ExporterStatus implements Progress {
+export class ExporterStatus implements WaitingWorkflow {
   readonly waits = new Waits();
   private progress: ExporterProgress;
   private available: readonly string[] = [];

@@ -29,7 +29,7 @@ export type Move = MoveArgs & { needsAttention: boolean; dueAt: number | null; w
 /** What several questions say, in one text. */
 export const inOneText = (...texts: (string | null)[]): string | null => texts.filter(Boolean).join(' ') || null;
 
-interface Standing extends Deadline {
+interface MovingFiling extends Deadline {
   filingId: string;
   state: FilingState;
   /** Number of the move. */
@@ -47,7 +47,7 @@ interface Deadline {
 }
 
 /** A move of a filing, with when the next one is due and whether somebody should look at it. */
-export function toMove(held: Standing, state: FilingState, event: Event, asked: Attention): Move {
+export function toMove(held: MovingFiling, state: FilingState, event: Event, asked: Attention): Move {
   const { filingId, seq } = held;
   const { attention = null, late = false } = asked;
   return {
@@ -66,7 +66,7 @@ export function toMove(held: Standing, state: FilingState, event: Event, asked: 
  * wait on purpose: a wait that is looked at again and again ends like every other.
  */
 function deadlineOf(
-  held: Standing,
+  held: MovingFiling,
   state: FilingState,
   { wait, late = false }: Attention,
 ): Pick<Move, 'dueAt' | 'waitsFor'> {

@@ -8,7 +8,7 @@ import { ACCESS, CREDENTIALS, delayMs, pauseReasonOf } from '../../domain/servic
 import { asSentence } from '../../domain/text';
 import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
-import { type Progress, waitForAccess, waitForActivation, whileAwaitingCredentials } from '../waits';
+import { type WaitingWorkflow, waitForAccess, waitForActivation, whileAwaitingCredentials } from '../waits';
 import type { FilingRun } from './filing-run';
 import { recordFailureAndContinue } from './filing-calls';
 import { sleep } from '@temporalio/workflow';
@@ -44,7 +44,7 @@ async function resume(run: FilingRun, state: FilingState, attention: string | nu
   if (run.state !== state) await run.move(state, { kind: 'resumed', text: 'resumed' }, { attention });
 }
 
-function progressOf(run: FilingRun): Progress {
+function progressOf(run: FilingRun): WaitingWorkflow {
   return {
     rest: (ms, summary) => run.wait(ms, summary),
     showWait: async (wait) => {

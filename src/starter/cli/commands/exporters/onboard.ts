@@ -1,7 +1,7 @@
 import { counted } from '../../../../domain/text';
 import type { Command } from 'commander';
 import { EXIT, UsageError, type ExitCode } from '../../../errors';
-import type { RowOutcome } from '../../../exporters/onboard-list';
+import type { OnboardedRow } from '../../../exporters/onboard-list';
 import type { Cli, Bind } from '../../context';
 import { readSecret } from '../../terminal';
 import { optional, right, table, apart, fields, localTime } from '../../page';
@@ -105,13 +105,13 @@ async function many(cli: Cli, list: string, { by, wait, result }: OnboardOptions
   return outcomes.some(({ state }) => state === 'needs_credentials') ? EXIT.waiting : EXIT.done;
 }
 
-function countsOf(outcomes: readonly RowOutcome[]): Record<string, number> {
+function countsOf(outcomes: readonly OnboardedRow[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { state } of outcomes) counts[state] = (counts[state] ?? 0) + 1;
   return counts;
 }
 
-function countsText(outcomes: readonly RowOutcome[]): string {
+function countsText(outcomes: readonly OnboardedRow[]): string {
   const counts = Object.entries(countsOf(outcomes)).map(([state, count]) => `${count} ${state}`);
   return `${outcomes.length} exporters: ${counts.join(', ')}`;
 }
