@@ -5,6 +5,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts ./scripts
+COPY types ./types
 COPY src ./src
 RUN npm run build
 # What runs needs neither compiler, bundler nor tests, and one platform's native part.

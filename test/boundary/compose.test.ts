@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { parseEnv } from 'node:util';
 import { parse } from 'yaml';
 import { VARIABLES, loadConfig } from '../../src/config/config';
@@ -261,6 +261,16 @@ it('copies into the image what the Dockerfile names, and nothing that .dockerign
   );
   expect([...copied].sort()).toEqual([...kept].sort());
   for (const path of copied) expect([path, existsSync(join(ROOT, path))]).toEqual([path, true]);
+
+  // What the sources name beside themselves is needed to build them.
+  const references = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => {
+      const named = [...readProject(`src/${name}`).matchAll(/^\/\/\/ <reference path="([^"]+)"/gm)];
+      return named.map(([, path = '']) => relative(ROOT, resolve(ROOT, 'src', dirname(name), path)).split(sep)[0]);
+    });
+  expect(references.length).toBeGreaterThan(0);
+  for (const folder of references) expect(copied).toContain(folder);
 });
 
 it('does not run as root', () => {
