@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { startTemporalServer, type TemporalServer } from '../dev/temporal-server';
 
 /** Temporal's development server, which can be restarted on the same port. */
@@ -8,6 +9,8 @@ export interface RestartableTemporal {
   pid(): number;
   /** Ends it with `signal`, waits for `beforeStart`, and starts it again with the histories that it had. */
   restart(signal: 'SIGKILL' | 'SIGTERM', beforeStart: () => Promise<unknown>): Promise<void>;
+  /** The same, with an empty server in its place. */
+  lose(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -17,20 +20,22 @@ export async function startRestartable(folder?: string): Promise<RestartableTemp
   const { address, namespace } = server;
   const port = Number(address.split(':')[1]);
   let restarting: Promise<void> = Promise.resolve();
+  const restart: RestartableTemporal['restart'] = (signal, beforeStart) => {
+    if (folder === undefined) throw new Error('This server keeps its data in memory: it cannot be restarted.');
+    restarting = (async () => {
+      process.kill(server.pid, signal);
+      await server.stop();
+      await beforeStart();
+      server = await startTemporalServer({ headless: true, folder, port });
+    })();
+    return restarting;
+  };
   return {
     address,
     namespace,
     pid: () => server.pid,
-    restart(signal, beforeStart) {
-      if (folder === undefined) throw new Error('This server keeps its data in memory: it cannot be restarted.');
-      restarting = (async () => {
-        process.kill(server.pid, signal);
-        await server.stop();
-        await beforeStart();
-        server = await startTemporalServer({ headless: true, folder, port });
-      })();
-      return restarting;
-    },
+    restart,
+    lose: () => restart('SIGKILL', () => rm(folder ?? '', { recursive: true, force: true })),
     async stop() {
       await restarting.catch(() => undefined);
       await server.stop();

@@ -70,7 +70,7 @@ export async function runScenario(scenario: Scenario, options: RunOptions): Prom
     windowMs: options.windowMs,
     ackDelayMs: ACK_DELAY_MS,
     oddTexts: kinds.has('odd-texts'),
-    durableTemporal: kinds.has('temporal'),
+    durableTemporal: kinds.has('temporal') || kinds.has('temporal-lost'),
     smallDisk: kinds.has('full-disk'),
     variables: { ...VARIABLES, ...scenario.variables },
     say,
@@ -170,13 +170,16 @@ async function fileWhileDisrupted({
     say,
   });
   // These lose workflows, or free the rows of filings that were not sent.
-  const losesWorkflows = scenario.disruptions.includes('operators') || isRestore(scenario);
+  const temporalLost = scenario.disruptions.includes('temporal-lost');
+  const losesWorkflows = temporalLost || scenario.disruptions.includes('operators') || isRestore(scenario);
   const repeating = new AbortController();
   const repeated = losesWorkflows
     ? repeatLostCommands({
         temporal,
         pool,
         filings: plan.filings,
+        // The command of a filing that the ledger does not have yet may be lost as well.
+        absentIsLost: temporalLost,
         fileAgain: (filing) => fileOnceMore(caller, filing),
         signal: repeating.signal,
       })

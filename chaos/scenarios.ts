@@ -41,6 +41,7 @@ export const SCENARIOS: readonly Scenario[] = [
     variables: { EBRC_OVERDUE_AFTER: '30s' },
   },
   { name: 'Temporal restarted', faults: LOST_ANSWERS, disruptions: ['temporal'], filings: FEW },
+  { name: 'Temporal lost', faults: LOST_ANSWERS, disruptions: ['temporal-lost'], filings: FEW },
   { name: 'bad network', faults: [], disruptions: ['links'], filings: FEW },
   { name: 'full disk', faults: LOST_ANSWERS, disruptions: ['full-disk'], filings: FEW },
   { name: 'rolling upgrade', faults: [], disruptions: ['versions'], filings: FEW, expectsNoQuestions: true },

@@ -15,7 +15,7 @@ import {
   withSubmissionsQueued,
 } from './postgres';
 import { between, seededRandom, type Random } from '../random';
-import { fillDisk, FIRST_VERSION, restartTemporal, upgrade } from './servers';
+import { fillDisk, FIRST_VERSION, loseTemporal, restartTemporal, upgrade } from './servers';
 import type { Stage } from '../stage';
 import { readStandings } from '../watch';
 
@@ -31,6 +31,7 @@ export const DISRUPTIONS = {
   restore: 'the ledger alone is restored to a copy of 15 s ago, then `ebrc ledger restored`',
   'restore-both': 'ledger and documents are both restored, then `ebrc ledger restored --documents restored`',
   temporal: 'the Temporal server is killed or stopped and comes back at random',
+  'temporal-lost': 'the Temporal server loses all histories; an empty one starts, then `ebrc resume --all`',
   links: 'the networks to PostgreSQL, Temporal and the service delay, drop and cut at random',
   'full-disk': 'the disk of the documents is full for seconds at random',
   versions: 'new builds take over under load, and the old workers stop one by one',
@@ -176,6 +177,8 @@ function disruptionsOf(kind: DisruptionKind, options: DisruptionOptions, random:
       ];
     case 'temporal':
       return [{ name: 'Temporal restarts', every: [5, 12], make: () => restartTemporal(stage, random) }];
+    case 'temporal-lost':
+      return [{ name: 'Temporal lost', every: [8, 12], once: true, make: () => loseTemporal(stage) }];
     case 'links':
       return LINK_NAMES.map((name) => ({
         name: `links to ${name}`,

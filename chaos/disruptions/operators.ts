@@ -59,10 +59,12 @@ export async function repeatLostCommands(options: {
   temporal: Client;
   pool: pg.Pool;
   filings: readonly PlannedFiling[];
+  /** Whether a workflow that is not there was lost, and not only not started yet. */
+  absentIsLost: boolean;
   fileAgain: (filing: PlannedFiling) => Promise<unknown>;
   signal: AbortSignal;
 }): Promise<number> {
-  const { temporal, pool, filings, fileAgain, signal } = options;
+  const { temporal, pool, filings, absentIsLost, fileAgain, signal } = options;
   let given = 0;
   while (!signal.aborted) {
     await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
@@ -72,7 +74,9 @@ export async function repeatLostCommands(options: {
       if (signal.aborted) break;
       const found = standings.filter(({ reference }) => reference === filing.reference);
       if (found.some(isSettled)) continue;
-      if (await isRunning(temporal, filing)) continue;
+      // A server that is away says nothing of them.
+      const there = await isRunning(temporal, filing).catch(() => true);
+      if (there ?? !absentIsLost) continue;
       given += 1;
       await fileAgain(filing).catch(() => undefined);
     }
@@ -80,13 +84,13 @@ export async function repeatLostCommands(options: {
   return given;
 }
 
-async function isRunning(temporal: Client, { reference }: PlannedFiling): Promise<boolean> {
+/** Null: there is none. */
+async function isRunning(temporal: Client, { reference }: PlannedFiling): Promise<boolean | null> {
   try {
     const { status } = await temporal.workflow.getHandle(filingWorkflowId('test', reference)).describe();
     return status.name === 'RUNNING';
   } catch (error) {
-    // A filing that was never started is started by its own command.
-    if (error instanceof WorkflowNotFoundError) return true;
+    if (error instanceof WorkflowNotFoundError) return null;
     throw error;
   }
 }

@@ -19,6 +19,12 @@ export async function restartTemporal({ temporalServer }: Stage, random: Random)
   return signal === 'SIGKILL' ? 'Temporal killed' : 'Temporal stopped';
 }
 
+/** Temporal loses everything, as docs/operations.md tells: an empty server, then `ebrc resume --all`. */
+export async function loseTemporal({ temporalServer, command }: Stage): Promise<void> {
+  await temporalServer.lose();
+  await command(['resume', '--all']);
+}
+
 /** Fills the disk of the documents to the last byte for a while. */
 export async function fillDisk(disk: SmallDisk, random: Random): Promise<void> {
   await disk.fill();
