@@ -1,5 +1,5 @@
 // `npm run smoke`: builds the image, brings the sandbox profile up, onboards, files by the command line and over HTTP, kills the worker in the
-// middle, restarts the sandbox, and checks the certificates. Starts a Docker engine where none answers and this is root; is skipped, with a
+// middle, restarts the sandbox, and checks the certificates; then the production profile on the same servers, with drills. Starts a Docker engine where none answers and this is root; is skipped, with a
 // reason and exit code 0, where there is none, no Compose, or no base image.
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startEngine } from './lib/docker-engine.mjs';
 import { run } from './lib/run.mjs';
+import { smokeProduction } from './lib/smoke-production.mjs';
 
 const require = createRequire(import.meta.url);
 require('./typescript.cjs');
@@ -34,8 +35,10 @@ const say = (text) =>
 async function findCompose(folder, docker) {
   const env = { ...docker.env, ...PORTS, PWD: folder };
   const common = ['-p', PROJECT, '--project-directory', ROOT, '--profile', 'sandbox'];
-  const runs = (command, first) => (args, options) =>
-    run(command, [...first, ...common, ...args], { env, withinMs: 5 * MINUTE, ...options });
+  const runs =
+    (command, first) =>
+    (args, { env: more, ...options } = {}) =>
+      run(command, [...first, ...common, ...args], { env: { ...env, ...more }, withinMs: 5 * MINUTE, ...options });
   const v2 = await docker.run(['compose', 'version']).catch(() => null);
   if (v2) return runs('docker', ['compose', '-f', join(ROOT, 'docker-compose.yml')]);
   if (!(await run('docker-compose', ['version']).catch(() => null))) throw new Skipped('there is no Docker Compose');
@@ -165,6 +168,11 @@ async function main() {
     say('the image is built');
     try {
       await smoke(compose, docker, work);
+      await compose(['down', '--volumes', '--timeout', '20']);
+      await smokeProduction({
+        ...{ compose, docker, folder, work, assert, say, eventually, authority },
+        ...{ exporter: EXPORTER, account: ACCOUNT, messageOf: demoMessage },
+      });
     } catch (error) {
       process.stderr.write(await compose(['logs', '--tail', '40']).catch(() => ''));
       throw error;

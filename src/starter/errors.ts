@@ -45,6 +45,9 @@ export class UsageError extends Error {
   }
 }
 
+/** gRPC: unauthenticated, permission denied. */
+const REFUSED_BY_TEMPORAL = new Set<unknown>([16, 7]);
+
 /** A required server does not answer. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
@@ -53,7 +56,11 @@ export class UnreachableError extends Error {
     address: string,
     cause: unknown,
   ) {
-    super(`${server} at ${address} cannot be reached: ${firstLine(cause)}. ${ADVICE[server]}`, { cause });
+    // Temporal's client says only that connecting failed; what the server answered is the cause of that.
+    const reason = server === 'Temporal' && cause instanceof Error && cause.cause ? cause.cause : cause;
+    const refused = REFUSED_BY_TEMPORAL.has((reason as { code?: unknown } | null)?.code);
+    const advice = refused ? 'It refuses this caller: check TEMPORAL_API_KEY and TEMPORAL_NAMESPACE.' : ADVICE[server];
+    super(`${server} at ${address} cannot be reached: ${firstLine(reason)}. ${advice}`, { cause });
   }
 }
 

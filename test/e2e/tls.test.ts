@@ -14,6 +14,7 @@ import { startEmbeddedPostgres, type EmbeddedServer } from '../../dev/postgres';
 import { loadConfig } from '../../src/config/config';
 import { migrate } from '../../src/ledger/migrate';
 import { createPool } from '../../src/ledger/pool';
+import { UnreachableError } from '../../src/starter/errors';
 import { createAuthority, hasOpenssl, type Authority, type Certificate } from '../support/certificates';
 import { eventually } from '../support/processes';
 import { devServer, type DevServer } from '../support/temporal';
@@ -253,6 +254,8 @@ describe('Temporal with an API key', () => {
     );
     expect(refused).toBeInstanceOf(Error);
     expect(String(refused)).not.toContain('another-key');
+    const { message } = new UnreachableError('Temporal', 'cloud.example:7233', refused);
+    expect(message).toMatch(/UNAUTHENTICATED.*check TEMPORAL_API_KEY/);
   });
 
   it('sends no key to a server of another authority', async () => {

@@ -5,8 +5,8 @@ import type { Bind } from '../../context';
 import { table, type Page } from '../../page';
 
 const HELP = `
-To change the key: put the new one first in EBRC_ENCRYPTION_KEY (new:BASE64,old:BASE64) for the workers and for this command,
-restart the workers, run this command, then remove the old key.
+To change the key: put the new one behind the old one in EBRC_ENCRYPTION_KEY (old:BASE64,new:BASE64) and restart every worker; put
+it first and restart them again; run this command where a worker runs; then remove the old key.
 
 Example:
   $ ebrc vault rotate`;

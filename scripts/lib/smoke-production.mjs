@@ -1,0 +1,101 @@
+// The production profile of the smoke run, on the sandbox's servers as "servers of your own": secrets in files, a filing, both phases of a new
+// key, and a Temporal that lost everything.
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const REFERENCE = 'PRODUCTION-1';
+const SECRETS = ['DATABASE_URL', 'DATABASE_URL_OWNER', 'EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY', 'EBRC_PAYLOAD_KEY'];
+const SETTINGS = {
+  EBRC_API_URL: 'http://sandbox:8090/api/v1',
+  EBRC_MODE: 'test',
+  TEMPORAL_ADDRESS: 'temporal:7233',
+  TEMPORAL_NAMESPACE: 'default',
+  TEMPORAL_TLS: 'false',
+  EBRC_POLL_FIRST: '5s',
+  EBRC_POLL_MIN: '2s',
+  EBRC_POLL_MAX: '5s',
+};
+const newKey = (id) => `${id}:${randomBytes(32).toString('base64')}`;
+
+/** @param tools what the smoke run has: its `compose`, the engine, its folders, exporter and assertions */
+export async function smokeProduction(tools) {
+  const { docker, folder, work, exporter, account, messageOf, assert, say, eventually, authority } = tools;
+  const secrets = join(folder, 'secrets');
+  const fileOf = (name) => join(secrets, name);
+  const env = { ...SETTINGS, ...Object.fromEntries(SECRETS.map((name) => [`${name}_FILE`, fileOf(name)])) };
+  const compose = (args, options) => tools.compose(['--profile', 'production', ...args], { ...options, env });
+  const run = (service, ...args) => compose(['run', '--rm', '-T', service, ...args]);
+  const refusal = (...args) => compose(['run', '--rm', '-T', ...args]).then(() => 'nothing', String);
+  const ebrc = async (...args) => JSON.parse(await run('ebrc-production', '--json', ...args));
+  const worker = async () => (await compose(['ps', '-q', 'worker'])).trim();
+  const healthy = () =>
+    eventually('a worker that is ready', async () => {
+      const state = await docker.run(['inspect', '--format', '{{.State.Health.Status}}', await worker()]);
+      return state.trim() === 'healthy';
+    });
+
+  await compose(['up', '--detach', '--no-build', 'sandbox', 'temporal-namespace'], { withinMs: 300_000 });
+  await mkdir(secrets);
+  const [first, second] = [newKey('k1'), newKey('k2')];
+  const write = (name, value) => writeFile(fileOf(name), value);
+  await write('DATABASE_URL', 'postgres://ebrc_worker:ebrc_worker@postgres:5432/ebrc');
+  await write('DATABASE_URL_OWNER', 'postgres://ebrc:ebrc@postgres:5432/ebrc');
+  await write('EBRC_API_KEY', 'dev_sandbox_key');
+  await write('EBRC_ENCRYPTION_KEY', first);
+  await write('EBRC_PAYLOAD_KEY', newKey('p1'));
+
+  await chmod(fileOf('DATABASE_URL_OWNER'), 0o600);
+  assert((await refusal('migrate')).includes('mode 0600'), 'a secret that cannot be read is named, with its mode');
+  for (const name of SECRETS) await chmod(fileOf(name), 0o444);
+  const twice = await refusal('-e', 'DATABASE_URL=postgres://x/y', 'migrate');
+  assert(twice.includes('and so is DATABASE_URL'), 'a secret that is set twice is refused');
+
+  await compose(['up', '--detach', '--no-build', 'worker', 'door'], { withinMs: 300_000 });
+  await healthy();
+  say('the production profile is up');
+  const { username, password, iec } = account;
+  const who = ['--name', 'Kaveri', '--email', exporter, '--iec', iec, '--username', username, '--password-stdin'];
+  const onboarding = ['run', '--rm', '-T', 'ebrc-production', '--json', 'onboard', ...who, '--wait'];
+  const { state } = JSON.parse(await compose(onboarding, { input: password }));
+  assert(state === 'ready', 'an exporter was onboarded, by a command line without the key of passwords');
+  await ebrc('schedules', 'apply');
+  const found = JSON.parse(await docker.run(['exec', await worker(), 'ebrc', '--json', 'doctor']));
+  assert(found.length > 10 && found.every(({ ok }) => ok), 'the doctor finds nothing wrong');
+
+  const restart = async (keys) => {
+    await write('EBRC_ENCRYPTION_KEY', keys);
+    await compose(['restart', '--timeout', '120', 'worker'], { withinMs: 180_000 });
+    await healthy();
+  };
+  await restart(`${first},${second}`);
+  await restart(`${second},${first}`);
+  const rotated = JSON.parse(await docker.run(['exec', await worker(), 'ebrc', '--json', 'vault', 'rotate']));
+  assert(rotated.rotated === 1 && rotated.unreadable.length === 0, 'the password was sealed to the new key');
+  await restart(second);
+
+  const irms = await ebrc('irms', exporter, '--refresh');
+  await writeFile(join(work, 'production.json'), JSON.stringify(messageOf(irms)), { mode: 0o644 });
+  await ebrc('file', 'production.json', '--exporter', exporter, '--reference', REFERENCE);
+  await eventually('a filing that was sent', async () => (await ebrc('show', REFERENCE)).state === 'processing');
+  await loseTemporal({ compose, docker });
+  await compose(['up', '--detach', '--no-build', 'temporal-namespace'], { withinMs: 300_000 });
+  say('Temporal lost everything, and started empty');
+  const resumed = await eventually('resuming', () => ebrc('resume', '--all').catch(() => null));
+  assert(JSON.stringify(resumed).includes(REFERENCE), 'the filing was resumed from the ledger');
+  await eventually('its certificates', async () => {
+    const filing = await ebrc('show', REFERENCE);
+    return filing.state === 'certified' && filing.rows.every(({ document }) => document !== null);
+  });
+  const { doubleFilings } = await authority();
+  assert(doubleFilings.length === 0, 'it was certified with the new key, and nothing was filed twice');
+}
+
+/** Its databases, and its container with what it may keep there. */
+async function loseTemporal({ compose, docker }) {
+  await compose(['rm', '--stop', '--force', 'temporal', 'temporal-schema', 'temporal-namespace']);
+  const postgres = (await compose(['ps', '-q', 'postgres'])).trim();
+  const psql = ['exec', '--env', 'PGPASSWORD=postgres', postgres, 'psql', '-h', '127.0.0.1', '-U', 'postgres'];
+  for (const name of ['temporal', 'temporal_visibility'])
+    await docker.run([...psql, '-c', `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`]);
+}
