@@ -225,8 +225,14 @@ describe('odd answers', () => {
     if (found > 0) expect(certificates[0]).toMatchObject({ eBRCNumber: 'E1', realisedValueFCC: 100_000 });
   });
 
+  test('a page of fetch-details that says that there is more is no complete look', async () => {
+    answer({ data: [certificate], meta: { total: 3 } });
+    expect(await api.fetchDetails(DETAILS)).toMatchObject({ certificates: [{ eBRCNumber: 'E1' }], unread: 1 });
+  });
+
   test('fetch-details of another shape is no empty list', async () => {
-    for (const body of [{ status: 'busy' }, 'busy', 5]) {
+    const troubles = ['Service not available', 'No connection to fetch details', 'Exporter not found'];
+    for (const body of [{ status: 'busy' }, 'busy', 5, ...troubles.map((message) => ({ message }))]) {
       answer(body);
       expect((await errorOf(api.fetchDetails(DETAILS))).kind).toBe('bad_answer');
     }
@@ -245,6 +251,8 @@ describe('odd answers', () => {
     ['Customer not found', 'customer_not_found'],
     ['Cannot POST /api/v1/genebrc/fetch-details', 'not_found'],
     ['no Route matched with those values', 'customer_not_found'],
+    ['No credentials on file to fetch details', 'customer_not_found'],
+    ['The data source is not reachable', 'customer_not_found'],
   ])('a 404 of fetch-details that says "%s" is not', async (message, kind) => {
     answer({ message }, 404);
     expect((await errorOf(api.fetchDetails(DETAILS))).kind).toBe(kind);

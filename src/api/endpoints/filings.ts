@@ -5,6 +5,7 @@ import type { Caller, CallRequest } from '../http/call';
 import type { BulkUploadInput, CallContext, FilingApi, SubmissionResult, SubmitContext } from '../client-types';
 import { createDownload, callJson, jsonBody, outgoing } from './calls';
 import { ApiError, type FieldError } from '../errors/api-error';
+import { NOTHING_LISTED } from '../errors/classify';
 import { isAbsent, recordList } from '../schemas/tolerant';
 import { multipartBody, readUpload } from './multipart';
 import { readPage } from './paging';
@@ -59,9 +60,6 @@ const downloadQuery = z.strictObject({ eBRCNumber: z.string().min(1), platformCu
 
 const CERTIFICATES = recordList(certificateDetail);
 
-/** Messages of a service that answers with text if there is nothing to list. */
-const NOTHING_FOUND = /\bno\b.*\b(records?|data|details?|certificates?|e-?brcs?)\b|\bnot? (found|available|exist)/iu;
-
 /**
  * The list of fetch-details, as a list or as a page. An object of another shape is not an empty list, because the
  * certificates from before a send must not be missed.
@@ -76,7 +74,7 @@ const certificateList = z.unknown().transform((value, context) => {
   const single = CERTIFICATES.parse(value);
   if (single.records.some((each) => each.eBRCNumber !== null)) return single;
   const message: unknown = single.records[0]?.message;
-  if (typeof message === 'string' && NOTHING_FOUND.test(message)) return CERTIFICATES.parse([]);
+  if (typeof message === 'string' && NOTHING_LISTED.test(message)) return CERTIFICATES.parse([]);
   context.addIssue({ code: 'custom', message: 'neither a list nor a certificate' });
   return z.NEVER;
 });

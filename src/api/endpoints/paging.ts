@@ -23,19 +23,21 @@ export function readPage(value: unknown): Page | null {
   if ('data' in value && (value.data === null || value.data === '')) return { items: [], totalPages: null };
   const lists = Array.isArray(value.data) ? [value.data as unknown[]] : Object.values(value).filter(isList);
   const [items] = lists;
-  return items && lists.length === 1 ? { items, totalPages: totalPagesOf(value) } : null;
+  return items && lists.length === 1 ? { items, totalPages: totalPagesOf(value, items.length) } : null;
 }
 
 /**
  * The total from `meta`, `pagination`, or the page itself; computed from the number of items and the page size if only
  * these are there.
  */
-function totalPagesOf(page: Record<string, unknown>): number | null {
+function totalPagesOf(page: Record<string, unknown>, listed: number): number | null {
   const about = [page.meta, page.pagination].find(isObject) ?? page;
   const totalPages = countOf(about.totalPages);
   if (totalPages !== null) return totalPages;
   const [total, limit] = [countOf(about.total), countOf(about.limit)];
-  return total !== null && limit ? Math.ceil(total / limit) : null;
+  // Without a page size, the page itself shows it.
+  const perPage = limit || listed;
+  return total !== null && perPage ? Math.ceil(total / perPage) : null;
 }
 
 function countOf(value: unknown): number | null {

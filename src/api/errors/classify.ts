@@ -12,6 +12,13 @@ const CUSTOMER_ENDPOINTS: readonly Operation[] = [
 ];
 
 /**
+ * A message in place of an empty list of certificates. It has to say of them that there are none: "Service not
+ * available" or "No connection to fetch details" would else count as a look that found nothing.
+ */
+export const NOTHING_LISTED =
+  /^(?!.*\b(?:connect\w*|temporar\w*|later|unreachable|time[d-]? ?out|down|busy)\b)(?:.*\bno (?:\w+ )?(?:records?|data|details?|certificates?|e-?brcs?)\b(?! (?:service|source|server))|.*\b(?:records?|data|details?|certificates?|e-?brcs?)(?: (?:is|are|was|were|do|does))? not (?:yet )?(?:found|available|exist|issued|present)\b)/isu;
+
+/**
  * The only place that compares messages: for answers without a code in the specification (spec: "Customer endpoints",
  * "Validate credentials", "Push, status, fetch-details"). The first matching row decides; if none matches, the status
  * alone decides.
@@ -67,8 +74,7 @@ const BY_MESSAGE: readonly {
   {
     statuses: [404],
     operations: ['fetchDetails'],
-    pattern:
-      /\bno\b.{0,80}\b(records?|data|details?|certificates?|e-?brcs?)\b|\b(records?|data|details?|certificates?|e-?brcs?)\b.{0,80}\bnot\b/iu,
+    pattern: NOTHING_LISTED,
     kind: 'certificate_not_ready',
   },
 ];

@@ -80,9 +80,18 @@ async function fileForApproval(exporter: TestExporter): Promise<Filing> {
   return filing;
 }
 
+/**
+ * On a busy machine the next worker may start later than the filing's state explains, which the filing then says. Where
+ * the submission's answer is recorded just before that, the ledger has moved on, and the run reads it again.
+ */
+const isLate = (kind: string, at: number, story: readonly string[]): boolean =>
+  kind === 'not_moving' ||
+  (story.indexOf('processing') < at &&
+    ((kind === 'taken_up' && story[at + 1] === 'processing') ||
+      (kind === 'processing' && story[at - 1] === 'taken_up')));
+
 const leftOf = async ({ filingId }: FilingResult) => ({
-  // On a busy machine the next worker may start later than the filing's state explains, which the filing then says.
-  story: (await stage.story(filingId)).filter((kind) => kind !== 'not_moving'),
+  story: (await stage.story(filingId)).filter((kind, at, all) => !isLate(kind, at, all)),
   attempts: await attemptsOf(filingId),
 });
 
