@@ -1,4 +1,5 @@
 import { splitWindow, type FilingDate } from '../domain/dates';
+import { readIec } from '../domain/identity';
 import type { CredentialVersion } from '../ledger/vault/credentials';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { recordLook } from '../ledger/submissions/lost-time';
@@ -44,7 +45,7 @@ export async function readDetails(
   const numbers = new Set<string>();
   let unread = 0;
   let { credentials } = caller;
-  const problem = () => (unread > 0 ? `${unread} entries of fetch-details cannot be read` : null);
+  const problem = () => (unread > 0 ? `${unread} entries of fetch-details cannot be read, or name another IEC` : null);
   const windows = splitWindow(from, to);
   try {
     for (const window of windows) {
@@ -57,14 +58,16 @@ export async function readDetails(
       const call = () => withHeartbeat(exporterId, (context) => deps.api.fetchDetails(asked, context));
       const details = await withCredentials(deps, exporterId, call, credentials);
       credentials = undefined;
-      unread += details.unread;
-      for (const { eBRCNumber, sbCumInvoiceNumber, billNo } of details.certificates) {
+      const ours = details.certificates.filter(({ iec }) => [null, readIec(iecCode)].includes(readIec(iec)));
+      // Another exporter's certificates prove nothing of this one's, and the answer may be another one's whole.
+      unread += details.unread + details.certificates.length - ours.length;
+      for (const { eBRCNumber, sbCumInvoiceNumber, billNo } of ours) {
         if (eBRCNumber) numbers.add(eBRCNumber.trim());
         // One that names no document can be anybody's: absence cannot be told from it.
         if (!eBRCNumber || !(sbCumInvoiceNumber?.trim() || billNo?.trim())) unread += 1;
       }
       const whole = window === windows.at(-1) && { look: { ...look, endedAt: now(), problem: problem() } };
-      const saved = { exporterId, iecCode, details: details.certificates, at: now(), ...whole };
+      const saved = { exporterId, iecCode, details: ours, at: now(), ...whole };
       if (!(await saveCertificates(deps.pool, saved)))
         throw notYet(`The IEC of ${exporterId} has changed.`, IEC_CHANGED_MS);
     }

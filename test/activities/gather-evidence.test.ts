@@ -127,12 +127,15 @@ describe('what is seen for a send whose answer was lost', () => {
   }
   const at = (minutes: number) => (clock = () => minutesLater(minutes).getTime());
 
-  it('certifies nothing by a look with an entry that names neither document nor bill', async () => {
+  it('certifies nothing by a look with an entry that names neither document nor bill, or another IEC', async () => {
     const { exporterId, balance } = await exporter();
     const { certificate, args } = await lost(exporterId);
     shown = [certificate, { ...certificate, eBRCNumber: 'EBRC-NOBODY', sbCumInvoiceNumber: ' ', billNo: null }];
     at(300);
     await balance(9_995, 299);
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: false, openRows: 1, adopted: [] });
+    // Nor by one that names another exporter's IEC, with whatever else agrees.
+    shown = [{ ...certificate, iec: 'ZZGCM4521K' }];
     expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: false, openRows: 1, adopted: [] });
     // A bill number alone tells whose it is.
     shown = [certificate, { ...certificate, eBRCNumber: 'EBRC-BILL', sbCumInvoiceNumber: null, billNo: 'EXP/OTHER' }];
