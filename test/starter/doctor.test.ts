@@ -88,6 +88,7 @@ it('finds a healthy installation healthy', async () => {
   expect(results.map(({ check }) => check)).toEqual([
     'configuration',
     'encryption key',
+    'payloads',
     'postgresql',
     'clock of postgresql',
     'schema',
@@ -106,6 +107,7 @@ it('finds a healthy installation healthy', async () => {
   ]);
   const { stdout } = await ebrc(['doctor'], { env });
   expect(stdout).toMatch(/workers\tok/);
+  expect(stdout).toMatch(/payloads\tok\tresults are encrypted; inputs in plain text are taken/);
 });
 
 it.each<[string, Record<string, string>, RegExp]>([

@@ -69,5 +69,10 @@ function configurationChecks(env: Environment | undefined): CheckResult[] {
   return [
     fine('configuration', `${config.mode} mode, task queue ${config.taskQueue}`),
     { check: 'encryption key', ok: true, message: keys, advice: config.warnings[0] ?? null },
+    fine(
+      'payloads',
+      `${config.payloadKeys.length > 0 ? 'results are encrypted' : 'nothing is encrypted'}; inputs in plain text are taken, ` +
+        'and approve nothing without a grant',
+    ),
   ];
 }
