@@ -232,7 +232,7 @@ describe('odd answers', () => {
 
   test('fetch-details of another shape is no empty list', async () => {
     const troubles = ['Service not available', 'No connection to fetch details', 'Exporter not found'];
-    for (const body of [{ status: 'busy' }, 'busy', 5, ...troubles.map((message) => ({ message }))]) {
+    for (const body of [undefined, { status: 'busy' }, 'busy', 5, ...troubles.map((message) => ({ message }))]) {
       answer(body);
       expect((await errorOf(api.fetchDetails(DETAILS))).kind).toBe('bad_answer');
     }

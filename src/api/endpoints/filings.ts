@@ -66,7 +66,7 @@ const CERTIFICATES = recordList(certificateDetail);
  */
 const certificateList = z.unknown().transform((value, context) => {
   const page = readPage(value);
-  if (page !== null || isAbsent(value)) {
+  if (page !== null || (value !== undefined && isAbsent(value))) {
     const list = CERTIFICATES.parse(page?.items);
     // The specification shows no pages here: what a further one would have is not known.
     return (page?.totalPages ?? 1) > 1 ? { ...list, unread: list.unread + 1 } : list;

@@ -52,8 +52,9 @@ export function unwrap(text: string, options?: CleanOptions): Unwrapped {
   if (!isObject(value) || typeof value.success !== 'boolean') return { data: value, beside: {} };
   if (!value.success) throw new BadAnswerError('the answer has success: false with a status of success', text);
   const { data, ...beside } = withoutEnvelope(value);
-  // An envelope without `data` contains its fields directly; the envelope's own fields are dropped.
-  return 'data' in value ? { data, beside } : { data: beside, beside: {} };
+  if ('data' in value) return { data, beside };
+  // An envelope without `data` contains its fields directly; one without any says nothing, not even "nothing found".
+  return { data: Object.keys(beside).length > 0 ? beside : undefined, beside: {} };
 }
 
 /** Parses `value` with a schema for the service's answers. */
