@@ -1,9 +1,11 @@
 // The production profile of the smoke run, on the sandbox's servers as "servers of your own": secrets in files, a filing, both phases of a new
-// key, and a Temporal that lost everything.
+// key, a Temporal that lost everything, and the erasure of an exporter, as docs/operations.md tells them.
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
+const OPERATIONS = fileURLToPath(new URL('../../docs/operations.md', import.meta.url));
 const REFERENCE = 'PRODUCTION-1';
 const SECRETS = ['DATABASE_URL', 'DATABASE_URL_OWNER', 'EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY', 'EBRC_PAYLOAD_KEY'];
 const SETTINGS = {
@@ -35,6 +37,13 @@ export async function smokeProduction(tools) {
       return state.trim() === 'healthy';
     });
 
+  /** As a user of the sandbox's PostgreSQL, each of which has its name for a password. All statements, one after the other. */
+  const sql = async (user, database, text) => {
+    const postgres = (await compose(['ps', '-q', 'postgres'])).trim();
+    const psql = ['psql', '-h', '127.0.0.1', '-U', user, '-d', database, '-v', 'ON_ERROR_STOP=1'];
+    return docker.run(['exec', '--interactive', '--env', `PGPASSWORD=${user}`, postgres, ...psql], { input: text });
+  };
+
   await compose(['up', '--detach', '--no-build', 'sandbox', 'temporal-namespace'], { withinMs: 300_000 });
   await mkdir(secrets);
   const [first, second] = [newKey('k1'), newKey('k2')];
@@ -60,8 +69,14 @@ export async function smokeProduction(tools) {
   const { state } = JSON.parse(await compose(onboarding, { input: password }));
   assert(state === 'ready', 'an exporter was onboarded, by a command line without the key of passwords');
   await ebrc('schedules', 'apply');
-  const found = JSON.parse(await docker.run(['exec', await worker(), 'ebrc', '--json', 'doctor']));
-  assert(found.length > 10 && found.every(({ ok }) => ok), 'the doctor finds nothing wrong');
+  const askDoctor = async (when) => {
+    const shell = ['exec', await worker(), 'sh', '-c', 'ebrc --json doctor || true'];
+    const found = JSON.parse(await docker.run(shell));
+    const wrong = found.filter(({ ok }) => !ok).map(({ check, message }) => `${check}: ${message}`);
+    if (wrong.length > 0) throw new Error(`the doctor ${when}: ${wrong.join('; ')}`);
+    say(`the doctor finds nothing wrong ${when}`);
+  };
+  await askDoctor('at first');
 
   const restart = async (keys) => {
     await write('EBRC_ENCRYPTION_KEY', keys);
@@ -78,24 +93,28 @@ export async function smokeProduction(tools) {
   await writeFile(join(work, 'production.json'), JSON.stringify(messageOf(irms)), { mode: 0o644 });
   await ebrc('file', 'production.json', '--exporter', exporter, '--reference', REFERENCE);
   await eventually('a filing that was sent', async () => (await ebrc('show', REFERENCE)).state === 'processing');
-  await loseTemporal({ compose, docker });
+  // Its databases, and its container with what it may keep there.
+  await compose(['rm', '--stop', '--force', 'temporal', 'temporal-schema', 'temporal-namespace']);
+  for (const name of ['temporal', 'temporal_visibility'])
+    await sql('postgres', 'postgres', `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
   await compose(['up', '--detach', '--no-build', 'temporal-namespace'], { withinMs: 300_000 });
   say('Temporal lost everything, and started empty');
   const resumed = await eventually('resuming', () => ebrc('resume', '--all').catch(() => null));
   assert(JSON.stringify(resumed).includes(REFERENCE), 'the filing was resumed from the ledger');
+  await ebrc('schedules', 'apply');
   await eventually('its certificates', async () => {
     const filing = await ebrc('show', REFERENCE);
     return filing.state === 'certified' && filing.rows.every(({ document }) => document !== null);
   });
   const { doubleFilings } = await authority();
   assert(doubleFilings.length === 0, 'it was certified with the new key, and nothing was filed twice');
-}
 
-/** Its databases, and its container with what it may keep there. */
-async function loseTemporal({ compose, docker }) {
-  await compose(['rm', '--stop', '--force', 'temporal', 'temporal-schema', 'temporal-namespace']);
-  const postgres = (await compose(['ps', '-q', 'postgres'])).trim();
-  const psql = ['exec', '--env', 'PGPASSWORD=postgres', postgres, 'psql', '-h', '127.0.0.1', '-U', 'postgres'];
-  for (const name of ['temporal', 'temporal_visibility'])
-    await docker.run([...psql, '-c', `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`]);
+  const statements = /^## Erasure[^]*?```sql\n([^]*?)```/m.exec(await readFile(OPERATIONS, 'utf8'))?.[1] ?? '';
+  const erased = await sql('ebrc', 'ebrc', statements.replaceAll('accounts@asha.example', exporter));
+  assert(erased.includes('DELETE 1'), 'the password of an exporter was erased, by the statements of the documentation');
+  await askDoctor('after that');
+  assert((await ebrc('show', REFERENCE)).state === 'certified', 'what was filed is still known');
+  const again = ['file', 'production.json', '--exporter', exporter, '--reference', 'PRODUCTION-2', '--wait'];
+  const answer = await refusal('ebrc-production', ...again);
+  assert(/code [34]/.test(answer) && (await authority()).doubleFilings.length === 0, 'and is not filed a second time');
 }
