@@ -55,19 +55,23 @@ export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
  * Certificates of our rows whose PDF was not there, or not whole, at some time of the scope, with what is known of it:
  * few, however many certificates there are.
  */
-const OURS = `, ours AS (
+const OURS = `, unarchived AS MATERIALIZED (
+    SELECT filing_id, position, ebrc_number, archived_at, pdf_refused, pdf_problem FROM certificates
+     WHERE filing_id IS NOT NULL
+       AND (archived_at IS NULL OR archived_at >= $2::date::timestamp AT TIME ZONE 'Asia/Kolkata' OR pdf_problem IS NOT NULL)),
+  ours AS (
     SELECT c.ebrc_number, c.archived_at, c.pdf_refused, r.settled_at, e.name AS exporter, f.reference, f.workflow_id,
            c.archived_at IS NULL OR c.archived_at >= scope.until AS missing,
            coalesce(c.pdf_problem, '') AS problem,
            extract(epoch FROM scope.until - r.settled_at)::float8 / 86400 AS days
-      FROM scope JOIN certificates c ON c.archived_at IS NULL OR c.archived_at >= scope.begins OR c.pdf_problem IS NOT NULL
-      JOIN filing_rows r ON r.party_id = c.party_id AND r.ebrc_number = c.ebrc_number
+      FROM scope CROSS JOIN unarchived c
+      JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
       JOIN filings f ON f.filing_id = r.filing_id AND f.mode = scope.mode
       JOIN exporters e ON e.exporter_id = r.exporter_id
-     WHERE r.state = 'certified' AND r.settled_at < scope.until),
+     WHERE r.state = 'certified' AND r.settled_at < $4::timestamptz),
   gaps AS (SELECT * FROM ours WHERE missing OR problem <> '')`;
-const CERTIFIED = `(SELECT count(*)::int FROM scope JOIN filings f ON f.mode = scope.mode JOIN filing_rows r USING (filing_id)
-    WHERE r.state = 'certified' AND r.settled_at < scope.until)`;
+const CERTIFIED = `(SELECT count(*)::int FROM scope JOIN parties p ON p.mode = scope.mode JOIN filing_rows r USING (party_id)
+    WHERE r.state = 'certified' AND r.settled_at < $4::timestamptz)`;
 
 interface ArchiveGap {
   eBRCNumber: string;
