@@ -111,6 +111,7 @@ it('refuses every wrong body, and records nothing', async () => {
     ['a wrong permission', with_({ allowDuplicate: [{ row: 'x' }] }), invalid('allowDuplicate.0.row')],
   ];
   for (const [what, ask, expected] of table) await refused(what, ask, expected);
+  expect((await post('{}')).body.detail).toContain('reference: is missing; allowed: string');
   const { rows } = await stage.ledger.pool.query(
     'SELECT (SELECT count(*) FROM filings)::int AS filings, (SELECT count(*) FROM filing_inputs)::int AS inputs',
   );
@@ -225,6 +226,8 @@ it('refuses wrong addresses and queries', async () => {
     expect({ what, status, code: body.code }).toEqual({ what, status: expected.status, code: expected.code });
     if (expected.field) expect([what, body.errors.map(({ field }) => field)]).toEqual([what, [expected.field]]);
   }
+  const { body } = await stage.ask<ProblemBody>('GET', '/v1/filings?state=x');
+  expect(body.detail).toContain('state: allowed: checking, awaiting_approval, submitting');
 });
 
 it('answers a problem for what is no request, too', async () => {

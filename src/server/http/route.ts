@@ -105,10 +105,17 @@ async function bodyOf(
   throw new Problem(415, 'unsupported_media_type', 'This request takes application/json.');
 }
 
+/** What is wrong with a value, for who reads the answer; undefined: as the schema library says it. */
+function plainly(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'invalid_value') return `allowed: ${issue.values.map(String).join(', ')}`;
+  if (issue.code !== 'invalid_type') return undefined;
+  return `${issue.input === undefined ? 'is missing' : 'has another type'}; allowed: ${issue.expected}`;
+}
+
 /** @throws Problem 400 that names every wrong field, and what is allowed */
 function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
   refuseUnstorable(value);
-  const read = schema.safeParse(value);
+  const read = schema.safeParse(value, { error: plainly });
   if (read.success) return read.data;
   const errors = read.error.issues.flatMap((issue) => {
     const at = issue.path.join('.');
