@@ -83,8 +83,11 @@ describe('on the server', () => {
     expect(made[0]?.next.length).toBe(3);
     // The server's list shows new schedules a moment later, the busier it is.
     await eventually(async () => (await listSchedules({ temporal, mode: 'test' })).length === 2);
-    await temporal.schedule.getHandle('ebrc-test-a').pause();
-    await temporal.schedule.getHandle('ebrc-test-a').trigger();
+    const first = temporal.schedule.getHandle('ebrc-test-a');
+    await first.pause();
+    // A busy server pauses it a moment later; until then what is applied writes the state from before.
+    await eventually(async () => (await first.describe()).state.paused);
+    await first.trigger();
 
     const changed = await apply(`timezone: UTC\nschedules:\n${one('a')}`);
     expect(changed).toMatchObject([
