@@ -48,6 +48,13 @@ export function formatAmount(amount: Amount): string {
   return value.toFixed(Math.max(2, value.decimalPlaces()));
 }
 
+/** An amount for people, with its currency where it is known. */
+export function amountText(amount: Amount, currency?: string | null): string;
+export function amountText(amount: Amount | null, currency?: string | null): string | null;
+export function amountText(amount: Amount | null, currency?: string | null): string | null {
+  return amount === null ? null : [formatAmount(amount), currency].filter(Boolean).join(' ');
+}
+
 /** Whether nothing is lost by writing the amount with two decimals, the annexure's scale. */
 export function atMostTwoDecimals(amount: Amount): boolean {
   // Fast path for nearly every amount: no decimal is constructed.

@@ -39,6 +39,7 @@ export async function createApp({ door, gate, logger, bounds }: AppOptions): Pro
   const app = bareApp(bounds);
   answerProblems(app, gate, logger);
   observe(app, door.metrics, logger);
+  const refuseOtherMethods = watchRoutes(app);
   const room = createMemoryRoom();
   app.addHook('onSend', async (request, reply, payload) => room.takeAnswer(request, reply, payload));
   await app.register(helmet, HELMET);
@@ -74,6 +75,7 @@ export async function createApp({ door, gate, logger, bounds }: AppOptions): Pro
   app.get('/docs', { schema: { hide: true } }, (_request, reply) =>
     reply.type('text/html; charset=utf-8').send(docsPage(app.swagger())),
   );
+  refuseOtherMethods();
   return app;
 }
 
@@ -144,6 +146,33 @@ function answerProblems(app: FastifyInstance, gate: Gate, logger: Logger): void 
     sendProblem(request, reply, new Problem(404, 'no_such_route', detail));
     return reply;
   });
+}
+
+/** Methods that a client may try; each route answers 405 to those that it does not have. */
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+/**
+ * Collects the routes that are added from here on. The function that it returns adds the answer 405 for their other
+ * methods: a 404 would say that a filing, or the address, does not exist.
+ */
+function watchRoutes(app: FastifyInstance): () => void {
+  const methodsOf = new Map<string, Set<string>>();
+  app.addHook('onRoute', ({ url, method }) => {
+    const methods = methodsOf.get(url) ?? new Set();
+    for (const each of [method].flat()) methods.add(each);
+    methodsOf.set(url, methods);
+  });
+  return () => {
+    for (const [url, methods] of [...methodsOf]) {
+      const allow = [...methods].sort().join(', ');
+      const problem = () =>
+        new Problem(405, 'method_not_allowed', `This address takes ${allow}.`, { headers: { allow } });
+      const refuse = () => Promise.reject(problem());
+      const method = METHODS.filter((each) => !methods.has(each));
+      // Before the body is read, which has a type and a size that no route asked for.
+      app.route({ method, url, schema: { hide: true }, onRequest: refuse, handler: refuse });
+    }
+  };
 }
 
 function observe(app: FastifyInstance, metrics: DoorMetrics, logger: Logger): void {

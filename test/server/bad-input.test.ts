@@ -219,7 +219,7 @@ it('refuses wrong addresses and queries', async () => {
       { status: 400, code: 'bad_cursor' },
     ],
     ['no day', '/v1/reports/daily?on=2026-02-30', { status: 400, code: 'invalid_request', field: 'on' }],
-    ['no finding', '/v1/findings/x/acknowledge', { status: 404, code: 'no_such_route' }],
+    ['GET where POST is meant', '/v1/findings/x/acknowledge', { status: 405, code: 'method_not_allowed' }],
   ];
   for (const [what, path, expected] of table) {
     const { status, body } = await stage.ask<ProblemBody>('GET', path);
@@ -228,6 +228,31 @@ it('refuses wrong addresses and queries', async () => {
   }
   const { body } = await stage.ask<ProblemBody>('GET', '/v1/filings?state=x');
   expect(body.detail).toContain('state: allowed: checking, awaiting_approval, submitting');
+});
+
+it('answers 405 to another method of a known address, whatever it brings', async () => {
+  const table: [method: string, path: string, allow: string][] = [
+    ['DELETE', '/v1/filings', 'GET, HEAD, POST'],
+    ['PATCH', '/v1/filings/F0000000000000000/rows', 'GET, HEAD'],
+    ['PUT', '/v1/filings/F0000000000000000/approve', 'POST'],
+    ['OPTIONS', '/v1/events', 'GET, HEAD'],
+  ];
+  for (const [method, path, allow] of table) {
+    const body = method === 'PUT' ? 'no JSON' : undefined;
+    const reply = await stage.ask<ProblemBody>(method, path, { body });
+    expect([method, reply.status, reply.body.code]).toEqual([method, 405, 'method_not_allowed']);
+    expect(reply.headers.get('allow')).toBe(allow);
+  }
+});
+
+it('names routes, not commands, where something is not known', async () => {
+  const paths = ['/v1/filings/NOWHERE', '/v1/exporters/nobody@x.example/irms', '/v1/certificates/NOWHERE'];
+  const answers = await Promise.all(paths.map((path) => stage.ask<ProblemBody>('GET', path)));
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404]);
+  const texts = answers.map(({ body }) => JSON.stringify(body));
+  expect(texts[0]).toContain('GET /v1/filings shows them');
+  expect(texts[1]).toContain('POST /v1/exporters adds one');
+  expect(texts.join()).not.toContain('ebrc ');
 });
 
 it('answers a problem for what is no request, too', async () => {

@@ -120,6 +120,34 @@ test('times are local, with their zone', () => {
   expect(localTime('2026-07-31T08:35:00Z')).toMatch(new RegExp(`^${local} \\S+$`, 'u'));
 });
 
+test('a near end of a wait is given to the second', () => {
+  expect(localTime(new Date(Date.now() + 60_000))).toMatch(/ \d\d:\d\d:\d\d \S+$/u);
+  expect(localTime(new Date(Date.now() + 3_600_000))).toMatch(/ \d\d:\d\d \S+$/u);
+});
+
+test('a list tells a forecast from a limit', () => {
+  const waiting = { for: 'its turn', since: '2026-07-31T08:35:00Z', queue: { place: 1, of: 1 }, expectedBy: null };
+  const printedWith = (more: object) =>
+    printed(
+      filingsPage(
+        [
+          {
+            reference: 'R',
+            n: 1,
+            exporterId: 'E',
+            state: 'submitting',
+            counts: {},
+            waiting: { ...waiting, ...more },
+          } as unknown as FilingSummary,
+        ],
+        'test',
+      ),
+    );
+  expect(printedWith({ until: '2026-07-31T11:35:00Z' })).toMatch(/its turn, next in line, at the latest 2026-07-31/u);
+  const both = { queue: { place: 2, of: 9 }, expectedBy: '2026-07-31T08:40:00Z', until: '2026-07-31T11:35:00Z' };
+  expect(printedWith(both)).toMatch(/place 2 of 9 in line, expected by 2026-07-31/u);
+});
+
 const FILING = { filingId: 'F1', reference: 'R', n: 1, state: 'processing', correctedBy: [], rows: [], otherUses: [] };
 
 test('a filing shows the warnings of its check and the observations of the service beside its errors', () => {
@@ -183,6 +211,17 @@ test('a refusal of a file begins with what was filed, and says once what would l
     'Nothing was filed: 2 errors in 2 rows.\nError in row 2: It has its certificate.\nError in row 3: It has its certificate.\n' +
       'Only where a second certificate is meant: --allow-duplicate 2-3=REASON.\n',
   );
+});
+
+test('a refusal names the other faults of its rows', () => {
+  const { terminal: people, written } = keptTerminal();
+  const at = (row: number, severity: 'error' | 'warning', message: string) => {
+    return { severity, code: 'x', row, field: null, message };
+  };
+  const warnings = [at(2, 'warning', 'The IRM is in USD.'), at(3, 'warning', 'Another row.')];
+  reportError(new RefusedError([at(2, 'error', 'Too much.')], { warnings }), people, 'ebrc file');
+  expect(written.stderr).toContain('Error in row 2: Too much.\nWarning in row 2: The IRM is in USD.\n');
+  expect(written.stderr).not.toContain('Another row');
 });
 
 describe('rows that are usually rejected', () => {

@@ -108,7 +108,8 @@ export function waitingText(waiting: Waiting, time: (at: string) => string): str
     .join('; ');
 }
 
-export const placeText = ({ place, of }: { place: number; of: number }): string => `place ${place} of ${of} in line`;
+export const placeText = ({ place, of }: { place: number; of: number }): string =>
+  place === 1 ? 'next in line' : `place ${place} of ${of} in line`;
 
 const SUBJECTS: Partial<Record<FilingState, string>> = {
   checking: 'the check against balances and earlier filings',

@@ -5,7 +5,7 @@ import { groupBy } from '../values';
 import { MAX_FILING_BYTES, MAX_FILING_ROWS } from '../service/limits';
 import { utf8Bytes } from '../text';
 import { comparableDate, comparableText, irmIdentity, mappingIdentity, type MappingNames } from '../identity';
-import { type Amount, compareAmounts, formatAmount, isAmount, sumAmounts } from '../money';
+import { type Amount, amountText, compareAmounts, isAmount, sumAmounts } from '../money';
 import { hasValue, type UncheckedRow } from './unchecked-row';
 import { listed, TOO_MUCH_TEXT } from './value-messages';
 import { isUploadType } from './columns';
@@ -169,12 +169,13 @@ function checkRemittances(unchecked: readonly UncheckedRow[]): Finding[] {
     const total = totalOf(group);
     if (compareAmounts(total, largest) > 0) {
       const running = group.map((row) => ({ row: row.row, amount: row.mapping.mappedIRMAmountFCC ?? 0 }));
+      const { irmFCC } = all[0].mapping;
       findings.push(
         errorAt(
           rowThatExceeds(running, largest),
           'mappedIRMAmountFCC',
           'over_remittance',
-          `Mapped amounts of this IRM add up to ${formatAmount(total)} (${group.length === 1 ? 'row' : 'rows'} ${listed(group.map(({ row }) => row))}), more than the remittance of ${formatAmount(largest)}. Lower them.`,
+          `Mapped amounts of this IRM add up to ${amountText(total, irmFCC)} (${group.length === 1 ? 'row' : 'rows'} ${listed(group.map(({ row }) => row))}), more than the remittance of ${amountText(largest, irmFCC)}. Lower them.`,
         ),
       );
     }
@@ -199,7 +200,7 @@ function checkDocuments(unchecked: readonly UncheckedRow[]): Finding[] {
 }
 
 function checkDocumentValue(group: readonly UncheckedRow[]): Finding[] {
-  const value = group[0]?.mapping.sbCumInvoiceValueinFCC;
+  const { sbCumInvoiceValueinFCC: value, sbCumInvoiceFCC: currency } = group[0]?.mapping ?? {};
   const sameCurrency = group.every(({ mapping }) => mapping.irmFCC === mapping.sbCumInvoiceFCC);
   const total = totalOf(group);
   if (!isAmount(value) || !sameCurrency || compareAmounts(total, value) <= 0) return [];
@@ -209,7 +210,7 @@ function checkDocumentValue(group: readonly UncheckedRow[]): Finding[] {
       rowThatExceeds(running, value),
       'mappedIRMAmountFCC',
       'over_document_value',
-      `Mapped amounts of this document add up to ${formatAmount(total)}, more than its value of ${formatAmount(value)}. Check the amounts.`,
+      `Mapped amounts of this document add up to ${amountText(total, currency)}, more than its value of ${amountText(value, currency)}. Check the amounts.`,
     ),
   ];
 }

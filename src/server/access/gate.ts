@@ -118,7 +118,7 @@ function inTurn<T>(look: (key: string) => Promise<T>): (key: string) => Promise<
 }
 
 function unauthorizedText(header: string | undefined, mode: Mode): string {
-  const make = '`ebrc principals add` makes one.';
-  if (header === undefined) return `Send the token of a principal: Authorization: Bearer ebrc_${mode}_…; ${make}`;
+  const make = 'Those who run this service make one (`ebrc principals add`).';
+  if (header === undefined) return `Send the token of a principal: Authorization: Bearer ebrc_${mode}_… ${make}`;
   return `The token is unknown, has ended, or is of the other mode; this door is for ${mode} mode. ${make}`;
 }

@@ -10,6 +10,9 @@ const ROUTES: readonly [command: RegExp, route: string][] = [
   [/`ebrc credentials`/g, 'PUT /v1/exporters/{exporter}/credentials'],
   [/`?ebrc irms ([\w@.-]+\b)(?: --refresh)?`?/g, 'GET /v1/exporters/$1/irms'],
   [/`ebrc exporters`/g, 'GET /v1/exporters'],
+  [/`ebrc onboard`/g, 'POST /v1/exporters'],
+  [/`ebrc list`/g, 'GET /v1/filings'],
+  [/`?ebrc check\b`?/g, 'POST /v1/checks'],
 ];
 
 /** Options, with the placeholder of a value; a value itself stays. */

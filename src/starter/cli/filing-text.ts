@@ -3,12 +3,12 @@ import type { FilingResult } from '../../domain/contracts';
 import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
 import { placeText, waitingText, waitsFor, type FilingView, type OtherUse } from '../../domain/filing/view';
 import type { RowView, Waiting } from '../../domain/filing/view';
-import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
+import { amountText, compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
 import { filingName, type Mode } from '../../domain/names';
 import type { FilingSummary } from '../../ledger/filings/filing-view';
 import type { Problem } from '../errors';
 import { counted } from '../../domain/text';
-import { amountText, stateCell, describeProblems, nothingFiled } from './texts';
+import { stateCell, describeProblems, nothingFiled } from './texts';
 import { apart, fields, localTime, optional, right, table, toned, type Page, type Part } from './page';
 
 /** A filing for people: its data, its rows, its evidence, its problems and the next step. */
@@ -167,8 +167,8 @@ export function filingsPage(filings: readonly FilingSummary[], mode: Mode): Page
 
 /** In a list: what for, and the next time that matters. */
 function shortly({ for: subject, since, queue, expectedBy, until }: Waiting): string {
-  const by = expectedBy ?? until;
-  const when = by ? `by ${localTime(by)}` : `since ${localTime(since)}`;
+  const latest = until ? `at the latest ${localTime(until)}` : `since ${localTime(since)}`;
+  const when = expectedBy ? `expected by ${localTime(expectedBy)}` : latest;
   return [subject, queue && placeText(queue), when].filter(Boolean).join(', ');
 }
 

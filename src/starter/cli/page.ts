@@ -114,15 +114,20 @@ export function prose(text: string, width: number | null): string {
 const isShown = (part: Part | null | false | undefined): part is Part =>
   part !== null && part !== undefined && part !== false;
 
-/** An instant in the time of this machine, with its zone: `2026-07-31 14:05 IST`. */
+/** What comes sooner is written with its seconds: `14:05` says nothing of a wait that is over at 14:05:20. */
+const WITH_SECONDS_MS = 10 * 60_000;
+
+/** An instant in the time of this machine, with its zone: `2026-07-31 14:05 IST`, `14:05:20` where it is near. */
 export function localTime(at: Date | string | null | undefined): string | null {
   if (at === null || at === undefined || at === '') return null;
+  const ahead = new Date(at).getTime() - Date.now();
   const parts = new Intl.DateTimeFormat('en-IN', {
     ...({ year: 'numeric', month: '2-digit', day: '2-digit' } as const),
     ...({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' } as const),
+    ...(ahead > 0 && ahead < WITH_SECONDS_MS && { second: '2-digit' as const }),
   }).formatToParts(new Date(at));
   const of = (type: Intl.DateTimeFormatPartTypes) => parts.find((part) => part.type === type)?.value ?? '';
-  return `${of('year')}-${of('month')}-${of('day')} ${of('hour')}:${of('minute')} ${of('timeZoneName')}`;
+  return `${of('year')}-${of('month')}-${of('day')} ${[of('hour'), of('minute'), of('second')].filter(Boolean).join(':')} ${of('timeZoneName')}`;
 }
 
 /** A text of ours, with the instants in it as {@link localTime} writes them. */

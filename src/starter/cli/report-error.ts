@@ -43,7 +43,10 @@ export function reportError(error: unknown, terminal: Terminal, command = 'ebrc'
   if (terminal.json) terminal.result({ ...details, errors }, () => '');
   else {
     const refused = error instanceof RefusedError && FILES.has(command);
-    terminal.note([...(refused ? [nothingFiled(errors)] : []), describeProblems(errors)].join('\n'));
+    const rows = new Set(errors.map(({ row }) => row ?? null));
+    // Other faults of a wrong row are usually mended with it.
+    const warnings = ((details?.['warnings'] ?? []) as readonly Problem[]).filter(({ row }) => row && rows.has(row));
+    terminal.note([...(refused ? [nothingFiled(errors)] : []), describeProblems([...errors, ...warnings])].join('\n'));
   }
   const annotated = details?.['annotated'];
   if (!terminal.json && typeof annotated === 'string') terminal.note(`The workbook with its errors: ${annotated}`);

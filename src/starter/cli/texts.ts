@@ -4,7 +4,6 @@ import type { Problem } from '../errors';
 import type { FilingState, RowState } from '../../domain/filing/states';
 import type { OnboardState } from '../../domain/contracts';
 import { toned, type Tone } from './page';
-import { formatAmount, type Amount } from '../../domain/money';
 
 /** Findings and other problems as lines for people: where, then what. What would let rows pass is said once. */
 export function describeProblems(problems: readonly Problem[]): string {
@@ -58,9 +57,3 @@ const TONES: Readonly<Partial<Record<FilingState | RowState | OnboardState | 'ac
 
 /** A state in its colour: reached, waits for somebody, or something is wrong. */
 export const stateCell = (state: string) => toned(state, TONES[state as FilingState] ?? null);
-
-/** An amount with its currency, in the one form in which tables show it; null where there is none. */
-export function amountText(amount: Amount | null, currency?: string | null): string | null {
-  if (amount === null) return null;
-  return [formatAmount(amount), currency].filter(Boolean).join(' ');
-}

@@ -29,7 +29,7 @@ export function needNamed({ filingId, reference, n }: FilingRecord, name: string
 export function unknownFiling(idOrReference: string, mode: Mode) {
   return refusal(
     'unknown_filing',
-    `There is no filing ${idOrReference} in ${mode} mode: neither a filing id nor a reference. \`ebrc list\` shows them.`,
+    `There is no filing ${idOrReference} in ${mode} mode: neither a filing id nor a reference. \`ebrc list\` shows them; what was refused before anything was recorded is not among them.`,
   );
 }
 

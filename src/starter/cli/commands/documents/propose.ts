@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import type { ProposeOutcome } from '../../../../assistant/proposals/propose';
 import type { Bind } from '../../context';
 import { checkOutputPath, forceOption } from '../../output-path';
-import { amountText } from '../../texts';
+import { amountText } from '../../../../domain/money';
 import { right, table, type Page } from '../../page';
 
 const HELP = `

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { counted } from '../../../../domain/text';
-import { amountText } from '../../texts';
+import { amountText } from '../../../../domain/money';
 import type { Bind } from '../../context';
 import { dateText } from '../../filing-text';
 import { printList, withListOptions, type ListPart } from '../options';

@@ -3,7 +3,7 @@ import { FINDING_KINDS, type FindingKind, type FindingView } from '../../../../d
 import type { ReconcileOutcome } from '../../../reconcile';
 import { UsageError } from '../../../errors';
 import type { Bind } from '../../context';
-import { amountText } from '../../texts';
+import { amountText } from '../../../../domain/money';
 import { apart, fields, optional, right, table, type Page, type Part } from '../../page';
 import { byOption, printList, withListOptions, type ListPart } from '../options';
 
