@@ -1,6 +1,7 @@
 /** What a poll concludes of a request: an outcome of its rows, a statement, a question, or that it is none of ours. */
 import type { FilingApi } from '../../src/api/client-types';
 import type { RequestStatus } from '../../src/api/schemas/filings';
+import { needExporter } from '../../src/ledger/exporters/exporters';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { certifyByPersons } from '../../src/ledger/gates/certify';
 import { withTransaction } from '../../src/ledger/pool';
@@ -256,4 +257,20 @@ it('certifies and frees nothing where an answer names a request that another fil
   }
   expect(await attempts.rows(other.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
   expect(await requests(owner.filingId)).toMatchObject([[taken, 'followed', null]]);
+});
+
+it('learns the IEC of an exporter from records of its own rows alone', async () => {
+  // What somebody entered, which the portal's word replaces.
+  await ledger.pool.query("UPDATE exporters SET iec_source = 'client' WHERE exporter_id = $1", [EXPORTER]);
+  const learntFrom = async (entry: object) => {
+    const of = await sent();
+    const requestId = await accept(of, `R-${of.filingId}`);
+    await record(requestId, of.filingId, { ...processed, eBRCNumber: `EB-${of.filingId}`, ...entry });
+    await poll(of.filingId);
+    return (await needExporter(ledger.pool, EXPORTER)).iec;
+  };
+  const before = (await needExporter(ledger.pool, EXPORTER)).iec;
+  expect(await learntFrom({ iecNumber: 'ZZSTR1234Z', irmNumber: 'IRM-OF-ANOTHER' })).toBe(before);
+  expect(await learntFrom({ iecNumber: 'ZZSTR1234Z', irmNumber: null, sbCumInvoiceNumber: null })).toBe(before);
+  expect(await learntFrom({ iecNumber: 'AAOUR1234R' })).toBe('AAOUR1234R');
 });

@@ -5,6 +5,7 @@ import type { RequestStatus } from '../../api/schemas/filings';
 import { agreedIec } from '../../domain/identity';
 import { nextPollDelayMs } from '../../domain/filing/poll-cadence';
 import {
+  entriesOf,
   errorsInShort,
   isAbout,
   isDone,
@@ -126,9 +127,10 @@ async function pollStatus(deps: ActivityDependencies, args: PollArgs): Promise<P
   }
   const errorDetails = record.errorDetails?.length ? record.errorDetails : args.ackErrors;
   const done = isDone(record);
-  if (done || request.polledAtAgeMs === null) await learnIecFrom(deps, record, request);
+  const rows = done || request.polledAtAgeMs === null ? await sentRows(deps, filingId, submission) : [];
+  await learnIecFrom(deps, entriesOf(rows, record), request);
   const told = request.source === 'named' ? withoutNameless(record) : record;
-  const verdict = judgeStatus(done ? await sentRows(deps, filingId, submission) : [], { ...told, errorDetails });
+  const verdict = judgeStatus(rows, { ...told, errorDetails });
   const { statement, final, incomplete } = conclude(request, verdict);
   const errors = errorsInShort(record.errorDetails ?? []);
   const { processingStatus } = record;
@@ -238,14 +240,14 @@ async function withoutRequest({ pool }: ActivityDependencies, { filingId, submis
   return { outcome, requestId: null, processingStatus: null, errors: [] };
 }
 
-/** A record names the IEC that it was filed for, which an exporter may lack (spec: "Per-record entry"). */
+/** An entry names the IEC that it was filed for, which an exporter may lack (spec: "Per-record entry"). */
 async function learnIecFrom(
   { pool, clock, logger }: ActivityDependencies,
-  record: RequestStatus,
+  entries: RequestStatus['ebrcBulkGenStatusLst'],
   request: RequestToPoll,
 ): Promise<void> {
   const { customerId: exporterId } = request;
-  const iec = agreedIec(record.ebrcBulkGenStatusLst.map(({ iecNumber }) => iecNumber));
+  const iec = agreedIec(entries.map(({ iecNumber }) => iecNumber));
   if (!tellsIec(request, iec, 'status')) return;
   const collisions = await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
   for (const collision of collisions)

@@ -151,6 +151,18 @@ export function withoutNameless<R extends StatusRecord>(record: R): R {
 const bothNames = ({ irm, document }: Names): string | undefined =>
   irm === null || document === null ? undefined : JSON.stringify([irm, document]);
 
+/** The entries that name the IRM and the document of a sent row; others may be of another exporter's filing. */
+export function entriesOf<E extends StatusRecordEntry>(
+  rows: readonly SentRow[],
+  { ebrcBulkGenStatusLst: entries }: { ebrcBulkGenStatusLst: readonly E[] },
+): E[] {
+  const sent = new Set(rows.map((row) => bothNames(namesOf(row))));
+  return entries.filter((entry) => {
+    const names = bothNames(namesOf(entry));
+    return names !== undefined && sent.has(names);
+  });
+}
+
 /**
  * Finds the entry of each sent row: by serial number if IRM and document do not contradict it, otherwise by IRM and
  * document if only one entry fits.
