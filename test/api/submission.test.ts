@@ -289,6 +289,8 @@ describe('a submission', () => {
       ['is no object', '"ok"'],
       ['has no data', '{"success":true,"data":null,"statusCode":200}'],
       ['has success: false', '{"success":false,"data":{"requestId":"R"}}'],
+      ['is an error with the id of the call', '{"statusCode":502,"message":"Portal","requestId":"trace-1"}'],
+      ['has an error as data', '{"success":true,"data":{"errorCode":"DGFT_PORTAL_UNAVAILABLE","requestId":"trace-1"}}'],
       ['names no request', '{"success":true,"data":{"ackStatus":"Validated"}}'],
     ])('when a 200 %s', async (_what, body) => {
       const server = await service((_request, response) => raw(response, 200, body, 'application/json'));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { MAX_WORKBOOK_BYTES } from '../../domain/service/limits';
+import { isObject } from '../../domain/values';
 import { BadAnswerError, parseAnswer, readText, unknownRemarks, unwrap } from '../http/answers';
 import type { Caller, CallRequest } from '../http/call';
 import type { BulkUploadInput, CallContext, FilingApi, SubmissionResult, SubmitContext } from '../client-types';
@@ -149,7 +150,8 @@ async function submit<T>(
   return caller.call({ ...request, beforeWrite: call.beforeWrite }, context, async (answer) => {
     const raw = await readText(answer.body);
     const { data, beside } = unwrap(raw);
-    if (typeof data !== 'object' || data === null) throw new BadAnswerError('the answer has no acknowledgement', raw);
+    if (!isObject(data)) throw new BadAnswerError('the answer has no acknowledgement', raw);
+    if (isError(data)) throw new BadAnswerError('the answer is an error with a status of success', raw);
     return {
       parsed: parseAnswer(schema, data, raw),
       raw,
@@ -157,4 +159,10 @@ async function submit<T>(
       warnings: [...unknownRemarks(data, known), ...unknownRemarks(beside, known)],
     };
   });
+}
+
+/** Whether an answer is an error, whose `requestId` is that of the call and of no filing (spec: "Errors"). */
+function isError({ ackStatus, dgftAckId, errorCode, statusCode, error }: Record<string, unknown>): boolean {
+  const acknowledged = !isAbsent(ackStatus) || !isAbsent(dgftAckId);
+  return !acknowledged && (!isAbsent(errorCode) || !isAbsent(error) || Number(statusCode) >= 400);
 }
