@@ -1,7 +1,7 @@
 import { splitWindow, type FilingDate } from '../domain/dates';
 import { readIec } from '../domain/identity';
 import type { CredentialVersion } from '../ledger/vault/credentials';
-import { saveCertificates } from '../ledger/certificates/certificates';
+import { saveCertificates, VANISHED } from '../ledger/certificates/certificates';
 import { recordLook } from '../ledger/submissions/lost-time';
 import { notYet } from './application-failure';
 import { withHeartbeat } from './call-context';
@@ -44,8 +44,12 @@ export async function readDetails(
   const look = { exporterId, iecCode, beganAt: now(), from, to };
   const numbers = new Set<string>();
   let unread = 0;
+  let vanished = 0;
   let { credentials } = caller;
-  const problem = () => (unread > 0 ? `${unread} entries of fetch-details cannot be read, or name another IEC` : null);
+  const problem = () => {
+    if (unread > 0) return `${unread} entries of fetch-details cannot be read, or name another IEC`;
+    return vanished > 0 ? `${vanished} ${VANISHED}` : null;
+  };
   const windows = splitWindow(from, to);
   try {
     for (const window of windows) {
@@ -67,9 +71,10 @@ export async function readDetails(
         if (!eBRCNumber || !(sbCumInvoiceNumber?.trim() || billNo?.trim())) unread += 1;
       }
       const whole = window === windows.at(-1) && { look: { ...look, endedAt: now(), problem: problem() } };
-      const saved = { exporterId, iecCode, details: ours, at: now(), ...whole };
-      if (!(await saveCertificates(deps.pool, saved)))
-        throw notYet(`The IEC of ${exporterId} has changed.`, IEC_CHANGED_MS);
+      const saved = { exporterId, iecCode, details: ours, days: window, at: now(), ...whole };
+      const missing = await saveCertificates(deps.pool, saved);
+      if (missing === null) throw notYet(`The IEC of ${exporterId} has changed.`, IEC_CHANGED_MS);
+      vanished += missing;
     }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);

@@ -138,8 +138,27 @@ describe('what is seen for a send whose answer was lost', () => {
     shown = [{ ...certificate, iec: 'ZZGCM4521K' }];
     expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: false, openRows: 1, adopted: [] });
     // A bill number alone tells whose it is.
-    shown = [certificate, { ...certificate, eBRCNumber: 'EBRC-BILL', sbCumInvoiceNumber: null, billNo: 'EXP/OTHER' }];
+    shown = [certificate, { ...certificate, eBRCNumber: 'EBRC-NOBODY', sbCumInvoiceNumber: null, billNo: 'EXP/OTHER' }];
     expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true, openRows: 0 });
+  });
+
+  it('is no complete look where the answer has lost a certificate that an earlier one listed', async () => {
+    const { exporterId } = await exporter();
+    const { args } = await lost(exporterId);
+    const older = { ...CERTIFICATE, eBRCNumber: 'EBRC-LISTED', sbCumInvoiceNumber: '1', billNo: 'OTHER' };
+    at(300);
+    shown = [older];
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+    // As in an outage that is answered with an empty list, or with a text that says that nothing was found.
+    shown = [];
+    const problem = expect.stringContaining('1 of the certificates that fetch-details listed before') as string;
+    at(301);
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: false, problem });
+    const since = minutesLater(300.5);
+    expect(await completeLook(ledger.pool, { exporterId, since, from: NOW })).toBeNull();
+    shown = [older];
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+    expect(await completeLook(ledger.pool, { exporterId, since, from: NOW })).not.toBeNull();
   });
 
   it('is a look at the IEC that was asked for, and none at one that the exporter turns out to have meanwhile', async () => {

@@ -1,5 +1,5 @@
 import type { CertificateEntry } from '../../domain/reconciliation/certificate-matching';
-import { filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
+import { type FilingDate, filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
 import { certificateIdentity, comparableText } from '../../domain/identity';
 import { isAmount } from '../../domain/money';
 import { type Look, lookToRecord, recordsLook } from '../submissions/lost-time';
@@ -25,8 +25,9 @@ export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNum
  * Saves every certificate that fetch-details returns, regardless of who filed it, with the changes in the authority's
  * description. The time of the first sighting never changes: it shows which certificates existed before a send.
  * @param iecCode the IEC that was asked for: certificates of one that turned out to be another exporter's are not saved
+ * @param days that were asked for: certificates of them that an earlier answer had are looked for in this one
  * @param look that ends with them, and is recorded where they are
- * @returns whether they were
+ * @returns how many of those are not in it, so that it proves no absence; null: nothing was saved
  */
 export async function saveCertificates(
   db: Queryable,
@@ -34,10 +35,18 @@ export async function saveCertificates(
     exporterId,
     iecCode,
     details,
+    days,
     look,
     at,
-  }: { exporterId: string; iecCode?: string; details: readonly CertificateDetailRecord[]; look?: Look; at: Date },
-): Promise<boolean> {
+  }: {
+    exporterId: string;
+    iecCode?: string;
+    details: readonly CertificateDetailRecord[];
+    days?: { from: FilingDate; to: FilingDate };
+    look?: Look;
+    at: Date;
+  },
+): Promise<number | null> {
   const rows = details
     .filter((detail) => detail.eBRCNumber)
     .map((detail) => ({
@@ -61,7 +70,7 @@ export async function saveCertificates(
       }),
       detail,
     }));
-  const { rowCount } = await db.query(
+  const { rows: saved } = await db.query<{ vanished: number }>(
     `WITH party AS (
        SELECT e.party_id FROM exporters e JOIN parties p USING (party_id)
         WHERE e.exporter_id = $1 AND ($4::text IS NULL OR coalesce(e.iec, p.iec) = $4)
@@ -92,14 +101,30 @@ export async function saveCertificates(
          match_key = excluded.match_key, document_key = coalesce(nullif(excluded.document_key, ''), certificates.document_key),
          document_on = coalesce(excluded.document_on, certificates.document_on),
          bill_key = coalesce(nullif(excluded.bill_key, ''), certificates.bill_key), first_status = coalesce(certificates.first_status, excluded.status)
+     ), vanished AS (
+       SELECT count(*)::int AS n FROM certificates c
+        WHERE c.party_id = (SELECT party_id FROM party) AND c.detail IS NOT NULL AND c.issued_on BETWEEN $6::date AND $7::date
+          AND c.first_seen_at >= $6::date - 1 AND NOT EXISTS (SELECT FROM said r WHERE r.ebrc_number = c.ebrc_number)
      ), looked AS (
-       ${recordsLook('(SELECT $5::jsonb FROM party)')}
+       ${recordsLook(`(SELECT $5::jsonb || CASE WHEN n > 0 THEN jsonb_build_object('problem', coalesce($5::jsonb->>'problem',
+         n || ' ${VANISHED}')) ELSE '{}' END FROM party, vanished)`)}
      )
-     SELECT FROM party`,
-    [exporterId, JSON.stringify(rows), at, iecCode ?? null, look ? lookToRecord(look) : null],
+     SELECT n AS vanished FROM party, vanished`,
+    [
+      exporterId,
+      JSON.stringify(rows),
+      at,
+      iecCode ?? null,
+      look ? lookToRecord(look) : null,
+      days ? isoFromFilingDate(days.from) : null,
+      days ? isoFromFilingDate(days.to) : null,
+    ],
   );
-  return rowCount === 1;
+  return saved[0]?.vanished ?? null;
 }
+
+/** Why an answer that does not list what an earlier one listed proves no absence, behind how many it does not list. */
+export const VANISHED = 'of the certificates that fetch-details listed before are not in its answer';
 
 /** YYYY-MM-DD of a date as the service writes it; null if it cannot be read. */
 function isoDateOf(text: string | null): string | null {
