@@ -6,7 +6,8 @@ import { dailyReport, type ReportInput } from '../../src/reports/make';
 import type { Report, Value } from '../../src/reports/report';
 import { writeReportHtml } from '../../src/reports/write-html';
 import { writeReportWorkbook } from '../../src/reports/write-workbook';
-import { knowExporter, readBalance } from '../ledger/filing-support';
+import { askAbout } from '../../src/ledger/questions/questions';
+import { knowExporter, open, readBalance, rowsOf as mappingRows } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { HOUR_MS, tell } from './ledger-of-a-month';
 
@@ -187,6 +188,21 @@ it('is of one mode alone', async () => {
   const live = await dailyReport(ledger.pool, requestOf({ mode: 'live' }));
   expect(figures('unknown', live)).toMatchObject({ filings: 0 });
   expect(figures('archive', live)).toMatchObject({ certificates: 0 });
+});
+
+it('lists the filings that wait for somebody, until they have moved on', async () => {
+  const row = { sbCumInvoiceNumber: '777', mappedIRMAmountFCC: 1 };
+  const filingId = await open(ledger, 'WAITS', mappingRows(row), { at: before(1, 2) });
+  const asks = { filingId, kind: 'awaiting_approval', text: 'Approve it.', until: 'move', at: before(1, 2) } as const;
+  await askAbout(ledger.pool, asks);
+  const waiting = async (on?: string) =>
+    group('funnel', await dailyReport(ledger.pool, requestOf(on ? { on } : {}))).tables.find(
+      ({ id }) => id === 'waiting',
+    )?.rows;
+  expect(await waiting()).toContainEqual([expect.anything(), 'WAITS', expect.anything(), asks.at, 26, 'Approve it.']);
+  expect(JSON.stringify(await waiting('2026-02-16'))).not.toContain('WAITS');
+  await ledger.pool.query('UPDATE questions SET closed_at = $2 WHERE filing_id = $1', [filingId, before(0, 2)]);
+  expect(JSON.stringify(await waiting())).not.toContain('WAITS');
 });
 
 describe('as a workbook', () => {

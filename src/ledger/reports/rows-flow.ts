@@ -1,6 +1,7 @@
 /** Outcomes of the uploaded rows: the funnel, how long requests took, and what the authority rejected. */
 import type { Queryable } from '../pool';
-import { partsInScope, type ReportScope } from './scope';
+import { FINDING_KINDS } from '../../domain/reconciliation/findings';
+import { inScope, partsInScope, type ReportScope } from './scope';
 
 export interface Funnel {
   uploaded: number;
@@ -21,6 +22,34 @@ const UPLOADED = `, uploaded AS (
       JOIN filing_rows r USING (filing_id)
       JOIN submission_progress s ON s.filing_id = r.filing_id AND s.submission = r.submission
       LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number)`;
+
+export interface WaitingFiling {
+  filingId: string;
+  reference: string;
+  exporter: string;
+  workflowId: string;
+  since: Date;
+  hours: number;
+  attention: string;
+}
+
+/** Filings about which a person was asked at the end of the scope, beside findings, which have a list of their own. */
+export async function waitingFilings(db: Queryable, scope: ReportScope): Promise<WaitingFiling[]> {
+  return inScope<WaitingFiling>(
+    db,
+    scope,
+    `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", min(q.first_seen_at) AS since,
+            extract(epoch FROM max(scope.until) - min(q.first_seen_at))::float8 / 3600 AS hours,
+            string_agg(coalesce(q.text, q.reason, q.kind), ' ' ORDER BY q.question_id) AS attention
+       FROM scope JOIN questions q ON q.mode = scope.mode AND q.first_seen_at < scope.until
+        AND coalesce(least(q.closed_at, q.acknowledged_at), 'infinity') >= scope.until
+       JOIN filings f USING (filing_id) JOIN exporters e ON e.exporter_id = f.exporter_id
+      WHERE q.kind <> ALL ($6)
+      GROUP BY f.filing_id, f.reference, e.name, f.workflow_id
+      ORDER BY since, f.filing_id LIMIT (SELECT row_limit FROM scope)`,
+    [FINDING_KINDS],
+  );
+}
 
 /** Rows of the filings that were made in the scope, step by step, and by the day on which they were made. */
 export async function rowFunnel(db: Queryable, scope: ReportScope) {

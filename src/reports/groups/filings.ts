@@ -1,6 +1,6 @@
 /** Groups about filings and their rows: unknown outcomes, the funnel, latency, rejections. */
 import type { Queryable } from '../../ledger/pool';
-import { LATENCY_EDGES, rejections, requestLatency, rowFunnel } from '../../ledger/reports/rows-flow';
+import { LATENCY_EDGES, rejections, requestLatency, rowFunnel, waitingFilings } from '../../ledger/reports/rows-flow';
 import type { ReportScope } from '../../ledger/reports/scope';
 import { unknownOutcomes } from '../../ledger/reports/unknown';
 import { linked, perCurrency, share, table, trendOf, WHAT_TO_DO, type Group, type ReportOptions } from '../report';
@@ -60,6 +60,7 @@ export async function unknownGroup(db: Queryable, scope: ReportScope, options: R
 
 export async function funnelGroup(db: Queryable, scope: ReportScope, options: ReportOptions): Promise<Group> {
   const { steps, trend } = await rowFunnel(db, scope);
+  const waiting = await waitingFilings(db, scope);
   const funnel: [id: string, label: string, n: number][] = [
     ['uploaded', 'Rows uploaded', steps.uploaded],
     ['passed', 'Passed the check', steps.passed],
@@ -109,6 +110,27 @@ export async function funnelGroup(db: Queryable, scope: ReportScope, options: Re
           share(n, steps.uploaded),
         ]),
         { ...options, rows: Number.POSITIVE_INFINITY },
+      ),
+      table(
+        'waiting',
+        'Filings that wait for somebody',
+        [
+          ['Filing', 'text'],
+          ['Reference', 'text'],
+          ['Exporter', 'text'],
+          ['Since', 'instant'],
+          ['Age', 'hours'],
+          [WHAT_TO_DO, 'text'],
+        ],
+        waiting.map((each) => [
+          linked(each.filingId, each.workflowId, options),
+          each.reference,
+          each.exporter,
+          each.since,
+          each.hours,
+          each.attention,
+        ]),
+        options,
       ),
     ],
   };
