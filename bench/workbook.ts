@@ -8,7 +8,7 @@ import { BULK_COLUMNS } from '../src/domain/rules/columns';
 import type { MappingRow } from '../src/domain/filing/mapping';
 import { annotateWorkbook } from '../src/workbook/annotate';
 import { checkWorkbook } from '../src/workbook/check';
-import { createWorkbookThreads } from '../src/workbook/threads';
+import { createWorkbookThreads } from '../src/workbook/workbooks';
 import { writeBulkWorkbook } from '../src/workbook/write';
 import { mapping } from '../dev/sample-mapping';
 

@@ -1,5 +1,4 @@
 import type { Grouping, Report } from './report';
-import { extname, join } from 'node:path';
 import { bufferOf, createBoundedThread, type BoundedThread } from '../workbook/bounded-thread';
 
 /** The form of a report: an HTML page or a workbook. */
@@ -36,10 +35,15 @@ export function workflowLinks(
 }
 
 /** What the thread of reports is given. */
-export interface ReportJob {
+interface ReportJob {
   report: Report;
   form: ReportForm;
   grouping: Grouping;
+}
+
+/** What the thread runs: one report at a time. */
+export default function runJob({ report, form, grouping }: ReportJob): Promise<Uint8Array> {
+  return reportsInProcess.render(report, { form, grouping });
 }
 
 /** There is one report a day, so the thread ends as soon as its page and its workbook are drawn. */
@@ -51,8 +55,7 @@ export function createReportThread({
   memoryMb = 256,
   execArgv,
 }: BoundedThread = {}): ReportRenderer {
-  const filename = join(__dirname, `thread${extname(__filename)}`);
-  const thread = createBoundedThread<ReportJob, Uint8Array>(filename, {
+  const thread = createBoundedThread<ReportJob, Uint8Array>(__filename, {
     idleMs: IDLE_MS,
     timeoutMs,
     memoryMb,

@@ -89,7 +89,7 @@ class Turns {
   }
 }
 
-/** Converts the bytes that a thread returns. */
+/** The bytes that come from another thread, which are plain ones there. */
 export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }

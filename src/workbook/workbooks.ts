@@ -2,7 +2,9 @@ import type { BulkTemplate } from '../domain/service/bulk-template';
 import type { MappingRow } from '../domain/filing/mapping';
 import type { FileContext } from '../domain/rules/file';
 import type { Annotation } from './annotate';
+import { bufferOf, createBoundedThread, type BoundedThread } from './bounded-thread';
 import type { CheckedWorkbook } from './check';
+import { WorkbookRefused } from './ooxml/limits';
 
 /** Operations on workbooks; the implementation decides in which thread. */
 export interface Workbooks {
@@ -29,3 +31,74 @@ export const workbooksInProcess: Workbooks = {
   of: () => workbooksInProcess,
   close: () => Promise.resolve(),
 };
+
+type Operation = Exclude<keyof Workbooks, 'of' | 'close'>;
+type ResultOf<O extends Operation> = Awaited<ReturnType<Workbooks[O]>>;
+
+interface Job {
+  do: Operation;
+  args: readonly unknown[];
+}
+
+/** An error loses everything but its message between threads, so a refusal is returned as a result. */
+type JobResult = { result: unknown } | { refused: { code: string; message: string } };
+
+/** What the thread runs: one job at a time. */
+export default async function runJob({ do: operation, args }: Job): Promise<JobResult> {
+  const work: (...args: never[]) => Promise<unknown> = workbooksInProcess[operation];
+  try {
+    return { result: await work(...(args as never[])) };
+  } catch (error) {
+    if (error instanceof WorkbookRefused) return { refused: { code: error.code, message: error.message } };
+    throw error;
+  }
+}
+
+/** An idle thread ends after this time and frees its memory. */
+const IDLE_MS = 30_000;
+
+/**
+ * Processes workbooks in a separate thread, with limits on time and memory: whatever a file contains, it cannot block
+ * or end the worker. One at a time, because a small machine has neither the cores nor the memory for two of the worst,
+ * and in turns by exporter. The largest normal workbook takes seconds.
+ */
+export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, execArgv }: BoundedThread = {}): Workbooks {
+  const limits = { idleMs: IDLE_MS, timeoutMs, memoryMb, execArgv };
+  const thread = createBoundedThread<Job, JobResult>(__filename, limits);
+
+  const workbooksOf = (whose: string): Workbooks => {
+    async function run<O extends Operation>(operation: O, args: Parameters<Workbooks[O]>): Promise<ResultOf<O>> {
+      const outcome = await thread.run({ do: operation, args }, whose).catch((error: unknown) => {
+        throw limitOf(error) ?? error;
+      });
+      if ('refused' in outcome) throw new WorkbookRefused(outcome.refused.code, outcome.refused.message);
+      return outcome.result as ResultOf<O>;
+    }
+    return {
+      check: (...args) => run('check', args),
+      annotate: async (...args) => bufferOf(await run('annotate', args)),
+      write: async (...args) => bufferOf(await run('write', args)),
+      templateLabels: (...args) => run('templateLabels', args),
+      of: workbooksOf,
+      close: () => thread.close(),
+    };
+  };
+  return workbooksOf('');
+}
+
+function limitOf(error: unknown): WorkbookRefused | undefined {
+  const { name, code } = error as { name?: string; code?: string };
+  if (name === 'AbortError') {
+    return new WorkbookRefused(
+      'too_slow',
+      'The workbook takes longer than any normal one. Copy the filled rows into a new workbook and save that.',
+    );
+  }
+  if (code === 'ERR_WORKER_OUT_OF_MEMORY') {
+    return new WorkbookRefused(
+      'too_large',
+      'The workbook needs more memory than is allowed. Copy the filled rows into a new workbook and save that.',
+    );
+  }
+  return undefined;
+}

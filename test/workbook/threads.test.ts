@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readWorkbook, WorkbookRefused } from '../../src/workbook/read';
 import { createBoundedThread } from '../../src/workbook/bounded-thread';
-import { createWorkbookThreads } from '../../src/workbook/threads';
+import { createWorkbookThreads } from '../../src/workbook/workbooks';
 import { eventually } from '../support/processes';
 import { book, cells } from './fixtures';
 

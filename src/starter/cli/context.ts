@@ -138,7 +138,7 @@ export function createCli(
 
   const workbooks = once(async () => {
     if (own) return own;
-    const { createWorkbookThreads } = await import('../../workbook/threads.js');
+    const { createWorkbookThreads } = await import('../../workbook/workbooks.js');
     const threads = createWorkbookThreads();
     opened.push(() => threads.close());
     return threads;

@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
+import { bufferOf } from '../bounded-thread';
 import { type WorkbookLimits, WorkbookRefused } from './limits';
 import { decodeXml } from './xml-reader';
 import { tidyXml } from './xml-tidy';
@@ -63,7 +64,7 @@ export async function openPackage(source: string | Buffer, limits: WorkbookLimit
       `The workbook has ${megabytes(size)} MB; at most ${megabytes(limits.fileBytes)} MB are taken. Remove pictures and unused sheets, or split it.`,
     );
   }
-  const file = typeof source === 'string' ? await readFile(source) : source;
+  const file = typeof source === 'string' ? await readFile(source) : bufferOf(source);
   refuseOtherKinds(file);
   const entries = await readZip(file, limits.parts);
   refuseForbidden(entries);

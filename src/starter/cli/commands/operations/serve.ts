@@ -56,7 +56,7 @@ async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<
     import('../../../../server/door.js'),
     import('../../../connect.js'),
     import('../../../../telemetry/logger.js'),
-    import('../../../../workbook/threads.js'),
+    import('../../../../workbook/workbooks.js'),
   ]);
   const logger = createLogger({ level: logLevel, name: 'ebrc-door', stderr: true });
   const temporal = await cli.temporal();
