@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FieldKind } from '../domain/filing/mapping';
+import { FIELD_VALUES } from '../api/schemas/filings';
 import { BULK_COLUMNS, UPLOAD_TYPES } from '../domain/rules/columns';
 import {
   abandonArgs,
@@ -22,19 +22,11 @@ import {
 import { dailyReportInput, dailyReportResult } from '../domain/report-contracts';
 import { extractDocumentInput, extractDocumentResult } from '../assistant/extraction/contracts';
 
-const VALUES: Record<FieldKind, z.ZodType> = {
-  integer: z.number().int(),
-  amount: z.number().describe('at most two decimals'),
-  text: z.string(),
-  date: z.string().regex(/^\d{8}$/u, 'DDMMYYYY'),
-  yesNo: z.enum(['Y', 'N']),
-};
-
 /** An item of a push message. The rules beyond its types are the service's: `ebrc check` tells what breaks them. */
 const item = z.strictObject(
   Object.fromEntries(
     BULK_COLUMNS.filter(({ need }) => need !== 'optional').map(({ field, kind, need, help }) => {
-      const value = need === 'conditional' ? VALUES[kind].nullable().optional() : VALUES[kind];
+      const value = need === 'conditional' ? FIELD_VALUES[kind].nullable().optional() : FIELD_VALUES[kind];
       return [field, value.describe(help)];
     }),
   ),

@@ -1,5 +1,11 @@
-import { type ColumnField, INVOICE_FIELDS, isExtraField, normaliseHeader } from '../domain/rules/columns';
-import { type BulkTemplate, BUILT_IN_TEMPLATE } from '../domain/service/bulk-template';
+import {
+  type ColumnField,
+  INVOICE_FIELDS,
+  isExtraField,
+  normaliseHeader,
+  type BulkTemplate,
+  BUILT_IN_TEMPLATE,
+} from '../domain/rules/columns';
 import { errorAt, oncePerCell, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/unchecked-row';

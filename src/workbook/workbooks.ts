@@ -1,4 +1,4 @@
-import type { BulkTemplate } from '../domain/service/bulk-template';
+import type { BulkTemplate } from '../domain/rules/columns';
 import type { MappingRow } from '../domain/filing/mapping';
 import type { FileContext } from '../domain/rules/file';
 import type { Annotation } from './annotate';

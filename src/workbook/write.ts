@@ -1,8 +1,11 @@
-import type { CellValue, Style } from 'exceljs';
-import { Workbook } from 'exceljs';
-import type { BulkTemplate } from '../domain/service/bulk-template';
-import { BUILT_IN_TEMPLATE } from '../domain/service/bulk-template';
-import { columnOfHeader, isExtraField, normaliseHeader } from '../domain/rules/columns';
+import { type CellValue, type Style, Workbook } from 'exceljs';
+import {
+  type BulkTemplate,
+  BUILT_IN_TEMPLATE,
+  columnOfHeader,
+  isExtraField,
+  normaliseHeader,
+} from '../domain/rules/columns';
 import { isoFromFilingDate } from '../domain/dates';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { UNWRITABLE } from '../domain/rules/value-messages';

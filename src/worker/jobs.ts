@@ -6,7 +6,7 @@ import { orphanedSecrets, removeOrphanedSecrets, type Vault } from '../ledger/va
 import type { BackgroundJob } from './background-jobs';
 import { buffer } from 'node:stream/consumers';
 import type { ActivityDependencies } from '../activities/dependencies';
-import { templateProblem } from '../domain/service/bulk-template';
+import { templateProblem } from '../domain/rules/columns';
 import { claimTemplateReading, saveBulkTemplate } from '../ledger/service/bulk-templates';
 import type pg from 'pg';
 import { EVENT_DAYS, pruneEvents } from '../ledger/events/feed';

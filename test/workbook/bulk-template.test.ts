@@ -1,5 +1,5 @@
 import { Workbook } from 'exceljs';
-import { BUILT_IN_TEMPLATE, templateProblem, type BulkTemplate } from '../../src/domain/service/bulk-template';
+import { BUILT_IN_TEMPLATE, templateProblem, type BulkTemplate } from '../../src/domain/rules/columns';
 import { readWorkbook } from '../../src/workbook/read';
 import { readTemplateLabels } from '../../src/workbook/template';
 import { writeBulkWorkbook } from '../../src/workbook/write';

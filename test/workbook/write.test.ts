@@ -1,7 +1,7 @@
 import { Workbook } from 'exceljs';
 import fc from 'fast-check';
 import type { Mapping, MappingRow } from '../../src/domain/filing/mapping';
-import { BUILT_IN_TEMPLATE } from '../../src/domain/service/bulk-template';
+import { BUILT_IN_TEMPLATE } from '../../src/domain/rules/columns';
 import { filingDateFromIso } from '../../src/domain/dates';
 import { readWorkbook } from '../../src/workbook/read';
 import { writeBulkWorkbook } from '../../src/workbook/write';

@@ -1,39 +1,45 @@
 import { z } from 'zod';
+import {
+  FIELD_NAMES,
+  MAPPING_FIELDS,
+  NULLABLE_FIELDS,
+  type FieldKind,
+  type MappingField,
+} from '../../domain/filing/mapping';
+import { UPLOAD_TYPES } from '../../domain/rules/columns';
 import { anyList, number, record, recordList, text } from './tolerant';
 
 const filingDate = z.string().regex(/^\d{8}$/, 'must be a date as DDMMYYYY');
 const yesNo = z.enum(['Y', 'N']);
 const uploadTypeCode = z.enum(['101', '102', '103', '104']);
-const uploadTypeNumber = z.union([z.literal(101), z.literal(102), z.literal(103), z.literal(104)]);
 const customerId = z.string().min(1);
+
+/** The values of each kind of field, as JSON. */
+export const FIELD_VALUES: Readonly<Record<FieldKind, z.ZodType>> = {
+  integer: z.number().int(),
+  amount: z.number(),
+  text: z.string(),
+  date: filingDate,
+  yesNo,
+};
+
+/** Fields whose values are narrower than their kind. */
+const NARROWER: Partial<Record<MappingField, z.ZodType>> = {
+  uploadType: z.literal(Object.keys(UPLOAD_TYPES).map(Number)),
+  irmNumber: z.string().min(1),
+  sbCumInvoiceNumber: z.string().min(1),
+};
+
+const itemField = (field: MappingField): z.ZodType => {
+  const value = NARROWER[field] ?? FIELD_VALUES[MAPPING_FIELDS[field]];
+  return NULLABLE_FIELDS.has(field) ? value.nullable() : value;
+};
 
 /**
  * One item of the push message (spec: "Push message"). Preflight checks lengths and sums; this schema fixes the shape.
  */
 const mapping = z
-  .strictObject({
-    serialNo: z.number().int(),
-    uploadType: uploadTypeNumber,
-    branchSlNo: z.number().int(),
-    irmIfscCode: z.string(),
-    irmAdCode: z.string(),
-    irmNumber: z.string().min(1),
-    irmDt: filingDate,
-    irmFCC: z.string(),
-    irmPurposeCode: z.string(),
-    irmRemitAmtFCC: z.number(),
-    sbCumInvoiceNumber: z.string().min(1),
-    sbCumInvoiceDate: filingDate,
-    portCode: z.string(),
-    billNo: z.string(),
-    sbCumInvoiceFCC: z.string(),
-    sbCumInvoiceValueinFCC: z.number(),
-    mappedIRMAmountFCC: z.number(),
-    isVostro: yesNo,
-    isGstAvail: yesNo,
-    gstinInvoiceNumber: z.string().nullable(),
-    gstinInvoiceDate: filingDate.nullable(),
-  })
+  .strictObject(Object.fromEntries(FIELD_NAMES.map((field) => [field, itemField(field)])))
   .refine((row) => row.isGstAvail === 'Y' || (row.gstinInvoiceNumber === null && row.gstinInvoiceDate === null), {
     path: ['gstinInvoiceNumber'],
     message: 'gstinInvoiceNumber and gstinInvoiceDate must be null when isGstAvail is N',

@@ -1,6 +1,13 @@
 import { normaliseHeader } from '../rules/columns';
 import { comparableId, comparableText } from '../identity';
-import { MAPPING_FIELDS, type ExtraValues, type Mapping, type MappingField, type MappingRow } from './mapping';
+import {
+  FIELD_NAMES,
+  MAPPING_FIELDS,
+  type ExtraValues,
+  type Mapping,
+  type MappingField,
+  type MappingRow,
+} from './mapping';
 import { canonicalAmount } from '../money';
 
 /** The content of a filing: exporter, upload type, declaration and rows. */
@@ -10,8 +17,6 @@ export interface FilingContent {
   declaration: string;
   rows: readonly Pick<MappingRow, 'mapping' | 'extra'>[];
 }
-
-const FIELDS = Object.keys(MAPPING_FIELDS) as MappingField[];
 
 /**
  * The canonical text of a filing's content; its SHA-256 is the content hash. The same filing gives the same text
@@ -24,7 +29,7 @@ export function canonicalContent({ exporterId, uploadType, declaration, rows }: 
 }
 
 function canonicalMapping(mapping: Mapping): unknown[] {
-  return FIELDS.map((field) => canonicalValue(field, mapping[field]));
+  return FIELD_NAMES.map((field) => canonicalValue(field, mapping[field]));
 }
 
 function canonicalValue(field: MappingField, value: Mapping[MappingField]): unknown {

@@ -1,38 +1,11 @@
-/**
- * One IRM mapped to one document: an item of `ebrcBulkGenDtos` (spec: "Push message"), in the spec's own spelling.
- * Dates are DDMMYYYY calendar dates, amounts are numbers of at most two decimals in the currency beside them.
- */
-export interface Mapping {
-  serialNo: number;
-  uploadType: number;
-  branchSlNo: number;
-  irmIfscCode: string;
-  irmAdCode: string;
-  irmNumber: string;
-  irmDt: string;
-  irmFCC: string;
-  irmPurposeCode: string;
-  irmRemitAmtFCC: number;
-  sbCumInvoiceNumber: string;
-  sbCumInvoiceDate: string;
-  portCode: string;
-  billNo: string;
-  sbCumInvoiceFCC: string;
-  sbCumInvoiceValueinFCC: number;
-  mappedIRMAmountFCC: number;
-  isVostro: string;
-  isGstAvail: string;
-  gstinInvoiceNumber: string | null;
-  gstinInvoiceDate: string | null;
-}
-
-export type MappingField = keyof Mapping;
-
-/** What kind of value a field of {@link Mapping} holds; rules, workbook columns and schemas are built from it. */
+/** What kind of value a field of {@link Mapping} holds. */
 export type FieldKind = 'integer' | 'amount' | 'text' | 'date' | 'yesNo';
 
-/** Every field of a mapping, in the order of the spec's item table. */
-export const MAPPING_FIELDS: Readonly<Record<MappingField, FieldKind>> = {
+/**
+ * Every field of a mapping in the order of the spec's item table: the type, rules, workbook columns and schemas are
+ * built from it.
+ */
+export const MAPPING_FIELDS = {
   serialNo: 'integer',
   uploadType: 'integer',
   branchSlNo: 'integer',
@@ -54,6 +27,23 @@ export const MAPPING_FIELDS: Readonly<Record<MappingField, FieldKind>> = {
   isGstAvail: 'yesNo',
   gstinInvoiceNumber: 'text',
   gstinInvoiceDate: 'date',
+} as const satisfies Record<string, FieldKind>;
+
+export type MappingField = keyof typeof MAPPING_FIELDS;
+export const FIELD_NAMES = Object.keys(MAPPING_FIELDS) as MappingField[];
+
+/** Fields that are null where the row has no GST invoice; all others need a value in every row. */
+const NULLABLE = ['gstinInvoiceNumber', 'gstinInvoiceDate'] as const;
+export const NULLABLE_FIELDS: ReadonlySet<MappingField> = new Set(NULLABLE);
+
+/**
+ * One IRM mapped to one document: an item of `ebrcBulkGenDtos` (spec: "Push message"), in the spec's own spelling.
+ * Dates are DDMMYYYY calendar dates, amounts are numbers of at most two decimals in the currency beside them.
+ */
+export type Mapping = {
+  [Field in MappingField]:
+    | ((typeof MAPPING_FIELDS)[Field] extends 'integer' | 'amount' ? number : string)
+    | (Field extends (typeof NULLABLE)[number] ? null : never);
 };
 
 /**

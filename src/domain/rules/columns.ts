@@ -1,34 +1,10 @@
-import { type FieldKind, type MappingField, MAPPING_FIELDS } from '../filing/mapping';
+import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS, type FieldKind, type MappingField } from '../filing/mapping';
 
 /**
  * The 37 columns of the bulk workbook (spec: "Bulk Excel row columns"). The spec names 21 of them; the other 16 are the
  * authority's optional item fields, whose header labels are our assumption (docs/decisions/0007-workbook-reading.md).
  */
 
-/**
- * Optional fields that the template has and the JSON items lack: if one is filled, the filing must use the bulk
- * channel.
- */
-const EXTRA_FIELDS = {
-  vostroType: 'text',
-  mappedORMAmountFCC: 'amount',
-  isThirdPartyExport: 'yesNo',
-  commissionValDeduct: 'amount',
-  commissionValInfo: 'amount',
-  discountValDeduct: 'amount',
-  discountValInfo: 'amount',
-  insuranceValDeduct: 'amount',
-  insuranceValInfo: 'amount',
-  freightValDeduct: 'amount',
-  freightValInfo: 'amount',
-  otherDeductionDeduct: 'amount',
-  otherdeductionsInfo: 'amount',
-  sacCode1: 'text',
-  sacCode2: 'text',
-  serviceTypeModesValue: 'text',
-} as const satisfies Record<string, FieldKind>;
-
-export type ExtraField = keyof typeof EXTRA_FIELDS;
 export type ColumnField = MappingField | ExtraField;
 
 export interface BulkColumn {
@@ -44,70 +20,88 @@ export interface BulkColumn {
   help: string;
 }
 
-type ColumnLine = [field: ColumnField, header: string, help: string, aliases?: string[]];
-
-/** In the order of the template: the 19 mandatory columns, the two GSTIN columns, the rest. */
-const TABLE: ColumnLine[] = [
-  ['serialNo', 'Serial No', 'A different number for every row: 1, 2, 3 …'],
-  [
-    'uploadType',
-    'Upload Type',
-    '101 Direct Export, 102 Softex, 103 Service Non IT, 104 Deemed. The same in every row.',
-  ],
-  ['branchSlNo', 'Branch Sl No', 'Serial number of the IEC branch; 0 for the head office.'],
-  ['irmIfscCode', 'IRM IFSC Code', 'IFSC of the bank branch that received the remittance, 11 characters.'],
-  ['irmAdCode', 'IRM AD Code', 'The 7-digit AD code of the IRM, as text so that leading zeros stay.'],
-  ['irmNumber', 'IRM Number', 'The number of the inward remittance, as the bank reported it.'],
-  ['irmDt', 'IRM Date', 'Date of the IRM: a date cell or DD/MM/YYYY.'],
-  ['irmFCC', 'IRM FCC', 'Currency of the IRM, three letters such as USD.'],
-  ['irmPurposeCode', 'IRM Purpose Code', 'RBI purpose code of the remittance, such as P0102.'],
-  ['irmRemitAmtFCC', 'IRM Remit Amt FCC', 'Amount of the remittance in its currency, digits only.'],
-  [
-    'sbCumInvoiceNumber',
+/** Header and help of the columns of the JSON items, which stand first in the template. */
+const ITEM_COLUMNS: Readonly<Record<MappingField, readonly [header: string, help: string]>> = {
+  serialNo: ['Serial No', 'A different number for every row: 1, 2, 3 …'],
+  uploadType: ['Upload Type', '101 Direct Export, 102 Softex, 103 Service Non IT, 104 Deemed. The same in every row.'],
+  branchSlNo: ['Branch Sl No', 'Serial number of the IEC branch; 0 for the head office.'],
+  irmIfscCode: ['IRM IFSC Code', 'IFSC of the bank branch that received the remittance, 11 characters.'],
+  irmAdCode: ['IRM AD Code', 'The 7-digit AD code of the IRM, as text so that leading zeros stay.'],
+  irmNumber: ['IRM Number', 'The number of the inward remittance, as the bank reported it.'],
+  irmDt: ['IRM Date', 'Date of the IRM: a date cell or DD/MM/YYYY.'],
+  irmFCC: ['IRM FCC', 'Currency of the IRM, three letters such as USD.'],
+  irmPurposeCode: ['IRM Purpose Code', 'RBI purpose code of the remittance, such as P0102.'],
+  irmRemitAmtFCC: ['IRM Remit Amt FCC', 'Amount of the remittance in its currency, digits only.'],
+  sbCumInvoiceNumber: [
     'SB Cum Invoice Number',
     'Direct Export: the shipping bill number, at most 7 digits. Softex: the Softex number. Services: the invoice number.',
   ],
-  ['sbCumInvoiceDate', 'SB Cum Invoice Date', 'Date of that document: a date cell or DD/MM/YYYY.'],
-  ['portCode', 'Port Code', 'Port code of the shipping bill, such as INNSA1.'],
-  ['billNo', 'Bill No', "The exporter's own invoice reference, at most 20 characters."],
-  ['sbCumInvoiceFCC', 'SB Cum Invoice FCC', 'Currency of the document, three letters.'],
-  ['sbCumInvoiceValueinFCC', 'SB Cum Invoice Value In FCC', 'Value of the document in its currency, digits only.'],
-  ['mappedIRMAmountFCC', 'Mapped IRM Amount FCC', 'How much of the IRM is mapped to this document, digits only.'],
-  ['isVostro', 'Is Vostro', 'Y or N.'],
-  ['isGstAvail', 'Is GST Avail', 'Y or N. With Y both GSTIN columns are needed, with N both stay empty.'],
-  ['gstinInvoiceNumber', 'GSTIN Invoice Number', 'Number of the GST invoice; only where Is GST Avail is Y.'],
-  ['gstinInvoiceDate', 'GSTIN Invoice Date', 'Date of the GST invoice; only where Is GST Avail is Y.'],
-  ['vostroType', 'Vostro Type', 'SVRA or NVRA; only where Is Vostro is Y.'],
-  ['mappedORMAmountFCC', 'Mapped ORM Amount FCC', 'Outward remittance mapped against this row.'],
-  ['isThirdPartyExport', 'Is Third Party Export', 'Y or N.'],
-  ['commissionValDeduct', 'Commission Val Deduct', 'Commission deducted.', ['commissionvaluededuct']],
-  ['commissionValInfo', 'Commission Val Info', 'Commission, for information.', ['commissionvalueinfo']],
-  ['discountValDeduct', 'Discount Val Deduct', 'Discount deducted.', ['discountvaluededuct']],
-  ['discountValInfo', 'Discount Val Info', 'Discount, for information.', ['discountvalueinfo']],
-  ['insuranceValDeduct', 'Insurance Val Deduct', 'Insurance deducted.', ['insurancevaluededuct']],
-  ['insuranceValInfo', 'Insurance Val Info', 'Insurance, for information.', ['insurancevalueinfo']],
-  ['freightValDeduct', 'Freight Val Deduct', 'Freight deducted.', ['freightvaluededuct']],
-  ['freightValInfo', 'Freight Val Info', 'Freight, for information.', ['freightvalueinfo']],
-  ['otherDeductionDeduct', 'Other Deduction Deduct', 'Other deductions, deducted.', ['otherdeductionsdeduct']],
-  ['otherdeductionsInfo', 'Other Deductions Info', 'Other deductions, for information.', ['otherdeductioninfo']],
-  ['sacCode1', 'SAC Code 1', 'Service accounting code, as text.'],
-  ['sacCode2', 'SAC Code 2', 'A second service accounting code, as text.'],
+  sbCumInvoiceDate: ['SB Cum Invoice Date', 'Date of that document: a date cell or DD/MM/YYYY.'],
+  portCode: ['Port Code', 'Port code of the shipping bill, such as INNSA1.'],
+  billNo: ['Bill No', "The exporter's own invoice reference, at most 20 characters."],
+  sbCumInvoiceFCC: ['SB Cum Invoice FCC', 'Currency of the document, three letters.'],
+  sbCumInvoiceValueinFCC: ['SB Cum Invoice Value In FCC', 'Value of the document in its currency, digits only.'],
+  mappedIRMAmountFCC: ['Mapped IRM Amount FCC', 'How much of the IRM is mapped to this document, digits only.'],
+  isVostro: ['Is Vostro', 'Y or N.'],
+  isGstAvail: ['Is GST Avail', 'Y or N. With Y both GSTIN columns are needed, with N both stay empty.'],
+  gstinInvoiceNumber: ['GSTIN Invoice Number', 'Number of the GST invoice; only where Is GST Avail is Y.'],
+  gstinInvoiceDate: ['GSTIN Invoice Date', 'Date of the GST invoice; only where Is GST Avail is Y.'],
+};
+
+/**
+ * Columns that the template has and the JSON items lack: if one is filled, the filing must use the bulk channel. The
+ * other accepted spellings are already normalised.
+ */
+const EXTRA_COLUMNS = [
+  ['vostroType', 'text', 'Vostro Type', 'SVRA or NVRA; only where Is Vostro is Y.'],
+  ['mappedORMAmountFCC', 'amount', 'Mapped ORM Amount FCC', 'Outward remittance mapped against this row.'],
+  ['isThirdPartyExport', 'yesNo', 'Is Third Party Export', 'Y or N.'],
+  ['commissionValDeduct', 'amount', 'Commission Val Deduct', 'Commission deducted.', 'commissionvaluededuct'],
+  ['commissionValInfo', 'amount', 'Commission Val Info', 'Commission, for information.', 'commissionvalueinfo'],
+  ['discountValDeduct', 'amount', 'Discount Val Deduct', 'Discount deducted.', 'discountvaluededuct'],
+  ['discountValInfo', 'amount', 'Discount Val Info', 'Discount, for information.', 'discountvalueinfo'],
+  ['insuranceValDeduct', 'amount', 'Insurance Val Deduct', 'Insurance deducted.', 'insurancevaluededuct'],
+  ['insuranceValInfo', 'amount', 'Insurance Val Info', 'Insurance, for information.', 'insurancevalueinfo'],
+  ['freightValDeduct', 'amount', 'Freight Val Deduct', 'Freight deducted.', 'freightvaluededuct'],
+  ['freightValInfo', 'amount', 'Freight Val Info', 'Freight, for information.', 'freightvalueinfo'],
+  ['otherDeductionDeduct', 'amount', 'Other Deduction Deduct', 'Other deductions, deducted.', 'otherdeductionsdeduct'],
+  [
+    'otherdeductionsInfo',
+    'amount',
+    'Other Deductions Info',
+    'Other deductions, for information.',
+    'otherdeductioninfo',
+  ],
+  ['sacCode1', 'text', 'SAC Code 1', 'Service accounting code, as text.'],
+  ['sacCode2', 'text', 'SAC Code 2', 'A second service accounting code, as text.'],
   [
     'serviceTypeModesValue',
+    'text',
     'Service Type Modes Value',
     'Mode of supply of the service, 1 to 4.',
-    ['servicetypemodes', 'servicetypemode'],
+    'servicetypemodes',
+    'servicetypemode',
   ],
-];
+] as const satisfies readonly [field: string, kind: FieldKind, header: string, help: string, ...aliases: string[]][];
 
-export const BULK_COLUMNS: readonly BulkColumn[] = TABLE.map(([field, header, help, aliases = []]) => ({
-  field,
-  header,
-  help,
-  aliases,
-  kind: isExtraField(field) ? EXTRA_FIELDS[field] : MAPPING_FIELDS[field],
-  need: isExtraField(field) ? 'optional' : field.startsWith('gstin') ? 'conditional' : 'mandatory',
-}));
+export type ExtraField = (typeof EXTRA_COLUMNS)[number][0];
+const EXTRA_FIELDS: ReadonlySet<string> = new Set(EXTRA_COLUMNS.map(([field]) => field));
+
+export const BULK_COLUMNS: readonly BulkColumn[] = [
+  ...FIELD_NAMES.map((field): BulkColumn => {
+    const [header, help] = ITEM_COLUMNS[field];
+    const need = NULLABLE_FIELDS.has(field) ? 'conditional' : 'mandatory';
+    return { field, kind: MAPPING_FIELDS[field], header, help, aliases: [], need };
+  }),
+  ...EXTRA_COLUMNS.map(([field, kind, header, help, ...aliases]): BulkColumn => ({
+    field,
+    kind,
+    header,
+    help,
+    aliases,
+    need: 'optional',
+  })),
+];
 
 const BY_NAME = new Map(
   BULK_COLUMNS.flatMap((column) =>
@@ -140,7 +134,7 @@ export function columnOfHeader(text: string): BulkColumn | undefined {
 
 /** Whether a field exists in the workbook only, not in the JSON items. */
 export function isExtraField(field: string): field is ExtraField {
-  return Object.hasOwn(EXTRA_FIELDS, field);
+  return EXTRA_FIELDS.has(field);
 }
 
 /** The upload type codes of the push message (spec: "Push message"), by code. */
@@ -161,4 +155,44 @@ export type UploadType = keyof typeof UPLOAD_TYPES;
 /** Whether a number is one of the four documented upload type codes. */
 export function isUploadType(code: number): code is UploadType {
   return Object.hasOwn(UPLOAD_TYPES, code);
+}
+
+/**
+ * The header labels of the bulk workbook in their order. The specification shows 22 of the 37; the service's own
+ * template (spec: "GET /irm/bulk-template", "columns are identical to the bulk upload template") names all.
+ */
+export interface BulkTemplate {
+  labels: readonly string[];
+  /** ISO 8601; null while the labels are our own reading, because the service's template has not been read yet. */
+  learnedAt: string | null;
+}
+
+/** The labels that are used until the service's template has been read. */
+export const BUILT_IN_TEMPLATE: BulkTemplate = {
+  labels: BULK_COLUMNS.map(({ header }) => header),
+  learnedAt: null,
+};
+
+/** The columns that the specification names; a template must have all of them. */
+const NAMED = BULK_COLUMNS.filter(({ need, field }) => need !== 'optional' || field === 'isThirdPartyExport');
+
+/** Why a list of labels cannot be the template of the bulk upload; null if it can. */
+export function templateProblem(labels: readonly string[]): string | null {
+  const names = labels.map(normaliseHeader);
+  const twice = names.find((name, at) => names.indexOf(name) !== at);
+  if (twice !== undefined) return `two columns are called ${twice}`;
+  const fields = new Set(labels.map((label) => columnOfHeader(label)?.field));
+  const lacking = NAMED.filter(({ field }) => !fields.has(field)).map(({ header }) => header);
+  return lacking.length === 0 ? null : `it lacks ${lacking.join(', ')}`;
+}
+
+/**
+ * The label under which an optional column is sent; undefined for a column that the template does not name, which is
+ * the user's own. Until the template is known, other spellings of our assumed labels are accepted too.
+ */
+export function optionalLabel({ labels, learnedAt }: BulkTemplate, header: string): string | undefined {
+  const name = normaliseHeader(header);
+  if (name === '') return undefined;
+  const label = labels.find((each) => normaliseHeader(each) === name);
+  return label ?? (learnedAt === null ? columnOfHeader(header)?.header : undefined);
 }

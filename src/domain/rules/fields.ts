@@ -3,9 +3,9 @@ import { valueReadsAsFormula } from '../text';
 import { MAX_ROWS_PER_SUBMISSION } from '../service/limits';
 import { isFilingDate } from '../dates';
 import { errorAt, warningAt, type Finding } from './finding';
-import { type MappingField, MAPPING_FIELDS } from '../filing/mapping';
+import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS, type MappingField } from '../filing/mapping';
 import { atMostTwoDecimals } from '../money';
-import { FIELD_NAMES, NULLABLE_FIELDS, hasValue, type UncheckedRow } from './unchecked-row';
+import { hasValue, type UncheckedRow } from './unchecked-row';
 import {
   UNWRITABLE,
   controlCharacter,

@@ -1,13 +1,13 @@
 import { permittedRows, type PermittedDuplicate } from './duplicates';
 import { isObject } from '../values';
 import { errorAt, oncePerCell, type Finding } from './finding';
-import { type MappingField, type MappingRow, MAPPING_FIELDS } from '../filing/mapping';
+import { FIELD_NAMES, MAPPING_FIELDS, type MappingField, type MappingRow } from '../filing/mapping';
 import { MAX_FILING_ROWS } from '../service/limits';
 import { isFilingDate } from '../dates';
 import { tooManyRows } from './file';
 import { checkUncheckedRows } from './rules';
 import { cutText } from '../text';
-import { FIELD_NAMES, completeRow, emptyMapping, hasValue, type UncheckedRow } from './unchecked-row';
+import { completeRow, emptyMapping, hasValue, type UncheckedRow } from './unchecked-row';
 import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './value-messages';
 import { UPLOAD_TYPES } from './columns';
 

@@ -1,5 +1,4 @@
-import type { ExtraValues, Mapping, MappingField, MappingRow } from '../filing/mapping';
-import { MAPPING_FIELDS } from '../filing/mapping';
+import { FIELD_NAMES, NULLABLE_FIELDS, type ExtraValues, type Mapping, type MappingRow } from '../filing/mapping';
 
 /**
  * A row during its check: the values that could be read, and the fields that already have a finding. The rules run on
@@ -18,12 +17,6 @@ export function uncheckedRow(row: MappingRow): UncheckedRow {
   return { ...row, failed: new Set() };
 }
 
-/** Fields that may be empty (null); all others need a value in every row. */
-export const NULLABLE_FIELDS: ReadonlySet<MappingField> = new Set(['gstinInvoiceNumber', 'gstinInvoiceDate']);
-
-/** Every field of a mapping, in the spec's order. */
-export const FIELD_NAMES = Object.keys(MAPPING_FIELDS) as MappingField[];
-
 /** The mapping row, if nothing failed and nothing is missing; otherwise undefined. */
 export function completeRow({ row, mapping, failed, extra }: UncheckedRow): MappingRow | undefined {
   if (failed.size > 0 || !isWhole(mapping)) return undefined;
@@ -32,7 +25,7 @@ export function completeRow({ row, mapping, failed, extra }: UncheckedRow): Mapp
 
 /** An empty mapping: fields that may stay empty are null from the start. */
 export function emptyMapping(): Record<string, unknown> {
-  return { gstinInvoiceNumber: null, gstinInvoiceDate: null };
+  return Object.fromEntries([...NULLABLE_FIELDS].map((field) => [field, null]));
 }
 
 function isWhole(mapping: Partial<Mapping>): mapping is Mapping {

@@ -1,4 +1,4 @@
-import type { BulkTemplate } from '../../domain/service/bulk-template';
+import type { BulkTemplate } from '../../domain/rules/columns';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 

@@ -2,7 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import type pg from 'pg';
 import type { FilingApi } from '../../api/client-types';
 import { ApiError } from '../../api/errors/api-error';
-import { templateProblem } from '../../domain/service/bulk-template';
+import { templateProblem } from '../../domain/rules/columns';
 import type { Mode } from '../../domain/names';
 import { saveBulkTemplate } from '../../ledger/service/bulk-templates';
 import { heldIrms, listIrms } from '../../ledger/exporters/irms';

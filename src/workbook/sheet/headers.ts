@@ -1,7 +1,13 @@
-import type { BulkTemplate } from '../../domain/service/bulk-template';
-import { BUILT_IN_TEMPLATE, optionalLabel } from '../../domain/service/bulk-template';
-import type { BulkColumn, ColumnField } from '../../domain/rules/columns';
-import { BULK_COLUMNS, columnOfHeader, normaliseHeader } from '../../domain/rules/columns';
+import {
+  type BulkTemplate,
+  BUILT_IN_TEMPLATE,
+  optionalLabel,
+  type BulkColumn,
+  type ColumnField,
+  BULK_COLUMNS,
+  columnOfHeader,
+  normaliseHeader,
+} from '../../domain/rules/columns';
 import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import { quoted } from '../../domain/rules/value-messages';
 import { columnLetter } from './addresses';
