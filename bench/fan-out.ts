@@ -9,7 +9,8 @@
 import { randomUUID } from 'node:crypto';
 import { Decimal } from 'decimal.js';
 import type pg from 'pg';
-import type { ReconcileResult, RefreshIrmsResult } from '../src/domain/contracts';
+import type { RefreshIrmsResult } from '../src/domain/contracts';
+import type { ReconcileResult } from '../src/domain/report-contracts';
 import { saveExporter } from '../src/ledger/exporters/exporters';
 import { createSandbox, type Sandbox } from '../src/sandbox/sandbox';
 import globalSetup from '../test/support/jest/global-setup';

@@ -6,7 +6,7 @@ import type { ExtractionApi } from '../api/endpoints/extraction';
 import type { DocumentStore } from '../documents/document-store';
 import type { Cadence } from '../domain/filing/poll-cadence';
 import type { Mode } from '../domain/names';
-import type { Pace } from '../assistant/extraction/pace';
+import type { Pace } from '../assistant/extraction/extractions';
 import type { Vault } from '../ledger/vault/vault';
 import type { ReportRenderer } from '../reports/render';
 import type { Workbooks } from '../workbook/workbooks';

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../domain/contracts';
+import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../domain/report-contracts';
 import {
   addDays,
   addMonths,

@@ -6,7 +6,6 @@ import { z } from 'zod';
 import { emailAddress } from './exporter/exporter';
 import { FILING_STATES } from './filing/states';
 import { namesAnotherFiling } from './names';
-import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/findings';
 
 export const mode = z
   .enum(['test', 'live'])
@@ -109,36 +108,6 @@ export const isoDate = z
     const day = new Date(`${text}T00:00:00Z`);
     return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
   }, 'no calendar has this day');
-
-export const reconcileInput = z
-  .strictObject({
-    mode,
-    exporterId: z.string().min(1).optional().describe('left out: every exporter'),
-    from: isoDate.optional().describe('first day of issue; left out: three months before `to`'),
-    to: isoDate.optional().describe('last day of issue; left out: today in Asia/Kolkata'),
-    checks: z.array(z.enum(RECONCILE_CHECKS)).min(1).optional().describe('left out: all of them'),
-  })
-  .refine(({ from, to }) => from === undefined || to === undefined || from <= to, {
-    message: 'from is not after to',
-    path: ['from'],
-  });
-export type ReconcileInput = z.input<typeof reconcileInput>;
-
-/** Result and progress of a reconciliation. The findings themselves are in the ledger: `ebrc findings`. */
-export const reconcileResult = z.object({
-  runId: z.string(),
-  workflowId: z.string(),
-  state: z.enum(['started', 'done']),
-  from: z.string(),
-  to: z.string(),
-  parties: z.number().int().describe('parties compared so far; clients with one IEC are one party'),
-  opened: z.number().int(),
-  closed: z.number().int(),
-  healed: z.number().int(),
-  counts: z.record(z.enum(FINDING_KINDS), z.number().int()).describe('open findings of what was reconciled, by kind'),
-  skipped: z.array(z.object({ exporterId: z.string(), reason: z.string() })),
-});
-export type ReconcileResult = z.infer<typeof reconcileResult>;
 
 export const fileInput = z
   .strictObject({

@@ -1,6 +1,37 @@
-/** Input and result of the workflow `dailyReport`. */
+/** Inputs and results of the workflows `reconcile` and `dailyReport`. */
 import { z } from 'zod';
 import { isoDate, mode } from './contracts';
+import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/findings';
+
+export const reconcileInput = z
+  .strictObject({
+    mode,
+    exporterId: z.string().min(1).optional().describe('left out: every exporter'),
+    from: isoDate.optional().describe('first day of issue; left out: three months before `to`'),
+    to: isoDate.optional().describe('last day of issue; left out: today in Asia/Kolkata'),
+    checks: z.array(z.enum(RECONCILE_CHECKS)).min(1).optional().describe('left out: all of them'),
+  })
+  .refine(({ from, to }) => from === undefined || to === undefined || from <= to, {
+    message: 'from is not after to',
+    path: ['from'],
+  });
+export type ReconcileInput = z.input<typeof reconcileInput>;
+
+/** Result and progress of a reconciliation. The findings themselves are in the ledger: `ebrc findings`. */
+export const reconcileResult = z.object({
+  runId: z.string(),
+  workflowId: z.string(),
+  state: z.enum(['started', 'done']),
+  from: z.string(),
+  to: z.string(),
+  parties: z.number().int().describe('parties compared so far; clients with one IEC are one party'),
+  opened: z.number().int(),
+  closed: z.number().int(),
+  healed: z.number().int(),
+  counts: z.record(z.enum(FINDING_KINDS), z.number().int()).describe('open findings of what was reconciled, by kind'),
+  skipped: z.array(z.object({ exporterId: z.string(), reason: z.string() })),
+});
+export type ReconcileResult = z.infer<typeof reconcileResult>;
 
 export const dailyReportInput = z.strictObject({
   mode,

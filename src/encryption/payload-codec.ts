@@ -1,6 +1,6 @@
 import type { Payload, PayloadCodec, DataConverter } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
-import { refuseExcess } from '../domain/bounded-json';
+import { refuseExcess } from '../domain/text';
 import { EncryptionError, type EncryptionKey } from './keys';
 import { sealerOf, type Sealer } from './sealing';
 import { join } from 'node:path';

@@ -13,8 +13,7 @@ import {
   type Value,
   type ValueKind,
 } from './report';
-import { chartSvg } from './html/chart';
-import { SORT_SCRIPT, STYLE } from './html/assets';
+import { chartSvg, SORT_SCRIPT, STYLE } from './html/chart';
 
 /** The page loads nothing: its Content-Security-Policy makes browsers enforce that. */
 const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${createHash('sha256').update(SORT_SCRIPT).digest('base64')}'`;

@@ -1,6 +1,6 @@
 /** The routes of the door, and what stands around each request. */
-import { parseBoundedJson } from '../domain/bounded-json';
-import { badRequest } from './http/problem';
+import { parseBoundedJson } from '../domain/text';
+import { badRequest, CALLER_GONE, Problem, problemBody } from './http/problem';
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -17,7 +17,6 @@ import { problemOf, unreadProblem } from './http/failures';
 import * as limits from './http/limits';
 import { createMemoryRoom } from './http/memory-room';
 import type { DoorMetrics } from './http/metrics';
-import { CALLER_GONE, Problem, problemBody } from './http/problem';
 import { addCheckRoutes } from './routes/checks';
 import { addDocumentRoutes } from './routes/documents';
 import { addEventRoutes } from './routes/events';

@@ -1,6 +1,6 @@
 import type { EbrcClientDependencies } from '../starter/dependencies';
 import type { DoorMetrics } from './http/metrics';
-import type { FilingReader } from './views/read-filings';
+import type { FilingReader } from './views/filing';
 import type { FeedMark } from '../ledger/events/feed';
 import type { Watch } from './views/watch';
 

@@ -4,14 +4,14 @@ import type { Logger } from 'pino';
 import { hostForUrl, type ListenAddress } from '../config/listen-address';
 import type { EbrcClientDependencies } from '../starter/dependencies';
 import { createAuditTrail } from './access/audit-trail';
-import { createGate } from './access/gate';
-import { createTemporalWatch } from './access/temporal-watch';
+import { createGate, createTemporalWatch, type Gate } from './access/gate';
 import { createApp } from './app';
 import { BOUNDS, type Bounds } from './http/limits';
 import type { Door } from './context';
 import { createDoorMetrics } from './http/metrics';
-import { createFilingReader } from './views/read-filings';
+import { createFilingReader } from './views/filing';
 import { createFeedWatch, createFilingWatch } from './views/watch';
+import pino from 'pino';
 
 export interface DoorOptions {
   deps: EbrcClientDependencies;
@@ -59,4 +59,17 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
       await audit.close();
     },
   };
+}
+
+/** The description of the HTTP API, made without any server: it is kept in schemas/openapi.json. */
+
+/** OpenAPI 3.1, as `/v1/openapi.json` answers it. */
+export async function describeApi(): Promise<string> {
+  // Nothing of it is used before a request comes.
+  const [door, gate] = [{ deps: {} } as Door, {} as Gate];
+  const app = await createApp({ door, gate, logger: pino({ level: 'silent' }), bounds: BOUNDS });
+  await app.ready();
+  const description = app.swagger();
+  await app.close();
+  return `${JSON.stringify(description, null, 2)}\n`;
 }

@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { createPool } from '../ledger/pool';
+import { createPool, type Queryable } from '../ledger/pool';
 import { readSchemaState } from '../ledger/schema-state';
 import { LedgerUnavailableError } from '../ledger/unavailable';
 import { UnreachableError } from './errors';
 import type { Client, WorkflowClientInterceptor } from '@temporalio/client';
 import type { Config } from '../config/config';
+import { STORE_ID } from '../documents/records';
+import type { DocumentStore } from '../documents/document-store';
+import { readIdentity } from '../ledger/sends/sends';
 
 const LOOK_EVERY_MS = 500;
 
@@ -96,4 +99,21 @@ export async function connectTemporal(
   } catch (error) {
     throw new UnreachableError('Temporal', `${address} (namespace ${namespace})`, error);
   }
+}
+
+/**
+ * Whether the ledger's documents are in another store, without creating anything: a folder that is wrong must not
+ * become a second store. @returns what to say; null if it is the ledger's store, or if the ledger has none yet
+ */
+export async function otherStore(
+  db: Queryable,
+  store: Pick<DocumentStore, 'readRecord'>,
+  root: string,
+): Promise<string | null> {
+  const { storeId } = await readIdentity(db);
+  if (storeId === null) return null;
+  const found = (await store.readRecord(STORE_ID))?.toString('utf8').trim();
+  if (found === storeId) return null;
+  const place = root.split('?', 1)[0];
+  return `The documents of this ledger are not in ${place}. Set EBRC_DOCUMENTS to the store that the worker uses; its log names it.`;
 }

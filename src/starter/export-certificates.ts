@@ -1,11 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { isFilingDate, isoFromFilingDate } from '../domain/dates';
-import { writeOutputFile } from '../documents/output-file';
-import { zipStream } from '../documents/zip';
+import { writeOutputFile, zipStream } from '../documents/output-file';
 import type { DocumentStore } from '../documents/stored-document';
 import type { CertificateView } from '../ledger/certificates/certificates';
-import { csvOf } from './exporters/csv';
+import { csvOf } from './input-files';
 
 /** A list for spreadsheets; the dates as YYYY-MM-DD, the amounts as exact text. */
 function listed(certificates: readonly CertificateView[]) {

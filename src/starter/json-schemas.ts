@@ -10,8 +10,6 @@ import {
   fileInput,
   filingResult,
   onboardInput,
-  reconcileInput,
-  reconcileResult,
   refreshIrmsInput,
   refreshIrmsResult,
   refusalDetails,
@@ -19,7 +17,7 @@ import {
   submitCredentialsArgs,
   updateCredentialsInput,
 } from '../domain/contracts';
-import { dailyReportInput, dailyReportResult } from '../domain/report-contracts';
+import { dailyReportInput, dailyReportResult, reconcileInput, reconcileResult } from '../domain/report-contracts';
 import { extractDocumentInput, extractDocumentResult } from '../assistant/extraction/contracts';
 
 /** An item of a push message. The rules beyond its types are the service's: `ebrc check` tells what breaks them. */

@@ -7,7 +7,7 @@ import * as ledger from '../ledger/principals/principals';
 import { createToken, endTokens, endTokensLater, saveToken } from '../ledger/principals/tokens';
 import { withTransaction, type Queryable } from '../ledger/pool';
 import { refusal, UsageError } from './errors';
-import { exporterIdOf } from './exporters/lookup';
+import { exporterIdOf } from './lookup';
 
 /** A principal as `ebrc principals` prints it. */
 export interface PrincipalView {

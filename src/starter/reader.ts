@@ -6,11 +6,10 @@ import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/f
 import { badCredentials } from '../ledger/vault/credentials';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
-import { exporterIdOf } from './exporters/lookup';
+import { exporterIdOf, filingOf, withPaths } from './lookup';
 import { irmCursor, readIrmCursor } from '../domain/identity';
 import { exporterView, readIrmViews, type IrmView } from './exporters/views';
 import type { FindingView } from '../domain/reconciliation/findings';
-import { filingOf, withPaths } from './filings/lookup';
 import { makeReport, type ReportRequest } from './report';
 import { findings, type FindingsRequest } from './reconcile';
 

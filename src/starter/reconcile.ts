@@ -1,11 +1,11 @@
 import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
-import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../domain/contracts';
+import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../domain/report-contracts';
 import type { FindingView, FindingKind } from '../domain/reconciliation/findings';
 import { issueText } from '../domain/values';
 import { reconciliationBegun, reconciliationQuery } from '../workflows/messages';
 import type { EbrcClientDependencies, EbrcReaderDependencies } from './dependencies';
 import { RefusedError, refusal } from './errors';
-import { exporterIdOf } from './exporters/lookup';
+import { exporterIdOf } from './lookup';
 import { follow } from '../temporal/follow';
 import { silenceNotice } from '../temporal/workers-present';
 import { acknowledgeFinding as acknowledgeInLedger, listFindings } from '../ledger/reconciliation/findings';

@@ -67,8 +67,7 @@ async function composeReport(
   const now = new Date();
   const on = request.on ?? isoFromFilingDate(filingDateInKolkata(now.getTime()));
   refuseDay(on, now);
-  const { dailyReport, ageingReport } = await import('../reports/make.js');
-  const { readRealisationRules } = await import('../reports/realisation-rules.js');
+  const { dailyReport, ageingReport, readRealisationRules } = await import('../reports/make.js');
   return (request.report === 'daily' ? dailyReport : ageingReport)(deps.pool, {
     mode: deps.mode,
     on,

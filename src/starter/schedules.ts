@@ -12,7 +12,7 @@ import { parseDuration } from '../domain/dates';
 import type { Mode } from '../domain/names';
 import { isGrpcStatus } from '../temporal/grpc-status';
 import { z } from 'zod';
-import { readYamlFile } from './yaml-file';
+import { readYamlFile } from './input-files';
 
 /** The result of a schedule's last run; `error` is the first line of a failure. */
 export interface LastResult {

@@ -1,11 +1,10 @@
 /** The runs of filings in Temporal: how the newest one stands, and starting one that goes on from the ledger. */
 import { WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
 import { WorkflowIdConflictPolicy } from '@temporalio/common';
-import { type FilingRunStatus, judgeRun } from '../domain/filing/run-judgement';
+import { type FilingRunStatus, judgeRun, resumeInput, type ResumedFiling } from '../domain/filing/run-judgement';
 import { needsAttention, type FilingState } from '../domain/filing/states';
 import type { Mode } from '../domain/names';
 import { searchAttributes } from '../domain/search-attributes';
-import { resumeInput, type ResumedFiling } from '../domain/filing/resume-input';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { openFiling, recordRunProblem, type OpenFilingRun } from '../ledger/filings/open-filings';

@@ -1,11 +1,10 @@
 import type { Finding } from '../domain/rules/finding';
 import { annotateSheet, type RowOutcome } from './annotate/annotate-sheet';
 import { CellStyles, NO_STYLES } from './annotate/cell-styles';
-import type { WorkbookDirectory } from './ooxml/directory';
+import type { WorkbookDirectory, WorkbookPackage } from './ooxml/package';
 import { withSheetHeaders } from './sheet/headers';
 import { openSheet, openWorkbook } from './sheet/open-workbook';
 import { type WorkbookLimits, WORKBOOK_LIMITS, WorkbookRefused } from './ooxml/limits';
-import type { WorkbookPackage } from './ooxml/package';
 import { PackageEditor, XML_START } from './ooxml/package-editor';
 import { SUMMARY_NAME, SUMMARY_TITLE, summarySheet } from './annotate/summary-sheet';
 import { findFilledRows, textsOf } from './sheet/filled-rows';

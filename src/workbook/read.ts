@@ -8,7 +8,7 @@ import {
 } from '../domain/rules/columns';
 import { errorAt, oncePerCell, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
-import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/unchecked-row';
+import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/fields';
 import { hiddenByMerge, missing, quoted } from '../domain/rules/value-messages';
 import { type CellContent, type CellContext, cellContent } from './sheet/cell-content';
 import { aboutRows, aboutTemplate, MergedCells } from './sheet/about-sheet';

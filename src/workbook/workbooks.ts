@@ -45,9 +45,10 @@ type JobResult = { result: unknown } | { refused: { code: string; message: strin
 
 /** What the thread runs: one job at a time. */
 export default async function runJob({ do: operation, args }: Job): Promise<JobResult> {
-  const work: (...args: never[]) => Promise<unknown> = workbooksInProcess[operation];
+  // Each job has the arguments of its operation.
+  const work = workbooksInProcess[operation].bind(workbooksInProcess) as (...own: unknown[]) => Promise<unknown>;
   try {
-    return { result: await work(...(args as never[])) };
+    return { result: await work(...args) };
   } catch (error) {
     if (error instanceof WorkbookRefused) return { refused: { code: error.code, message: error.message } };
     throw error;

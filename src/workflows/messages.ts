@@ -7,11 +7,10 @@ import type {
   ExporterProgress,
   FileInput,
   FilingResult,
-  ReconcileInput,
-  ReconcileResult,
   ResolveArgs,
   SubmitCredentialsArgs,
 } from '../domain/contracts';
+import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts';
 
 /** Query of `fileRemittances`: where the filing stands. */
 export const filingQuery = defineQuery<FilingResult>('filing');

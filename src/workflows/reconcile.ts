@@ -1,6 +1,6 @@
 /** Compares the ledger with the authority, party by party, and repairs what needs no person. */
 import { ApplicationFailure, continueAsNew, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
-import type { ReconcileInput, ReconcileResult } from '../domain/contracts';
+import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts';
 import { RECONCILE_CHECKS, type ReconcileCheck } from '../domain/reconciliation/findings';
 import { calls } from './activity-profiles';
 import { needInput } from './failures';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { bestFlow, type Link } from '../../src/assistant/proposals/flow';
+import { bestFlow, type Link } from '../../src/assistant/proposals/assignment';
 
 const worthOf = (supply: number[], demand: number[], links: Link[]) => {
   const flows = bestFlow(supply, demand, links);

@@ -1,6 +1,12 @@
 /** The pace of the extraction service, which all workers keep together. */
-import { openExtraction, readExtraction, settleExtraction } from '../../src/assistant/extraction/extractions';
-import { releaseSlot, noteFailedCall, takeSlot } from '../../src/assistant/extraction/pace';
+import {
+  openExtraction,
+  readExtraction,
+  settleExtraction,
+  releaseSlot,
+  noteFailedCall,
+  takeSlot,
+} from '../../src/assistant/extraction/extractions';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
 let ledger: TestDatabase;

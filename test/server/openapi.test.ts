@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describeApi } from '../../src/server/api-description';
+import { describeApi } from '../../src/server/door';
 
 const KEPT = join(__dirname, '..', '..', 'schemas', 'openapi.json');
 

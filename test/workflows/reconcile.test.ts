@@ -4,7 +4,8 @@
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { Client } from '@temporalio/client';
-import type { FilingResult, ReconcileInput, ReconcileResult } from '../../src/domain/contracts';
+import type { FilingResult } from '../../src/domain/contracts';
+import type { ReconcileInput, ReconcileResult } from '../../src/domain/report-contracts';
 import { isoFromFilingDate } from '../../src/domain/dates';
 import { noFindings, type FindingKind, type FindingView } from '../../src/domain/reconciliation/findings';
 import { listFindings } from '../../src/ledger/reconciliation/findings';

@@ -9,7 +9,7 @@ import { ApiError } from '../errors/api-error';
 import { readEnvelope, readText } from '../http/answers';
 import { cleanAnswer, parseJson } from '../schemas/clean';
 import { createRedactor, type Redactor } from '../errors/redact';
-import { multipartBody, readUpload, unsendable } from './multipart';
+import { multipartBody, readUpload, unsendable } from './calls';
 
 interface ExtractionInput {
   /** Path of the PDF, or its content. */

@@ -4,11 +4,10 @@ import { isObject } from '../../domain/values';
 import { BadAnswerError, parseAnswer, readText, unknownRemarks, unwrap } from '../http/answers';
 import type { Caller, CallRequest } from '../http/call';
 import type { BulkUploadInput, CallContext, FilingApi, SubmissionResult, SubmitContext } from '../client-types';
-import { createDownload, callJson, jsonBody, outgoing } from './calls';
+import { createDownload, callJson, jsonBody, outgoing, multipartBody, readUpload } from './calls';
 import { ApiError, type FieldError } from '../errors/api-error';
 import { NOTHING_LISTED } from '../errors/classify';
 import { isAbsent, recordList } from '../schemas/tolerant';
-import { multipartBody, readUpload } from './multipart';
 import { readPage } from './paging';
 import {
   bulkUploadAnswer,

@@ -1,5 +1,4 @@
-import { refuseExcess } from '../../domain/bounded-json';
-import { cleanText, cutText, TEXT_BYTES } from '../../domain/text';
+import { refuseExcess, cleanText, cutText, TEXT_BYTES } from '../../domain/text';
 
 /** Options for cleaning an answer; the length of the body itself is limited where it is read. */
 export interface CleanOptions {

@@ -11,7 +11,7 @@ import { ledgerDocuments, openIrms } from '../proposals/open-documents';
 import { writeDraftWorkbook } from './draft-workbook';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import { RefusedError } from '../../starter/errors';
-import { exporterIdOf } from '../../starter/exporters/lookup';
+import { exporterIdOf } from '../../starter/lookup';
 import { checkFile } from '../../starter/filings/check';
 import type { ExtractWait } from '../extraction/extract';
 import { readDocuments, type DraftFile } from './read-documents';

@@ -19,8 +19,12 @@ import {
   settleExtraction,
   type ExtractionOutcome,
   type ExtractionRow,
+  releaseSlot,
+  noteFailedCall,
+  takeSlot,
+  type Pace,
+  type FailureScope,
 } from './extractions';
-import { releaseSlot, noteFailedCall, takeSlot, type Pace, type FailureScope } from './pace';
 import { failureOf, notYet, refusal } from '../../activities/application-failure';
 import { withHeartbeat, keepTrying } from '../../activities/call-context';
 import type { ActivityDependencies, ExtractionDependencies } from '../../activities/dependencies';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { DocumentKind } from './contracts';
 import { convert, type Converter } from './convert';
 import { addressProblem, memberByName, valuesAt, type Found } from './pointer';
-import { readYamlFile } from '../../starter/yaml-file';
+import { readYamlFile } from '../../starter/input-files';
 
 /**
  * The fields that we need from each kind of document, and how each is read.

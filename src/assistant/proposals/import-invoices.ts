@@ -10,7 +10,7 @@ import { canonicalAmount, compareAmounts, isAmount } from '../../domain/money';
 import { isUploadType } from '../../domain/rules/columns';
 import { cutText, printable } from '../../domain/text';
 import { refusal, UsageError } from '../../starter/errors';
-import { csvRows, sheetRows, type ListRow } from '../../starter/list-rows';
+import { csvRows, sheetRows, type ListRow } from '../../starter/input-files';
 
 /** Columns with the headers that accounting systems export for them; case, spaces and punctuation are ignored. */
 const COLUMNS = {

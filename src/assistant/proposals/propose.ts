@@ -8,7 +8,7 @@ import { propose, type Proposal } from './assignment';
 import type { IrmRow } from '../../ledger/exporters/irms';
 import { writeDraftWorkbook } from '../drafts/draft-workbook';
 import { refusal } from '../../starter/errors';
-import { exporterIdOf } from '../../starter/exporters/lookup';
+import { exporterIdOf } from '../../starter/lookup';
 import { checkFile } from '../../starter/filings/check';
 import { knownDocuments, openIrms } from './open-documents';
 

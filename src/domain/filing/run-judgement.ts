@@ -1,6 +1,9 @@
+import type { FileInput } from '../contracts';
+import type { Mode } from '../names';
+
 /**
- * Decides what to do about the workflow of an open filing, from its description in Temporal. Pure: the sweep queries
- * Temporal and carries out the decision.
+ * What to do about the workflow of an open filing, from its description in Temporal, and what its next run is given.
+ * Pure: the sweep queries Temporal and carries out the decision.
  */
 
 /**
@@ -50,4 +53,19 @@ function problemOfRunning({ dueAt }: JudgedFiling, { taskAttempt }: FilingRunSta
     return `It has not moved by ${dueAt.toISOString()}, when its next step was due at the latest: see its workflow in the Temporal UI.`;
   }
   return null;
+}
+
+/** The part of a filing that a new run of it needs; everything else is in the ledger. */
+export interface ResumedFiling {
+  filingId: string;
+  mode: Mode;
+  exporterId: string;
+  reference: string;
+  madeBy: string;
+  n: number;
+}
+
+/** The input of `fileRemittances` with which a new run continues a filing from the ledger. */
+export function resumeInput({ filingId, mode, exporterId, reference, madeBy, n }: ResumedFiling): FileInput {
+  return { mode, exporterId, reference, madeBy, n, resume: filingId };
 }

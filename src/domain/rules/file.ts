@@ -6,7 +6,7 @@ import { MAX_FILING_BYTES, MAX_FILING_ROWS } from '../service/limits';
 import { utf8Bytes } from '../text';
 import { comparableDate, comparableText, irmIdentity, mappingIdentity, type MappingNames } from '../identity';
 import { type Amount, amountText, compareAmounts, isAmount, sumAmounts } from '../money';
-import { hasValue, type UncheckedRow } from './unchecked-row';
+import { hasValue, type UncheckedRow } from './fields';
 import { listed, TOO_MUCH_TEXT } from './value-messages';
 import { isUploadType } from './columns';
 

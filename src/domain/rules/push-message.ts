@@ -7,7 +7,7 @@ import { isFilingDate } from '../dates';
 import { tooManyRows } from './file';
 import { checkUncheckedRows } from './rules';
 import { cutText } from '../text';
-import { completeRow, emptyMapping, hasValue, type UncheckedRow } from './unchecked-row';
+import { completeRow, emptyMapping, hasValue, type UncheckedRow } from './fields';
 import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './value-messages';
 import { UPLOAD_TYPES } from './columns';
 

@@ -1,8 +1,7 @@
 /** Rules between the fields of one row (spec: "Push message", Rules; domain facts as warnings). */
 import { oncePerCell, type Finding, errorAt, warningAt } from './finding';
 import type { MappingRow, MappingField } from '../filing/mapping';
-import { uncheckedRow, type UncheckedRow, hasValue } from './unchecked-row';
-import { checkFields } from './fields';
+import { uncheckedRow, type UncheckedRow, hasValue, checkFields } from './fields';
 import { type FileContext, checkFile, checkSize } from './file';
 import { DIRECT_EXPORT, SOFTEX } from './columns';
 import { compareFilingDates } from '../dates';

@@ -1,5 +1,5 @@
 import type { FilingState } from '../../domain/filing/states';
-import type { ResumedFiling } from '../../domain/filing/resume-input';
+import type { ResumedFiling } from '../../domain/filing/run-judgement';
 import type { Mode } from '../../domain/names';
 import { QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
 import type { Queryable } from '../pool';

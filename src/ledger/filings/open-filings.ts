@@ -1,7 +1,6 @@
 import type pg from 'pg';
 import type { Mode } from '../../domain/names';
-import type { ResumedFiling } from '../../domain/filing/resume-input';
-import type { JudgedFiling } from '../../domain/filing/run-judgement';
+import type { ResumedFiling, JudgedFiling } from '../../domain/filing/run-judgement';
 import { askAbout, closeQuestion } from '../questions/questions';
 import { addEvent } from './filing-progress';
 import type { FilingRecord } from './filings';

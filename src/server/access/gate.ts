@@ -4,9 +4,9 @@ import type pg from 'pg';
 import type { Principal, Role } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
 import { principalOfToken } from '../../ledger/principals/tokens';
-import { Problem } from '../http/problem';
+import { Problem, unavailable } from '../http/problem';
 import type { AuditTrail } from './audit-trail';
-import type { TemporalWatch } from './temporal-watch';
+import type { Client } from '@temporalio/client';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -121,4 +121,48 @@ function unauthorizedText(header: string | undefined, mode: Mode): string {
   const make = 'Those who run this service make one (`ebrc principals add`).';
   if (header === undefined) return `Send the token of a principal: Authorization: Bearer ebrc_${mode}_… ${make}`;
   return `The token is unknown, has ended, or is of the other mode; this door is for ${mode} mode. ${make}`;
+}
+
+/** What is known of the server is taken for this long. */
+const KNOWN_MS = 1_000;
+const WITHIN_MS = 2_000;
+
+/**
+ * Tells within two seconds that Temporal is away: its client tries a server that does not answer for much longer. One
+ * question at a time, for all requests together.
+ */
+export interface TemporalWatch {
+  /** @throws Problem 503 */
+  present(): Promise<void>;
+}
+
+export function createTemporalWatch({ connection }: Client): TemporalWatch {
+  let seenAt = -Infinity;
+  let asking: Promise<void> | undefined;
+
+  function ask(): Promise<void> {
+    asking ??= connection
+      .withDeadline(Date.now() + WITHIN_MS, () => connection.workflowService.getSystemInfo({}))
+      .then(() => void (seenAt = performance.now()))
+      .finally(() => (asking = undefined));
+    return asking;
+  }
+
+  return {
+    async present() {
+      if (performance.now() - seenAt < KNOWN_MS) return;
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error('Temporal does not answer')), WITHIN_MS);
+      });
+      try {
+        await Promise.race([ask(), late]);
+      } catch (cause) {
+        const detail = 'Temporal cannot be reached right now. Repeat the request: nothing is filed twice.';
+        throw unavailable('temporal_unavailable', detail, { cause });
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
 }

@@ -4,8 +4,7 @@ import type { Principal } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
 import { findExporter } from '../../ledger/exporters/exporters';
 import type { FilingRecord } from '../../ledger/filings/filings';
-import { exporterIdOf, unknownExporter } from '../../starter/exporters/lookup';
-import { filingOf, unknownFiling } from '../../starter/filings/lookup';
+import { exporterIdOf, unknownExporter, filingOf, unknownFiling } from '../../starter/lookup';
 
 interface Deps {
   pool: pg.Pool;

@@ -17,7 +17,7 @@ import { addRoute, type Call, type Registrar } from '../http/route';
 import { exporterName, filingName, visible, shownAsWritten } from '../http/texts';
 import { filingSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
-import { sourceOf, statedSchema, type Stated } from './source';
+import { sourceOf, statedSchema, type Stated } from './checks';
 
 const FILING = z.object({ filing: filingName });
 

@@ -1,6 +1,6 @@
 /** Findings, reconciliations and reports. */
 import { z } from 'zod';
-import { reconcileInput } from '../../domain/contracts';
+import { reconcileInput } from '../../domain/report-contracts';
 import { FINDING_KINDS } from '../../domain/reconciliation/findings';
 import type { Principal } from '../../domain/principal';
 import { acknowledgeFinding, findings, reconcile, type FindingsRequest } from '../../starter/reconcile';

@@ -115,7 +115,7 @@ export function createCli(
   });
 
   const misplaced = once(async () => {
-    const { otherStore } = await import('../own-store.js');
+    const { otherStore } = await import('../connect.js');
     return otherStore(await pool(), await configuredDocuments(), (await config('documents')).documents);
   });
 

@@ -6,7 +6,7 @@ import type { changeExporter as workflow } from '../../workflows/change-exporter
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError, refusal } from '../errors';
 import { answeredByWorker } from '../../temporal/workers-present';
-import { exporterIdOf } from './lookup';
+import { exporterIdOf } from '../lookup';
 import { exporterView, type ExporterView } from './views';
 import type pg from 'pg';
 import type { Principal } from '../../domain/principal';

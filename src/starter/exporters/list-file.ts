@@ -1,10 +1,10 @@
 import { open } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { z } from 'zod';
-import { parseBoundedJson } from '../../domain/bounded-json';
+import { parseBoundedJson } from '../../domain/text';
 import { emailAddress } from '../../domain/exporter/exporter';
 import { refusal, UsageError } from '../errors';
-import { csvRows, sheetRows, type ListRow } from '../list-rows';
+import { csvRows, sheetRows, type ListRow } from '../input-files';
 
 const COLUMNS = ['name', 'email', 'iec', 'companyName', 'address', 'username', 'password'] as const;
 type ListColumn = (typeof COLUMNS)[number];

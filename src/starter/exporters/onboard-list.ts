@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExporterProgress, OnboardState } from '../../domain/contracts';
 import { writeOutputFile } from '../../documents/output-file';
 import { firstLine, RefusedError, type Problem } from '../errors';
-import { csvOf } from './csv';
+import { csvOf } from '../input-files';
 import { readExporterList, type ListedExporter } from './list-file';
 import type { ExporterOutcome, OnboardRequest } from './operations';
 import type { ExporterView } from './views';

@@ -8,7 +8,7 @@ import { discard, handIn, publishedKey } from '../../ledger/vault/vault';
 import { exporterQuery, submitCredentialsUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError } from '../errors';
-import { exporterIdOf } from './lookup';
+import { exporterIdOf } from '../lookup';
 import { follow } from '../../temporal/follow';
 import { answeredByWorker, silenceNotice, waitForFirstWorker } from '../../temporal/workers-present';
 

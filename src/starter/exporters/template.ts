@@ -7,10 +7,9 @@ import type { Mode } from '../../domain/names';
 import { saveBulkTemplate } from '../../ledger/service/bulk-templates';
 import { heldIrms, listIrms } from '../../ledger/exporters/irms';
 import { readWorkbook, WorkbookRefused } from '../../workbook/read';
-import type { KnownIrms } from '../../workbook/template-rows';
-import { buildTemplate, decorateTemplate, readTemplateLabels } from '../../workbook/template';
+import { type KnownIrms, buildTemplate, decorateTemplate, readTemplateLabels } from '../../workbook/template';
 import { readIrmViews } from './views';
-import { exporterIdOf } from './lookup';
+import { exporterIdOf } from '../lookup';
 
 export interface Template {
   /** The workbook. */

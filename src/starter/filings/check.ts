@@ -5,13 +5,18 @@ import type { Mode } from '../../domain/names';
 import { balanceFindings } from '../../ledger/rows/balance-reservation';
 import { findExporter } from '../../ledger/exporters/exporters';
 import { judgeClaims } from '../../ledger/rows/live-mappings';
-import { withSheetHeaders } from '../../workbook/read';
-import { WorkbookRefused } from '../../workbook/read';
+import { withSheetHeaders, WorkbookRefused } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import { UsageError } from '../errors';
-import { unknownExporter } from '../exporters/lookup';
-import { readByTemplate, readFilingFile } from './read-file';
-import type { FilingFile, FilingSource, StatedOptions, SheetColumns } from './read-file';
+import { unknownExporter } from '../lookup';
+import {
+  readByTemplate,
+  readFilingFile,
+  type FilingFile,
+  type FilingSource,
+  type StatedOptions,
+  type SheetColumns,
+} from './read-file';
 
 export interface CheckRequest extends StatedOptions {
   source: FilingSource;

@@ -5,12 +5,11 @@ import { contentHashOf } from '../../ledger/filings/filing-inputs';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { listCorrections, needFiling, nextNumber, type FilingRecord } from '../../ledger/filings/filings';
 import type { EbrcClientDependencies } from '../dependencies';
-import type { RefusedError } from '../errors';
-import { refusal } from '../errors';
+import { type RefusedError, refusal } from '../errors';
 import { readByTemplate, readFilingFile, refuseErrors, type FilingFile, type FilingSource } from './read-file';
-import { readTemplateFirst } from './read-template-first';
+import { readTemplateFirst } from './file';
 import type { FilingOutcome } from './outcome';
-import { filingOf } from './lookup';
+import { filingOf } from '../lookup';
 import { startFiling, type PreparedFiling, type WaitOptions } from './start';
 
 export interface CorrectRequest {

@@ -3,15 +3,14 @@ import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { DAY_MS } from '../../domain/dates';
 import { pushMessageOf } from '../../domain/filing/mapping';
-import { writeOutputFile } from '../../documents/output-file';
-import { zipStream, type ZippedFile } from '../../documents/zip';
+import { writeOutputFile, zipStream, type ZippedFile } from '../../documents/output-file';
 import type { FilingRecord } from '../../ledger/filings/filings';
 import { KEPT_DAYS, movesStand, readFilingEvidence, type SentAttempt } from '../../ledger/filings/filing-evidence';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { movesAtSend } from '../../ledger/sends/send-record';
 import { readSend } from '../../ledger/sends/sends';
 import type { EbrcClientDependencies } from '../dependencies';
-import { unknownFiling, filingOf } from './lookup';
+import { unknownFiling, filingOf } from '../lookup';
 import { fileNamePart } from '../export-certificates';
 
 type Deps = Pick<EbrcClientDependencies, 'pool' | 'documents' | 'mode'>;

@@ -22,7 +22,7 @@ import type { EbrcClientDependencies } from '../dependencies';
 import { refusal } from '../errors';
 import { withGrant, type CommandArgs } from './granting';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
-import { filingOf, withPaths, needNamed } from './lookup';
+import { filingOf, withPaths, needNamed } from '../lookup';
 import { resumeAll, resumeFiling, type ResumedRun } from './resume';
 import { followFiling, type WaitOptions } from './start';
 import { silenceNotice } from '../../temporal/workers-present';

@@ -11,7 +11,7 @@ import { shownOfSend } from '../../ledger/principals/shown';
 import { recordWord, withdrawWord } from '../../ledger/submissions/words';
 import type { EbrcReaderDependencies } from '../dependencies';
 import { refusal } from '../errors';
-import { filingOf, withPaths } from './lookup';
+import { filingOf, withPaths } from '../lookup';
 import type { FilingOutcome } from './outcome';
 
 export interface PermitArgs {

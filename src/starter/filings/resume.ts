@@ -4,7 +4,7 @@ import { openFiling, openFilingsAfter, type OpenFilingRun } from '../../ledger/f
 import { forgetSetAside } from '../../ledger/set-aside';
 import { describeRun, resumeOptions, startFilingRun } from '../../temporal/filing-runs';
 import type { EbrcClientDependencies } from '../dependencies';
-import { filingOf } from './lookup';
+import { filingOf } from '../lookup';
 
 /** A filing that was to be resumed. */
 export interface ResumedRun {

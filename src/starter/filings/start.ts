@@ -25,7 +25,7 @@ import { refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
 import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } from './outcome';
 import { follow, type FollowOptions } from '../../temporal/follow';
-import { withPaths } from './lookup';
+import { withPaths } from '../lookup';
 import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
 
 /**

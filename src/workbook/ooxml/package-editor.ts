@@ -1,6 +1,5 @@
 import { posix } from 'node:path';
-import { type Relation, relationsName, relationsOf, targetOf } from './directory';
-import type { WorkbookPackage } from './package';
+import { type Relation, relationsName, relationsOf, targetOf, type WorkbookPackage } from './package';
 import { appendChild, withDefaultNamespace, attribute } from './xml-edit';
 import { type PackagePart, partKey, pack, packPieces, writeZip } from './zip';
 

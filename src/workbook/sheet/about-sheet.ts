@@ -1,7 +1,7 @@
 /** What is said about a sheet as a whole. */
 import { columnOfHeader } from '../../domain/rules/columns';
 import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
-import type { UncheckedRow } from '../../domain/rules/unchecked-row';
+import type { UncheckedRow } from '../../domain/rules/fields';
 import { listed } from '../../domain/rules/value-messages';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { columnLetter, columnNumber } from './addresses';

@@ -1,9 +1,14 @@
-import { type WorkbookDirectory, readDirectory, relationsOf, type SheetEntry } from '../ooxml/directory';
+import {
+  type WorkbookDirectory,
+  readDirectory,
+  relationsOf,
+  type SheetEntry,
+  type WorkbookPackage,
+  openPackage,
+} from '../ooxml/package';
 import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
-import { type WorkbookPackage, openPackage } from '../ooxml/package';
 import { readXml } from '../ooxml/xml-reader';
-import { type CellContext, cellContext } from './cell-content';
-import { readNumberFormats } from './number-formats';
+import { type CellContext, cellContext, readNumberFormats } from './cell-content';
 import { SheetRows } from './sheet-rows';
 
 export interface OpenWorkbook {

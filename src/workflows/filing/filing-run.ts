@@ -3,14 +3,13 @@ import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@te
 import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
 import type { FileInput, FilingCounts, FilingResult, ResultRow } from '../../domain/contracts';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
-import { resumeInput } from '../../domain/filing/resume-input';
+import { resumeInput } from '../../domain/filing/run-judgement';
 import type { Finding } from '../../domain/rules/finding';
 import { summaryText } from '../../domain/text';
 import { Waits } from '../waits';
-import { FilingEnded, FilingGivenUp, FilingMovedOn } from './filing-steps';
+import { FilingEnded, FilingGivenUp, FilingMovedOn, type PendingMark } from './filing-steps';
 import { FilingProgress } from './filing-progress';
 import { FilingRequests } from './filing-requests';
-import type { PendingMark } from './filing-steps';
 import { NO_ROWS, textOf, type Refusal } from './show-filing';
 
 export { FilingEnded, FilingGivenUp, FilingMovedOn };

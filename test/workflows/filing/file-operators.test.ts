@@ -3,7 +3,7 @@
  */
 import { Client, Connection } from '@temporalio/client';
 import type { Principal } from '../../../src/domain/principal';
-import { resumeInput } from '../../../src/domain/filing/resume-input';
+import { resumeInput } from '../../../src/domain/filing/run-judgement';
 import { recordRunProblem } from '../../../src/ledger/filings/open-filings';
 import { findFiling } from '../../../src/ledger/filings/filings';
 import { importSends } from '../../../src/ledger/sends/send-import';
@@ -14,7 +14,7 @@ import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { credentialsRenewedSignal } from '../../../src/workflows/messages';
 import { principalOf } from '../../support/principals';
 import { eventually } from '../../support/processes';
-import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import type { Filing, FilingStage, TestExporter } from './filing-stage';
 import { recordLostSend } from './lost-send';
 import { resetBefore } from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';

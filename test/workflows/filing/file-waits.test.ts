@@ -1,6 +1,6 @@
 /** Every wait ends: past its deadline somebody is asked, and the wait goes on. */
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
-import { resumeInput } from '../../../src/domain/filing/resume-input';
+import { resumeInput } from '../../../src/domain/filing/run-judgement';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import { HOUR_MS, type Filing, type FilingStage } from './filing-stage';
 import { SHORT_SETTLE, useFilingStage } from './use-filing-stage';

@@ -7,11 +7,13 @@ import type { Waiting } from '../../../domain/filing/view';
 import type { Cli } from '../context';
 import { isEnd, type FilingState } from '../../../domain/filing/states';
 import type { FilingOutcome } from '../../filings/outcome';
-import { EXIT, type ExitCode } from '../../errors';
+import { EXIT, type ExitCode, UsageError } from '../../errors';
 import { filingPage, progressText } from '../filing-text';
 import type { Page } from '../page';
 import type { WaitOptions } from '../../filings/start';
 import { userInfo } from 'node:os';
+import { stat } from 'node:fs/promises';
+import { dirname, extname } from 'node:path';
 
 /** Who runs a command, if `--by` is not given: the user of the operating system. */
 function currentUser(): string {
@@ -119,9 +121,12 @@ export function portArgument(text: string): number {
   throw new InvalidArgumentError('A port is a number from 0 to 65535.');
 }
 
-/** Resolves on Ctrl-C and SIGTERM, for commands that stay up. */
-export function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
+/** Prints where a server listens, and returns on Ctrl-C and SIGTERM. */
+export async function stayUp({ terminal }: Cli, shown: object, page: () => Page): Promise<void> {
+  // One line, so that a program that started it can continue after the first line.
+  if (terminal.json) terminal.stdout.write(`${JSON.stringify(shown)}\n`);
+  else terminal.result(shown, page);
+  await new Promise<void>((resolve) => {
     process.once('SIGINT', () => resolve());
     process.once('SIGTERM', () => resolve());
   });
@@ -190,4 +195,34 @@ function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode 
   if (filing.state === 'refused') return EXIT.refused;
   if (!isEnd(filing.state as FilingState)) return EXIT.done;
   return filing.state === 'certified' ? EXIT.done : EXIT.refused;
+}
+
+export const forceOption = () => new Option('--force', 'replace a file that exists');
+
+interface OutputPathOptions {
+  /** `--force`: an existing file is replaced. */
+  force?: boolean;
+  /** What the name must end in, such as `.xlsx`. */
+  endings: readonly string[];
+}
+
+/**
+ * Checks the file of `-o` before anything is done for it. An existing file is refused: it may be a workbook that
+ * somebody has filled in. Terminals, pipes and devices are written to whatever their name is.
+ * @throws UsageError that says what to write instead
+ */
+export async function checkOutputPath(path: string, { force = false, endings }: OutputPathOptions): Promise<void> {
+  const found = await stat(path).catch(() => null);
+  if (found?.isDirectory()) throw new UsageError(`${path} is a folder. Name a file in it.`);
+  if (found && !found.isFile()) return;
+  if (!endings.includes(extname(path).toLowerCase())) {
+    throw new UsageError(`The name of the file must end in ${endings.join(' or ')}, unlike ${path}.`);
+  }
+  if (found && !force) {
+    throw new UsageError(`${path} exists. Name another file, or replace this one with --force.`, 'file_exists');
+  }
+  const folder = dirname(path);
+  if (!(await stat(folder).catch(() => null))?.isDirectory()) {
+    throw new UsageError(`There is no folder ${folder}. Make it first, or name a file in another folder.`);
+  }
 }

@@ -4,9 +4,8 @@ import type { Explained, ExtractionMapping } from '../../../../assistant/extract
 import { EXIT, RefusedError, type ExitCode, type Problem } from '../../../errors';
 import type { ExtractedFile } from '../../../../assistant/extraction/extract';
 import type { Cli, Bind } from '../../context';
-import { checkOutputPath, forceOption } from '../../output-path';
+import { checkOutputPath, forceOption, durationArgument } from '../options';
 import { table, type Page, type Part } from '../../page';
-import { durationArgument } from '../options';
 
 const HELP = `
 Each PDF (under 5 MB, not encrypted) is sent to the extraction service, whose address and key are set for the worker: EBRC_EXTRACTION_URL

@@ -7,8 +7,7 @@ import type { Cli, Bind } from '../../context';
 import { localTime } from '../../page';
 import { counted } from '../../../../domain/text';
 import { describeProblems } from '../../texts';
-import { checkOutputPath, forceOption } from '../../output-path';
-import { allowDuplicateOption, declarationOption, uploadTypeOption } from '../options';
+import { checkOutputPath, forceOption, allowDuplicateOption, declarationOption, uploadTypeOption } from '../options';
 
 interface CheckOptions {
   exporter: string;

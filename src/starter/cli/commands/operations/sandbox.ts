@@ -4,7 +4,7 @@ import type { SandboxOptions } from '../../../../sandbox/options';
 import type { Cli, Bind } from '../../context';
 import { firstLine, UsageError } from '../../../errors';
 import { fields, type Page } from '../../page';
-import { durationArgument, portArgument, stopSignal } from '../options';
+import { durationArgument, portArgument, stayUp } from '../options';
 
 interface Flags {
   port?: number;
@@ -55,10 +55,7 @@ async function serve(cli: Cli, flags: Flags): Promise<void> {
     for (const fault of flags.fault) await arm(sandbox, fault);
     const { url, extractionUrl, controlUrl, port } = sandbox;
     const shown = { url, extractionUrl, controlUrl, port, apiKeys: ['dev_sandbox_key', 'prod_sandbox_key'] };
-    // One line, so that a program that started it can continue after the first line.
-    if (cli.terminal.json) cli.terminal.stdout.write(`${JSON.stringify(shown)}\n`);
-    else cli.terminal.result(shown, () => addressText(sandbox));
-    await stopSignal();
+    await stayUp(cli, shown, () => addressText(sandbox));
   } finally {
     await sandbox.close();
   }

@@ -1,0 +1,117 @@
+import { parse, type Info } from 'csv-parse/sync';
+import { WorkbookRefused } from '../workbook/read';
+import { readTexts } from '../workbook/texts';
+import { refusal, UsageError } from './errors';
+import { harmless } from '../domain/text';
+import { readFile } from 'node:fs/promises';
+import { LineCounter, parseDocument } from 'yaml';
+
+/** A row of a list, as in its file. */
+export interface ListRow {
+  /** Row of the sheet, line of the file; the header is 1. */
+  row: number;
+  texts: readonly (string | undefined)[];
+  /** Why the row cannot be read at all. */
+  problem?: string;
+}
+
+/**
+ * The lines of a CSV file. After a misplaced quotation mark the rest cannot be parsed reliably: each line is then
+ * parsed separately, so that the bad line is named and the others are kept. @param most lines that are read at most
+ */
+export function csvRows(bytes: Buffer, most?: number): ListRow[] {
+  const parsed = csvRecords(bytes, most);
+  if (parsed) return parsed;
+  const lines = bytes.toString('utf8').split(/\r\n|\n|\r/, most);
+  return lines.flatMap((line, index): ListRow[] => {
+    const row = index + 1;
+    const records = csvRecords(Buffer.from(line));
+    const problem = 'The line cannot be read: a quotation mark opens or closes in the wrong place.';
+    return records ? records.map(({ texts }) => ({ row, texts })) : [{ row, texts: [], problem }];
+  });
+}
+
+/** Null if it is not CSV. The parser's message is dropped, because it may quote a line, and with it a password. */
+function csvRecords(bytes: Buffer, most?: number): ListRow[] | null {
+  try {
+    const options = { bom: true, skip_empty_lines: true, relax_column_count: true, info: true } as const;
+    const records = parse(bytes, { ...options, ...(most !== undefined && { to: most }) }) as unknown as {
+      record: string[];
+      info: Info;
+    }[];
+    return records.map(({ record, info }) => ({ row: info.lines, texts: record }));
+  } catch {
+    return null;
+  }
+}
+
+/** @throws RefusedError for a file that is not a workbook, or exceeds the limits */
+export async function sheetRows(bytes: Buffer): Promise<ListRow[]> {
+  try {
+    // Columns count from 1.
+    return (await readTexts(bytes)).map(({ row, texts }) => ({ row, texts: Array.from(texts).slice(1) }));
+  } catch (error) {
+    if (error instanceof WorkbookRefused) throw refusal(error.code, error.message);
+    throw error;
+  }
+}
+
+/**
+ * Records of one shape as CSV with a header line. A value that a spreadsheet would run as a formula gets a quote in
+ * front, because names and messages come from outside and a person opens the file.
+ */
+export function csvOf<T extends object>(records: readonly T[]): string {
+  const columns = Object.keys(records[0] ?? {}) as (keyof T & string)[];
+  const lines = records.map((record) => columns.map((column) => cell(record[column])).join(','));
+  return [columns.join(','), ...lines].join('\n');
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'number') return String(value);
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const safe = harmless(text);
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/** A YAML file written by a person, with the line numbers of its parts, for error messages. */
+export interface YamlFile {
+  value: unknown;
+  /** "line N: " of the node at a path; empty if the file has no such node. */
+  lineOf: (path: readonly PropertyKey[]) => string;
+  /** @throws UsageError that lists the problems */
+  fail: (problems: readonly string[]) => never;
+}
+
+/**
+ * Reads a YAML file, or a JSON file.
+ * @param about.what its content, as messages call it
+ * @param about.advice what to do if the file cannot be read
+ * @param about.code of the errors; default: that of wrong usage
+ * @throws UsageError that names the file, and the line of every syntax error
+ */
+export async function readYamlFile(
+  path: string,
+  { what, advice, code }: { what: string; advice: string; code?: string },
+): Promise<YamlFile> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`The ${what} cannot be read from ${path} (${error.code}). ${advice}`, code);
+  });
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const fail = (problems: readonly string[]): never => {
+    const list = problems.map((each) => `  ${each}`).join('\n');
+    throw new UsageError(`The ${what} in ${path} cannot be used:\n${list}`, code);
+  };
+  if (document.errors.length > 0) {
+    fail(document.errors.map(({ pos, message }) => `line ${lines.linePos(pos[0]).line}: ${message}`));
+  }
+  return {
+    value: document.toJS(),
+    lineOf: (at) => {
+      const node = document.getIn(at, true) as { range?: [number, number, number] } | undefined;
+      return node?.range ? `line ${lines.linePos(node.range[0]).line}: ` : '';
+    },
+    fail,
+  };
+}
