@@ -136,7 +136,7 @@ describe('filings', () => {
     });
     expect(history.map(({ state }) => state)).toContain('outcome_unknown');
     const { stdout } = await ebrc(['list', '--state', 'outcome_unknown'], { env });
-    expect(stdout).toMatch(/LOST\t.*\tevidence whether it was filed, by 2026-02-10/u);
+    expect(stdout).toMatch(/LOST\t.*\tevidence whether it was filed, at the latest 2026-02-10/u);
   });
 });
 
