@@ -175,9 +175,7 @@ const LIMITS = { fileSize: MAX_BODY_BYTES, files: 1, fields: 20, fieldSize: 100_
 const AS_JSON = new Set(['allowDuplicate', 'n', 'approval', 'uploadType']);
 
 /** @throws Problem 400 for a form that cannot be read, a field that stands twice, or is no JSON where it has to be */
-async function readForm(
-  request: FastifyRequest,
-): Promise<{ fields: Record<string, unknown>; upload: Upload | null }> {
+async function readForm(request: FastifyRequest): Promise<{ fields: Record<string, unknown>; upload: Upload | null }> {
   try {
     return await readParts(request);
   } catch (error) {
