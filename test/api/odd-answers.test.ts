@@ -217,12 +217,24 @@ describe('odd answers', () => {
     ['null', null, 0],
     ['an empty text', '', 0],
     ['an empty record', {}, 0],
-    ['words', { message: 'No records found' }, 0],
   ])('fetch-details that is %s is read', async (_what, body, found) => {
     answer(body);
     const { certificates } = await api.fetchDetails(DETAILS);
     expect(certificates).toHaveLength(found);
     if (found > 0) expect(certificates[0]).toMatchObject({ eBRCNumber: 'E1', realisedValueFCC: 100_000 });
+  });
+
+  test.each([
+    ['No data available', 200],
+    ['No records found', 404],
+  ])('fetch-details that says "%s" with %i lists nothing, and proves no absence', async (message, status) => {
+    answer({ message }, status);
+    expect(await api.fetchDetails(DETAILS)).toEqual({ certificates: [], unread: 1 });
+  });
+
+  test('fetch-details with the status of an error inside a success is no empty list', async () => {
+    service.answer((_request, response) => json(response, 200, { success: true, data: [], statusCode: 502 }));
+    expect((await errorOf(api.fetchDetails(DETAILS))).kind).toBe('bad_answer');
   });
 
   test('a page of fetch-details that says that there is more is no complete look', async () => {
@@ -240,11 +252,10 @@ describe('odd answers', () => {
 
   test.each([
     ['EBRC_NOT_FOUND', { errorCode: 'EBRC_NOT_FOUND', message: 'x' }],
-    ['No records found', { message: 'No records found' }],
     ['Certificate not found', { message: 'Certificate not found for the given dates' }],
-  ])('a 404 of fetch-details that says %s is an empty list', async (_what, body) => {
+  ])('a 404 of fetch-details that says %s lists nothing', async (_what, body) => {
     answer(body, 404);
-    expect(await api.fetchDetails(DETAILS)).toEqual({ certificates: [], unread: 0 });
+    expect(await api.fetchDetails(DETAILS)).toMatchObject({ certificates: [] });
   });
 
   test.each([

@@ -291,6 +291,10 @@ describe('a submission', () => {
       ['has success: false', '{"success":false,"data":{"requestId":"R"}}'],
       ['is an error with the id of the call', '{"statusCode":502,"message":"Portal","requestId":"trace-1"}'],
       ['has an error as data', '{"success":true,"data":{"errorCode":"DGFT_PORTAL_UNAVAILABLE","requestId":"trace-1"}}'],
+      ['is an error as its schema has it', '{"code":502,"message":"Portal","requestId":"trace-1"}'],
+      ['is an error in words', '{"success":true,"data":{"message":"Portal unreachable","requestId":"trace-1"}}'],
+      ['has the status of an error', '{"success":true,"statusCode":502,"data":{"requestId":"trace-1"}}'],
+      ['has the status of an error in its data', '{"success":true,"data":{"statusCode":502,"requestId":"trace-1"}}'],
       ['names no request', '{"success":true,"data":{"ackStatus":"Validated"}}'],
     ])('when a 200 %s', async (_what, body) => {
       const server = await service((_request, response) => raw(response, 200, body, 'application/json'));

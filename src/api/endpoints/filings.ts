@@ -61,6 +61,12 @@ const downloadQuery = z.strictObject({ eBRCNumber: z.string().min(1), platformCu
 const CERTIFICATES = recordList(certificateDetail);
 
 /**
+ * No list, but words for an empty one. An outage may say so too, so it lists nothing and proves no absence (spec:
+ * "Returns 200 with an array").
+ */
+const IN_WORDS = { records: [], unread: 1 };
+
+/**
  * The list of fetch-details, as a list or as a page. An object of another shape is not an empty list, because the
  * certificates from before a send must not be missed.
  */
@@ -74,7 +80,7 @@ const certificateList = z.unknown().transform((value, context) => {
   const single = CERTIFICATES.parse(value);
   if (single.records.some((each) => each.eBRCNumber !== null)) return single;
   const message: unknown = single.records[0]?.message;
-  if (typeof message === 'string' && NOTHING_LISTED.test(message)) return CERTIFICATES.parse([]);
+  if (typeof message === 'string' && NOTHING_LISTED.test(message)) return IN_WORDS;
   context.addIssue({ code: 'custom', message: 'neither a list nor a certificate' });
   return z.NEVER;
 });
@@ -111,7 +117,8 @@ export function createFilingsApi(caller: Caller): FilingsApi {
         return { certificates: list.records, unread: list.unread };
       } catch (error) {
         // A 404 that reports an empty result answers a request for a list.
-        if (error instanceof ApiError && error.kind === 'certificate_not_ready') return { certificates: [], unread: 0 };
+        if (error instanceof ApiError && error.kind === 'certificate_not_ready')
+          return { certificates: [], unread: error.errorCode === undefined ? IN_WORDS.unread : 0 };
         throw error;
       }
     },
@@ -160,8 +167,13 @@ async function submit<T>(
   });
 }
 
-/** Whether an answer is an error, whose `requestId` is that of the call and of no filing (spec: "Errors"). */
-function isError({ ackStatus, dgftAckId, errorCode, statusCode, error }: Record<string, unknown>): boolean {
-  const acknowledged = !isAbsent(ackStatus) || !isAbsent(dgftAckId);
-  return !acknowledged && (!isAbsent(errorCode) || !isAbsent(error) || Number(statusCode) >= 400);
+/**
+ * Whether an answer is an error, whose `requestId` is that of the call and of no filing: it has a field of an error, and
+ * none of an acknowledgement (spec: "Errors", "Generation request").
+ */
+function isError({ ackStatus, dgftAckId, recordResCount, ...answer }: Record<string, unknown>): boolean {
+  const acknowledged = [ackStatus, dgftAckId, recordResCount].some((field) => !isAbsent(field));
+  return !acknowledged && ERROR_FIELDS.some((field) => !isAbsent(answer[field]));
 }
+
+const ERROR_FIELDS = ['errorCode', 'code', 'error', 'message', 'errors'];

@@ -49,7 +49,10 @@ export function unwrap(text: string, options?: CleanOptions): Unwrapped {
   } catch {
     throw new BadAnswerError(describeNotJson(text), text);
   }
-  if (!isObject(value) || typeof value.success !== 'boolean') return { data: value, beside: {} };
+  if (!isObject(value)) return { data: value, beside: {} };
+  if ([value, value.data].some(namesFailure))
+    throw new BadAnswerError('the answer names the status of an error in an answer with a status of success', text);
+  if (typeof value.success !== 'boolean') return { data: value, beside: {} };
   if (!value.success) throw new BadAnswerError('the answer has success: false with a status of success', text);
   const { data, ...beside } = withoutEnvelope(value);
   if ('data' in value) return { data, beside };
@@ -118,6 +121,9 @@ export function bounded(value: unknown): unknown {
   const json = JSON.stringify(value);
   return json.length <= REMARK_BYTES ? value : cleanWords(json);
 }
+
+/** Whether it is the body of an error (spec: "Errors"), by its status; an outage may send it as a success. */
+const namesFailure = (value: unknown): boolean => isObject(value) && Number(value.statusCode) >= 400;
 
 const ENVELOPE = ['success', 'statusCode', 'timestamp'];
 
