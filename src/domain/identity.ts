@@ -44,7 +44,7 @@ export function sameId(a: string, b: string): boolean {
  * anything else, such as a placeholder in an IRM's `iecCode`, so that no party is created from it.
  */
 export function readIec(text: string | null | undefined): string | null {
-  const iec = text?.trim().toUpperCase() ?? '';
+  const iec = seen((text ?? '').normalize('NFKC')).toUpperCase();
   return /^[A-Z0-9]{10}$/.test(iec) ? iec : null;
 }
 

@@ -10,6 +10,13 @@ export type IecSource = 'client' | 'status' | 'irms';
  */
 export const IEC_SOURCES: readonly IecSource[] = ['client', 'status', 'irms'];
 
+/** What shows an IEC, in words that it follows. */
+export const SHOWN_BY: Readonly<Record<IecSource, string>> = {
+  client: 'it was entered with',
+  status: "the authority's status records carry",
+  irms: 'its IRMs carry',
+};
+
 /** A warning if the IEC that was entered for a client is not the one that the portal shows. */
 export function iecFindings({
   iec,
@@ -21,8 +28,7 @@ export function iecFindings({
   statedIec: string | null;
 }): Finding[] {
   if (iec === null || statedIec === null || iec === statedIec) return [];
-  const shownBy = iecSource === 'irms' ? 'its IRMs carry' : "the authority's status records carry";
-  const message = `The exporter was created with the IEC ${statedIec}, but ${shownBy} ${iec}, which is used. Find out which is right: a wrong entry does no harm, but where the portal login is another firm's, correct the credentials before anything is filed.`;
+  const message = `The exporter was created with the IEC ${statedIec}, but ${SHOWN_BY[iecSource ?? 'client']} ${iec}, which is used. Find out which is right: a wrong entry does no harm, but where the portal login is another firm's, correct the credentials before anything is filed.`;
   return [warningAt(null, 'iec', 'iec_differs', message)];
 }
 

@@ -2,7 +2,15 @@ import type pg from 'pg';
 import { readIec } from '../../domain/identity';
 import { IEC_SOURCES, type IecSource } from '../../domain/exporter/exporter';
 import type { Mode } from '../../domain/names';
-import { ACTIVATES_AT, attachByEmail, attachToIec, lockForPartyChange, lockPartyChanges, partyForNew } from './parties';
+import {
+  ACTIVATES_AT,
+  askAboutIec,
+  attachByEmail,
+  attachToIec,
+  lockForPartyChange,
+  lockPartyChanges,
+  partyForNew,
+} from './parties';
 import type { Collision } from './party-merge';
 import { withTransaction, type Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
@@ -90,6 +98,8 @@ export async function saveExporter(
     if (placed || iec === null) return saved;
     const { exporterId, email } = saved;
     await attachToIec(client, { mode, exporterId, iec: saved.iec ?? iec, at });
+    if (before && before.iec !== null)
+      await askAboutIec(client, { exporterId, known: before, said: iec, source: 'client', used: saved.iec, at });
     await attachByEmail(client, { mode, exporterId, email, at });
     return needExporter(client, exporterId);
   });
@@ -146,8 +156,8 @@ async function upsert(
 }
 
 /**
- * Records an IEC that the portal shows, unless a stronger source has shown one, and attaches the exporter to that IEC's
- * party. Repeating it changes nothing.
+ * Records an IEC that the portal shows, unless as strong a source has shown another one, and attaches the exporter to
+ * that IEC's party. Where another one was known, its open filings ask about it. Repeating it changes nothing.
  * @returns what the two parties both held; empty if nothing was learnt
  */
 export async function learnIec(
@@ -156,18 +166,19 @@ export async function learnIec(
 ): Promise<Collision[]> {
   const iec = readIec(said);
   if (iec === null) return [];
-  const known = await getExporter(pool, exporterId);
-  if (!known || !tellsIec(known, iec, source)) return [];
-  const { mode, exporterId: id, email } = known;
+  const seen = await getExporter(pool, exporterId);
+  if (!seen || !tellsIec(seen, iec, source)) return [];
+  const { mode, exporterId: id, email } = seen;
   return withTransaction(pool, async (client) => {
-    if (known.iec !== iec) await lockForPartyChange(client, { mode, exporterId: id, iec, email });
-    const weaker = IEC_SOURCES.slice(0, IEC_SOURCES.indexOf(source) + 1);
-    const { rowCount } = await client.query(
-      `UPDATE exporters SET iec = $2, iec_source = $3
-        WHERE exporter_id = $1 AND (iec IS NULL OR iec_source = ANY($4)) AND (iec IS NOT DISTINCT FROM $2 OR $5)`,
-      [id, iec, source, weaker, known.iec !== iec],
-    );
-    return rowCount === 0 || known.iec === iec ? [] : attachToIec(client, { mode, exporterId: id, iec, at });
+    if (seen.iec !== iec) await lockForPartyChange(client, { mode, exporterId: id, iec, email });
+    const known = (await getExporter(client, id)) ?? seen;
+    const taken = known.iec === iec ? seen.iec === iec && !outranks(known.iecSource, source) : gives(known, source);
+    if (taken)
+      await client.query('UPDATE exporters SET iec = $2, iec_source = $3 WHERE exporter_id = $1', [id, iec, source]);
+    const collisions = taken && known.iec !== iec ? await attachToIec(client, { mode, exporterId: id, iec, at }) : [];
+    if (known.iec !== null && known.iec !== iec)
+      await askAboutIec(client, { exporterId: id, known, said: iec, source, used: taken ? iec : known.iec, at });
+    return collisions;
   });
 }
 
@@ -177,12 +188,16 @@ export type KnownIec = Pick<ExporterRow, 'iec' | 'iecSource'>;
 /** Columns of a {@link KnownIec}, of a client `e`. */
 export const IEC_OF_CLIENT = 'e.iec, e.iec_source AS "iecSource"';
 
-/** Whether there is something to learn from an IEC that a source shows. */
+/** Whether there is something to learn from an IEC that a source shows, or to ask about. */
 export function tellsIec(known: KnownIec, iec: string | null, source: IecSource): boolean {
   const said = readIec(iec);
-  if (said === null || outranks(known.iecSource, source)) return false;
-  return known.iec !== said || known.iecSource !== source;
+  if (said === null) return false;
+  return known.iec !== said || (known.iecSource !== source && !outranks(known.iecSource, source));
 }
+
+/** Whether a known IEC gives way to another one that a source shows: one status record does not outweigh another. */
+const gives = ({ iec, iecSource }: KnownIec, source: IecSource): boolean =>
+  iec === null || (!outranks(iecSource, source) && (iecSource !== source || source !== 'status'));
 
 /** Whether an IEC of one source is not replaced by what the other says. */
 function outranks(known: IecSource | null, other: IecSource): boolean {

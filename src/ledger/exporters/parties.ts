@@ -1,6 +1,8 @@
-import type { IecSource } from '../../domain/exporter/exporter';
+import { type IecSource, SHOWN_BY } from '../../domain/exporter/exporter';
 import type { Mode } from '../../domain/names';
 import { movePartyOf, type Collision } from './party-merge';
+import { addEvent } from '../filings/filing-progress';
+import { askAbout } from '../questions/questions';
 import type { Queryable } from '../pool';
 
 interface Party {
@@ -113,6 +115,39 @@ export async function attachByEmail(
   const former = await partyOfEmail(client, mode, email, 'nameless');
   if (!former || former.partyId === current.partyId) return [];
   return movePartyOf(client, { from: former.partyId, to: current.partyId, exporterId: null, at });
+}
+
+/** Asks, in each open filing of an exporter, about an IEC that is not the known one: one of the two is another's. */
+export async function askAboutIec(
+  client: Queryable,
+  {
+    exporterId,
+    known,
+    said,
+    source,
+    used,
+    at,
+  }: {
+    exporterId: string;
+    known: Pick<FilingClient, 'iec' | 'iecSource'>;
+    said: string;
+    source: IecSource;
+    used: string | null;
+    at: Date;
+  },
+): Promise<void> {
+  const { rows } = await client.query<{ filingId: string }>(
+    `SELECT filing_id AS "filingId" FROM filings WHERE exporter_id = $1 AND closed_at IS NULL ORDER BY filing_id`,
+    [exporterId],
+  );
+  const text =
+    `Two IECs are shown for the exporter: ${SHOWN_BY[known.iecSource ?? 'client']} ${known.iec}, and ${SHOWN_BY[source]} ${said}; ` +
+    `${used} is used. Find out at the portal which is right: certificates are looked for under the one that is used.`;
+  for (const { filingId } of rows) {
+    const key = `${known.iec}/${said}`;
+    await addEvent(client, { filingId, step: `iec_differs/${key}`, at, kind: 'iec_differs', text });
+    await askAbout(client, { filingId, kind: 'iec_differs', text, until: 'fact', key, at });
+  }
 }
 
 async function partyOfExporter(client: Queryable, exporterId: string): Promise<Party> {

@@ -1,3 +1,4 @@
+import { readQuestions } from '../../../src/ledger/questions/questions';
 import { settleRows } from '../ledger-steps';
 import { randomUUID } from 'node:crypto';
 import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
@@ -206,6 +207,52 @@ describe('an IEC', () => {
     expect(await record(ledger, `THIRD-${iec}`, rows, { exporterId: known })).toMatchObject({
       findings: [{ row: 1, filingId: second }, { row: 2 }],
     });
+  });
+
+  it('that differs from the known one is a question of the open filings, whichever is used', async () => {
+    const [entered, shown, other, fromIrms] = [newIec(), newIec(), newIec(), newIec()];
+    const id = await client({ iec: entered });
+    const filingId = await open(ledger, `DIFFERS-${entered}`, newRows(), { exporterId: id });
+    const asked = async () =>
+      (await readQuestions(ledger.pool, [filingId])).get(filingId)?.map(({ kind, text }) => [kind, text]) ?? [];
+    const question = (...words: string[]) => ['iec_differs', expect.stringMatching(words.join('.*')) as string];
+    await learn(id, shown);
+    expect(await asked()).toEqual([question(`entered with ${entered}`, `carry ${shown}`, `${shown} is used`)]);
+    // One status record does not outweigh another: the exporter stays with its party.
+    const before = await party(id);
+    await Promise.all([learn(id, other), learn(id, other)]);
+    expect([await iecOf(ledger.pool, id), await party(id)]).toEqual([shown, before]);
+    expect(await asked()).toContainEqual(question(`carry ${shown}`, `carry ${other}`, `${shown} is used`));
+    await saveIrms(ledger.pool, id, [irmRecord(10_000, fromIrms)], NOW);
+    await learn(id, shown);
+    expect(await iecOf(ledger.pool, id)).toBe(fromIrms);
+    expect(await asked()).toContainEqual(question(`records carry ${shown}`, `IRMs carry ${fromIrms}`, fromIrms));
+    expect(await asked()).toHaveLength(4);
+    // The same once more is no new question.
+    await learn(id, shown);
+    expect(await asked()).toHaveLength(4);
+  });
+
+  it('of which two are shown at the same time is the first one’s, and a question', async () => {
+    const [one, two] = [newIec(), newIec()];
+    const id = await client();
+    const filingId = await open(ledger, `BOTH-${one}`, newRows(), { exporterId: id });
+    await Promise.all([learn(id, one), learn(id, two)]);
+    expect([one, two]).toContain(await iecOf(ledger.pool, id));
+    expect((await readQuestions(ledger.pool, [filingId])).get(filingId)).toMatchObject([{ kind: 'iec_differs' }]);
+  });
+
+  it('in another form than ten letters and digits counts as none, in whatever place it stands', async () => {
+    const iec = newIec();
+    const id = await client({ iec: '388012345' });
+    await saveIrms(ledger.pool, id, [irmRecord(10_000, 'IEC: 388012345')], NOW);
+    await learn(id, `${iec}0`);
+    expect(await iecOf(ledger.pool, id)).toBeNull();
+    expect(await party(id)).not.toBe(await party(await client({ iec: '388012345' })));
+    // Blanks and characters that nobody sees are no other form.
+    expect(await party(await client({ iec: `\u200b${iec.slice(0, 5)} ${iec.slice(5)}` }))).toBe(
+      await party(await client({ iec })),
+    );
   });
 
   it('that another client takes up only later moves what a wrong one had, and no more', async () => {
