@@ -168,8 +168,8 @@ async function submit<T>(
 }
 
 /**
- * Whether an answer is an error, whose `requestId` is that of the call and of no filing: it has a field of an error, and
- * none of an acknowledgement (spec: "Errors", "Generation request").
+ * Whether an answer is an error, whose `requestId` is that of the call and of no filing: it has a field of an error,
+ * and none of an acknowledgement (spec: "Errors", "Generation request").
  */
 function isError({ ackStatus, dgftAckId, recordResCount, ...answer }: Record<string, unknown>): boolean {
   const acknowledged = [ackStatus, dgftAckId, recordResCount].some((field) => !isAbsent(field));
