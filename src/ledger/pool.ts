@@ -64,13 +64,16 @@ export function createPool({ url, applicationName = 'ebrc', max = 10, onIdleErro
     application_name: applicationName,
     max,
     connectionTimeoutMillis: timeouts.connectMs,
-    statement_timeout: timeouts.statementMs,
-    lock_timeout: timeouts.lockMs,
-    idle_in_transaction_session_timeout: timeouts.idleInTransactionMs,
     query_timeout: timeouts.queryMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types: { getTypeParser },
+    // As a statement: PgBouncer refuses connections that ask for these when they begin.
+    onConnect: (client) =>
+      client.query(
+        `SET statement_timeout = ${timeouts.statementMs}; SET lock_timeout = ${timeouts.lockMs};
+         SET idle_in_transaction_session_timeout = ${timeouts.idleInTransactionMs}`,
+      ) as unknown as Promise<void>,
     Client: class extends LedgerClient {
       constructor(config?: pg.ClientConfig) {
         super(config, tracer);

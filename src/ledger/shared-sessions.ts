@@ -24,11 +24,11 @@ export async function refuseSharedSessions(pool: pg.Pool): Promise<void> {
       second.release();
     }
   } finally {
-    first.release(true);
+    first.release();
   }
   throw new Error(
     'DATABASE_URL leads to a pooler that shares sessions between connections (PgBouncer: pool_mode = transaction). ' +
-      'The worker needs sessions of its own, for locks, LISTEN and prepared statements: set pool_mode = session for ' +
-      'this database, or name PostgreSQL itself.',
+      'Each connection needs a session of its own, for locks, LISTEN and prepared statements: set pool_mode = session ' +
+      'for this database, or name PostgreSQL itself.',
   );
 }

@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { createPool, type Queryable } from '../ledger/pool';
 import { readSchemaState } from '../ledger/schema-state';
+import { refuseSharedSessions } from '../ledger/shared-sessions';
 import { LedgerUnavailableError } from '../ledger/unavailable';
-import { UnreachableError } from './errors';
+import { UnreachableError, UsageError } from './errors';
 import type { Client, WorkflowClientInterceptor } from '@temporalio/client';
 import type { Config } from '../config/config';
 import { STORE_ID } from '../documents/records';
@@ -54,6 +55,9 @@ async function openOnce(
 ): Promise<pg.Pool> {
   const pool = createPool({ url: databaseUrl, applicationName, max });
   try {
+    await refuseSharedSessions(pool).catch((error: Error) => {
+      throw error instanceof LedgerUnavailableError ? error : new UsageError(error.message, 'configuration');
+    });
     // The table of migrations appears before they are committed: a worker may be applying them at this moment.
     const { applied } = await readSchemaState(pool);
     if (applied.length === 0) await (await import('../ledger/migrate.js')).migrate(pool);

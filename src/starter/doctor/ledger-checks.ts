@@ -13,6 +13,7 @@ import { readLedgerStatus } from '../../ledger/sends/ledger-status';
 import type { Mode } from '../../domain/names';
 import { createDocumentStore } from '../../documents/document-store';
 import { createPool } from '../../ledger/pool';
+import { refuseSharedSessions } from '../../ledger/shared-sessions';
 import { publishedKey } from '../../ledger/vault/vault';
 import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
 import { statfs } from 'node:fs/promises';
@@ -30,8 +31,10 @@ export async function ledgerChecks(
   keys: readonly EncryptionKey[] | undefined,
   mode: Mode | undefined,
 ): Promise<CheckResult[]> {
-  const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 1, timeouts: { connectMs: 5_000 } });
+  const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 2, timeouts: { connectMs: 5_000 } });
   try {
+    const shared = await refuseSharedSessions(pool).catch((error: unknown) => error as Error);
+    if (shared instanceof Error) return [wrong('postgresql', shared.message, REACH)];
     const asked = Date.now();
     const state = await readServerState(pool).catch((error: unknown) => error as Error);
     if (state instanceof Error) return [wrong('postgresql', state.message, REACH)];
