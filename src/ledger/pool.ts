@@ -59,6 +59,10 @@ export interface PoolOptions {
 export function createPool({ url, applicationName = 'ebrc', max = 10, onIdleError, ...options }: PoolOptions): pg.Pool {
   const { tracer = NO_TRACES } = options;
   const timeouts = { ...POOL_TIMEOUTS, ...options.timeouts };
+  // By a statement: PgBouncer refuses connections that ask for these when they begin.
+  const bounds = `SET statement_timeout = ${timeouts.statementMs}; SET lock_timeout = ${timeouts.lockMs};
+    SET idle_in_transaction_session_timeout = ${timeouts.idleInTransactionMs}`;
+  const setBounds = (client: pg.ClientBase): unknown => client.query(bounds);
   const pool = new LedgerPool({
     connectionString: url,
     application_name: applicationName,
@@ -68,12 +72,8 @@ export function createPool({ url, applicationName = 'ebrc', max = 10, onIdleErro
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types: { getTypeParser },
-    // As a statement: PgBouncer refuses connections that ask for these when they begin.
-    onConnect: (client) =>
-      client.query(
-        `SET statement_timeout = ${timeouts.statementMs}; SET lock_timeout = ${timeouts.lockMs};
-         SET idle_in_transaction_session_timeout = ${timeouts.idleInTransactionMs}`,
-      ) as unknown as Promise<void>,
+    // The pool waits for what it returns, and closes a connection where that fails; its type does not say so.
+    onConnect: setBounds as (client: pg.ClientBase) => void,
     Client: class extends LedgerClient {
       constructor(config?: pg.ClientConfig) {
         super(config, tracer);
