@@ -73,7 +73,7 @@ export function createPool({ url, applicationName = 'ebrc', max = 10, onIdleErro
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types: { getTypeParser },
     // The pool waits for what it returns, and closes a connection where that fails; its type does not say so.
-    onConnect: setBounds as (client: pg.ClientBase) => void,
+    onConnect: setBounds,
     Client: class extends LedgerClient {
       constructor(config?: pg.ClientConfig) {
         super(config, tracer);
