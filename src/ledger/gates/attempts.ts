@@ -9,6 +9,7 @@ export interface AttemptRow {
   number: number;
   verdict: AttemptVerdict;
   markedAt: Date | null;
+  /** The settle window of its sender; while the exchange may be under way, no less than the sender's HTTP time-out. */
   settleMs: number | null;
   reason: string | null;
   answer: StoredAnswer | null;
@@ -17,7 +18,8 @@ export interface AttemptRow {
 /** The attempts of a submission, locked, oldest first. */
 export async function lockAttempts(client: Queryable, filingId: string, submission: number): Promise<AttemptRow[]> {
   const { rows } = await client.query<Omit<AttemptRow, 'settleMs'> & { settleMs: string | null }>(
-    `SELECT attempt_id AS "attemptId", number, verdict, marked_at AS "markedAt", settle_ms AS "settleMs", reason, answer
+    `SELECT attempt_id AS "attemptId", number, verdict, marked_at AS "markedAt", reason, answer,
+            greatest(settle_ms, CASE WHEN verdict = 'marked' AND reason IS NULL THEN timeout_ms END) AS "settleMs"
        FROM attempts WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
     [filingId, submission],
   );

@@ -4,6 +4,7 @@ import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import { markSending, type MarkArgs } from '../../../src/ledger/gates/send';
 import { releaseUnfiled } from '../../../src/ledger/gates/release';
 import { withTransaction } from '../../../src/ledger/pool';
+import { noteUnknown } from '../../../src/ledger/submissions/attempts';
 import { minutesLater, move, NOW } from '../filing-support';
 import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { SETTLE_MS } from '../submissions/attempt-support';
@@ -104,6 +105,21 @@ describe('the mark', () => {
       [attemptId],
     );
     expect(stored).toEqual([{ settle: 7, timeout: 8 }]);
+  });
+
+  it('may still be written within its HTTP time-out: nothing is absent before, however short the settle windows', async () => {
+    const own = await exporter();
+    const [under, over] = [await opened(await own.file()), await opened(await own.file())];
+    const after = (seconds: number) => new Date(at.getTime() + seconds * 1_000);
+    const seconds = { settleMs: 1_000, timeoutMs: 60_000 };
+    for (const attemptId of [under, over]) await send(attemptId, seconds);
+    await noteUnknown(ledger().pool, { attemptId: over, sender: 'a', reason: 'outcome_unknown' });
+    await own.look(after(2));
+    expect(await absent({ attemptId: under }, { settleMs: 1_000, at: after(3) })).toMatchObject({ code: 'too_early' });
+    // The exchange of this one is over.
+    expect(await absent({ attemptId: over }, { settleMs: 1_000, at: after(3) })).toEqual({ outcome: 'again' });
+    await own.look(after(61));
+    expect(await absent({ attemptId: under }, { settleMs: 1_000, at: after(62) })).toEqual({ outcome: 'again' });
   });
 
   it('of a longer window than that of whoever judges is the one that counts', async () => {

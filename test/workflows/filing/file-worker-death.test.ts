@@ -127,6 +127,29 @@ describe('a worker that is lost', () => {
     expect(stage.pushes(exporter)).toBe(1);
   });
 
+  it('after the write, with a longer HTTP time-out than its run’s: nothing is concluded before that is over', async () => {
+    const { freeze, reached, thaw } = freezer();
+    const { exporter, filing } = await start(async (send, context) => {
+      const answer = await send(untold(context));
+      await freeze();
+      return answer;
+    });
+    await reached;
+    const { filingId } = await stage.view(filing);
+    const senders = `UPDATE attempts SET timeout_ms = $2 WHERE filing_id = $1 AND verdict = 'marked'`;
+    expect((await stage.ledger.pool.query(senders, [filingId, HOUR_MS])).rowCount).toBe(1);
+    await stage.giveUpOn(filing, 'submitPush');
+    await stage.pass(0.9);
+    expect(await stage.view(filing)).toMatchObject({ state: 'submitting' });
+    thaw();
+    expect(await filing.result()).toMatchObject({
+      state: 'certified',
+      requestId: (await stage.requestsOf(exporter))[0],
+    });
+    expect(await stage.story(filingId)).not.toContain('outcome_unknown');
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
   it('before the ledger write, and wakes: its answer is kept, and adopted at once, however late', async () => {
     const { freeze, reached, thaw } = freezer();
     const { exporter, filing } = await start(async (send, context) => {
