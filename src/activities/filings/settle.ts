@@ -55,11 +55,11 @@ const NO_IEC = 'fetch-details needs an IEC, and neither the exporter nor its IRM
 
 /**
  * Looks at an exporter's certificates since `from` (ms since the epoch): what was filed in time that is not known
- * shows in them. A look that is not complete is on record as such.
+ * shows in them. A look that is not complete is on record as such. `last`: there is no other one if it is not.
  */
 async function lookAtCertificates(
   deps: ActivityDependencies,
-  { exporterId, from }: { exporterId: string; from: number },
+  { exporterId, from, last = false }: { exporterId: string; from: number; last?: boolean },
 ): Promise<{ complete: boolean }> {
   const { clock, pool } = deps;
   const at = clock();
@@ -70,8 +70,9 @@ async function lookAtCertificates(
   }
   const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(at) };
   const { problem } = await readDetails(deps, { exporterId, iecCode, ...days });
-  await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(at) });
-  return { complete: problem === null };
+  const complete = problem === null;
+  if (complete || last) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(at) });
+  return { complete };
 }
 
 /**
@@ -94,7 +95,7 @@ async function gatherEvidence(
     const from = Math.min((send.from ?? new Date(now)).getTime(), lostSince?.getTime() ?? Infinity);
     const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(now) };
     ({ problem } = await readDetails(deps, { exporterId, iecCode, ...days }));
-    if (lostSince) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(now) });
+    if (lostSince && problem === null) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(now) });
   }
   const before = attemptId === null ? null : await snapshotOf(pool, attemptId);
   const sentAt = attemptId === null ? send.firstMarkAt : await markedAt(pool, attemptId);

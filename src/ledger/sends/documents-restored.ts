@@ -30,19 +30,26 @@ export async function documentsRestored(
   { at, by, waitMs }: { at: Date; by: string; waitMs: number },
 ): Promise<ImportedSends> {
   const storeId = await storeIdOf(store);
-  await pool.query('UPDATE ledger_identity SET store_id = $1', [storeId]);
+  // First, so that nothing is opened to be sent wherever this is interrupted. Given again later, the ledger's last move
+  // is younger than the copy: the earlier day stands. A sender's window may be longer than this process's.
+  await pool.query(
+    `UPDATE ledger_identity SET store_id = $4, restored_at = coalesce(restored_at, clock_timestamp()),
+       certificates_after = greatest($1, $5::timestamptz + (SELECT max(settle_ms) FROM attempts) * interval '1 ms'),
+       certificates_from = greatest($2::timestamptz, least(certificates_from,
+         (SELECT max(t) - interval '1 day' FROM (SELECT max(marked_at) AS t FROM attempts WHERE marked_at < $3
+            UNION ALL SELECT max(made_at) FROM filings WHERE made_at < $3) AS last)))`,
+    [
+      new Date(at.getTime() + waitMs),
+      new Date(at.getTime() - MAX_READ_BACK_MS),
+      new Date(at.getTime() - DAY_MS / 24),
+      storeId,
+      at,
+    ],
+  );
   // A mark without a record proves nothing here: the copy may have been taken between the two.
   await pool.query(`UPDATE attempts SET reason = $1 WHERE verdict = 'marked' AND reason IS NULL`, [PUT_BACK_TOGETHER]);
   const result = await importSends(pool, store, { at, by, mayHaveLost: true });
   await raiseSendNumber(pool, store, at);
-  // Given again later, the ledger's last move is younger than the copy: the earlier day stands.
-  await pool.query(
-    `UPDATE ledger_identity SET restored_at = coalesce(restored_at, clock_timestamp()), certificates_after = $1,
-       certificates_from = greatest($2::timestamptz, least(certificates_from,
-         (SELECT max(t) - interval '1 day' FROM (SELECT max(marked_at) AS t FROM attempts WHERE marked_at < $3
-            UNION ALL SELECT max(made_at) FROM filings WHERE made_at < $3) AS last)))`,
-    [new Date(at.getTime() + waitMs), new Date(at.getTime() - MAX_READ_BACK_MS), new Date(at.getTime() - DAY_MS / 24)],
-  );
   const { rows } = await pool.query<{ filingId: string }>(
     'SELECT filing_id AS "filingId" FROM filings WHERE closed_at IS NULL ORDER BY filing_id',
   );

@@ -49,8 +49,8 @@ export interface LostTimeCertificates {
   since: Date;
   /** Issued since then, and agreeing with the row in document, date, amount and currency. */
   agreeing: { position: number; eBRCNumber: string }[];
-  /** Whether fetch-details can show the certificates of this exporter at all: it needs an IEC. */
-  readable: boolean;
+  /** Whether a complete look has shown all of them; without an IEC there is none. */
+  looked: boolean;
 }
 
 /**
@@ -63,7 +63,10 @@ export async function lostTimeCertificates(
   { filingId, submission }: { filingId: string; submission: number },
 ): Promise<LostTimeCertificates | null> {
   const { rows } = await client.query<LostTimeCertificates>(
-    `SELECT i.certificates_from AS since, coalesce(e.iec, p.iec) IS NOT NULL AS readable,
+    `SELECT i.certificates_from AS since,
+       EXISTS (SELECT FROM looks l WHERE l.party_id = p.party_id AND l.complete AND l.began_at >= i.certificates_after
+          AND l.from_date <= (i.certificates_from AT TIME ZONE 'Asia/Kolkata')::date
+          AND l.to_date >= (l.began_at AT TIME ZONE 'Asia/Kolkata')::date) AS looked,
        (SELECT coalesce(jsonb_agg(jsonb_build_object('position', r.position, 'eBRCNumber', c.ebrc_number)
                  ORDER BY r.position, c.ebrc_number), '[]')
           FROM filing_rows r JOIN certificates c USING (party_id, document_key, match_key)

@@ -77,7 +77,7 @@ export async function openAttempt(
   if (restored?.unread) return { outcome: 'wait', until: restored.until, from: restored.from };
   // Only before the first attempt: a person may have said since that it was not filed.
   const lost = restored && last === null ? await lostTimeCertificates(client, { filingId, submission }) : null;
-  if (lost && (lost.agreeing.length > 0 || !lost.readable)) {
+  if (lost && (lost.agreeing.length > 0 || !lost.looked)) {
     const doubted = { filingId, submission, number, at: lost.since };
     await doubtRows(client, { ...doubted, submissions: [submission] });
     return { outcome: 'attempt', attemptId: await doubtAttempt(client, doubted), number, verdict: 'marked' };

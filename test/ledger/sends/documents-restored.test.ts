@@ -29,6 +29,28 @@ afterEach(() => ledger?.drop());
 const restored = () =>
   documentsRestored(ledger.pool, store, { at: minutesLater(60), by: 'ravi', waitMs: 8 * 60 * 60_000 });
 
+/** When the exporter's certificates may be read for filings to go on. */
+const UNTIL = minutesLater(60 + 8 * 60);
+
+/** A look at the certificates, back to the copy; complete where there is no problem. */
+const look = (
+  beganAt: Date,
+  { problem = null, exporterId = EXPORTER }: { problem?: string | null; exporterId?: string } = {},
+) =>
+  recordLook(ledger.pool, {
+    exporterId,
+    beganAt,
+    endedAt: beganAt,
+    from: '01102025',
+    to: filingDateInKolkata(beganAt.getTime()),
+    problem,
+  });
+/** As the step that looks for a filing that waits. */
+const lookAfterRestore = async (at: Date, more: { problem?: string; exporterId?: string } = {}) => {
+  await look(at, more);
+  await noteCertificatesRead(ledger.pool, { exporterId: EXPORTER, ...more, at });
+};
+
 it('leaves nothing unsent that may have been sent in the time that is lost', async () => {
   const planned = await filing();
   const underWay = await filing();
@@ -62,16 +84,13 @@ it('lets a new filing wait until its exporter’s certificates were read long en
   const filingId = await filing();
   const until = minutesLater(60 + 8 * 60);
   expect(await open(filingId)).toMatchObject({ outcome: 'wait', until: until.getTime() });
-  await noteCertificatesRead(ledger.pool, { exporterId: EXPORTER, at: minutesLater(120) });
+  await lookAfterRestore(minutesLater(120));
   expect(await open(filingId)).toMatchObject({ outcome: 'wait' });
-  await noteCertificatesRead(ledger.pool, { exporterId: EXPORTER, at: until });
+  await lookAfterRestore(until);
   const opened = await open(filingId);
   expect(opened).toMatchObject({ outcome: 'attempt', verdict: 'open' });
   expect(partsOfAttemptId(opened.outcome === 'attempt' ? opened.attemptId : '')).toMatchObject({ filingId });
 });
-
-/** When the exporter's certificates may be read for filings to go on. */
-const UNTIL = minutesLater(60 + 8 * 60);
 
 /** The authority shows a certificate of a filing's row, issued at `at`, and all of them have been read. */
 async function certified(filingId: string, eBRCNumber: string, at: Date | null = minutesLater(30)): Promise<void> {
@@ -83,7 +102,7 @@ async function certified(filingId: string, eBRCNumber: string, at: Date | null =
   if (!row) throw new Error('no row');
   const detail = { ...detailOf(eBRCNumber, row.mapping, at ?? NOW), ...(at ? {} : { eBRCDate: null }) };
   await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: [detail], at: UNTIL });
-  await noteCertificatesRead(ledger.pool, { exporterId: EXPORTER, at: UNTIL });
+  await lookAfterRestore(UNTIL);
 }
 
 /** A filing whose submission is in doubt. @returns its attempt */
@@ -103,17 +122,6 @@ it('does not send again what was certified in the time that is lost', async () =
   expect(await mark(attemptId, 'a')).toMatchObject({ marked: false });
   expect(await read(attemptId)).toMatchObject({ verdict: 'marked', underWay: false });
 });
-
-/** A complete look at the certificates, back to the copy. */
-const look = (beganAt: Date) =>
-  recordLook(ledger.pool, {
-    exporterId: EXPORTER,
-    beganAt,
-    endedAt: beganAt,
-    from: '01102025',
-    to: filingDateInKolkata(beganAt.getTime()),
-    problem: null,
-  });
 
 it('needs two persons for “not filed” while such a certificate agrees, who name it', async () => {
   await restored();
@@ -195,7 +203,7 @@ it('doubts a whole submission for one of its rows, whichever client of the IEC t
   const filingId = await openFiling(ledger, 'CORRECTED', rowsOfTwo);
   const details = [detailOf('EBSECOND', rowsOfTwo[1]!.mapping, minutesLater(30))];
   await saveCertificates(ledger.pool, { exporterId: 'exporter-2', details, at: UNTIL });
-  await noteCertificatesRead(ledger.pool, { exporterId: 'exporter-2', at: UNTIL });
+  await lookAfterRestore(UNTIL, { exporterId: 'exporter-2' });
   expect(await open(filingId)).toMatchObject({ outcome: 'attempt', verdict: 'marked' });
   expect(await rows(filingId)).toMatchObject([{ state: 'unknown' }, { state: 'unknown' }]);
 });
@@ -207,6 +215,34 @@ it('adopts nothing for an attempt that was only open when the copy was taken', a
   expect(await snapshotOf(ledger.pool, attemptId)).not.toBeNull();
   await restored();
   expect(await snapshotOf(ledger.pool, attemptId)).toBeNull();
+});
+
+it('doubts a new filing where no look since was complete: an outage may show nothing of what was filed', async () => {
+  await restored();
+  const filingId = await filing();
+  await look(minutesLater(120));
+  await lookAfterRestore(UNTIL, { problem: 'fetch-details answered in words' });
+  await doubted(filingId);
+  const other = await filing();
+  await lookAfterRestore(minutesLater(60 + 9 * 60));
+  expect(await open(other)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
+});
+
+it('lets nothing be opened to be sent wherever the command is interrupted', async () => {
+  const recordsAfter = () => Promise.reject(new Error('the store is away'));
+  const broken = Object.assign(Object.create(store) as typeof store, { recordsAfter });
+  const again = { at: minutesLater(60), by: 'ravi', waitMs: 8 * 60 * 60_000 };
+  await expect(documentsRestored(ledger.pool, broken, again)).rejects.toThrow();
+  expect(await open(await filing())).toMatchObject({ outcome: 'wait', until: UNTIL.getTime() });
+});
+
+it('waits for the longest settle window of a sender, whatever that of the command is', async () => {
+  await ledger.pool.query('UPDATE attempts SET settle_ms = $2 WHERE attempt_id = $1', [
+    await opened(await filing()),
+    9 * 60 * 60_000,
+  ]);
+  await restored();
+  expect(await open(await filing())).toMatchObject({ outcome: 'wait', until: minutesLater(60 + 9 * 60).getTime() });
 });
 
 it('sends nothing for an exporter whose certificates cannot be read', async () => {
