@@ -156,6 +156,16 @@ describe('what is seen for a send whose answer was lost', () => {
     expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: false, problem });
     const since = minutesLater(300.5);
     expect(await completeLook(ledger.pool, { exporterId, since, from: NOW })).toBeNull();
+    // What another client of the IEC was shown is no part of this one's answer, as far as is known.
+    const other = `${exporterId}-other`;
+    const { rows: known } = await ledger.pool.query<{ iec: string }>(
+      'SELECT iec FROM exporters WHERE exporter_id = $1',
+      [exporterId],
+    );
+    await knowExporter(ledger, other, known[0]?.iec ?? '');
+    await ledger.pool.query("UPDATE certificates SET exporter_id = $1 WHERE ebrc_number = 'EBRC-LISTED'", [other]);
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+    await ledger.pool.query("UPDATE certificates SET exporter_id = $1 WHERE ebrc_number = 'EBRC-LISTED'", [exporterId]);
     shown = [older];
     expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
     expect(await completeLook(ledger.pool, { exporterId, since, from: NOW })).not.toBeNull();

@@ -25,7 +25,8 @@ export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNum
  * Saves every certificate that fetch-details returns, regardless of who filed it, with the changes in the authority's
  * description. The time of the first sighting never changes: it shows which certificates existed before a send.
  * @param iecCode the IEC that was asked for: certificates of one that turned out to be another exporter's are not saved
- * @param days that were asked for: certificates of them that an earlier answer had are looked for in this one
+ * @param days that were asked for: certificates of them that this client was shown before are looked for in the answer;
+ *   a service may show each client of an IEC only its own
  * @param look that ends with them, and is recorded where they are
  * @returns how many of those are not in it, so that it proves no absence; null: nothing was saved
  */
@@ -103,7 +104,8 @@ export async function saveCertificates(
          bill_key = coalesce(nullif(excluded.bill_key, ''), certificates.bill_key), first_status = coalesce(certificates.first_status, excluded.status)
      ), vanished AS (
        SELECT count(*)::int AS n FROM certificates c
-        WHERE c.party_id = (SELECT party_id FROM party) AND c.detail IS NOT NULL AND c.issued_on BETWEEN $6::date AND $7::date
+        WHERE c.party_id = (SELECT party_id FROM party) AND c.exporter_id = $1 AND c.detail IS NOT NULL
+          AND c.issued_on BETWEEN $6::date AND $7::date
           AND c.first_seen_at >= $6::date - 1 AND NOT EXISTS (SELECT FROM said r WHERE r.ebrc_number = c.ebrc_number)
      ), looked AS (
        ${recordsLook(`(SELECT $5::jsonb || CASE WHEN n > 0 THEN jsonb_build_object('problem', coalesce($5::jsonb->>'problem',
