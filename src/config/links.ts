@@ -5,19 +5,14 @@
 import { X509Certificate } from 'node:crypto';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import { parse } from 'pg-connection-string';
-import { isLoopback } from './values';
+import { isLoopbackHost } from './listen-address';
 import type { EncryptionKey } from '../encryption/keys';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Loopback names and addresses, as they stand in a host name or in `host:port`. */
-function isLoopbackHost(host: string): boolean {
-  return /^(localhost|127(\.\d+){3}|\[?::1\]?)$/i.test(host);
-}
-
 /** Whether `url` is reached without TLS over a network. */
 export function isOpenHttp(url: string): boolean {
-  return url.startsWith('http:') && !isLoopback(url);
+  return url.startsWith('http:') && !isLoopbackHost(new URL(url).hostname);
 }
 
 /** A connection to PostgreSQL that somebody on the way could read, or answer in PostgreSQL's stead. */

@@ -69,11 +69,6 @@ function httpUrl(text: string): URL | string {
   return url;
 }
 
-/** Whether a request to this address stays on this machine. */
-export function isLoopback(url: string): boolean {
-  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
-}
-
 /** A key that may stand in a header. */
 export const headerKey = z
   .string()

@@ -201,6 +201,9 @@ function written(year: number, month: number, day: number): FilingDate {
   return `${day < 10 ? '0' : ''}${day}${month < 10 ? '0' : ''}${month}${String(year).padStart(4, '0')}`;
 }
 
+/** Days since 1970. @throws RangeError for a non-date */
+export const dayNumber = (date: FilingDate): number => utcMidnight(date) / DAY_MS;
+
 function utcMidnight(date: FilingDate): number {
   if (!isFilingDate(date)) throw new RangeError(`${JSON.stringify(date)} is not a calendar date as DDMMYYYY.`);
   return Date.UTC(Number(date.slice(4)), Number(date.slice(2, 4)) - 1, Number(date.slice(0, 2)));

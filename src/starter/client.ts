@@ -10,7 +10,8 @@ import { checkFile } from './filings/check';
 import { correctFiling } from './filings/correct';
 import { fileFile } from './filings/file';
 import { writeEvidence } from './filings/evidence';
-import { createFilingOperations } from './filings/operator-commands';
+import { abandon, approve, resolve } from './filings/operator-commands';
+import { resumeAll, resumeFiling } from './filings/resume';
 import { createEbrcReader } from './reader';
 import { acknowledgeFinding, reconcile } from './reconcile';
 import { applySchedules, deleteSchedules, listSchedules, readScheduleFile } from './schedules';
@@ -35,7 +36,11 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
   return {
     ...reader,
     ...exporters,
-    ...createFilingOperations(deps),
+    approve: bound(approve),
+    resolve: bound(resolve),
+    abandon: bound(abandon),
+    resume: bound(resumeFiling),
+    resumeAll: bound(resumeAll),
     updateCredentials: bound(updateCredentials),
     refreshIrms: bound(refreshIrms),
     /** Files a push message or a workbook; filing the same content again finds the first filing. */

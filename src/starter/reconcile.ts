@@ -1,10 +1,8 @@
-import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
-import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../domain/report-contracts';
+import { reconcileInput, type ReconcileResult } from '../domain/report-contracts';
 import type { FindingView, FindingKind } from '../domain/reconciliation/findings';
-import { issueText } from '../domain/values';
 import { reconciliationBegun, reconciliationQuery } from '../workflows/messages';
 import type { EbrcClientDependencies, EbrcReaderDependencies } from './dependencies';
-import { RefusedError, refusal } from './errors';
+import { checkedInput, refusal } from './errors';
 import { exporterIdOf } from './lookup';
 import { follow } from '../temporal/follow';
 import { silenceNotice } from '../temporal/workers-present';
@@ -42,14 +40,13 @@ export async function reconcile(
 ): Promise<ReconcileOutcome> {
   const { pool, mode, temporal, taskQueue } = deps;
   const exporterId = exporter === undefined ? undefined : await exporterIdOf(pool, mode, exporter);
-  const input = checkedInput({ mode, exporterId, from, to });
+  const input = checkedInput(reconcileInput, { mode, exporterId, from, to });
   const workflowId = `reconcile/${mode}/${exporterId ?? 'all'}/${from ?? ''}..${to ?? ''}`;
   const handle = await temporal.workflow.start('reconcile', {
     workflowId,
     taskQueue,
     args: [input],
-    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    workflowIdConflictPolicy: 'USE_EXISTING',
   });
   const { progress } = await follow<ReconcileResult>(temporal, workflowId, {
     query: reconciliationQuery,
@@ -61,18 +58,6 @@ export async function reconcile(
   const result = progress ?? reconciliationBegun(handle.firstExecutionRunId, workflowId, input);
   const known = exporter === undefined || result.skipped.every(({ exporterId: skipped }) => skipped !== exporterId);
   return { ...result, findings: known ? await findings(deps, { exporter }) : [] };
-}
-
-function checkedInput(input: ReconcileInput): ReconcileInput {
-  const checked = reconcileInput.safeParse(input);
-  if (checked.success) return input;
-  throw new RefusedError(
-    checked.error.issues.map((issue) => ({
-      code: 'invalid_input',
-      field: issue.path.join('.') || null,
-      message: issueText(issue),
-    })),
-  );
 }
 
 export interface FindingsRequest {

@@ -1,4 +1,4 @@
-import { compareFilingDates, isFilingDate, DAY_MS } from '../../domain/dates';
+import { compareFilingDates, dayNumber, isFilingDate } from '../../domain/dates';
 import type { DocumentKind } from '../extraction/contracts';
 import type { DocumentField, MappedDocument } from '../extraction/mapping';
 import type { MappingField } from '../../domain/filing/mapping';
@@ -60,12 +60,9 @@ function isLike({ values: bill }: ReadDocument, { values: invoice }: ReadDocumen
   if ((bill.invoiceNumbers ?? []).length > 0) return false;
   if (!bill.value || !invoice.value || !bill.currency || bill.currency !== invoice.currency) return false;
   if (!isFilingDate(bill.date) || !isFilingDate(invoice.date)) return false;
-  const apart = Math.abs(dayOf(bill.date) - dayOf(invoice.date));
+  const apart = Math.abs(dayNumber(bill.date) - dayNumber(invoice.date));
   return apart <= DAYS_APART && compareAmounts(bill.value, invoice.value) === 0;
 }
-
-const dayOf = (date: string): number =>
-  Date.UTC(Number(date.slice(4)), Number(date.slice(2, 4)) - 1, Number(date.slice(0, 2))) / DAY_MS;
 
 const KIND_NAMES: Record<DocumentKind, string> = { 'shipping-bill': 'Shipping bill', invoice: 'Invoice' };
 

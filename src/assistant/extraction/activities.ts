@@ -42,46 +42,20 @@ const DOCUMENT_TRIES = 2;
 const RATE_LIMIT_TRIES = 6;
 
 /**
- * What a failed call means: the service refused the document (`refused`); address, key or something of ours is the
- * cause (`failed`); or what prevents a repeat.
+ * What a failed call means: the service refused the document (`refused`), or what prevents a repeat. Of any other kind,
+ * address, key or something of ours is the cause.
  */
-const MEANINGS: Readonly<Record<ErrorKind, FailureScope | 'refused' | 'failed'>> = {
+const MEANINGS: Readonly<Partial<Record<ErrorKind, FailureScope | 'refused'>>> = {
   not_sent: 'service',
-  outcome_unknown: 'failed',
   timeout: 'document',
   connection_lost: 'document',
-  rate_limited: 'rate',
-  unauthorized: 'failed',
-  forbidden: 'failed',
-  validation_failed: 'refused',
-  workbook_rejected: 'failed',
-  email_taken: 'failed',
-  dgft_username_taken: 'failed',
-  credentials_already_set: 'failed',
-  credentials_rejected: 'failed',
-  credential_check_failed: 'failed',
-  credential_fuse: 'failed',
-  credentials_invalid: 'failed',
-  account_locked: 'failed',
-  credentials_missing: 'failed',
-  activation_pending: 'failed',
-  customer_not_found: 'failed',
-  request_not_found: 'failed',
-  certificate_not_ready: 'failed',
   portal_unavailable: 'document',
   server_error: 'document',
   bad_answer: 'document',
-  window_too_wide: 'failed',
-  not_found: 'failed',
+  rate_limited: 'rate',
+  validation_failed: 'refused',
   conflict: 'refused',
   refused: 'refused',
-  attempt_closed: 'failed',
-  ledger_unavailable: 'failed',
-  ledger_put_back: 'failed',
-  documents_unavailable: 'failed',
-  cancelled: 'failed',
-  extraction_unconfigured: 'failed',
-  unexpected: 'failed',
 };
 
 /** The hash under which a failure caused by address or key is kept. */
@@ -182,7 +156,7 @@ async function failed({
   const { kind, message, retryAfterMs } = error;
   const scope = MEANINGS[kind];
   if (scope === 'refused') return refusedBy(extractionId, { code: kind, message });
-  if (scope === 'failed') return { extractionId, state: 'failed', errorCode: kind, error: message, access };
+  if (scope === undefined) return { extractionId, state: 'failed', errorCode: kind, error: message, access };
   const noted = { extractionId, service, scope, reason: message, atLeastMs: retryAfterMs, pace };
   const { faults, rateLimits, pauseMs } = await noteFailedCall(pool, noted);
   const times = scope === 'rate' ? rateLimits : faults;

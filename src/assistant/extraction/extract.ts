@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setMaxListeners } from 'node:events';
-import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
 import { ApplicationFailure, WorkflowFailedError } from '@temporalio/client';
 import {
   endpointOf,
@@ -120,8 +119,7 @@ async function start(
     workflowId,
     taskQueue,
     args: [input],
-    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    workflowIdConflictPolicy: 'USE_EXISTING',
   });
   return { workflowId, input };
 }

@@ -1,5 +1,5 @@
 import { BANK_CHARGES, formatAmount } from '../../domain/money';
-import { compareFilingDates, isFilingDate, type FilingDate, DAY_MS } from '../../domain/dates';
+import { compareFilingDates, dayNumber, isFilingDate, type FilingDate } from '../../domain/dates';
 
 /** An IRM with its unmapped balance. */
 export interface OpenIrm {
@@ -209,10 +209,7 @@ function loose(text: string): string {
     .replace(/[^\p{L}\p{N}]/gu, '');
 }
 
-function dayOf(date: string | null): number | null {
-  if (!isFilingDate(date)) return null;
-  return Date.UTC(Number(date.slice(4)), Number(date.slice(2, 4)) - 1, Number(date.slice(0, 2))) / DAY_MS;
-}
+const dayOf = (date: string | null): number | null => (isFilingDate(date) ? dayNumber(date) : null);
 
 /** Earlier documents first, then by number, so that two runs over the same data propose the same. */
 export function byDate(a: OpenDocument, b: OpenDocument): number {

@@ -241,22 +241,9 @@ export function workbookHeaders(name: string): Record<string, string> {
   return { 'content-type': WORKBOOK, 'content-disposition': `attachment; filename="${safe}"` };
 }
 
-function exporterBody(view: ExporterView, counts: ReadonlyMap<string, number>) {
-  const { exporterId, email, name, companyName, iec, readiness, activatesAt, requiresApproval, readAt } = view;
-  const irmCount = counts.get(exporterId) ?? 0;
-  return {
-    exporterId,
-    email,
-    name,
-    companyName,
-    iec,
-    state: readiness,
-    activatesAt,
-    irmCount,
-    requiresApproval,
-    readAt,
-  };
-}
+/** The view has more than the API shows. */
+const exporterBody = (view: ExporterView, counts: ReadonlyMap<string, number>) =>
+  exporterSchema.parse({ ...view, state: view.readiness, irmCount: counts.get(view.exporterId) ?? 0 });
 
 function progressAnswer(outcome: ExporterOutcome, { email, name }: { email: string; name: string }) {
   const { exporterId, state, activatesAt, irmCount, workflowId, message, notice, errors } = outcome;

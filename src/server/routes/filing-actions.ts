@@ -1,11 +1,12 @@
 /** What persons do about a filing. Each answers the filing as it stands afterwards. */
 import { z } from 'zod';
-import { MAY, type Principal, personKey } from '../../domain/principal';
+import { MAY, personKey } from '../../domain/principal';
 import type { ResolveArgs } from '../../domain/contracts';
 import { getFiling } from '../../ledger/filings/filings';
 import { inQuestion } from '../../ledger/filings/filing-view';
 import { correctFiling } from '../../starter/filings/correct';
-import { createFilingOperations } from '../../starter/filings/operator-commands';
+import { abandon, approve, resolve } from '../../starter/filings/operator-commands';
+import { resumeFiling } from '../../starter/filings/resume';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
 import { needNamed } from '../../starter/lookup';
@@ -43,7 +44,6 @@ const resolveInput = z.strictObject({
 
 export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
   const { deps, filings } = door;
-  const operationsOf = (principal: Principal) => createFilingOperations({ ...deps, principal });
   const after = { 200: { description: 'The filing as it stands afterwards', schema: filingSchema } };
 
   async function answer(filingId: string, outcome: Promise<FilingOutcome>) {
@@ -91,7 +91,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
       if (personKey(madeBy) === personKey(principal.name)) {
         throw new Problem(403, 'maker_approves', 'Whoever made a filing never approves it. Somebody else has to.');
       }
-      return answer(filingId, operationsOf(principal).approve(filingId, { by: principal.name, note: body.note }));
+      return answer(filingId, approve({ ...deps, principal }, filingId, { by: principal.name, note: body.note }));
     },
   });
 
@@ -111,7 +111,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
       const named = attemptId ?? (word.as === 'not-filed' ? word.requestId : undefined);
       if (named === undefined && isAsked(filing)) await assertNothingShown(filingId);
       const args: ResolveArgs = { ...word, ...(attemptId !== undefined && { attemptId }), by: principal.name };
-      return answer(filingId, operationsOf(principal).resolve(filingId, args));
+      return answer(filingId, resolve({ ...deps, principal }, filingId, args));
     },
   });
 
@@ -132,7 +132,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
         const detail = 'A maker abandons its own filings; for any other the role checker is needed.';
         throw new Problem(403, 'role_missing', detail, { members: { missing: ['checker'] } });
       }
-      return answer(filingId, operationsOf(principal).abandon(filingId, { by: principal.name, note: body.note }));
+      return answer(filingId, abandon({ ...deps, principal }, filingId, { by: principal.name, note: body.note }));
     },
   });
 
@@ -152,7 +152,7 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
     },
     async handle({ principal, params }) {
       const { filingId } = await visibleFiling(deps, principal, params.filing);
-      return { body: await operationsOf(principal).resume(filingId) };
+      return { body: await resumeFiling({ ...deps, principal }, filingId) };
     },
   });
 

@@ -4,9 +4,11 @@ import type pg from 'pg';
 import type { FilingApi } from '../../api/client-types';
 import type { ConfigOf, Environment, Section } from '../../config/config';
 import type { DocumentStore } from '../../documents/document-store';
+import type { Mode } from '../../domain/names';
 import type { Principal } from '../../domain/principal';
 import type { Workbooks } from '../../workbook/workbooks';
 import type { EbrcClient } from '../client';
+import type { EbrcReaderDependencies } from '../dependencies';
 import type { EbrcReader } from '../reader';
 import type { Terminal } from './terminal';
 import type { ExitCode } from '../errors';
@@ -26,6 +28,10 @@ export interface Cli {
   /** As `config`, for optional parts: undefined if the variables are not set. @throws ConfigError if they are wrong */
   optional<S extends Section>(need: S): Promise<Partial<ConfigOf<S>>>;
   pool(): Promise<pg.Pool>;
+  /** The ledger in the mode of the key, for commands that need nothing else. */
+  ledger(): Promise<{ pool: pg.Pool; mode: Mode }>;
+  /** What a person's word about a filing needs: no Temporal server. */
+  filings(): Promise<EbrcReaderDependencies & { singlePerson: boolean; principal?: Principal }>;
   /** The store of the ledger's documents. @throws UsageError where they are in another one */
   documents(): Promise<DocumentStore>;
   /** The configured store, whichever it is: for the commands that say so, or make it the ledger's. */
@@ -108,6 +114,11 @@ export function createCli(
     opened.push(() => ledger.end());
     return ledger;
   });
+
+  const ledger = async () => {
+    const { mode } = await config('mode', 'database');
+    return { pool: await pool(), mode };
+  };
 
   const configuredDocuments = once(async () => {
     const { createDocumentStore } = await import('../../documents/document-store.js');
@@ -194,6 +205,13 @@ export function createCli(
     throw new UsageError(text, 'unauthorized');
   });
 
+  const filings = async () => {
+    const { mode, singlePerson, rateWindowMs, poll } = await config(...READER_SECTIONS);
+    const cadence = { rateWindowMs, poll };
+    const own = await principal();
+    return { pool: await pool(), documents: await documents(), mode, cadence, singlePerson, principal: own };
+  };
+
   const reader = once(async () => {
     const { createEbrcReader } = await import('../reader.js');
     const { mode, rateWindowMs, poll } = await config(...READER_SECTIONS);
@@ -230,6 +248,8 @@ export function createCli(
     config,
     optional,
     pool,
+    ledger,
+    filings,
     documents,
     configuredDocuments,
     workbooks,

@@ -1,9 +1,11 @@
+import type pg from 'pg';
 import type { FilingApi } from '../../api/client-types';
 import { ConfigError, loadConfig, type Config, type Environment, type Section } from '../../config/config';
 import { documentsCheck, ledgerChecks, sendsCheck } from './ledger-checks';
 import { wrong, fine, type CheckResult, clockResult } from './finding';
 import { temporalChecks } from './temporal-checks';
 import { ApiError } from '../../api/errors/api-error';
+import { createPool } from '../../ledger/pool';
 import { firstLine } from '../errors';
 
 export type { CheckResult } from './finding';
@@ -21,10 +23,27 @@ export async function examine(
   api: () => Promise<FilingApi>,
   connectWithinMs?: number,
 ): Promise<CheckResult[]> {
+  const { databaseUrl } = validPart(env, 'database') ?? {};
+  const pool =
+    databaseUrl === undefined
+      ? null
+      : createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 2, timeouts: { connectMs: 5_000 } });
+  try {
+    return await examineWith(pool, env, api, connectWithinMs);
+  } finally {
+    await pool?.end();
+  }
+}
+
+async function examineWith(
+  pool: pg.Pool | null,
+  env: Environment | undefined,
+  api: () => Promise<FilingApi>,
+  connectWithinMs?: number,
+): Promise<CheckResult[]> {
   const temporal = validPart(env, 'temporal');
-  const { encryptionKeys, databaseUrl, extraction, apiUrl, documents, mode, schedules } = {
+  const { encryptionKeys, extraction, apiUrl, documents, mode, schedules } = {
     ...validPart(env, 'encryption'),
-    ...validPart(env, 'database'),
     ...validPart(env, 'extraction'),
     ...validPart(env, 'api'),
     ...validPart(env, 'documents'),
@@ -32,15 +51,15 @@ export async function examine(
     ...validPart(env, 'schedules'),
   };
   const planned = mode && schedules ? { mode, schedules } : undefined;
-  const ledger = databaseUrl === undefined ? [] : await ledgerChecks(databaseUrl, encryptionKeys, mode);
+  const ledger = pool ? await ledgerChecks(pool, encryptionKeys, mode) : [];
   const links = await Promise.all([
     temporal === undefined ? [] : temporalChecks({ ...temporal, extraction }, mode, planned, connectWithinMs),
-    documents === undefined ? [] : documentsCheck(documents, databaseUrl).then((result) => [result]),
+    documents === undefined ? [] : documentsCheck(documents, pool).then((result) => [result]),
   ]);
   // The budget is in the ledger: without a ledger no call is made, and an empty ledger is not migrated for it.
   const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || TOLD_ALONE.includes(check));
   const stored = links.flat().some(({ check, ok }) => check === 'documents' && ok);
-  const sends = counted && stored && databaseUrl && documents ? [await sendsCheck(databaseUrl, documents)] : [];
+  const sends = counted && stored && pool && documents ? [await sendsCheck(pool, documents)] : [];
   const service = apiUrl === undefined ? [] : await serviceChecks(apiUrl, counted ? api : null);
   return [...configurationChecks(env), ...ledger, ...links.flat(), ...sends, ...service];
 }

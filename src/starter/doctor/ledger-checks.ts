@@ -12,7 +12,6 @@ import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
 import { readLedgerStatus } from '../../ledger/sends/ledger-status';
 import type { Mode } from '../../domain/names';
 import { createDocumentStore } from '../../documents/document-store';
-import { createPool } from '../../ledger/pool';
 import { refuseSharedSessions } from '../../ledger/shared-sessions';
 import { publishedKey } from '../../ledger/vault/vault';
 import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
@@ -27,37 +26,32 @@ const REACH = 'Start PostgreSQL, or set DATABASE_URL to where it runs; user, pas
  * no more, connections that are left, its clock, and the keys of its vault.
  */
 export async function ledgerChecks(
-  databaseUrl: string,
+  pool: pg.Pool,
   keys: readonly EncryptionKey[] | undefined,
   mode: Mode | undefined,
 ): Promise<CheckResult[]> {
-  const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 2, timeouts: { connectMs: 5_000 } });
-  try {
-    const shared = await refuseSharedSessions(pool).catch((error: unknown) => error as Error);
-    if (shared instanceof Error) return [wrong('postgresql', shared.message, REACH)];
-    const asked = Date.now();
-    const state = await readServerState(pool).catch((error: unknown) => error as Error);
-    if (state instanceof Error) return [wrong('postgresql', state.message, REACH)];
-    const answered = Date.now();
-    const link = state.readOnly
-      ? wrong('postgresql', 'the server takes no writes', 'Name the primary in DATABASE_URL, not a standby.')
-      : fine('postgresql', `reached in ${answered - asked} ms`);
-    const clock = clockResult('clock of postgresql', 'PostgreSQL', { asked, theirs: state.now.getTime(), answered });
-    const schema = await checked('schema', REACH, () => checkSchema(pool));
-    if (!schema.ok) return [link, clock, schema];
-    return [
-      link,
-      clock,
-      schema,
-      await checked('rights', REACH, () => checkRights(pool)),
-      ...(mode === 'live' ? [await checked('privileges', REACH, () => checkPrivileges(pool))] : []),
-      await checked('connections', REACH, () => checkConnections(pool)),
-      await checked('events', REACH, () => checkRelay(pool)),
-      ...(keys ? [await checked('vault keys', REACH, () => checkKeys(pool, keys, mode))] : []),
-    ];
-  } finally {
-    await pool.end();
-  }
+  const shared = await refuseSharedSessions(pool).catch((error: unknown) => error as Error);
+  if (shared instanceof Error) return [wrong('postgresql', shared.message, REACH)];
+  const asked = Date.now();
+  const state = await readServerState(pool).catch((error: unknown) => error as Error);
+  if (state instanceof Error) return [wrong('postgresql', state.message, REACH)];
+  const answered = Date.now();
+  const link = state.readOnly
+    ? wrong('postgresql', 'the server takes no writes', 'Name the primary in DATABASE_URL, not a standby.')
+    : fine('postgresql', `reached in ${answered - asked} ms`);
+  const clock = clockResult('clock of postgresql', 'PostgreSQL', { asked, theirs: state.now.getTime(), answered });
+  const schema = await checked('schema', REACH, () => checkSchema(pool));
+  if (!schema.ok) return [link, clock, schema];
+  return [
+    link,
+    clock,
+    schema,
+    await checked('rights', REACH, () => checkRights(pool)),
+    ...(mode === 'live' ? [await checked('privileges', REACH, () => checkPrivileges(pool))] : []),
+    await checked('connections', REACH, () => checkConnections(pool)),
+    await checked('events', REACH, () => checkRelay(pool)),
+    ...(keys ? [await checked('vault keys', REACH, () => checkKeys(pool, keys, mode))] : []),
+  ];
 }
 
 async function checkSchema(pool: pg.Pool): Promise<CheckResult> {
@@ -137,19 +131,14 @@ async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[], mode?: M
 }
 
 /** Whether the ledger knows every send in the document store, and has the moves that they recorded. */
-export async function sendsCheck(databaseUrl: string, documents: string): Promise<CheckResult> {
-  const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 1, timeouts: { connectMs: 5_000 } });
+export function sendsCheck(pool: pg.Pool, documents: string): Promise<CheckResult> {
   const advice = 'See "Restore from a backup" in docs/operations.md before anything is started.';
-  try {
-    return await checked('sends', advice, async () => {
-      const { sendNumber, problem } = await readLedgerStatus(pool, createDocumentStore({ root: documents }));
-      return problem === null
-        ? fine('sends', `the document store has all ${sendNumber} sends`)
-        : wrong('sends', problem, advice);
-    });
-  } finally {
-    await pool.end();
-  }
+  return checked('sends', advice, async () => {
+    const { sendNumber, problem } = await readLedgerStatus(pool, createDocumentStore({ root: documents }));
+    return problem === null
+      ? fine('sends', `the document store has all ${sendNumber} sends`)
+      : wrong('sends', problem, advice);
+  });
 }
 
 const MIN_FREE_BYTES = 500 * 1024 * 1024;
@@ -158,22 +147,11 @@ const MIN_FREE_BYTES = 500 * 1024 * 1024;
  * Checks of the document store: it is the ledger's, exists, is writable, and has free space or supports the conditional
  * writes by which sends are counted.
  */
-export async function documentsCheck(root: string, databaseUrl: string | undefined): Promise<CheckResult> {
-  const problem = databaseUrl === undefined ? null : await misplaced(root, databaseUrl);
+export async function documentsCheck(root: string, pool: pg.Pool | null): Promise<CheckResult> {
+  // Where the ledger or the store cannot be read, other checks say why.
+  const problem = pool && (await otherStore(pool, createDocumentStore({ root }), root).catch(() => null));
   if (problem !== null) return wrong('documents', problem, 'Correct EBRC_DOCUMENTS, or mount the folder.');
   return isS3(root) ? checkBucket(root) : checkFolder(root);
-}
-
-/** Null as well where the ledger or the store cannot be read: other checks say why. */
-async function misplaced(root: string, databaseUrl: string): Promise<string | null> {
-  const pool = createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 1, timeouts: { connectMs: 5_000 } });
-  try {
-    return await otherStore(pool, createDocumentStore({ root }), root);
-  } catch {
-    return null;
-  } finally {
-    await pool.end();
-  }
 }
 
 function checkBucket(root: string): Promise<CheckResult> {

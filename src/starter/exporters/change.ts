@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { WorkflowIdConflictPolicy } from '@temporalio/common';
 import type { ChangeExporterResult } from '../../domain/contracts';
 import { needExporter } from '../../ledger/exporters/exporters';
 import type { changeExporter as workflow } from '../../workflows/change-exporter';
@@ -43,7 +42,7 @@ export async function changeExporter(
     workflowId,
     taskQueue,
     args: [{ mode, exporterId, name, companyName, address }],
-    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    workflowIdConflictPolicy: 'USE_EXISTING',
   });
   const result = () => temporal.workflow.getHandle(workflowId).result() as Promise<ChangeExporterResult>;
   const { errors } = await answeredByWorker(deps, workflowId, result);

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { WithStartWorkflowOperation, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
-import { WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
-import { onboardInput, type ExporterProgress, type OnboardInput, type RefreshIrmsResult } from '../../domain/contracts';
+import { onboardInput, type ExporterProgress, type RefreshIrmsResult } from '../../domain/contracts';
 import { credentialsWorkflowId, onboardWorkflowId, type Mode } from '../../domain/names';
 import { findExporter } from '../../ledger/exporters/exporters';
 import { discard, handIn, publishedKey } from '../../ledger/vault/vault';
 import { exporterQuery, submitCredentialsUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
-import { RefusedError } from '../errors';
+import { checkedInput, RefusedError } from '../errors';
 import { exporterIdOf } from '../lookup';
 import { follow } from '../../temporal/follow';
 import { answeredByWorker, silenceNotice, waitForFirstWorker } from '../../temporal/workers-present';
@@ -58,7 +57,7 @@ export async function onboard(
   const { temporal, pool, mode, taskQueue } = deps;
   const { credentials, by, ...customer } = request;
   // Checked before the password is stored in the vault, so that a refusal leaves nothing behind.
-  const input = checkedInput({ mode, ...customer, startedBy: by });
+  const input = checkedInput(onboardInput, { mode, ...customer, startedBy: by }, { state: 'refused' });
   const workflowId = onboardingIdOf(mode, request.email);
   const credentialsRef = credentials && (await handedIn(deps, workflowId, credentials));
   if (credentialsRef && (await submitToOnboarding(deps, workflowId, credentialsRef, by))) {
@@ -68,8 +67,7 @@ export async function onboard(
     workflowId,
     taskQueue,
     args: [{ ...input, credentialsRef }],
-    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
-    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    workflowIdConflictPolicy: 'USE_EXISTING',
     memo: { credentialsRef: credentialsRef ?? null },
   });
   const { memo } = await temporal.workflow.getHandle(workflowId).describe();
@@ -108,7 +106,7 @@ export async function updateCredentials(
           workflowId,
           taskQueue,
           args: [{ mode, exporterId, startedBy: by }],
-          workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+          workflowIdConflictPolicy: 'USE_EXISTING',
         }),
       }),
     ),
@@ -184,7 +182,7 @@ export async function refreshIrms(deps: EbrcClientDependencies, idOrEmail?: stri
     workflowId,
     taskQueue,
     args: [{ mode, exporterId }],
-    workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
+    workflowIdConflictPolicy: 'USE_EXISTING',
   });
   const handle = temporal.workflow.getHandle(workflowId);
   return answeredByWorker(deps, workflowId, () => handle.result() as Promise<RefreshIrmsResult>);
@@ -201,19 +199,6 @@ const NOT_HEARD_OF: Omit<ExporterProgress, 'workflowId'> = {
   message: null,
   errors: [],
 };
-
-function checkedInput(input: OnboardInput): OnboardInput {
-  const checked = onboardInput.safeParse(input);
-  if (checked.success) return checked.data;
-  throw new RefusedError(
-    checked.error.issues.map(({ path, message }) => ({
-      code: 'invalid_input',
-      field: path.join('.') || null,
-      message: `${path.join('.')}: ${message}`,
-    })),
-    { state: 'refused' },
-  );
-}
 
 async function refusedByValidator<T>(update: Promise<T>, onRefusal: () => Promise<unknown>): Promise<T> {
   try {

@@ -23,7 +23,6 @@ import { refusal } from '../errors';
 import { withGrant, type CommandArgs } from './granting';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
 import { filingOf, withPaths, needNamed } from '../lookup';
-import { resumeAll, resumeFiling, type ResumedRun } from './resume';
 import { followFiling, type WaitOptions } from './start';
 import { silenceNotice } from '../../temporal/workers-present';
 
@@ -55,57 +54,55 @@ const RESOLVE: Command<ResolveArgs> = {
 };
 const ABANDON: Command<AbandonArgs> = { update: abandonUpdate, name: 'abandon', doneIn: ['abandoned'] };
 
-/** Operator commands on a filing, named by its id or reference. They never fail with "workflow not found". */
-export interface FilingOperations {
-  /** Approves a filing that waits in `awaiting_approval`; by somebody other than its maker. */
-  approve(filing: string, args: ApproveArgs, wait?: WaitOptions): Promise<FilingOutcome>;
-  /** Answers the question about an unknown outcome. */
-  resolve(filing: string, args: ResolveArgs, wait?: WaitOptions): Promise<FilingOutcome>;
-  /** Gives up a filing; rows that were sent stay live, because they may still become certificates. */
-  abandon(filing: string, args: AbandonArgs, wait?: WaitOptions): Promise<FilingOutcome>;
-  /** Starts a run that continues from the ledger, if the filing has not ended but its workflow has. */
-  resume(filing: string): Promise<ResumedRun>;
-  /** As `resume`, for every open filing without a workflow. @returns the filings that got a run */
-  resumeAll(): Promise<ResumedRun[]>;
+/**
+ * Operator commands on a filing, named by its id or reference. They never fail with "workflow not found".
+ * @throws RefusedError where it cannot be done now
+ */
+async function operate<A extends CommandArgs>(
+  deps: EbrcClientDependencies,
+  command: Command<A>,
+  idOrReference: string,
+  given: A,
+  wait: WaitOptions = {},
+): Promise<FilingOutcome> {
+  const args = { ...given, by: deps.principal?.name ?? given.by };
+  const filing = await filingOf(deps, idOrReference);
+  command.judgeName?.(filing, idOrReference);
+  if (isEnd(filing.state)) {
+    const after = command.afterEnd && (await command.afterEnd(deps, filing, args));
+    return after ?? ended(deps, command, filing);
+  }
+  const prepared = (await command.prepare?.(deps, filing, args)) ?? {
+    args: await withGrant(deps, command.name, filing, args),
+  };
+  const { workflowId, reference, n, exporterId } = filing;
+  const started = { workflowId, reference, n, exporterId };
+  const result = await send(deps, command, filing, prepared);
+  if (wait.wait) return followFiling(deps, started, wait);
+  const view = withPaths(deps, await viewOfResult(deps, result, started));
+  return { filing: view, waitsForPerson: waitsForPerson(view), notice: null };
 }
 
-export function createFilingOperations(deps: EbrcClientDependencies): FilingOperations {
-  async function operate<A extends CommandArgs>(
-    command: Command<A>,
-    idOrReference: string,
-    given: A,
-    wait: WaitOptions = {},
-  ) {
-    const args = { ...given, by: deps.principal?.name ?? given.by };
-    const filing = await filingOf(deps, idOrReference);
-    command.judgeName?.(filing, idOrReference);
-    if (isEnd(filing.state)) {
-      const after = command.afterEnd && (await command.afterEnd(deps, filing, args));
-      return after ?? ended(deps, command, filing);
-    }
-    const prepared = (await command.prepare?.(deps, filing, args)) ?? {
-      args: await withGrant(deps, command.name, filing, args),
-    };
-    const { workflowId, reference, n, exporterId } = filing;
-    const started = { workflowId, reference, n, exporterId };
-    const result = await send(deps, command, filing, prepared);
-    if (wait.wait) return followFiling(deps, started, wait);
-    const view = withPaths(deps, await viewOfResult(deps, result, started));
-    return { filing: view, waitsForPerson: waitsForPerson(view), notice: null };
-  }
-  return {
-    approve: (filing, args, wait) => operate(APPROVE, filing, args, wait),
-    resolve: (filing, args, wait) => operate(RESOLVE, filing, args, wait),
-    abandon: async (filing, args, wait) => {
-      const unrecorded = await giveUpUnrecorded(deps, filing);
-      if (unrecorded) return unrecorded;
-      const outcome = await operate(ABANDON, filing, args, wait);
-      await forgetSetAside(deps.pool, outcome.filing.workflowId);
-      return outcome;
-    },
-    resume: (filing) => resumeFiling(deps, filing),
-    resumeAll: () => resumeAll(deps),
-  };
+/** Approves a filing that waits in `awaiting_approval`; by somebody other than its maker. */
+export const approve = (deps: EbrcClientDependencies, filing: string, args: ApproveArgs, wait?: WaitOptions) =>
+  operate(deps, APPROVE, filing, args, wait);
+
+/** Answers the question about an unknown outcome. */
+export const resolve = (deps: EbrcClientDependencies, filing: string, args: ResolveArgs, wait?: WaitOptions) =>
+  operate(deps, RESOLVE, filing, args, wait);
+
+/** Gives up a filing; rows that were sent stay live, because they may still become certificates. */
+export async function abandon(
+  deps: EbrcClientDependencies,
+  filing: string,
+  args: AbandonArgs,
+  wait?: WaitOptions,
+): Promise<FilingOutcome> {
+  const unrecorded = await giveUpUnrecorded(deps, filing);
+  if (unrecorded) return unrecorded;
+  const outcome = await operate(deps, ABANDON, filing, args, wait);
+  await forgetSetAside(deps.pool, outcome.filing.workflowId);
+  return outcome;
 }
 
 /** Gives up what was set aside before anything of it was recorded; null where the reference names no such thing. */

@@ -5,8 +5,9 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import { ApplicationFailure, WorkflowIdConflictPolicy, WorkflowIdReusePolicy } from '@temporalio/common';
+import { ApplicationFailure, WorkflowIdConflictPolicy } from '@temporalio/common';
 import { fileInput, type FileInput, type FilingResult } from '../../domain/contracts';
+import type { UploadType } from '../../domain/rules/columns';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import { isUsuallyRejected, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
@@ -21,7 +22,7 @@ import { referenceTaken } from '../../ledger/filings/reference';
 import { withFilingAttributes } from '../../temporal/filing-runs';
 import { fileUpdate, filingQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
-import { refusal, RefusedError } from '../errors';
+import { checkedInput, refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
 import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } from './outcome';
 import { follow, type FollowOptions } from '../../temporal/follow';
@@ -144,7 +145,6 @@ async function askToFile(
     workflowId,
     taskQueue,
     args: [input],
-    workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
     workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
   };
   for (let tries = 1; ; tries += 1) {
@@ -190,11 +190,11 @@ async function inputOf(
     sourceDocument,
     warnings,
   });
-  const input = fileInput.safeParse({
+  const input = checkedInput(fileInput, {
     mode: deps.mode,
     exporterId: filing.exporterId,
     reference,
-    uploadType: filing.uploadType,
+    uploadType: filing.uploadType as UploadType,
     declaration: filing.declaration,
     channel: filing.channel ?? 'auto',
     inputRef,
@@ -204,23 +204,10 @@ async function inputOf(
     corrects: filing.corrects,
     n: filing.n,
   });
-  if (input.success) {
-    const { data } = input;
-    if (!principal) return data;
-    const shown = shownToFile(data, {
-      contentHash,
-      reference: data.reference ?? reference,
-      permitted: data.allowDuplicate,
-    });
-    const { exporterId } = data;
-    return { ...data, grant: await writeGrant(pool, principal, { action: 'file', exporterId, filingId: null, shown }) };
-  }
-  throw new RefusedError(
-    input.error.issues.map(({ path, message }) => ({
-      code: 'invalid_input',
-      message: `${path.join('.')}: ${message}`,
-    })),
-  );
+  if (!principal) return input;
+  const { exporterId, allowDuplicate: permitted } = input;
+  const shown = shownToFile(input, { contentHash, reference: input.reference ?? reference, permitted });
+  return { ...input, grant: await writeGrant(pool, principal, { action: 'file', exporterId, filingId: null, shown }) };
 }
 
 /** Stores the caller's own workbook under a name made from its content, so that errors can be written back into it. */

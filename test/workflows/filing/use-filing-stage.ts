@@ -2,14 +2,14 @@ import type { Principal } from '../../../src/domain/principal';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { WorkerSettings } from '../../../src/activities/dependencies';
 import type { TemporalServerOptions } from '../../../dev/temporal-server';
-import { createFilingOperations } from '../../../src/starter/filings/operator-commands';
+import { createEbrcClient } from '../../../src/starter/client';
 import { TEST_CADENCE } from '../../support/settings';
 import { devServer, type DevServer } from '../../support/temporal';
 import { openFilingStage, type FilingStage, type FilingStageOptions } from './filing-stage';
 
 /** What an operator can do with the filings of a stage. */
 export const operationsOf = ({ env, ledger, worker }: FilingStage, principal?: Principal) =>
-  createFilingOperations({
+  createEbrcClient({
     temporal: env.client,
     pool: ledger.pool,
     documents: worker.deps.documents,

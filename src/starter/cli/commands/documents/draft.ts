@@ -134,9 +134,8 @@ export function addProposeCommand(program: Command, bind: Bind): void {
         await checkOutputPath(output, { force, endings: ['.xlsx'] });
         const { proposeMappings } = await import('../../../../assistant/proposals/propose.js');
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
-        const { mode } = await cli.config('mode', 'database');
         const request = { exporter, ...(uploadType !== undefined && { uploadType: Number(uploadType) }) };
-        const { workbook, ...outcome } = await proposeMappings({ pool: await cli.pool(), mode }, request);
+        const { workbook, ...outcome } = await proposeMappings(await cli.ledger(), request);
         await writeOutputFile(output, workbook);
         for (const note of outcome.notes) cli.terminal.note(note);
         cli.terminal.result({ path: output, ...outcome }, () => proposalsText(output, outcome));

@@ -94,8 +94,7 @@ export function addInvoiceCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [path = ''], { exporter, by }: { exporter?: string; by: string }) => {
         const { importInvoices } = await import('../../../../assistant/proposals/import-invoices.js');
-        const { mode } = await cli.config('mode', 'database');
-        const outcome = await importInvoices({ pool: await cli.pool(), mode }, { path, exporter, by });
+        const outcome = await importInvoices(await cli.ledger(), { path, exporter, by });
         cli.terminal.result(outcome, () =>
           [
             ...outcome.errors.map(({ row, field, message }) => `Row ${row}${field ? `, ${field}` : ''}: ${message}`),

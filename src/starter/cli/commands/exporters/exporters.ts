@@ -74,8 +74,7 @@ async function setApproval(
   asked: { required: boolean; by: string },
 ): Promise<string | null> {
   const { requireApproval } = await import('../../../exporters/change.js');
-  const { mode } = await cli.config('mode');
-  const deps = { pool: await cli.pool(), mode, principal: await cli.principal() };
+  const deps = { ...(await cli.ledger()), principal: await cli.principal() };
   return (await requireApproval(deps, exporter, asked)).waits;
 }
 

@@ -100,8 +100,7 @@ export function addEvidenceCommand(program: Command, bind: Bind): void {
       bind(async (cli, [filing = ''], { output, force }: { output: string; force?: boolean }) => {
         await checkOutputPath(output, { force, endings: ['.zip'] });
         const { writeEvidence } = await import('../../../filings/evidence.js');
-        const { mode } = await cli.config('mode', 'database', 'documents');
-        const deps = { pool: await cli.pool(), documents: await cli.documents(), mode };
+        const deps = { ...(await cli.ledger()), documents: await cli.documents() };
         const written = await writeEvidence(deps, filing, output);
         cli.terminal.result(written, () => `${counted(written.files.length, 'file')} written to ${output}.`);
         for (const { file, why } of [...written.removed, ...written.differs]) cli.terminal.note(`${file}: ${why}.`);

@@ -123,15 +123,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
       bind(async (cli, [filing = '', rows = ''], { note = '', by }: OperatorOptions) => {
         const args = { rows: rowNumbers(rows), note, by };
         const { permit } = await import('../../../filings/permit.js');
-        const { mode, singlePerson, rateWindowMs, poll } = await cli.config('mode', 'filing', 'tuning');
-        const principal = await cli.principal();
-        const ledger = {
-          pool: await cli.pool(),
-          documents: await cli.documents(),
-          mode,
-          cadence: { rateWindowMs, poll },
-        };
-        const outcome = await permit({ ...ledger, singlePerson, principal }, filing, args);
+        const outcome = await permit(await cli.filings(), filing, args);
         printOutcome(cli, outcome);
         return outcome.waitsForPerson ? EXIT.waiting : EXIT.done;
       }),
@@ -149,11 +141,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [filing = ''], { note = '', by }: OperatorOptions) => {
         const { withdraw } = await import('../../../filings/permit.js');
-        const { mode, rateWindowMs, poll } = await cli.config('mode', 'filing', 'tuning');
-        const principal = await cli.principal();
-        const ledger = { pool: await cli.pool(), documents: await cli.documents(), mode, principal };
-        const deps = { ...ledger, cadence: { rateWindowMs, poll } };
-        printOutcome(cli, await withdraw(deps, filing, { note, by }));
+        printOutcome(cli, await withdraw(await cli.filings(), filing, { note, by }));
         return EXIT.done;
       }),
     );

@@ -2,7 +2,7 @@ import type { Mode } from '../../../../domain/names';
 import { Option, type Command } from 'commander';
 import { ROLES } from '../../../../domain/principal';
 import type { PrincipalView, PrincipalWithToken } from '../../../principals';
-import type { Bind, Cli } from '../../context';
+import type { Bind } from '../../context';
 import { apart, fields, localTime, optional, right, table, type Page, type Part } from '../../page';
 import { byOption, durationArgument } from '../options';
 import type { RotationResult } from '../../../../ledger/vault/vault';
@@ -63,7 +63,7 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
       bind(async (cli, [name = ''], { role, system, exporter, expires, by }: AddFlags) => {
         const { addPrincipal } = await import('../../../principals.js');
         const request = { name, roles: role, system, exporters: exporter, expiresInMs: expires, by };
-        const added = await addPrincipal(await depsOf(cli), request);
+        const added = await addPrincipal(await cli.ledger(), request);
         cli.terminal.result(added, () => tokenText(added));
       }),
     );
@@ -75,7 +75,7 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli) => {
         const { listPrincipals } = await import('../../../principals.js');
-        const all = await listPrincipals(await depsOf(cli));
+        const all = await listPrincipals(await cli.ledger());
         const { mode } = await cli.config('mode');
         cli.terminal.result(all, () => listText(all, mode));
       }),
@@ -90,7 +90,7 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [name = ''], { by }: { by: string }) => {
         const { rotatePrincipal } = await import('../../../principals.js');
-        const rotated = await rotatePrincipal(await depsOf(cli), { name, by });
+        const rotated = await rotatePrincipal(await cli.ledger(), { name, by });
         const { previousEndsAt } = rotated;
         cli.terminal.result(rotated, () => [
           ...tokenText(rotated),
@@ -108,15 +108,10 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [name = ''], { by }: { by: string }) => {
         const { removePrincipal } = await import('../../../principals.js');
-        const removed = await removePrincipal(await depsOf(cli), { name, by });
+        const removed = await removePrincipal(await cli.ledger(), { name, by });
         cli.terminal.result(removed, () => `${removed.name} is removed, and its tokens have ended.`);
       }),
     );
-}
-
-async function depsOf(cli: Cli) {
-  const { mode } = await cli.config('mode', 'database');
-  return { pool: await cli.pool(), mode };
 }
 
 function tokenText(principal: PrincipalWithToken): Part[] {

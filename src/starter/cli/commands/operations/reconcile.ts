@@ -100,8 +100,7 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
       bind(async (cli, [id = ''], { note, by }: { note: string; by: string }) => {
         if (!/^\d+$/.test(id)) throw new UsageError(`${id} is not the id of a finding, which is a number.`);
         const { acknowledgeFinding } = await import('../../../reconcile.js');
-        const { mode } = await cli.config('mode');
-        const finding = await acknowledgeFinding({ pool: await cli.pool(), mode }, { id, note, by });
+        const finding = await acknowledgeFinding(await cli.ledger(), { id, note, by });
         cli.terminal.result(finding, () => `Finding ${finding.id} (${finding.kind}) is acknowledged.`);
       }),
     );

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { InvalidArgumentError, type Command } from 'commander';
-import { parseListenAddress, type ListenAddress } from '../../../../config/listen-address';
+import { isLoopbackHost, parseListenAddress, type ListenAddress } from '../../../../config/listen-address';
 import { type Bind, WAIT_FOR_LEDGER_MS, type Cli } from '../../context';
 import { stayUp, portArgument } from '../options';
 import { readFile } from 'node:fs/promises';
@@ -138,7 +138,7 @@ async function serveCodec(cli: Cli, flags: CodecFlags): Promise<void> {
     throw new UsageError('EBRC_PAYLOAD_KEY is not set: payloads are not encrypted, and there is nothing to decode.');
   }
   const tls = await tlsOf(flags);
-  if (!isLoopback(host)) refuseOpen(flags, codecServer.token, tls !== undefined);
+  if (!isLoopbackHost(host)) refuseOpen(flags, codecServer.token, tls !== undefined);
   const { createPayloadCodec } = await import('../../../../encryption/payload-codec.js');
   const { startCodecServer } = await import('../../../../encryption/codec-server.js');
   const server = await startCodecServer({
@@ -177,8 +177,4 @@ async function tlsOf({ tlsCert, tlsKey }: CodecFlags): Promise<{ cert: string; k
       throw new UsageError(`${path} cannot be read.`, 'no_file');
     });
   return { cert: await read(tlsCert), key: await read(tlsKey) };
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }
