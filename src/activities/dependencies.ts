@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import type { FilingApi } from '../api/client-types';
+import type { FilingApi } from '../api/client';
 import type { ExtractionApi } from '../api/endpoints/extraction';
 import type { DocumentStore } from '../documents/document-store';
 import type { Cadence } from '../domain/filing/poll-cadence';

@@ -1,5 +1,4 @@
 import { createCaller, type CallerOptions } from './http/call';
-import type { FilingApi } from './client-types';
 import { createCustomerApi, createIrmApi } from './endpoints/exporters';
 import { createFilingsApi } from './endpoints/filings';
 import type { Budget } from '../budget/ports';
@@ -7,13 +6,19 @@ import type { Budget } from '../budget/ports';
 /** `baseUrl` ends in `/api/v1`; `apiKey` decides the mode; the budget is required, because the service has limits. */
 export type FilingApiOptions = CallerOptions & { budget: Budget };
 
-/** The client of the filing service: every endpoint, one attempt per call, one error class. */
-export function createFilingApi(options: FilingApiOptions): FilingApi {
+/**
+ * The filing service, one method per endpoint, one attempt per call. Every method rejects with `ApiError`, and with
+ * nothing else except what a caller's own sink throws. Lists page through all pages; each page is a call of its own.
+ */
+export function createFilingApi(options: FilingApiOptions) {
   const caller = createCaller(options);
   return {
     ...createCustomerApi(caller),
     ...createFilingsApi(caller),
     ...createIrmApi(caller),
+    /** Closes kept-alive connections and waits for the bookkeeping (budget, audit) of the calls that have ended. */
     close: () => caller.close(),
   };
 }
+
+export type FilingApi = ReturnType<typeof createFilingApi>;

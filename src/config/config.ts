@@ -109,7 +109,7 @@ export type Section = keyof typeof SECTIONS;
 
 export type ConfigOf<S extends Section> = Pick<Config, (typeof SECTIONS)[S][number] | 'warnings'>;
 
-interface Source {
+interface ConfigSource {
   env: Environment;
   read: Reader;
   warnings: string[];
@@ -117,7 +117,7 @@ interface Source {
   whole: boolean;
 }
 
-const READERS: Record<Section, (source: Source) => Partial<Record<keyof Config, unknown>>> = {
+const READERS: Record<Section, (source: ConfigSource) => Partial<Record<keyof Config, unknown>>> = {
   api: ({ read, warnings }) => readApi(read, warnings),
   tuning: ({ read }) => readTuning(read),
   mode: ({ read }) => readMode(read),

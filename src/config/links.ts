@@ -6,9 +6,8 @@ import { X509Certificate } from 'node:crypto';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import { parse } from 'pg-connection-string';
 import { isLoopbackHost } from './listen-address';
+import type { Environment } from './reader';
 import type { EncryptionKey } from '../encryption/keys';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Whether `url` is reached without TLS over a network. */
 export function isOpenHttp(url: string): boolean {

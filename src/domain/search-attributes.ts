@@ -19,7 +19,7 @@ export interface Indexed {
 }
 
 /** A value as the SDK takes it in `upsertSearchAttributes` and in starts. */
-type Pair =
+type AttributePair =
   { key: { name: string; type: 'KEYWORD' }; value: string } | { key: { name: string; type: 'BOOL' }; value: boolean };
 
 /**
@@ -28,7 +28,14 @@ type Pair =
  */
 const KEYWORD_LENGTH = 250;
 
-export function searchAttributes({ exporterId, state, requestId, mode, reference, needsAttention }: Indexed): Pair[] {
+export function searchAttributes({
+  exporterId,
+  state,
+  requestId,
+  mode,
+  reference,
+  needsAttention,
+}: Indexed): AttributePair[] {
   const keywords = {
     EbrcExporter: exporterId,
     EbrcState: state,
@@ -38,7 +45,7 @@ export function searchAttributes({ exporterId, state, requestId, mode, reference
   };
   // Values of an input that nobody has checked yet may be of any type; a wrong one would fail the workflow task for
   // ever.
-  const pairs = Object.entries(keywords).flatMap(([name, value]): Pair[] =>
+  const pairs = Object.entries(keywords).flatMap(([name, value]): AttributePair[] =>
     typeof value === 'string' && value !== ''
       ? [{ key: { name, type: 'KEYWORD' }, value: value.slice(0, KEYWORD_LENGTH) }]
       : [],

@@ -3,9 +3,12 @@ import type { Principal } from '../domain/principal';
 import type { Cadence } from '../domain/filing/poll-cadence';
 import type { Mode } from '../domain/names';
 import type { Client } from '@temporalio/client';
-import type { FilingApi } from '../api/client-types';
+import type { FilingApi } from '../api/client';
 import type { DocumentStore } from '../documents/document-store';
 import type { Workbooks } from '../workbook/workbooks';
+
+/** The ledger in one mode: what most functions need. */
+export type LedgerDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode'>;
 
 /** What reading needs; no Temporal server, no API key and no encryption key are required. */
 export interface EbrcReaderDependencies {

@@ -1,4 +1,3 @@
-import type pg from 'pg';
 import { ROLES, type Principal, type Role, personKey } from '../domain/principal';
 import type { Mode } from '../domain/names';
 import { cleanText, printable } from '../domain/text';
@@ -6,6 +5,7 @@ import { recordAudit } from '../ledger/principals/audit';
 import * as ledger from '../ledger/principals/principals';
 import { createToken, endTokens, endTokensLater, saveToken } from '../ledger/principals/tokens';
 import { withTransaction, type Queryable } from '../ledger/pool';
+import type { LedgerDependencies } from './dependencies';
 import { refusal, UsageError } from './errors';
 import { exporterIdOf } from './lookup';
 
@@ -37,18 +37,16 @@ export interface AddPrincipal {
   by: string;
 }
 
-interface Deps {
-  pool: pg.Pool;
-  mode: Mode;
-}
-
 const LONGEST_NAME = 100;
 
 /**
  * Adds a principal and makes its token.
  * @throws UsageError for a name or a role that cannot be; RefusedError if the name is in use
  */
-export async function addPrincipal({ pool, mode }: Deps, request: AddPrincipal): Promise<PrincipalWithToken> {
+export async function addPrincipal(
+  { pool, mode }: LedgerDependencies,
+  request: AddPrincipal,
+): Promise<PrincipalWithToken> {
   const { system: isSystem = false, exporters = [], expiresInMs, by } = request;
   const name = checkedName(request.name);
   const roles = checkedRoles(request.roles, isSystem);
@@ -73,7 +71,10 @@ export async function addPrincipal({ pool, mode }: Deps, request: AddPrincipal):
 }
 
 /** All principals of the mode, with the number of their valid tokens. */
-export async function listPrincipals({ pool, mode }: Deps): Promise<(PrincipalView & { tokens: number })[]> {
+export async function listPrincipals({
+  pool,
+  mode,
+}: LedgerDependencies): Promise<(PrincipalView & { tokens: number })[]> {
   const all = await ledger.listPrincipals(pool, mode);
   return all.map((each) => ({ ...principalView(each), tokens: each.tokens }));
 }
@@ -83,7 +84,7 @@ export async function listPrincipals({ pool, mode }: Deps): Promise<(PrincipalVi
  * @throws RefusedError if there is no such principal
  */
 export async function rotatePrincipal(
-  { pool, mode }: Deps,
+  { pool, mode }: LedgerDependencies,
   { name, by }: { name: string; by: string },
 ): Promise<PrincipalWithToken & { previousEndsAt: string | null }> {
   const token = createToken(mode);
@@ -100,7 +101,7 @@ export async function rotatePrincipal(
 
 /** Removes a principal: its tokens end at once. @throws RefusedError if there is no such principal */
 export async function removePrincipal(
-  { pool, mode }: Deps,
+  { pool, mode }: LedgerDependencies,
   { name, by }: { name: string; by: string },
 ): Promise<PrincipalView> {
   return asOwner(() =>

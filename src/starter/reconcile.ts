@@ -1,7 +1,7 @@
 import { reconcileInput, type ReconcileResult } from '../domain/report-contracts';
 import type { FindingView, FindingKind } from '../domain/reconciliation/findings';
 import { reconciliationBegun, reconciliationQuery } from '../workflows/messages';
-import type { EbrcClientDependencies, EbrcReaderDependencies } from './dependencies';
+import type { EbrcClientDependencies, LedgerDependencies } from './dependencies';
 import { checkedInput, refusal } from './errors';
 import { exporterIdOf } from './lookup';
 import { follow } from '../temporal/follow';
@@ -79,10 +79,11 @@ export interface AcknowledgedFinding {
   by: string;
 }
 
-type Deps = Pick<EbrcReaderDependencies, 'pool' | 'mode'>;
-
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */
-export async function findings(deps: Deps, { exporter, ...filter }: FindingsRequest = {}): Promise<FindingView[]> {
+export async function findings(
+  deps: LedgerDependencies,
+  { exporter, ...filter }: FindingsRequest = {},
+): Promise<FindingView[]> {
   const { pool, mode } = deps;
   if (filter.after !== undefined && !/^\d{1,18}$/u.test(filter.after))
     throw refusal('unknown_finding', `${filter.after} is not the id of a finding, which is a number.`);
@@ -90,7 +91,10 @@ export async function findings(deps: Deps, { exporter, ...filter }: FindingsRequ
 }
 
 /** Acknowledges a finding without closing it. @throws RefusedError if there is no such finding, or the note is empty */
-export async function acknowledgeFinding({ pool, mode }: Deps, finding: AcknowledgedFinding): Promise<FindingView> {
+export async function acknowledgeFinding(
+  { pool, mode }: LedgerDependencies,
+  finding: AcknowledgedFinding,
+): Promise<FindingView> {
   const { id, by } = finding;
   const note = finding.note.trim();
   if (note === '') throw refusal('note_missing', 'Give a note that says why the finding is no cause for concern.');
@@ -99,7 +103,10 @@ export async function acknowledgeFinding({ pool, mode }: Deps, finding: Acknowle
   throw refusal('unknown_finding', `There is no finding ${id} in ${mode} mode. \`ebrc findings\` lists them.`);
 }
 
-async function partyIdOf({ pool, mode }: Deps, exporter: string | undefined): Promise<number | undefined> {
+async function partyIdOf(
+  { pool, mode }: LedgerDependencies,
+  exporter: string | undefined,
+): Promise<number | undefined> {
   if (exporter === undefined) return undefined;
   const party = await partyOf(pool, await exporterIdOf(pool, mode, exporter));
   if (!party) throw refusal('unknown_exporter', `Exporter ${exporter} is not in this ledger.`);

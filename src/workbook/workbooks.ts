@@ -32,11 +32,11 @@ export const workbooksInProcess: Workbooks = {
   close: () => Promise.resolve(),
 };
 
-type Operation = Exclude<keyof Workbooks, 'of' | 'close'>;
-type ResultOf<O extends Operation> = Awaited<ReturnType<Workbooks[O]>>;
+type WorkbookOperation = Exclude<keyof Workbooks, 'of' | 'close'>;
+type ResultOf<O extends WorkbookOperation> = Awaited<ReturnType<Workbooks[O]>>;
 
 interface Job {
-  do: Operation;
+  do: WorkbookOperation;
   args: readonly unknown[];
 }
 
@@ -68,7 +68,10 @@ export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, exec
   const thread = createBoundedThread<Job, JobResult>(__filename, limits);
 
   const workbooksOf = (whose: string): Workbooks => {
-    async function run<O extends Operation>(operation: O, args: Parameters<Workbooks[O]>): Promise<ResultOf<O>> {
+    async function run<O extends WorkbookOperation>(
+      operation: O,
+      args: Parameters<Workbooks[O]>,
+    ): Promise<ResultOf<O>> {
       const outcome = await thread.run({ do: operation, args }, whose).catch((error: unknown) => {
         throw limitOf(error) ?? error;
       });

@@ -10,7 +10,7 @@ import pino from 'pino';
 import { createActivities, type Activities } from '../../src/activities/create-activities';
 import type { ActivityDependencies } from '../../src/activities/dependencies';
 import { FailureInterceptor } from '../../src/activities/interceptor';
-import type { FilingApi } from '../../src/api/client-types';
+import type { FilingApi } from '../../src/api/client';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { createVault } from '../../src/ledger/vault/vault';
 import { reportsInProcess } from '../../src/reports/render';

@@ -1,7 +1,7 @@
 /** Certificates are adopted in one transaction: a connection that is lost in the middle leaves nothing half. */
 import { TEST_CADENCE } from '../support/settings';
 import type pg from 'pg';
-import type { FilingApi } from '../../src/api/client-types';
+import type { FilingApi } from '../../src/api/client';
 import type { CertificateDetail } from '../../src/api/schemas/filings';
 import { unclaimedCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';

@@ -1,5 +1,5 @@
 /** What a poll concludes of a request: an outcome of its rows, a statement, a question, or that it is none of ours. */
-import type { FilingApi } from '../../src/api/client-types';
+import type { FilingApi } from '../../src/api/client';
 import type { RequestStatus } from '../../src/api/schemas/filings';
 import { needExporter } from '../../src/ledger/exporters/exporters';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';

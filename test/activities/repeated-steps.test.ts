@@ -5,7 +5,7 @@
 import type { Activities } from '../../src/activities/create-activities';
 import type { WordInput } from '../../src/activities/filings/filing-ledger';
 import type { MoveArgs } from '../../src/activities/filings/moves';
-import type { FilingApi } from '../../src/api/client-types';
+import type { FilingApi } from '../../src/api/client';
 import type { FilingState } from '../../src/domain/filing/states';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';

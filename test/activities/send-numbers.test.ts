@@ -2,7 +2,8 @@
  * Every send number gets a file in the document store, whatever fails between the mark and the first byte: without one,
  * the number up to which the store is known to be whole would stand still for ever.
  */
-import type { FilingApi, SubmitContext } from '../../src/api/client-types';
+import type { FilingApi } from '../../src/api/client';
+import type { SubmitContext } from '../../src/api/client-types';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { importSends } from '../../src/ledger/sends/send-import';
 import { readIdentity, readSend } from '../../src/ledger/sends/sends';

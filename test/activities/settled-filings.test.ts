@@ -2,7 +2,7 @@
  * Certificates that settle the last rows of a filing move it on in the same transaction, whoever looks for them: its
  * own run, or a reconciliation.
  */
-import type { FilingApi } from '../../src/api/client-types';
+import type { FilingApi } from '../../src/api/client';
 import type { CertificateDetail } from '../../src/api/schemas/filings';
 import type { FilingState } from '../../src/domain/filing/states';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';

@@ -4,7 +4,8 @@
  */
 import { settleRows } from '../ledger/ledger-steps';
 import { Readable } from 'node:stream';
-import type { DownloadInfo, FilingApi } from '../../src/api/client-types';
+import type { FilingApi } from '../../src/api/client';
+import type { DownloadInfo } from '../../src/api/client-types';
 import type { Irm } from '../../src/api/schemas/exporters';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';

@@ -3,7 +3,8 @@
  * being processed. Nothing that goes wrong with the second costs the first.
  */
 import { takeOverAnswer, type AdoptedAnswer } from '../../src/activities/filings/take-over-answer';
-import type { FilingApi, SubmitContext } from '../../src/api/client-types';
+import type { FilingApi } from '../../src/api/client';
+import type { SubmitContext } from '../../src/api/client-types';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import { recordLook } from '../../src/ledger/submissions/lost-time';

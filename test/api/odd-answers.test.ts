@@ -1,6 +1,6 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import type { FilingApi } from '../../src/api/client-types';
+import type { FilingApi } from '../../src/api/client';
 import { ApiError } from '../../src/api/errors/api-error';
 import { OPERATIONS, type Operation } from '../../src/domain/service/operations';
 import { isErrorKind } from '../../src/domain/service/error-kinds';

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultPayloadConverter, type Payload } from '@temporalio/common';
-import { createPayloadCodec } from '../../src/encryption/payload-codec';
+import { createPayloadCodec, sealerOf } from '../../src/encryption/payload-codec';
 import { subKeys } from '../../src/encryption/keys';
-import { sealerOf } from '../../src/encryption/sealing';
 
 const key = (id: string) => ({ id, key: randomBytes(32) });
 const payload = (value: unknown): Payload => defaultPayloadConverter.toPayload(value) ?? {};

@@ -2,7 +2,7 @@
  * Somebody holds the Temporal namespace, the key of its payloads and a login that reads the ledger, and no grant:
  * nothing is approved, and nothing is filed that waits for approval.
  */
-import type { FilingApi } from '../../src/api/client-types';
+import type { FilingApi } from '../../src/api/client';
 import type { FileInput } from '../../src/domain/contracts';
 import type { FilingState } from '../../src/domain/filing/states';
 import { needFiling } from '../../src/ledger/filings/filings';

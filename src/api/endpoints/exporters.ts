@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Operation } from '../../domain/service/operations';
 import type { Caller, CallRequest } from '../http/call';
-import type { CallContext, FilingApi } from '../client-types';
+import type { CallContext, DownloadSink } from '../client-types';
 import { callJson, jsonBody, outgoing, createDownload } from './calls';
 import { MAX_PAGE_SIZE, allPages, readPage, type Page } from './paging';
 import {
@@ -11,15 +11,15 @@ import {
   updateCustomerBody,
   irm,
   listIrmsQuery,
+  type CreateCustomerBody,
+  type CredentialsBody,
+  type Customer,
+  type Irm,
   type ListIrmsQuery,
+  type UpdateCustomerBody,
 } from '../schemas/exporters';
 import { readText } from '../http/answers';
 import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
-
-type CustomerApi = Pick<
-  FilingApi,
-  'createCustomer' | 'getCustomer' | 'updateCustomer' | 'listCustomers' | 'checkCredentials'
->;
 
 const identifier = z.string().min(1, 'the customer id is empty');
 
@@ -52,7 +52,7 @@ async function* readable<T>(caller: Caller, operation: Operation, items: AsyncIt
 }
 
 /** Customers and their credentials (spec: "POST /platform-customers" to "check-dgft-credentials"). */
-export function createCustomerApi(caller: Caller): CustomerApi {
+export function createCustomerApi(caller: Caller) {
   function forCustomer(operation: Operation, id: string): Pick<CallRequest, 'operation' | 'params'> {
     return { operation, params: { id: outgoing(operation, identifier, id) } };
   }
@@ -71,7 +71,8 @@ export function createCustomerApi(caller: Caller): CustomerApi {
   }
 
   return {
-    createCustomer: async (input, call = {}) => {
+    /** `type` is filled in. */
+    async createCustomer(input: CreateCustomerBody, call: CallContext = {}): Promise<Customer> {
       const body = outgoing('createCustomer', createCustomerBody, { ...input, type: 'customer' });
       const request: CallRequest = {
         operation: 'createCustomer',
@@ -80,13 +81,19 @@ export function createCustomerApi(caller: Caller): CustomerApi {
       };
       return callJson(caller, request, call, customer);
     },
-    getCustomer: async (id, call = {}) => callJson(caller, forCustomer('getCustomer', id), call, customer),
-    updateCustomer: async (id, patch, call = {}) => {
+    /** Without `mode`. */
+    getCustomer: async (id: string, call: CallContext = {}): Promise<Customer> =>
+      callJson(caller, forCustomer('getCustomer', id), call, customer),
+    /** Only sent fields change. */
+    async updateCustomer(id: string, patch: UpdateCustomerBody, call: CallContext = {}): Promise<Customer> {
       const body = outgoing('updateCustomer', updateCustomerBody, patch);
       return callJson(caller, { ...forCustomer('updateCustomer', id), ...jsonBody(body) }, call, customer);
     },
-    listCustomers: (query = {}, call = {}) => listCustomers(query, call),
-    checkCredentials: async (id, credentials, call = {}) => {
+    /** All pages: without `mode` and `dgftApiStatus`. `limit` is the page size. */
+    listCustomers: (query: { search?: string; limit?: number } = {}, call: CallContext = {}): AsyncIterable<Customer> =>
+      listCustomers(query, call),
+    /** A real portal login, so it may take long. */
+    async checkCredentials(id: string, credentials: CredentialsBody, call: CallContext = {}): Promise<Customer> {
       const body = outgoing('checkCredentials', credentialsBody, credentials);
       const request: CallRequest = {
         ...forCustomer('checkCredentials', id),
@@ -98,14 +105,12 @@ export function createCustomerApi(caller: Caller): CustomerApi {
   };
 }
 
-type IrmApi = Pick<FilingApi, 'listIrms' | 'irmTemplate' | 'refreshIrms'>;
-
 const customerId = z.string().min(1, 'platformCustomerId is empty');
 /** A record without an IRM number can be neither filed nor stored. */
 const IRMS = pageOf(irm);
 
 /** Saved IRM records (spec: "GET /irm", "GET /irm/bulk-template", "POST /irm/refresh"). */
-export function createIrmApi(caller: Caller): IrmApi {
+export function createIrmApi(caller: Caller) {
   const download = createDownload(caller);
 
   async function* listIrms(input: ListIrmsQuery, call: CallContext) {
@@ -122,13 +127,16 @@ export function createIrmApi(caller: Caller): IrmApi {
   }
 
   return {
-    listIrms: (query, call = {}) => listIrms(query, call),
-    irmTemplate: async (platformCustomerId, sink, call = {}) => {
+    /** All pages of the saved records. */
+    listIrms: (query: ListIrmsQuery, call: CallContext = {}): AsyncIterable<Irm> => listIrms(query, call),
+    /** Streamed to `sink`. */
+    async irmTemplate<T>(platformCustomerId: string, sink: DownloadSink<T>, call: CallContext = {}): Promise<T> {
       const query = { platformCustomerId: outgoing('irmTemplate', customerId, platformCustomerId) };
       const request = { operation: 'irmTemplate' as const, query };
       return download(request, sink, call);
     },
-    refreshIrms: async (platformCustomerId, call = {}) => {
+    /** Accepts any 2xx, and returns its body as it was read. */
+    async refreshIrms(platformCustomerId: string, call: CallContext = {}): Promise<unknown> {
       const body = { platformCustomerId: outgoing('refreshIrms', customerId, platformCustomerId) };
       // The answer's shape is not shown: the status alone proves that the refresh was made.
       return caller.call({ operation: 'refreshIrms', ...jsonBody(body) }, call, async (answer) =>

@@ -3,7 +3,7 @@ import { MAX_WORKBOOK_BYTES } from '../../domain/service/limits';
 import { isObject } from '../../domain/values';
 import { BadAnswerError, parseAnswer, readText, unknownRemarks, unwrap } from '../http/answers';
 import type { Caller, CallRequest } from '../http/call';
-import type { BulkUploadInput, CallContext, FilingApi, SubmissionResult, SubmitContext } from '../client-types';
+import type { BulkUploadInput, CallContext, DownloadSink, SubmissionResult, SubmitContext } from '../client-types';
 import { createDownload, callJson, jsonBody, outgoing, multipartBody, readUpload } from './calls';
 import { ApiError, type FieldError } from '../errors/api-error';
 import { NOTHING_LISTED } from '../errors/classify';
@@ -18,6 +18,11 @@ import {
   pushMessage,
   requestStatus,
   statusBody,
+  type BulkUploadAnswer,
+  type FetchDetailsBody,
+  type PushAnswer,
+  type RequestStatus,
+  type StatusBody,
 } from '../schemas/filings';
 import type { PushMessage } from '../../domain/filing/mapping';
 
@@ -47,8 +52,6 @@ function placeOf(error: FieldError): { index: number; field: string } | null {
   const match = /^ebrcBulkGenDtos(?:\.|\[)(\d+)(?!\d)\]?\.?(.*)$/su.exec(error.field ?? '');
   return match?.[1] === undefined ? null : { index: Number(match[1]), field: match[2] ?? '' };
 }
-
-type FilingsApi = Pick<FilingApi, 'pushIrm' | 'bulkUpload' | 'status' | 'fetchDetails' | 'downloadPdf'>;
 
 const KNOWN_PUSH_FIELDS = ['dgftAckId', 'requestId', 'ackStatus', 'recordResCount', 'errorDetails'];
 const KNOWN_BULK_FIELDS = [...KNOWN_PUSH_FIELDS, 'parsedRowCount', 'irmNumbers', 'irms'];
@@ -86,11 +89,12 @@ const certificateList = z.unknown().transform((value, context) => {
 });
 
 /** Filing, its status and its certificates (spec: "POST /genebrc/push-irm" to "GET /genebrc/download-pdf"). */
-export function createFilingsApi(caller: Caller): FilingsApi {
+export function createFilingsApi(caller: Caller) {
   const download = createDownload(caller);
 
   return {
-    pushIrm: async (message, call) => {
+    /** On a connection of its own. Never repeat it on a guess. */
+    async pushIrm(message: PushMessage, call: SubmitContext): Promise<SubmissionResult<PushAnswer>> {
       try {
         const body = outgoing('pushIrm', pushMessage, message);
         const request: CallRequest = { operation: 'pushIrm', ...jsonBody(body) };
@@ -99,17 +103,19 @@ export function createFilingsApi(caller: Caller): FilingsApi {
         throw error instanceof ApiError ? namedByRow(error, message) : error;
       }
     },
-    bulkUpload: async (input, call) => {
+    /** On a connection of its own. Never repeat it on a guess. */
+    async bulkUpload(input: BulkUploadInput, call: SubmitContext): Promise<SubmissionResult<BulkUploadAnswer>> {
       const { query, request } = await bulkRequest(input);
       return submit(caller, { ...request, query }, call, { schema: bulkUploadAnswer, known: KNOWN_BULK_FIELDS });
     },
-    status: async (query, call = {}) => {
+    async status(query: StatusBody, call: CallContext = {}): Promise<RequestStatus> {
       const body = outgoing('status', statusBody, query);
       const status = await callJson(caller, { operation: 'status', ...jsonBody(body) }, call, requestStatus);
       caller.noteUnread('status', status.unreadEntries);
       return status;
     },
-    fetchDetails: async (query, call = {}) => {
+    /** A window of at most three months. `unread`: entries that cannot be read; each may be any certificate. */
+    async fetchDetails(query: FetchDetailsBody, call: CallContext = {}) {
       const body = outgoing('fetchDetails', fetchDetailsBody, query);
       try {
         const list = await callJson(caller, { operation: 'fetchDetails', ...jsonBody(body) }, call, certificateList);
@@ -122,7 +128,12 @@ export function createFilingsApi(caller: Caller): FilingsApi {
         throw error;
       }
     },
-    downloadPdf: async (certificate, sink, call = {}) => {
+    /** Streamed to `sink`. */
+    async downloadPdf<T>(
+      certificate: z.input<typeof downloadQuery>,
+      sink: DownloadSink<T>,
+      call: CallContext = {},
+    ): Promise<T> {
       const { eBRCNumber, platformCustomerId } = outgoing('downloadPdf', downloadQuery, certificate);
       const request: CallRequest = {
         operation: 'downloadPdf',

@@ -22,7 +22,7 @@ export interface ReadDocuments {
   files: DraftFile[];
 }
 
-interface Source {
+interface DraftSource {
   file: string;
   sha256: string | null;
   kind: DocumentKind | null;
@@ -72,7 +72,7 @@ const UNKNOWN_KIND = {
     'Its kind is not known: put it into a folder called shipping-bills or invoices, or read it with `ebrc extract` first.',
 };
 
-async function sourcesOf({ pool }: EbrcClientDependencies, files: readonly string[]): Promise<Source[]> {
+async function sourcesOf({ pool }: EbrcClientDependencies, files: readonly string[]): Promise<DraftSource[]> {
   const hashes = new Map<string, string | null>();
   // The file is read again when it is sent, so that the contents of hundreds of files are not held in memory.
   for (const file of files) hashes.set(file, (await readPdf(file)).sha256);

@@ -1,3 +1,4 @@
+import type { LedgerDependencies } from '../../starter/dependencies';
 import type pg from 'pg';
 import { filingDateInKolkata, compareFilingDates, isoFromFilingDate, parseFilingDate } from '../../domain/dates';
 import type { Mode } from '../../domain/names';
@@ -192,7 +193,7 @@ const BATCH = 5_000;
  * @throws RefusedError for a list without its header line; UsageError if the file cannot be read
  */
 export async function importInvoices(
-  { pool, mode }: { pool: pg.Pool; mode: Mode },
+  { pool, mode }: LedgerDependencies,
   { path, exporter, by }: InvoiceImport,
 ): Promise<InvoiceImportOutcome> {
   const now = new Date();

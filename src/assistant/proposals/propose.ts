@@ -1,9 +1,8 @@
-import type pg from 'pg';
+import type { LedgerDependencies } from '../../starter/dependencies';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { draftRow, gapsOf, type DocumentFacts, type DraftRow } from '../drafts/cells';
 import { comparableText } from '../../domain/identity';
 import { groupBy } from '../../domain/values';
-import type { Mode } from '../../domain/names';
 import { propose, type Proposal } from './assignment';
 import type { IrmRow } from '../../ledger/exporters/irms';
 import { writeDraftWorkbook } from '../drafts/draft-workbook';
@@ -50,7 +49,7 @@ export interface ProposeOutcome {
  * @throws RefusedError for an unknown exporter, and if there is nothing to propose
  */
 export async function proposeMappings(
-  deps: { pool: pg.Pool; mode: Mode },
+  deps: LedgerDependencies,
   { exporter, uploadType: asked }: ProposeRequest,
 ): Promise<ProposeOutcome> {
   const { pool, mode } = deps;

@@ -36,7 +36,7 @@ export interface Account {
   readAt: number | null;
 }
 
-type RowsOfIrm = [MappingRow, ...MappingRow[]];
+export type RowsOfIrm = [MappingRow, ...MappingRow[]];
 
 /**
  * Checks the amounts that a filing's rows map from one account. A hold that cannot be in the balance yet (not

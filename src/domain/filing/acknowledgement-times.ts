@@ -18,7 +18,7 @@ export interface AnswerTimes {
 }
 
 /** A log-logistic distribution: the share `1 / (1 + exp((ln age - centre) / width))` takes longer than an age. */
-interface Part {
+interface TimesPart {
   /** Natural logarithm of an age in ms. */
   centre: number;
   width: number;
@@ -33,7 +33,7 @@ export const TYPICAL_MS = 2 * 3_600_000;
  * and it remains however many answers are known: an answer may come at any age, so polls become rarer with the age of a
  * request but never end.
  */
-function prior(typicalMs: number): Part[] {
+function prior(typicalMs: number): TimesPart[] {
   return [
     { centre: Math.log(typicalMs), width: 0.25, weight: 4 },
     { centre: Math.log(4 * typicalMs), width: 0.6, weight: 0.2 },
@@ -84,7 +84,7 @@ export function estimateAnswerTimes(
   };
 }
 
-function partsOf(seen: readonly SeenAnswer[]): Part[] {
+function partsOf(seen: readonly SeenAnswer[]): TimesPart[] {
   const answers = seen.map(({ afterMs, byMs }, index) => {
     const latest = Math.log(Math.max(1, byMs));
     const earliest = Math.min(latest, Math.max(Math.log(Math.max(1, afterMs)), latest + Math.log(EARLIEST_SHARE)));
@@ -106,7 +106,7 @@ function partsOf(seen: readonly SeenAnswer[]): Part[] {
  * The parts with weights that sum to 1, each open request's weight being spread over what may come after its age. It
  * counts the more the fewer answers take as long: the answers of a time are a fair sample of the usual ones already.
  */
-function withOpenRequests(parts: readonly Part[], openAgesMs: readonly number[]): Part[] {
+function withOpenRequests(parts: readonly TimesPart[], openAgesMs: readonly number[]): TimesPart[] {
   const known = parts.map((part) => part.weight);
   const open = openAgesMs
     .filter((ageMs) => ageMs >= 1)
@@ -131,6 +131,6 @@ const total = (values: readonly number[]) => values.reduce((sum, value) => sum +
 const weightedSum = (values: readonly number[], weights: readonly number[]) =>
   values.reduce((sum, value, index) => sum + value * weights[index]!, 0);
 
-function shareLonger({ centre, width }: Part, logAge: number): number {
+function shareLonger({ centre, width }: TimesPart, logAge: number): number {
   return 1 / (1 + Math.exp((logAge - centre) / width));
 }

@@ -1,6 +1,6 @@
 import { isFilingDate, isoFromFilingDate } from '../dates';
 import { warningAt, type Finding } from './finding';
-import { checkSums, type Account, type Hold, recordsOf, type HeldIrm } from '../exporter/balance-sums';
+import { checkSums, type Account, type Hold, recordsOf, type HeldIrm, type RowsOfIrm } from '../exporter/balance-sums';
 import { groupBy } from '../values';
 import { comparableDate, irmIdentity, sameText } from '../identity';
 import type { MappingRow } from '../filing/mapping';
@@ -9,8 +9,6 @@ import { listed } from './value-messages';
 
 export type { HeldIrm } from '../exporter/balance-sums';
 export type { Hold } from '../exporter/balance-sums';
-
-type RowsOfIrm = [MappingRow, ...MappingRow[]];
 
 /**
  * Checks the amounts mapped from each IRM against its held record: the remittance, and the balance less what our own

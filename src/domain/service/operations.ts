@@ -1,28 +1,6 @@
 import type { RateClass } from '../names';
 import type { ErrorKind } from './error-kinds';
 
-/**
- * Every call the worker makes, by name (spec: "Endpoints"). Deleting a customer, the request history and the blank
- * template are "not shown" there and are not invented here.
- */
-export type Operation =
-  | 'createCustomer'
-  | 'getCustomer'
-  | 'updateCustomer'
-  | 'listCustomers'
-  | 'checkCredentials'
-  | 'pushIrm'
-  | 'bulkUpload'
-  | 'status'
-  | 'fetchDetails'
-  | 'downloadPdf'
-  | 'listIrms'
-  | 'irmTemplate'
-  | 'refreshIrms'
-  | 'extractShippingBill'
-  | 'extractShippingBillFull'
-  | 'extractInvoice';
-
 export interface OperationInfo {
   /** What the call does, as texts for people begin. */
   title: string;
@@ -48,153 +26,134 @@ export interface OperationInfo {
 
 const MIB = 1024 * 1024;
 
-export const OPERATIONS: Readonly<Record<Operation, OperationInfo>> = {
+/** Most calls may be repeated, and have a small answer. */
+const REPEATABLE = { submits: false, timeoutFactor: 1, answerBytes: 8 * MIB } as const;
+const SUBMISSION = { submits: true, timeoutFactor: 1, answerBytes: 16 * MIB } as const;
+
+/**
+ * Every call the worker makes, by name (spec: "Endpoints"). Deleting a customer, the request history and the blank
+ * template are "not shown" there and are not invented here.
+ */
+export const OPERATIONS = {
   createCustomer: {
+    ...REPEATABLE,
     title: 'Creating the client',
     method: 'POST',
     path: '/platform-customers',
     rateClass: 'api',
-    submits: false,
-    timeoutFactor: 1,
-    answerBytes: 8 * MIB,
   },
   getCustomer: {
+    ...REPEATABLE,
     title: 'Reading the client',
     method: 'GET',
     path: '/platform-customers/{id}',
     rateClass: 'api',
-    submits: false,
-    timeoutFactor: 1,
-    answerBytes: 8 * MIB,
   },
   updateCustomer: {
+    ...REPEATABLE,
     title: 'Changing the client',
     method: 'PATCH',
     path: '/platform-customers/{id}',
     rateClass: 'api',
-    submits: false,
-    timeoutFactor: 1,
-    answerBytes: 8 * MIB,
   },
   listCustomers: {
+    ...REPEATABLE,
     title: 'Listing the clients',
     method: 'GET',
     path: '/platform-customers',
     rateClass: 'api',
-    submits: false,
-    timeoutFactor: 1,
-    answerBytes: 8 * MIB,
   },
   checkCredentials: {
+    ...REPEATABLE,
     title: 'Checking the portal login',
     method: 'POST',
     path: '/platform-customers/{id}/check-dgft-credentials',
     rateClass: 'credentials',
-    submits: false,
     timeoutFactor: 2,
-    answerBytes: 8 * MIB,
   },
   pushIrm: {
+    ...SUBMISSION,
     title: 'Sending the rows',
     method: 'POST',
     path: '/genebrc/push-irm',
     rateClass: 'push',
-    submits: true,
-    timeoutFactor: 1,
-    answerBytes: 16 * MIB,
   },
   bulkUpload: {
+    ...SUBMISSION,
     title: 'Uploading the rows',
     method: 'POST',
     path: '/genebrc/bulk-upload',
     rateClass: 'bulk',
-    submits: true,
-    timeoutFactor: 1,
-    answerBytes: 16 * MIB,
   },
   status: {
+    ...REPEATABLE,
     title: 'Asking about the request',
     method: 'POST',
     path: '/genebrc/status',
     rateClass: 'api',
-    submits: false,
-    timeoutFactor: 1,
-    answerBytes: 8 * MIB,
   },
   fetchDetails: {
+    ...REPEATABLE,
     title: 'Reading the certificates',
     method: 'POST',
     path: '/genebrc/fetch-details',
     rateClass: 'details',
-    submits: false,
     timeoutFactor: 2,
     answerBytes: 16 * MIB,
   },
   downloadPdf: {
+    ...REPEATABLE,
     title: 'Downloading the PDF',
     method: 'GET',
     path: '/genebrc/download-pdf/{eBRCNumber}',
     rateClass: 'pdf',
-    submits: false,
     timeoutFactor: 2,
     answerBytes: 64 * MIB,
   },
-  listIrms: {
-    title: 'Reading the IRMs',
-    method: 'GET',
-    path: '/irm',
-    rateClass: 'api',
-    submits: false,
-    timeoutFactor: 1,
-    answerBytes: 8 * MIB,
-  },
+  listIrms: { ...REPEATABLE, title: 'Reading the IRMs', method: 'GET', path: '/irm', rateClass: 'api' },
   irmTemplate: {
+    ...REPEATABLE,
     title: 'Reading the upload template',
     method: 'GET',
     path: '/irm/bulk-template',
     rateClass: 'template',
-    submits: false,
-    timeoutFactor: 1,
     answerBytes: 16 * MIB,
   },
   refreshIrms: {
+    ...REPEATABLE,
     title: 'Refreshing the IRMs',
     method: 'POST',
     path: '/irm/refresh',
     rateClass: 'irm-refresh',
-    submits: false,
     timeoutFactor: 2,
-    answerBytes: 8 * MIB,
   },
   extractShippingBill: {
+    ...REPEATABLE,
     title: 'Extracting the shipping bill',
     method: 'POST',
     path: '/platform/shipping-bills/extract',
     rateClass: null,
-    submits: false,
     timeoutFactor: 2,
-    answerBytes: 8 * MIB,
   },
   extractShippingBillFull: {
+    ...REPEATABLE,
     title: 'Extracting the shipping bill',
     method: 'POST',
     path: '/platform/shipping-bills/extract/full',
     rateClass: null,
-    submits: false,
     timeoutFactor: 2,
-    answerBytes: 8 * MIB,
   },
   extractInvoice: {
+    ...REPEATABLE,
     title: 'Extracting the invoice',
     method: 'POST',
     path: '/platform/invoices/extract',
     rateClass: null,
-    submits: false,
     timeoutFactor: 2,
-    answerBytes: 8 * MIB,
   },
-};
+} as const satisfies Readonly<Record<string, OperationInfo>>;
 
+export type Operation = keyof typeof OPERATIONS;
 export const OPERATION_NAMES = Object.keys(OPERATIONS) as Operation[];
 
 /**

@@ -3,7 +3,7 @@
 /** Upper bounds in seconds. */
 const BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60] as const;
 
-interface Series {
+interface Durations {
   counts: number[];
   sum: number;
   count: number;
@@ -16,7 +16,7 @@ export interface DoorMetrics {
 
 export function createDoorMetrics(): DoorMetrics {
   const requests = new Map<string, number>();
-  const durations = new Map<string, Series>();
+  const durations = new Map<string, Durations>();
   return {
     observe({ route, status, seconds }) {
       const labels = `route="${route}",status="${status}"`;

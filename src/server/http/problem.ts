@@ -1,11 +1,8 @@
 /** Errors as the API answers them: application/problem+json (RFC 9457). */
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import type { Finding } from '../../domain/rules/finding';
+import type { RefusedError } from '../../starter/errors';
 import { findingsForCaller, forCaller } from './words';
-
-/** One entry of `errors[]`: what is wrong with which field or row. */
-export type FieldError = Pick<Finding, 'code' | 'message'> & Partial<Omit<Finding, 'code' | 'message'>>;
 
 /** An answer that is an error. */
 export class Problem extends Error {
@@ -17,7 +14,7 @@ export class Problem extends Error {
     readonly code: string,
     readonly detail: string,
     readonly more: {
-      errors?: readonly FieldError[];
+      errors?: RefusedError['errors'];
       headers?: Readonly<Record<string, string>>;
       /** Other members of the document, such as the state of the filing. */
       members?: Readonly<Record<string, unknown>>;

@@ -53,7 +53,14 @@ export const filingSchema = z.object({
 
 export type FilingBody = z.infer<typeof filingSchema>;
 
-export interface FilingFacts {
+function filingBody({
+  filing,
+  counts,
+  submissions,
+  questions,
+  attempt,
+  expectedBy,
+}: {
   filing: FilingRecord;
   counts: FilingCounts;
   submissions: readonly PagedSubmission[];
@@ -61,9 +68,7 @@ export interface FilingFacts {
   /** The attempt that is asked about; null in lists. */
   attempt: string | null;
   expectedBy: string | null;
-}
-
-function filingBody({ filing, counts, submissions, questions, attempt, expectedBy }: FilingFacts): FilingBody {
+}): FilingBody {
   const { filingId, state, madeAt } = filing;
   const root = `/v1/filings/${encodeURIComponent(filingId)}`;
   return {

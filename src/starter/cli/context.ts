@@ -1,14 +1,13 @@
 import { once } from '../../domain/values';
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
-import type { FilingApi } from '../../api/client-types';
+import type { FilingApi } from '../../api/client';
 import type { ConfigOf, Environment, Section } from '../../config/config';
 import type { DocumentStore } from '../../documents/document-store';
-import type { Mode } from '../../domain/names';
 import type { Principal } from '../../domain/principal';
 import type { Workbooks } from '../../workbook/workbooks';
 import type { EbrcClient } from '../client';
-import type { EbrcReaderDependencies } from '../dependencies';
+import type { EbrcReaderDependencies, LedgerDependencies } from '../dependencies';
 import type { EbrcReader } from '../reader';
 import type { Terminal } from './terminal';
 import type { ExitCode } from '../errors';
@@ -29,7 +28,7 @@ export interface Cli {
   optional<S extends Section>(need: S): Promise<Partial<ConfigOf<S>>>;
   pool(): Promise<pg.Pool>;
   /** The ledger in the mode of the key, for commands that need nothing else. */
-  ledger(): Promise<{ pool: pg.Pool; mode: Mode }>;
+  ledger(): Promise<LedgerDependencies>;
   /** What a person's word about a filing needs: no Temporal server. */
   filings(): Promise<EbrcReaderDependencies & { singlePerson: boolean; principal?: Principal }>;
   /** The store of the ledger's documents. @throws UsageError where they are in another one */

@@ -53,13 +53,13 @@ export function reportError(error: unknown, terminal: Terminal, command = 'ebrc'
   return code;
 }
 
-interface Explained {
+interface ExplainedError {
   code: ExitCode;
   errors: readonly Problem[];
   details?: Record<string, unknown>;
 }
 
-function explained(error: unknown, command: string): Explained {
+function explained(error: unknown, command: string): ExplainedError {
   if (error instanceof RefusedError) return { code: EXIT.refused, errors: error.errors, details: error.details };
   if (error instanceof UsageError) return { code: EXIT.usage, errors: [problem(error.code, error.message)] };
   if (error instanceof ConfigError) {
@@ -104,7 +104,7 @@ function isNamed(error: unknown, name: string): error is Error {
   return error instanceof Error && error.name === name;
 }
 
-function explainedCall(error: ApiError): Explained {
+function explainedCall(error: ApiError): ExplainedError {
   if (error.kind === 'extraction_unconfigured')
     return { code: EXIT.usage, errors: [problem('configuration', error.message)] };
   const code = FIXABLE_BY_CALLER.has(error.kind) ? EXIT.refused : EXIT.unexpected;

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { FilingApi } from '../../api/client-types';
+import type { FilingApi } from '../../api/client';
 import { ConfigError, loadConfig, type Config, type Environment, type Section } from '../../config/config';
 import { documentsCheck, ledgerChecks, sendsCheck } from './ledger-checks';
 import { wrong, fine, type CheckResult, clockResult } from './finding';

@@ -1,9 +1,9 @@
+import type { LedgerDependencies } from '../dependencies';
 import { buffer } from 'node:stream/consumers';
 import type pg from 'pg';
-import type { FilingApi } from '../../api/client-types';
+import type { FilingApi } from '../../api/client';
 import { ApiError } from '../../api/errors/api-error';
 import { templateProblem } from '../../domain/rules/columns';
-import type { Mode } from '../../domain/names';
 import { saveBulkTemplate } from '../../ledger/service/bulk-templates';
 import { heldIrms, listIrms } from '../../ledger/exporters/irms';
 import { readWorkbook, WorkbookRefused } from '../../workbook/read';
@@ -27,7 +27,7 @@ export interface Template {
  * @throws RefusedError for an unknown exporter
  */
 export async function makeTemplate(
-  { pool, mode, api }: { pool: pg.Pool; mode: Mode; api?: FilingApi },
+  { pool, mode, api }: LedgerDependencies & { api?: FilingApi },
   exporter: string,
   { all = false }: { all?: boolean } = {},
 ): Promise<Template> {
@@ -51,7 +51,7 @@ export async function makeTemplate(
  * @throws ApiError if the service does not return it, WorkbookRefused if it is no workbook
  */
 export async function learnTemplate(
-  { pool, mode, api }: { pool: pg.Pool; mode: Mode; api: FilingApi },
+  { pool, mode, api }: LedgerDependencies & { api: FilingApi },
   exporterId: string,
 ): Promise<{ template: Buffer; problem: string | null }> {
   const template = await api.irmTemplate(exporterId, (body) => buffer(body), { exporterId });
@@ -62,7 +62,7 @@ export async function learnTemplate(
 }
 
 async function templateOf(
-  { pool, mode, api }: { pool: pg.Pool; mode: Mode; api: FilingApi },
+  { pool, mode, api }: LedgerDependencies & { api: FilingApi },
   exporterId: string,
   known: KnownIrms,
 ): Promise<Omit<Template, 'rows'>> {

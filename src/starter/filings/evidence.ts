@@ -13,7 +13,7 @@ import type { EbrcClientDependencies } from '../dependencies';
 import { unknownFiling, filingOf } from '../lookup';
 import { fileNamePart } from '../export-certificates';
 
-type Deps = Pick<EbrcClientDependencies, 'pool' | 'documents' | 'mode'>;
+type EvidenceDependencies = Pick<EbrcClientDependencies, 'pool' | 'documents' | 'mode'>;
 
 /** What `about.json` says of a file that is not there, or is not what it should be. */
 interface Remark {
@@ -37,7 +37,11 @@ export interface WrittenEvidence extends Omit<Bundle, 'zip'> {
 }
 
 /** Writes the evidence of a filing to a `.zip`. @throws RefusedError if there is no such filing */
-export async function writeEvidence(deps: Deps, idOrReference: string, path: string): Promise<WrittenEvidence> {
+export async function writeEvidence(
+  deps: EvidenceDependencies,
+  idOrReference: string,
+  path: string,
+): Promise<WrittenEvidence> {
   const filing = await filingOf(deps, idOrReference);
   const { zip, ...about } = await evidenceBundle(deps, filing);
   await writeOutputFile(path, zip);
@@ -49,7 +53,7 @@ export async function writeEvidence(deps: Deps, idOrReference: string, path: str
  * alone, and answers of the service were stored without them.
  * @throws RefusedError if the ledger does not hold it
  */
-export async function evidenceBundle(deps: Deps, filing: FilingRecord): Promise<Bundle> {
+export async function evidenceBundle(deps: EvidenceDependencies, filing: FilingRecord): Promise<Bundle> {
   const { pool, mode } = deps;
   const { filingId, madeAt } = filing;
   const evidence = await readFilingEvidence(pool, filingId);
@@ -94,7 +98,7 @@ export async function evidenceBundle(deps: Deps, filing: FilingRecord): Promise<
   return { zip, files, ...about };
 }
 
-type Of = Deps & { filing: FilingRecord; ledgerId: string; about: Pick<Bundle, 'removed' | 'differs'> };
+type Of = EvidenceDependencies & { filing: FilingRecord; ledgerId: string; about: Pick<Bundle, 'removed' | 'differs'> };
 
 /** A document of the store, where it is still there. */
 async function stored(

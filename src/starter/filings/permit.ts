@@ -26,14 +26,12 @@ export interface WithdrawArgs {
   by: string;
 }
 
-type Deps = EbrcReaderDependencies;
-
 /**
  * Permits a duplicate beside rows that are in doubt, or were abandoned after the send; it counts once a second person
  * has permitted the same rows. @throws RefusedError where a row is neither
  */
 export async function permit(
-  deps: Deps & { singlePerson: boolean; principal?: Principal },
+  deps: EbrcReaderDependencies & { singlePerson: boolean; principal?: Principal },
   idOrReference: string,
   args: PermitArgs,
 ): Promise<FilingOutcome> {
@@ -65,7 +63,7 @@ export async function permit(
 
 /** Takes one's last word back that was not carried out. @throws RefusedError where there is none */
 export async function withdraw(
-  deps: Deps & { principal?: Principal },
+  deps: EbrcReaderDependencies & { principal?: Principal },
   idOrReference: string,
   args: WithdrawArgs,
 ): Promise<FilingOutcome> {
@@ -91,7 +89,7 @@ function noteOf({ note }: { note: string }): string {
   return note.trim();
 }
 
-async function viewOf(deps: Deps, filingId: string) {
+async function viewOf(deps: EbrcReaderDependencies, filingId: string) {
   const view = await readFilingView(deps.pool, filingId, deps.cadence);
   if (!view) throw refusal('unknown_filing', `Filing ${filingId} is not in this ledger.`);
   return withPaths(deps, view);

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { FilingApi } from '../../../src/api/client-types';
+import type { FilingApi } from '../../../src/api/client';
 import type { Operation } from '../../../src/domain/service/operations';
 import { CUSTOMER_ID, mayWrite, PASSWORD, pushOf } from './service';
 

@@ -77,15 +77,13 @@ export function addDraftCommand(program: Command, bind: Bind): void {
     );
 }
 
-type Shown = Omit<DraftOutcome, 'workbook'>;
-
 /** Files that could not be read need a person; gaps are the purpose of a draft. */
-function exitOf({ files }: Shown): ExitCode {
+function exitOf({ files }: Omit<DraftOutcome, 'workbook'>): ExitCode {
   if (files.some(({ state }) => state === 'refused' || state === 'failed')) return EXIT.refused;
   return files.some(({ state }) => state === 'waiting') ? EXIT.waiting : EXIT.done;
 }
 
-function draftText(output: string, { rows, gaps, files, ok }: Shown): Page {
+function draftText(output: string, { rows, gaps, files, ok }: Omit<DraftOutcome, 'workbook'>): Page {
   const out = files.filter(({ error }) => error !== null);
   return [
     `${rows} rows written to ${output}. ${ok ? 'It passes the check unchanged.' : `${gaps.length} cells have to be filled in or corrected.`}`,
