@@ -245,7 +245,7 @@ export interface Bookkeeper {
   settled(): Promise<void>;
 }
 
-export function createBookkeeper(options: { audit?: Audit; logger?: Logger; clock?: () => number }): Bookkeeper {
+function createBookkeeper(options: { audit?: Audit; logger?: Logger; clock?: () => number }): Bookkeeper {
   const { audit, logger, clock = Date.now } = options;
   const pending = new Set<Promise<void>>();
   const lastOf = new WeakMap<BudgetSlot, Promise<void>>();
