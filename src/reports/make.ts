@@ -54,7 +54,7 @@ export async function ageingReport(pool: pg.Pool, request: ReportInput): Promise
   const scope = scopeOf(request);
   const { mode, on, now, rules } = request;
   const ageing = await inSnapshot(pool, (db) => realisationAgeing(db, scope, rules));
-  const groups = [ageingGroupOf(ageing, request), exporterGroup(ageing, request), rulesGroup(request)];
+  const groups = [ageingGroupOf(ageing, request), exporterGroup(ageing), rulesGroup(request)];
   return {
     report: 'ageing',
     title: `Realisation ageing on ${on}`,
@@ -82,38 +82,35 @@ function notesOf({ now, on }: ReportInput): string[] {
       ];
 }
 
-function exporterGroup({ byExporter }: Ageing, request: ReportInput): Group {
+function exporterGroup({ byExporter }: Ageing): Group {
   const keys = [...new Set(byExporter.map(({ exporter, currency }) => JSON.stringify([exporter, currency])))];
   const rows = keys.map((key) => {
     const [exporter = '', currency = ''] = JSON.parse(key) as [string, string];
     const own = byExporter.filter((each) => each.exporter === exporter && each.currency === currency);
     const of = (bucket: BucketId) => own.find((each) => each.bucket === bucket)?.outstanding ?? '0';
-    return [
-      exporter,
-      currency,
-      sumAmounts(own.map(({ outstanding }) => outstanding)),
-      ...BUCKETS.map(({ id }) => of(id)),
-    ];
+    return { exporter, currency, total: sumAmounts(own.map(({ outstanding }) => outstanding)), of };
   });
   return {
     id: 'exporters',
     title: 'By exporter',
     definition: 'The outstanding value of each exporter and currency, by the days left until it has to be realised.',
-    figures: [{ id: 'exporters', label: 'Exporters', value: new Set(rows.map(([name]) => name)).size, kind: 'count' }],
+    figures: [
+      { id: 'exporters', label: 'Exporters', value: new Set(rows.map(({ exporter }) => exporter)).size, kind: 'count' },
+    ],
     trend: null,
     charts: [],
     tables: [
       table(
         'by_exporter',
         'Outstanding by exporter',
-        [
-          ['Exporter', 'text'],
-          ['Currency', 'text'],
-          ['Outstanding', 'money'],
-          ...BUCKETS.map(({ label }) => [label, 'money'] as const),
-        ],
         rows,
-        { ...request, rows: Number.POSITIVE_INFINITY },
+        [
+          ['Exporter', 'text', (each) => each.exporter],
+          ['Currency', 'text', (each) => each.currency],
+          ['Outstanding', 'money', (each) => each.total],
+          ...BUCKETS.map(({ id, label }) => [label, 'money', (each: (typeof rows)[number]) => each.of(id)] as const),
+        ],
+        { rows: Number.POSITIVE_INFINITY },
       ),
     ],
   };
@@ -133,26 +130,23 @@ function rulesGroup(request: ReportInput): Group {
       table(
         'rules',
         'Rules in force',
+        rules,
         [
-          ['Rule', 'text'],
-          ['In force from', 'day'],
-          ['Documents from', 'day'],
-          ['Months', 'count'],
-          ['Other currencies', 'text'],
-          ['Source', 'text'],
-          ['Uncertain', 'text'],
+          ['Rule', 'text', (rule) => rule.id],
+          ['In force from', 'day', (rule) => rule.inForceFrom],
+          ['Documents from', 'day', (rule) => rule.documentsFrom ?? null],
+          ['Months', 'count', (rule) => rule.months],
+          [
+            'Other currencies',
+            'text',
+            (rule) =>
+              Object.entries(rule.monthsByCurrency ?? {})
+                .map(([currency, months]) => `${currency}: ${months}`)
+                .join(', '),
+          ],
+          ['Source', 'text', (rule) => `${rule.source} (${rule.url})`],
+          ['Uncertain', 'text', (rule) => rule.uncertain ?? null],
         ],
-        rules.map((rule) => [
-          rule.id,
-          rule.inForceFrom,
-          rule.documentsFrom ?? null,
-          rule.months,
-          Object.entries(rule.monthsByCurrency ?? {})
-            .map(([currency, months]) => `${currency}: ${months}`)
-            .join(', '),
-          `${rule.source} (${rule.url})`,
-          rule.uncertain ?? null,
-        ]),
         { ...request, rows: Number.POSITIVE_INFINITY },
       ),
     ],

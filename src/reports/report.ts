@@ -116,20 +116,20 @@ export function linked(text: string, workflowId: string | null, { workflowUrl }:
   return workflowUrl && workflowId !== null ? { text, href: workflowUrl(workflowId) } : text;
 }
 
-/** A table that records whether more rows exist. */
-export function table(
+/** A table of entries, each column with the value that it shows of one; it records whether more rows exist. */
+export function table<T>(
   id: string,
   title: string,
-  columns: readonly (readonly [label: string, kind: ValueKind])[],
-  rows: (Value | Linked)[][],
-  { rows: limit }: ReportOptions,
+  entries: readonly T[],
+  columns: readonly (readonly [label: string, kind: ValueKind, value: (entry: T, index: number) => Value | Linked])[],
+  { rows: limit }: Pick<ReportOptions, 'rows'>,
 ): Table {
   return {
     id,
     title,
     columns: columns.map(([label, kind]) => ({ label, kind })),
-    rows,
-    cut: rows.length >= limit,
+    rows: entries.map((entry, index) => columns.map(([, , value]) => value(entry, index))),
+    cut: entries.length >= limit,
   };
 }
 
