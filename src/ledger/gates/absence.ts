@@ -125,9 +125,8 @@ export async function absenceToConfirm(
   const { rows } = await db.query<{ exporterId: string; since: Date; from: Date; unseen: boolean; notOurs: string[] }>(
     `WITH ${NAMED}
      SELECT max(x.exporter_id) AS "exporterId", max(l.released_at) AS since, min(coalesce(l.certificates_from, l.released_at)) AS from,
-            (bool_and(l.unseen) OR coalesce(max(l.released_at) FILTER (WHERE l.unseen AND (l.filing_id, l.submission) IN (SELECT filing_id, submission FROM lineage))
-              > max(l.released_at) FILTER (WHERE NOT l.unseen), false))
-              AND max(l.released_at) FILTER (WHERE l.unseen) >= $4 AS unseen, coalesce(jsonb_agg(DISTINCT named_by_two) FILTER (WHERE named_by_two IS NOT NULL
+            coalesce(max(l.released_at) FILTER (WHERE l.unseen AND (l.filing_id, l.submission) IN (SELECT filing_id, submission FROM lineage))
+              > greatest(max(l.released_at) FILTER (WHERE NOT l.unseen), $4), false) AS unseen, coalesce(jsonb_agg(DISTINCT named_by_two) FILTER (WHERE named_by_two IS NOT NULL
               AND (l.filing_id, l.submission) IN (SELECT filing_id, submission FROM lineage)), '[]') AS "notOurs"
        FROM releases l JOIN filing_rows x ON x.filing_id = l.filing_id AND x.submission = l.submission
        LEFT JOIN LATERAL unnest(l.not_ours) AS named_by_two ON true

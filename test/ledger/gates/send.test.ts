@@ -338,6 +338,13 @@ describe('a row that was released as absent', () => {
     // Days later it counts no more than a look of the day before.
     const next = await opened(filingId);
     expect(await send(next, { at: minutesLater(3 * 24 * 60) })).toMatchObject({ marked: false, why: 'look' });
+    // They spoke for this lineage: another filing of the document waits for a look.
+    const { rows: documents } = await ledger().pool.query<{ document: string }>(
+      `SELECT mapping ->> 'sbCumInvoiceNumber' AS document FROM filing_rows WHERE filing_id = $1`,
+      [filingId],
+    );
+    const other = await own.file([{ sbCumInvoiceNumber: documents[0]?.document, mappedIRMAmountFCC: 6 }]);
+    expect(await open(other, 1, late.at)).toMatchObject({ outcome: 'look' });
     expect(await send(next, late)).toMatchObject({ marked: true });
   });
 
