@@ -167,6 +167,11 @@ const namedByOne = { ...wrong, attempts: [1, 0] };
 const ANSWERS = [
   mutant('not-ours-by-one', 'Named request: two persons say that it is not ours', { ...namedByOne, named: 1 }),
   mutant('not-ours-early', 'Named request: they say so when the window is over', { attempts: [1, 0], named: 1 }),
+  mutant('named-stays-free', 'Named request: it holds the rows of an attempt that was judged absent', {
+    slow: 1,
+    abandons: 1,
+    named: 1,
+  }),
   mutant('not-ours-of-another', 'Named request: both name the same one', { ...namedByOne, named: 2 }),
   mutant('send-by-one', 'Send: where a certificate agrees, two persons name it', { ...late, ...wrong }),
   mutant('unseen-anyway', 'Send: words stand for a look only where none is possible', late),
@@ -268,5 +273,6 @@ export const GATE_GOALS = [
   goal('closed-alone', 'a named request is closed, and the attempt stays in doubt', { named: 1, attempts: [1, 0] }),
   goal('rejected', 'a named request is closed, and the rows are rejected', { named: 1, attempts: [1, 0] }),
   goal('too-early', 'a named request is closed, after a word that came too early', { named: 1, attempts: [1, 0] }),
+  goal('named-after', 'a request is named for an attempt that was judged absent', { named: 1, attempts: [2, 0] }),
   goal('named-at-gate', 'a certificate is named at the send gate', { strangers: 1, attempts: [2, 0] }),
 ];

@@ -114,6 +114,8 @@ byte a, f, k, m, n, who;
 #define GOAL (named == Q_NOT_OURS && att[0] == A_REJECTED)
 #elif defined(GOAL_TOO_EARLY)
 #define GOAL (noted == TOO_EARLY && named == Q_NOT_OURS)
+#elif defined(GOAL_NAMED_AFTER)
+#define GOAL (named == Q_FOLLOWED && att[0] == A_MARKED && att[1] == A_UNSENT)
 #elif defined(GOAL_NAMED_AT_GATE)
 #define GOAL (noted == SAID_AT_GATE && stranger == S_FOREIGN && att[1] == A_MARKED)
 #endif
@@ -540,6 +542,16 @@ end:
        :: (truth[namedOf] == T_TAKEN || truth[namedOf] == T_BAD) && req[namedOf] == Q_NONE -> namedRight = 1
        :: MAY_LIE(1) -> liar = 1; namedRight = 0
        fi;
+       named = Q_FOLLOWED; printf("@ person 1 | names a request of attempt %d (right: %d)\n", namedOf, namedRight); SHOW }
+  :: atomic { named == Q_NONE && !MAYBE_FILED(0) && !MAYBE_FILED(1) && (att[0] == A_ABSENT || att[1] == A_ABSENT) && row[0] != R_CERTIFIED ->
+       namedOf = (att[0] == A_ABSENT -> 0 : 1);
+       if
+       :: (truth[namedOf] == T_TAKEN || truth[namedOf] == T_BAD) && req[namedOf] == Q_NONE -> namedRight = 1
+       :: MAY_LIE(1) -> liar = 1; namedRight = 0
+       fi;
+#ifndef NAMED_STAYS_FREE
+       closeOpen(0); att[namedOf] = A_MARKED; hold(0);
+#endif
        named = Q_FOLLOWED; printf("@ person 1 | names a request of attempt %d (right: %d)\n", namedOf, namedRight); SHOW }
   :: atomic { named == Q_FOLLOWED && (!namedRight || truth[namedOf] == T_BAD) ->
        named = Q_ENDED; rejectWhenOver(0); printf("@ run 0 | the named request is Errored: row=%d\n", row[0]); SHOW }

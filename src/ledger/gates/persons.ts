@@ -13,6 +13,7 @@ import { certifyByPersons, judgeNamed } from './certify';
 import type { Absence, AbsentSubject } from './absent-subject';
 import { confirmAbsence } from './confirm-absence';
 import { closeNotOurs } from './not-ours';
+import { holdForRequest } from './release';
 import { releaseAbsent } from './release-absent';
 import { isPermitted, permitBeside, positionsInDoubt } from '../rows/live-mappings';
 
@@ -167,6 +168,7 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
     const why = `request ${requestId} is the one of ${whose}: look for the one of submission ${submission} of ${filingId}`;
     return { outcome: 'refused', why };
   }
+  await holdForRequest(client, { attemptId, requestId, at: args.at });
   await acknowledgeSubmission(client, filingId, submission);
   // The service knows it: what it said before is over.
   const unsaid = { statement: null, incomplete: false, ageMs: 0, at: args.at };

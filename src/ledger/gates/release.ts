@@ -12,10 +12,19 @@
  */
 import { NOT_FILED, partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
-import { settleIfDone } from '../submissions/requests';
+import { readRequests, settleIfDone } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
-import { closeOpenAttempts, isInDoubt, lockAttempts } from './attempts';
-import { freeRows, giveBackIfAllFree, planAgain, SENT, withdraw, type Freed, type Ground } from './held-rows';
+import { closeOpenAttempts, isInDoubt, lockAttempts, requestOf } from './attempts';
+import {
+  freeRows,
+  giveBackIfAllFree,
+  holdAsSent,
+  planAgain,
+  SENT,
+  withdraw,
+  type Freed,
+  type Ground,
+} from './held-rows';
 import { writeVerdict } from './verdict';
 
 /**
@@ -144,6 +153,32 @@ async function reopenDoubt(client: Queryable, attemptId: string, reason: string,
       WHERE filing_id = $1 AND submission = $2 AND live AND state = 'planned'`,
     [filingId, submission, at],
   );
+}
+
+/**
+ * Takes back what was judged of an attempt for which a person names a request that the service has: while that is
+ * followed, its rows are held, and nothing else of the submission is sent. Must run in a transaction that holds the
+ * filing's lock.
+ */
+export async function holdForRequest(
+  client: Queryable,
+  { attemptId, requestId, at }: { attemptId: string; requestId: string; at: Date },
+): Promise<void> {
+  const { filingId, submission } = partsOfAttemptId(attemptId);
+  const attempts = await lockAttempts(client, filingId, submission);
+  const own = attempts.find((each) => each.attemptId === attemptId);
+  const { rowCount: freed } = await client.query(
+    'SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND NOT live LIMIT 1',
+    [filingId, submission],
+  );
+  if (own?.verdict !== 'absent' && !freed) return;
+  const reason = `it is said to be request ${requestId}`;
+  await closeOpenAttempts(client, { filingId, submission, except: attemptId, reason, at });
+  if (own) {
+    const verdict = requestOf(own, await readRequests(client, filingId, submission)) ? 'accepted' : 'marked';
+    await writeVerdict(client, { attemptId, from: ['absent'], verdict, reason, at });
+  }
+  await holdAsSent(client, { filingId, submission, sentAt: own?.markedAt ?? at, at });
 }
 
 /**

@@ -4,6 +4,7 @@ import { personKey } from '../../../src/domain/principal';
 import { endRequest, readRequests, requestHolder } from '../../../src/ledger/submissions/requests';
 import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
+import { moveRows } from '../../../src/ledger/rows/filing-rows';
 import { readStanding } from '../../../src/ledger/filings/opened-filing';
 import { closeOpenWords, judgeWord, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
 import { minutesLater, move, NOW, record, rowsOf } from '../filing-support';
@@ -415,6 +416,44 @@ describe('filed', () => {
     expect(await readRequests(ledger().pool, sent.filingId, 1)).toMatchObject([
       { source: 'acknowledged_late', state: 'followed', statement: null, attemptId: sent.attemptId },
     ]);
+    expect(await attempts(sent.filingId)).toEqual(['accepted']);
+    expect((await rows(sent.filingId)).map(({ live }) => live)).toEqual([true, true]);
+  });
+
+  it('of an attempt that was judged absent holds its rows again, and stops the next attempt', async () => {
+    const sent = await looked();
+    expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
+    await sent.party.look(minutesLater(250));
+    const next = await opened(sent.filingId);
+    const requestId = newId();
+    expect(await filed(sent, requestId)).toEqual({ outcome: 'filed' });
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+    expect(await attempts(sent.filingId)).toEqual(['marked', 'unsent']);
+    expect(await gates.mark(next)).toMatchObject({ marked: false, why: 'closed' });
+    // Found to be another filing's, it leaves the attempt in doubt, and "not filed" can be said once more.
+    for (const by of ['meera', 'ravi']) {
+      await word({ ...about(sent), by, notOurs: [requestId], at: minutesLater(260) });
+    }
+    expect(await attempts(sent.filingId)).toEqual(['absent', 'unsent']);
+    expect(await gates.releases(sent.filingId)).toMatchObject([{ withdrawn: true }, { withdrawn: false }]);
+  });
+
+  it('of an attempt whose rows were freed stops the correction that was not sent yet', async () => {
+    const party = await exporter();
+    const reference = `NAMED-${party.exporterId}`;
+    const filingId = await party.file([{}], { reference });
+    const sent = await party.sendAttempt(filingId);
+    await party.look(OVER);
+    await moveRows(ledger().pool, { filingId, submission: null, state: 'abandoned_after_send' });
+    await move(ledger(), filingId, 'submitting', 'outcome_unknown', 'abandoned');
+    expect(await word({ ...about(sent), by: 'meera' })).toEqual({ outcome: 'freed', freed: 1 });
+    const correction = await party.file([{}], { reference, n: 2, corrects: filingId });
+    await party.look(minutesLater(250));
+    const next = await opened(correction);
+    expect(await filed(sent, newId())).toEqual({ outcome: 'filed' });
+    expect(await rows(filingId)).toMatchObject([{ state: 'abandoned_after_send', live: true }]);
+    expect(await rows(correction)).toMatchObject([{ state: 'needs_correction', live: false }]);
+    expect(await gates.mark(next)).toMatchObject({ marked: false, why: 'closed' });
   });
 
   it('may name a request that another client has under the same id', async () => {
