@@ -210,6 +210,13 @@ function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Se
   return open;
 }
 
+/** An errored row stays open while an entry of no row (`unplaced`) names a certificate that may be its own. */
+function unlessCertified(row: SentRow, verdict: RowVerdict, unplaced: readonly Names[]): RowVerdict {
+  if (verdict.outcome !== 'errored') return verdict;
+  const own = namesOf(row);
+  return unplaced.some((entry) => agrees(own, entry)) ? { position: row.position, outcome: 'open' } : verdict;
+}
+
 /** Whether the authority is done with a request; until then a record says nothing about its rows. */
 export function isDone({ processingStatus }: Pick<StatusRecord, 'processingStatus'>): boolean {
   const status = word(processingStatus);
@@ -222,7 +229,10 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   const matched = entriesByPosition(rows, record.ebrcBulkGenStatusLst);
   const held = rows.filter((row) => !matched.has(row.position)).flatMap((row) => row.certificate?.eBRCNumber ?? []);
   const taken = new Set(held);
-  const verdicts = rows.map((row) => verdictOf(row, matched.get(row.position), taken));
+  const entries = new Set(matched.values());
+  const strays = record.ebrcBulkGenStatusLst.filter((each) => !entries.has(each));
+  const unplaced = strays.filter((each) => each.eBRCNumber?.trim()).map(namesOf);
+  const verdicts = rows.map((row) => unlessCertified(row, verdictOf(row, matched.get(row.position), taken), unplaced));
   const status = word(record.processingStatus);
   const summary =
     record.processingStatus === null ? 'no processingStatus yet' : `processingStatus ${record.processingStatus}`;
@@ -249,8 +259,6 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   // If the counts show only failures for the rows that are not listed, these rows failed. An open row that is listed
   // contradicts the counts, as does a certificate of no row, or a record of another row: freeing it could file a
   // mapping again that has its certificate.
-  const entries = new Set(matched.values());
-  const strays = record.ebrcBulkGenStatusLst.filter((each) => !entries.has(each));
   const sent = rows.map(namesOf);
   const isStranger = (each: StatusRecordEntry) => !sent.some((row) => agrees(row, namesOf(each)));
   const foreign = strays.some((each) => each.eBRCNumber?.trim() || isStranger(each));

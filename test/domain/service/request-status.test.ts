@@ -196,6 +196,16 @@ describe('a record that is not final', () => {
     expect(judgeStatus([one], status)).toMatchObject({ verdict: 'incomplete', rows: [{ outcome: 'open' }] });
   });
 
+  it('never frees a row that one entry reports Errored while another names a certificate that may be its own', () => {
+    const later = entry(one, { serialNo: null });
+    for (const stray of [later, { ...later, irmNumber: null }, { ...later, serialNo: '7' }]) {
+      const status = record({ processingStatus: 'Errored', ebrcBulkGenStatusLst: [errored(one, 'ERR19'), stray] });
+      expect(judgeStatus([one], status)).toMatchObject({ verdict: 'incomplete', rows: [{ outcome: 'open' }] });
+    }
+    const others = record({ processingStatus: 'Errored', ebrcBulkGenStatusLst: [errored(one, 'ERR19'), entry(two)] });
+    expect(outcomes([one, two], others)).toEqual(['errored', 'certified']);
+  });
+
   it('never frees a row by a record of another IRM or document, whatever the counts', () => {
     const status = (stray: StatusRecordEntry) =>
       record({ processingStatus: 'Errored', recordFailCount: 1, ebrcBulkGenStatusLst: [stray] });
