@@ -49,15 +49,25 @@ export async function lineageSend(db: Queryable, { filingId, submission, positio
   return rows[0] ?? { firstMarkAt: null, from: null, before: null };
 }
 
+/**
+ * Whether certificate `c` agrees with what a row is named by: its document, with the date equal or not known, or its
+ * bill number, whatever amount and currency; not one that another row holds by its own request's record.
+ */
+export const agrees = (named: string): string =>
+  `((c.document_key = ${named}.document_key
+       AND (c.document_on IS NULL OR ${named}.document_on IS NULL OR c.document_on = ${named}.document_on))
+     OR (${named}.bill_key <> '' AND c.bill_key = ${named}.bill_key))
+   AND NOT EXISTS (SELECT FROM filing_rows h WHERE h.party_id = c.party_id AND h.ebrc_number = c.ebrc_number
+     AND h.adoption = 'record' AND NOT h.disputed)`;
+
 export interface AgreeingCertificate {
   position: number;
   eBRCNumber: string;
 }
 
 /**
- * Certificates that agree with rows: the document number of any identity of the lineage, with the date equal or not
- * known, whatever amount and currency, or the same bill number. Not those that existed before the first send of the
- * lineage, nor those that another row holds by its own request's record.
+ * Certificates that agree with rows in any identity of their lineage. Not those that existed before the first send of
+ * the lineage.
  */
 export async function agreeingCertificates(
   db: Queryable,
@@ -66,13 +76,9 @@ export async function agreeingCertificates(
   const { rows } = await db.query<AgreeingCertificate>(
     `WITH ${NAMED}
      SELECT DISTINCT n.of AS position, c.ebrc_number AS "eBRCNumber"
-       FROM named n JOIN certificates c ON c.party_id = n.party_id
-        AND ((c.document_key = n.document_key AND (c.document_on IS NULL OR n.document_on IS NULL OR c.document_on = n.document_on))
-          OR (n.bill_key <> '' AND c.bill_key = n.bill_key))
+       FROM named n JOIN certificates c ON c.party_id = n.party_id AND ${agrees('n')}
       WHERE NOT c.ebrc_number = ANY($5)
         AND (c.issued_on IS NULL OR $4::timestamptz IS NULL OR c.issued_on >= ($4::timestamptz AT TIME ZONE 'Asia/Kolkata')::date)
-        AND NOT EXISTS (SELECT FROM filing_rows h WHERE h.party_id = c.party_id AND h.ebrc_number = c.ebrc_number
-          AND h.adoption = 'record' AND NOT h.disputed)
       ORDER BY 1, 2`,
     [filingId, submission, positions ?? null, from, before ?? []],
   );

@@ -3,6 +3,7 @@
  * document store have both lost.
  */
 import { attemptIdOf } from '../../domain/filing/attempt';
+import { agrees } from '../gates/absence';
 import { PUT_BACK_TOGETHER } from '../gates/held-rows';
 import { writeVerdict } from '../gates/verdict';
 import type { Queryable } from '../pool';
@@ -47,7 +48,10 @@ export async function doubtRows(
 export interface LostTimeCertificates {
   /** The day before the copy that was put back. */
   since: Date;
-  /** Issued since then, and agreeing with the row in document, date, amount and currency. */
+  /**
+   * Issued since then, and equal to the row in document, date, amount and currency; or in its document or bill alone,
+   * where it was issued before the certificates of the lost time were to be read.
+   */
   agreeing: { position: number; eBRCNumber: string }[];
   /** Whether a complete look has shown all of them; without an IEC there is none. */
   looked: boolean;
@@ -69,10 +73,12 @@ export async function lostTimeCertificates(
           AND l.to_date >= (l.began_at AT TIME ZONE 'Asia/Kolkata')::date) AS looked,
        (SELECT coalesce(jsonb_agg(jsonb_build_object('position', r.position, 'eBRCNumber', c.ebrc_number)
                  ORDER BY r.position, c.ebrc_number), '[]')
-          FROM filing_rows r JOIN certificates c USING (party_id, document_key, match_key)
+          FROM filing_rows r JOIN certificates c USING (party_id)
          WHERE r.filing_id = f.filing_id AND r.submission = $2 AND r.live AND r.ebrc_number IS NULL
            AND (c.filing_id IS NULL OR c.claimed_at > i.restored_at)
-           AND (c.issued_on IS NULL OR c.issued_on >= (i.certificates_from AT TIME ZONE 'Asia/Kolkata')::date)) AS agreeing
+           AND (c.issued_on IS NULL OR c.issued_on >= (i.certificates_from AT TIME ZONE 'Asia/Kolkata')::date)
+           AND ((c.document_key = r.document_key AND c.match_key = r.match_key) OR (${agrees('r')}
+             AND (c.issued_on IS NULL OR c.issued_on <= (i.certificates_after AT TIME ZONE 'Asia/Kolkata')::date)))) AS agreeing
        FROM ledger_identity i, filings f JOIN exporters e USING (exporter_id) JOIN parties p ON p.party_id = e.party_id
       WHERE f.filing_id = $1 AND i.certificates_after IS NOT NULL`,
     [filingId, submission],

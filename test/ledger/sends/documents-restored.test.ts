@@ -2,7 +2,7 @@ import { TEST_CADENCE } from '../../support/settings';
 import { filingDateInKolkata } from '../../../src/domain/dates';
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
 import type { Mapping } from '../../../src/domain/filing/mapping';
-import { saveCertificates } from '../../../src/ledger/certificates/certificates';
+import { saveCertificates, type CertificateDetailRecord } from '../../../src/ledger/certificates/certificates';
 import { saveSnapshot, snapshotOf } from '../../../src/ledger/certificates/snapshots';
 import { noteCertificatesRead, recordLook } from '../../../src/ledger/submissions/lost-time';
 import { documentsRestored } from '../../../src/ledger/sends/documents-restored';
@@ -93,14 +93,19 @@ it('lets a new filing wait until its exporter’s certificates were read long en
 });
 
 /** The authority shows a certificate of a filing's row, issued at `at`, and all of them have been read. */
-async function certified(filingId: string, eBRCNumber: string, at: Date | null = minutesLater(30)): Promise<void> {
+async function certified(
+  filingId: string,
+  eBRCNumber: string,
+  at: Date | null = minutesLater(30),
+  more: Partial<CertificateDetailRecord> = {},
+): Promise<void> {
   const { rows: found } = await ledger.pool.query<{ mapping: Mapping }>(
     'SELECT mapping FROM filing_rows WHERE filing_id = $1',
     [filingId],
   );
   const [row] = found;
   if (!row) throw new Error('no row');
-  const detail = { ...detailOf(eBRCNumber, row.mapping, at ?? NOW), ...(at ? {} : { eBRCDate: null }) };
+  const detail = { ...detailOf(eBRCNumber, row.mapping, at ?? NOW), ...(at ? {} : { eBRCDate: null }), ...more };
   await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: [detail], at: UNTIL });
   await lookAfterRestore(UNTIL);
 }
@@ -121,6 +126,25 @@ it('does not send again what was certified in the time that is lost', async () =
   expect(await doubted(filingId)).toBe(attemptId);
   expect(await mark(attemptId, 'a')).toMatchObject({ marked: false });
   expect(await read(attemptId)).toMatchObject({ verdict: 'marked', underWay: false });
+});
+
+it('does not send again what was certified in the time that is lost with an amount in another currency, or without a date', async () => {
+  await restored();
+  const told: Partial<CertificateDetailRecord>[] = [
+    { realisedValueFCC: 91, currencyCode: 'EUR' },
+    { sbCumInvoiceDate: null },
+    { sbCumInvoiceNumber: null, billNo: 'EXP/LOST' },
+  ];
+  for (const [n, more] of told.entries()) {
+    const row = { sbCumInvoiceNumber: String(4_100_000 + n), billNo: 'EXP/LOST', mappedIRMAmountFCC: 3 };
+    const filingId = await openFiling(ledger, `LOST-${n}`, rowsOf(row));
+    await certified(filingId, `EBLOST-${n}`, minutesLater(30), { billNo: null, ...more });
+    await doubted(filingId);
+  }
+  // What was issued after the lost time is another remittance's of the document.
+  const later = await filing();
+  await certified(later, 'EBLATER', minutesLater(3 * 24 * 60), { realisedValueFCC: 91 });
+  expect(await open(later)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
 });
 
 it('needs two persons for “not filed” while such a certificate agrees, who name it', async () => {

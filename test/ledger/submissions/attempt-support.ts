@@ -32,10 +32,11 @@ export function attemptSteps(ledger: () => TestDatabase) {
   const at = NOW;
   const step = <T>(work: Parameters<typeof withTransaction<T>>[1]) => withTransaction(ledger().pool, work);
   return {
-    /** A filing of one row, each time another mapping. @returns its id */
+    /** A filing of one row, each time another mapping and another bill. @returns its id */
     filing: () => {
       filings += 1;
-      const row = { sbCumInvoiceNumber: String(2_000_000 + filings), mappedIRMAmountFCC: 1 };
+      const document = String(2_000_000 + filings);
+      const row = { sbCumInvoiceNumber: document, billNo: `EXP/${document}`, mappedIRMAmountFCC: 1 };
       return open(ledger(), `ATTEMPTS-${filings}`, rowsOf(row));
     },
     /** The next attempt of the filing's submission; fails where there is none to send with. */
