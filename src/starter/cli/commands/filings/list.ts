@@ -96,6 +96,12 @@ export function addShowCommand(program: Command, bind: Bind): void {
 function historyTable(events: readonly FilingEventView[]): Part {
   return table(
     ['At', 'State', 'By', 'What happened'],
-    events.map(({ at, state, who, kind, text }) => [localTime(at), state, who, text === '' ? kind : text]),
+    events.map(({ at, state, who, kind, text }) => [localTime(at), state, who, happened(kind, text)]),
   );
 }
+
+/** A person's note says how they know, and not what they answered. */
+const happened = (kind: string, text: string): string => {
+  if (text === '') return kind;
+  return kind === 'resolved' ? `answered: ${text}` : text;
+};
