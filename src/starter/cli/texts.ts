@@ -1,4 +1,4 @@
-import { BULK_COLUMNS } from '../../domain/rules/columns';
+import { headerOf } from '../../domain/rules/columns';
 import { rowRuns } from '../../domain/rules/duplicates';
 import { listed } from '../../domain/rules/value-messages';
 import { groupBy } from '../../domain/values';
@@ -42,15 +42,11 @@ function describeAlike(alike: readonly [Problem, ...Problem[]]): string {
   // The message names the column as the sheet does.
   const name = column === undefined ? null : runs.map((run) => run.replace(/\d+/gu, `${column}$&`));
   const cells = name && name.length > 0 ? `cell${rows.length > 1 ? 's' : ''} ${listed(name, MOST_PLACES)}` : null;
-  const place = [runs.length > 0 && `row${rows.length > 1 ? 's' : ''} ${listed(runs, MOST_PLACES)}`, inSheet(field)];
+  const place = [runs.length > 0 && `row${rows.length > 1 ? 's' : ''} ${listed(runs, MOST_PLACES)}`, headerOf(field)];
   const where = cells ?? place.filter(Boolean).join(', ');
   const holder = filingId === undefined || message.includes(filingId) ? '' : ` (filing ${filingId})`;
   return printable(`${severity === 'error' ? 'Error' : 'Warning'}${where ? ` in ${where}` : ''}: ${message}${holder}`);
 }
-
-/** A field as the sheet names it. */
-const inSheet = (field: string | null | undefined) =>
-  BULK_COLUMNS.find((column) => column.field === field)?.header ?? field;
 
 const TONES: Readonly<Partial<Record<FilingState | RowState | OnboardState | 'activation_pending', Tone>>> = {
   certified: 'good',
