@@ -14,6 +14,9 @@ const VARIABLES = join(FOLDER, 'env.sh');
 const SHOWN = 6;
 const FRESH = 'npm run dev -- --fresh';
 
+/** Whether all servers have started: from then on data of an earlier version cannot be what is wrong. */
+let running = false;
+
 async function dev(): Promise<void> {
   const unknown = process.argv.slice(2).filter((argument) => argument !== '--fresh');
   if (unknown.length > 0) throw new Error(`There is no option ${unknown.join(' ')}, only --fresh.`);
@@ -44,6 +47,7 @@ async function dev(): Promise<void> {
       `The portal accounts of the sandbox are in docs/sandbox.md. Ctrl-C stops everything; the next start goes on with its\n` +
       `data, \`${FRESH}\` begins anew. What the worker does:\n\n`,
   );
+  running = true;
   const log = await followLog(join(FOLDER, 'worker.log'), (line) => process.stdout.write(`${logLine(line)}\n`));
   try {
     await Promise.race([stopped, local.failed]);
@@ -65,12 +69,13 @@ async function forgetLastStart(): Promise<void> {
 dev().then(
   () => process.exit(0),
   (error: unknown) => {
-    // It ends with the end of a log.
-    const lines = (error instanceof Error ? error.message : String(error)).trim().split('\n');
-    process.stderr.write(
-      `\nThe stack failed: ${lines.slice(-SHOWN).map(logLine).join('\n')}\nLogs: ${FOLDER}\n` +
-        `If the data of an earlier version are in the way: ${FRESH}\n`,
-    );
+    // It begins with what ended, and may go on with the end of a log.
+    const [what = '', ...log] = (error instanceof Error ? error.message : String(error)).trim().split('\n');
+    const shown = [`The stack failed: ${what}`, ...log.slice(-SHOWN).map(logLine), `Logs: ${FOLDER}`];
+    const next = running
+      ? 'Nothing is lost: `npm run dev` goes on with its data.'
+      : `If the data of an earlier version are in the way: ${FRESH}`;
+    process.stderr.write(`\n${shown.join('\n')}\n${next}\n`);
     process.exit(1);
   },
 );

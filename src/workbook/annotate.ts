@@ -1,3 +1,4 @@
+import { headerOf } from '../domain/rules/columns';
 import type { Finding } from '../domain/rules/finding';
 import { annotateSheet, type RowOutcome } from './annotate/annotate-sheet';
 import { CellStyles, NO_STYLES } from './annotate/cell-styles';
@@ -162,7 +163,7 @@ export function summarySheet(
   add(['Row', 'Column', 'Field', 'Code', 'Message'], styles.heading);
   const links: string[] = [];
   for (const { row, column, field, code, message } of findings.slice(0, MAX_LISTED)) {
-    add([row, column ?? null, field, code, harmless(message)], styles.wrapped);
+    add([row, column ?? null, headerOf(field), code, harmless(message)], styles.wrapped);
     if (row !== null) links.push(linkXml(`A${rows.length}`, sheet, `${column ?? 'A'}${row}`));
   }
   if (findings.length > MAX_LISTED) add([`… and ${findings.length - MAX_LISTED} more, in their cells.`]);

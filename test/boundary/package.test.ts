@@ -97,6 +97,8 @@ const CONSUMERS = {
     console.log(typeof ebrc.openEbrcClient, typeof createEbrcClient);
     const packages = Object.keys(require.cache).map((file) => /node_modules\\/((?:@[^/]+\\/)?[^/]+)\\/(?!.*node_modules)/.exec(file)?.[1]);
     console.log(JSON.stringify([...new Set(packages)]));`,
+  // What the README shows, as a user would copy it.
+  'readme.mts': `import { openEbrcClient } from '@ebrc/worker';\n${/```ts\n([^`]+)```/.exec(readProject('README.md'))?.[1] ?? ''}`,
 };
 
 it('is a library for ESM and CommonJS, whose types compile as they are, and loads no renderer and nothing native', async () => {
@@ -106,8 +108,10 @@ it('is a library for ESM and CommonJS, whose types compile as they are, and load
     await symlink(join(ROOT, 'node_modules', name), join(own, 'node_modules', name));
   };
   // As an installation of it has them.
-  const { packages } = JSON.parse(readProject('package-lock.json')) as { packages: Record<string, { dev?: boolean }> };
-  const installed = Object.entries(packages).filter(([path, { dev }]) => path !== '' && !dev);
+  const { packages } = JSON.parse(readProject('package-lock.json')) as {
+    packages: Record<string, { dev?: boolean; devOptional?: boolean }>;
+  };
+  const installed = Object.entries(packages).filter(([path, { dev, devOptional }]) => path && !dev && !devOptional);
   const names = installed.map(([path]) => path.slice('node_modules/'.length));
   for (const name of names.filter((each) => !each.includes('node_modules/'))) await link(name);
   await cp(join(folder, 'package'), join(own, 'node_modules', '@ebrc', 'worker'), {

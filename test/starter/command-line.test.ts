@@ -8,6 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Problem } from '../../src/starter/errors';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
+import { runProgram } from '../../src/starter/cli/program';
+import { keptTerminal } from '../support/terminals';
 import { createTestDatabase } from '../support/postgres';
 
 interface Refusal {
@@ -61,6 +63,14 @@ describe('usage', () => {
       });
       expect({ name, code, example: /\nExamples?:\n {2}\S/u.test(help) }).toEqual({ name, code: 0, example: true });
     }
+  });
+
+  it('breaks help at the words of a narrow terminal', async () => {
+    const { terminal, written } = keptTerminal({ columns: 80 });
+    expect(await runProgram(['file', '--help'], terminal)).toBe(0);
+    expect(await runProgram(['--help'], terminal)).toBe(0);
+    const wide = written.stdout.split('\n').filter((line) => line.length > 80 && !line.startsWith('  $'));
+    expect(wide).toEqual([]);
   });
 
   it.each<[string, string[]]>([

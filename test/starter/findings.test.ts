@@ -121,6 +121,12 @@ describe('filings', () => {
       expect((await ebrc(['list', ...wrong], { env })).code).toBe(2);
     }
     expect((await ebrc(['list'], { env: { ...env, EBRC_MODE: 'live' } })).stdout).toBe('No filings in live mode.\n');
+    // Some were left out: that there are none is not what was found.
+    const found = async (...args: string[]) => (await ebrc(args, { env })).stdout;
+    expect(await found('list', '--search', 'nothing')).toBe('No filings in test mode match the options.\n');
+    expect(await found('certificates', '--document', 'nothing')).toBe(
+      'No certificates in test mode match the options.\n',
+    );
   });
 
   it('say what they wait for, since when, and until when, and what happened to them', async () => {

@@ -8,6 +8,7 @@ import { doubtsOf } from '../../src/starter/cli/terminal';
 import { filingPage, filingsPage } from '../../src/starter/cli/filing-text';
 import { fields, localTime, optional, right, table, toned, type Page } from '../../src/starter/cli/page';
 import { reportError } from '../../src/starter/cli/report-error';
+import { describeProblems } from '../../src/starter/cli/texts';
 import { keptTerminal } from '../support/terminals';
 
 const HOSTILE = 'Asha\u001b[2J\u009b31m \u202egpj\u202c\r\nExports\u0000';
@@ -108,10 +109,10 @@ test('a list on a narrow terminal says what a filing waits for rather than its c
     ...{ state: 'outcome_unknown', counts: { rows: 1, certified: 0, errored: 0, archived: 0 } },
     ...{ madeAt: '2026-07-31T08:35:00Z', waiting: { for: 'evidence', since: '2026-07-31T08:35:00Z', until: null } },
   } as unknown as FilingSummary;
-  const narrow = printed(filingsPage([summary], 'test'), { columns: 80 });
+  const narrow = printed(filingsPage([summary]), { columns: 80 });
   expect(narrow).toMatch(/Waits for/u);
   expect(narrow).not.toMatch(/Errored/u);
-  expect(printed(filingsPage([summary], 'test'), { columns: 160 })).toMatch(/Errored.*Filing/u);
+  expect(printed(filingsPage([summary]), { columns: 160 })).toMatch(/Errored.*Filing/u);
 });
 
 test('times are local, with their zone', () => {
@@ -129,19 +130,16 @@ test('a list tells a forecast from a limit', () => {
   const waiting = { for: 'its turn', since: '2026-07-31T08:35:00Z', queue: { place: 1, of: 1 }, expectedBy: null };
   const printedWith = (more: object) =>
     printed(
-      filingsPage(
-        [
-          {
-            reference: 'R',
-            n: 1,
-            exporterId: 'E',
-            state: 'submitting',
-            counts: {},
-            waiting: { ...waiting, ...more },
-          } as unknown as FilingSummary,
-        ],
-        'test',
-      ),
+      filingsPage([
+        {
+          reference: 'R',
+          n: 1,
+          exporterId: 'E',
+          state: 'submitting',
+          counts: {},
+          waiting: { ...waiting, ...more },
+        } as unknown as FilingSummary,
+      ]),
     );
   expect(printedWith({ until: '2026-07-31T11:35:00Z' })).toMatch(/its turn, next in line, at the latest 2026-07-31/u);
   const both = { queue: { place: 2, of: 9 }, expectedBy: '2026-07-31T08:40:00Z', until: '2026-07-31T11:35:00Z' };
@@ -200,6 +198,21 @@ test('a filing of unknown outcome shows what agrees, what does not, and which ot
   expect(row('Balance of IRM i1')).toMatch(/perhaps not filed$/u);
   expect(row('Balance of IRM i3')).toMatch(/\tperhaps filed$/u);
   expect(row('Balance of IRM i2')).toContain('perhaps not filed');
+  expect(row('Balance of IRM i2')).toContain('AD code 0000001');
+  // Once every row has its certificate, a balance that others have moved says nothing any more.
+  const settled = printed(filingPage({ ...filing, evidence: { ...(filing.evidence as object), openRows: 0 } }));
+  expect(settled).toContain('every row has one');
+  expect(settled).not.toContain('Balance of IRM');
+});
+
+test('what is said of several rows is said once, with their places', () => {
+  const date = { code: 'document_before_advance', message: 'Check the date.', field: 'sbCumInvoiceDate' };
+  const dates = [2, 3, 4, 9].map((row) => ({ ...date, severity: 'warning' as const, row }));
+  const amount = { code: 'over_remittance', message: 'Lower them.', field: 'mappedIRMAmountFCC', row: 3 };
+  expect(describeProblems([...dates.map((each) => ({ ...each, column: 'L' })), amount])).toBe(
+    'Warning in cells L2-L4 and L9: Check the date.\nError in row 3, Mapped IRM Amount FCC: Lower them.',
+  );
+  expect(describeProblems(dates)).toBe('Warning in rows 2-4 and 9, SB Cum Invoice Date: Check the date.');
 });
 
 test('a refusal of a file begins with what was filed, and says once what would let its rows pass', () => {
@@ -208,7 +221,7 @@ test('a refusal of a file begins with what was filed, and says once what would l
   const refused = new RefusedError([2, 3].map((row) => ({ ...live, row })));
   expect(reportError(refused, people, 'ebrc file')).toBe(3);
   expect(written.stderr).toBe(
-    'Nothing was filed: 2 errors in 2 rows.\nError in row 2: It has its certificate.\nError in row 3: It has its certificate.\n' +
+    'Nothing was filed: 2 errors in 2 rows.\nError in rows 2 and 3: It has its certificate.\n' +
       'Only where a second certificate is meant: --allow-duplicate 2-3=REASON.\n',
   );
 });

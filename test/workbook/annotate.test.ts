@@ -173,6 +173,7 @@ test('errors of the service and the authority are written into the same cells; o
   ]);
   const link = `<hyperlink ref="A${summary.rowCount}" location="'${sheet.name}'!F3"/>`;
   expect(String((await partsOf(annotated))['xl/worksheets/sheet2.xml'])).toContain(link);
+  expect(summary.getCell(summary.rowCount, 3).value).toBe('IRM Number');
   expect(summary.getCell(summary.rowCount, 5).alignment).toMatchObject({ wrapText: true });
   expect((await checkWorkbook(annotated)).warnings.map(({ code }) => code)).not.toContain('unknown_column');
 });

@@ -130,6 +130,7 @@ export function waitsFor(
   if (wait === 'activation') return 'the opening of API access for the exporter by the authority';
   if (state === 'outcome_unknown')
     return asked ? 'the answer of somebody who looks at the portal' : 'evidence whether it was filed';
-  if (state === 'collecting') return `certificates and PDFs (${counts.archived} of ${counts.rows} are stored)`;
+  if (state === 'collecting')
+    return `certificates and PDFs (${counts.archived} of ${counts.rows - counts.errored} are stored)`;
   return SUBJECTS[state as FilingState] ?? null;
 }

@@ -132,6 +132,11 @@ export function columnOfHeader(text: string): BulkColumn | undefined {
   return BY_NAME.get(normaliseHeader(text));
 }
 
+/** A field as the sheet names it; other words, and none, as they are. */
+export function headerOf(field: string | null | undefined): string | null {
+  return BULK_COLUMNS.find((column) => column.field === field)?.header ?? field ?? null;
+}
+
 /** Whether a field exists in the workbook only, not in the JSON items. */
 export function isExtraField(field: string): field is ExtraField {
   return EXTRA_FIELDS.has(field);

@@ -21,6 +21,11 @@ const MAX_ROWS = 100_000;
  * `17-19`.
  */
 export function allowDuplicate(rows: readonly number[]): string {
+  return `${rowRuns(rows).join(',')}=REASON`;
+}
+
+/** Rows for people, in order: `17`, and `17-19` for three or more that follow each other. */
+export function rowRuns(rows: readonly number[]): string[] {
   const sorted = [...new Set(rows)].sort((a, b) => a - b);
   const runs: [number, number][] = [];
   for (const row of sorted) {
@@ -28,11 +33,10 @@ export function allowDuplicate(rows: readonly number[]): string {
     if (last && row === last[1] + 1) last[1] = row;
     else runs.push([row, row]);
   }
-  const texts = runs.flatMap(([from, to]) => {
+  return runs.flatMap(([from, to]) => {
     if (to - from >= 2) return [`${from}-${to}`];
     return from === to ? [`${from}`] : [`${from}`, `${to}`];
   });
-  return `${texts.join(',')}=REASON`;
 }
 
 /** Parses `ROWS=REASON`, with ROWS such as `17,203` or `17-19,203`. Null for any other form, or without a reason. */

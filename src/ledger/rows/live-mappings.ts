@@ -4,6 +4,7 @@ import type { FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { groupBy } from '../../domain/values';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
+import { filingName } from '../../domain/names';
 import { mappingIdentity } from '../../domain/identity';
 import { HAS_REQUEST } from '../gates/attempts';
 import { listed } from '../../domain/rules/value-messages';
@@ -19,14 +20,21 @@ const IN_DOUBT = `(o.state IN ('unknown', 'abandoned_after_send') OR (o.state = 
     AND (a.verdict = 'marked' OR (a.verdict = 'accepted' AND NOT ${HAS_REQUEST}))
     AND (a.verdict = 'accepted' OR a.reason IS NOT NULL OR a.marked_at + (coalesce(a.timeout_ms, 0) + 30000) * interval '1 ms' < clock_timestamp()))))`;
 
+/** The columns of a {@link Holder}: of row `o` of filing `f`. */
+const HOLDER = `f.filing_id AS "filingId", f.reference, f.n, f.state, f.made_at AS "madeAt",
+            o.state = 'certified' AS certified, ${IN_DOUBT} AS "inDoubt"`;
+
 /** A live row that holds a mapping: its own, or one of its lineage. */
 interface Holder {
   fingerprint: string;
   ordinal: number;
   filingId: string;
   reference: string;
+  n: number;
   state: FilingState;
   madeAt: Date;
+  /** Whether the row itself has its certificate, whatever became of the others of its filing. */
+  certified: boolean;
   /** Whether the row's outcome is unknown, or it was abandoned after the send: it may still become a certificate. */
   inDoubt: boolean;
 }
@@ -133,7 +141,7 @@ const COLLIDING = `filing_rows r JOIN held_mappings h USING (filing_id, position
 export async function collidingClaims(db: Queryable, filingId: string): Promise<Finding[]> {
   const { rows } = await db.query<Holder & Pick<MappingRow, 'row' | 'mapping'>>(
     `SELECT DISTINCT ON (r.position, f.filing_id) r.source_row AS row, r.mapping, t.fingerprint, t.ordinal,
-            f.filing_id AS "filingId", f.reference, f.state, f.made_at AS "madeAt", ${IN_DOUBT} AS "inDoubt"
+            ${HOLDER}
        FROM ${COLLIDING} JOIN filings f ON f.filing_id = o.filing_id
       WHERE r.filing_id = $1 AND r.submitted_at IS NULL ORDER BY r.position, f.filing_id`,
     [filingId],
@@ -158,8 +166,7 @@ export async function holderBeside(db: Queryable, filingId: string, submission: 
 /** Live rows that hold these mappings, the highest ordinal first. */
 async function liveHolders(db: Queryable, fingerprints: string[]): Promise<Holder[]> {
   const { rows } = await db.query<Holder>(
-    `SELECT h.fingerprint, h.ordinal, f.filing_id AS "filingId", f.reference, f.state, f.made_at AS "madeAt",
-            ${IN_DOUBT} AS "inDoubt"
+    `SELECT h.fingerprint, h.ordinal, ${HOLDER}
        FROM held_mappings h JOIN filing_rows o USING (filing_id, position) JOIN filings f USING (filing_id)
       WHERE h.fingerprint = ANY($1) ORDER BY h.ordinal DESC`,
     [fingerprints],
@@ -238,12 +245,12 @@ function refusal({ row, mapping }: MappingRow, holders: readonly Holder[], optio
   const { irmNumber, irmFCC, sbCumInvoiceNumber, mappedIRMAmountFCC } = mapping;
   const what = `IRM ${irmNumber} for document ${sbCumInvoiceNumber} with ${mappedIRMAmountFCC} ${irmFCC}`;
   const texts = holders.map(
-    ({ filingId, reference, state, madeAt }) =>
-      `filing ${filingId} (reference ${reference}, state ${state}, made ${madeAt.toISOString()})`,
+    ({ filingId, reference, n, state, madeAt }) =>
+      `filing ${filingId} (reference ${filingName({ reference, n })}, state ${state}, made ${madeAt.toISOString()})`,
   );
   const where = [...new Set(texts)];
   const already = where.length > 0 ? `is already in ${listed(where)}` : 'is in another row of this file too';
-  const certified = holders.some(({ state }) => state === 'certified');
+  const certified = holders.some((holder) => holder.certified);
   const then = certified ? 'it has its certificate, and filing it again makes a second one' : 'see `ebrc show` of it';
   const doubted = holders.filter(({ inDoubt }) => inDoubt).map(({ filingId }) => filingId);
   const pass =

@@ -63,8 +63,12 @@ function evidenceParts({ evidence, otherUses }: FilingView): (Part | null)[] {
   const found = evidence as Partial<Evidence>;
   const { balances = [], agreeing = [], contradicted = [], adopted = [], gatheredAt, sentAt } = found;
   const looked = found.looked ? 'looked at completely' : `not looked at completely: ${found.problem ?? 'unknown why'}`;
+  const settled = found.openRows === 0;
+  const speaks = settled
+    ? toned('every row has one', 'good')
+    : found.openRows && `${counted(found.openRows, 'row')} without one`;
   const rows = [
-    ['Certificates', looked, found.openRows === undefined ? null : `${counted(found.openRows, 'row')} without one`],
+    ['Certificates', looked, speaks],
     ...adopted.map(({ eBRCNumber }) => [eBRCNumber, 'certifies a row', toned('filed', 'good')]),
     ...agreeing.map((number) => [
       number,
@@ -72,7 +76,8 @@ function evidenceParts({ evidence, otherUses }: FilingView): (Part | null)[] {
       toned('perhaps filed', 'waits'),
     ]),
     ...contradicted.map(({ eBRCNumber, why }) => [eBRCNumber, `would fit, but ${why}`, toned('does not agree', 'bad')]),
-    ...balances.map((balance) => balanceRow(balance, otherUses)),
+    // Where every row has its certificate a balance decides nothing, and other filings have moved it since.
+    ...(settled ? [] : balances.map((balance) => balanceRow(balance, otherUses))),
   ];
   return [
     `Evidence of ${localTime(gatheredAt) ?? 'an unknown time'}${sentAt ? `, for what was sent at ${localTime(sentAt)}` : ''}:`,
@@ -81,7 +86,9 @@ function evidenceParts({ evidence, otherUses }: FilingView): (Part | null)[] {
 }
 
 function balanceRow({ irmKey, before, after }: Evidence['balances'][number], otherUses: readonly OtherUse[]) {
-  const what = `Balance of IRM ${irmKey.replace(' ', ', AD code ')}`;
+  // The key has the AD code in comparable form; at banks and in the sheet it has seven digits.
+  const [irm = irmKey, adCode = ''] = irmKey.split(' ');
+  const what = `Balance of IRM ${irm}, AD code ${adCode.padStart(7, '0')}`;
   if (before === null || after === null) return [what, 'was not read before and after the send', 'nothing'];
   const others = otherUses.filter((use) => use.irmKey === irmKey);
   const named = others.map(({ reference, filingId, amount }) => `${amountText(amount)} by ${reference} (${filingId})`);
@@ -136,9 +143,14 @@ function nextStep({ filingId, state, asked, exporterId, again }: FilingView): st
   }
 }
 
+/** That there is nothing, in this mode, or nothing of what was asked for: some options leave entries out. */
+export function nothingListed(what: string, mode: Mode, filter: object): string {
+  const narrowed = Object.values(filter).some((value) => value !== undefined);
+  return narrowed ? `No ${what} in ${mode} mode match the options.` : `No ${what} in ${mode} mode.`;
+}
+
 /** Filings in a table. */
-export function filingsPage(filings: readonly FilingSummary[], mode: Mode): Page {
-  if (filings.length === 0) return `No filings in ${mode} mode.`;
+export function filingsPage(filings: readonly FilingSummary[]): Page {
   return table(
     [
       'Reference',
@@ -175,8 +187,8 @@ function shortly({ for: subject, since, queue, expectedBy, until }: Waiting): st
 /** A line of progress. */
 export function progressText({ state, counts, asked }: FilingResult, waiting: Waiting | null = null): string {
   const parts: string[] = [state];
-  if (counts.rows > 0)
-    parts.push(`${counts.certified} of ${counts.rows} certified, ${counted(counts.archived, 'PDF')}`);
+  // The PDFs are counted in what a collecting filing waits for.
+  if (counts.rows > 0) parts.push(`${counts.certified} of ${counts.rows} certified`);
   if (counts.errored > 0) parts.push(`${counts.errored} errored`);
   const subject = waiting ? shortly(waiting) : waitsFor({ state, asked }, counts);
   if (subject && state !== 'refused') parts.push(`waits for ${subject}`);

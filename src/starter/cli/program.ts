@@ -125,10 +125,10 @@ function buildProgram(bind: Bind, { stdout, stderr, json }: Terminal): Command {
     .version(json ? JSON.stringify({ version }) : version, '--version', 'print the version')
     .option('--json', 'print one JSON document on standard output, and nothing else there')
     .addHelpText('after', EXAMPLES)
-    .configureHelp(HELP_STYLE)
+    .configureHelp(helpStyle(helpWidth(stdout)))
     .configureOutput({
-      writeOut: (text) => stdout.write(wrappedHelp(text)),
-      writeErr: (text) => stderr.write(wrappedHelp(text)),
+      writeOut: (text) => stdout.write(wrappedHelp(text, helpWidth(stdout))),
+      writeErr: (text) => stderr.write(wrappedHelp(text, helpWidth(stderr))),
       // Reported like all other errors, as JSON if that is requested.
       outputError: () => undefined,
     })
@@ -176,22 +176,25 @@ const COMMAND_GROUPS: Readonly<Record<string, readonly ((program: Command, bind:
 /** Longer lines are hard to read, on whatever terminal. */
 const WIDEST = 100;
 
+/** A narrow terminal would break longer lines in the middle of words. */
+const helpWidth = ({ isTTY, columns }: Streams['stderr']): number => Math.min(WIDEST, (isTTY && columns) || WIDEST);
+
 /** What all commands' help looks like. */
-const HELP_STYLE = {
+const helpStyle = (width: number) => ({
   showGlobalOptions: true,
-  helpWidth: WIDEST,
+  helpWidth: width,
   optionDescription(option: Option): string {
     const text = Help.prototype.optionDescription.call(this, option);
     return option.mandatory ? `${text} (required)` : text;
   },
-};
+});
 
 /** A help text without too wide paragraphs; lists and examples, which are indented, stay as they are. */
-function wrappedHelp(text: string): string {
+function wrappedHelp(text: string, width: number): string {
   return printableLines(text).replace(/(?:^\S.*(?:\n|$))+/gmu, (paragraph) => {
     const lines = paragraph.trimEnd().split('\n');
-    if (lines.every((line) => line.length <= WIDEST)) return paragraph;
-    return `${new Help().boxWrap(lines.join(' '), WIDEST)}${paragraph.endsWith('\n') ? '\n' : ''}`;
+    if (lines.every((line) => line.length <= width)) return paragraph;
+    return `${new Help().boxWrap(lines.join(' '), width)}${paragraph.endsWith('\n') ? '\n' : ''}`;
   });
 }
 

@@ -1,9 +1,15 @@
-import { BULK_COLUMNS } from '../../domain/rules/columns';
+import { headerOf } from '../../domain/rules/columns';
+import { rowRuns } from '../../domain/rules/duplicates';
+import { listed } from '../../domain/rules/value-messages';
+import { groupBy } from '../../domain/values';
 import { counted, printable } from '../../domain/text';
 import type { Problem } from '../errors';
 import type { FilingState, RowState } from '../../domain/filing/states';
 import type { OnboardState } from '../../domain/contracts';
 import { toned, type Tone } from './page';
+
+/** Rows that are named of a problem of many. */
+const MOST_PLACES = 12;
 
 /** Findings and other problems as lines for people: where, then what. What would let rows pass is said once. */
 export function describeProblems(problems: readonly Problem[]): string {
@@ -12,8 +18,11 @@ export function describeProblems(problems: readonly Problem[]): string {
       allowDuplicate && !message.includes(allowDuplicate) ? [allowDuplicate] : [],
     ),
   );
+  const alike = groupBy(problems, ({ severity = 'error', column, field, message, filingId }) =>
+    JSON.stringify([severity, column, field, message, filingId]),
+  );
   return [
-    ...problems.map(describeProblem),
+    ...[...alike.values()].map(describeAlike),
     ...[...permits].map((rows) => `Only where a second certificate is meant: --allow-duplicate ${rows}.`),
   ].join('\n');
 }
@@ -25,19 +34,19 @@ export function nothingFiled(problems: readonly Problem[]): string {
   return `Nothing was filed: ${counted(errors.length, 'error')}${rows.size > 0 ? ` in ${counted(rows.size, 'row')}` : ''}.`;
 }
 
-function describeProblem({ severity = 'error', row, column, field, message, filingId }: Problem): string {
+/** One line for problems that say the same of several rows: it would hide the others of a long list. */
+function describeAlike(alike: readonly [Problem, ...Problem[]]): string {
+  const [{ severity = 'error', column, field, message, filingId }] = alike;
+  const rows = [...new Set(alike.flatMap(({ row }) => row ?? []))];
+  const runs = rowRuns(rows);
   // The message names the column as the sheet does.
-  const place = [row != null ? `row ${row}` : null, inSheet(field)].filter(
-    (part) => part !== null && part !== undefined,
-  );
-  const where = column !== undefined && row != null ? `cell ${column}${row}` : place.join(', ');
+  const name = column === undefined ? null : runs.map((run) => run.replace(/\d+/gu, `${column}$&`));
+  const cells = name && name.length > 0 ? `cell${rows.length > 1 ? 's' : ''} ${listed(name, MOST_PLACES)}` : null;
+  const place = [runs.length > 0 && `row${rows.length > 1 ? 's' : ''} ${listed(runs, MOST_PLACES)}`, headerOf(field)];
+  const where = cells ?? place.filter(Boolean).join(', ');
   const holder = filingId === undefined || message.includes(filingId) ? '' : ` (filing ${filingId})`;
   return printable(`${severity === 'error' ? 'Error' : 'Warning'}${where ? ` in ${where}` : ''}: ${message}${holder}`);
 }
-
-/** A field as the sheet names it. */
-const inSheet = (field: string | null | undefined) =>
-  BULK_COLUMNS.find((column) => column.field === field)?.header ?? field;
 
 const TONES: Readonly<Partial<Record<FilingState | RowState | OnboardState | 'activation_pending', Tone>>> = {
   certified: 'good',

@@ -62,6 +62,19 @@ describe('the same mapping', () => {
     expect(text).toContain('HOLDER');
   });
 
+  it('is refused with the row’s own outcome, whatever became of the others of its filing', async () => {
+    const rows = newRows(2);
+    const original = await open(ledger, 'PARTLY', rows);
+    await freed(original, 'rejected');
+    const holder = await open(ledger, 'PARTLY', rows, { n: 2, corrects: original });
+    await settle(holder, 'certified');
+    const refused = await record(ledger, 'AFTER-PARTLY', rows);
+    const [certified, planned] = refused.outcome === 'refused' ? refused.findings.map(({ message }) => message) : [];
+    expect(certified).toContain('(reference PARTLY#2, ');
+    expect(certified).toContain('it has its certificate');
+    expect(planned).not.toContain('it has its certificate');
+  });
+
   it('is won by one of many concurrent transactions, and the refusals of the others name it', async () => {
     const rows = newRows(3);
     const outcomes = await Promise.all(

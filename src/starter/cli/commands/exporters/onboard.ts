@@ -186,7 +186,9 @@ function printExporter({ terminal }: Cli, { notice, ...progress }: ExporterOutco
       ['Workflow', progress.workflowId],
     ]);
     // The state may be told by the very refusal.
-    return apart([head, describeProblems(progress.errors.filter(({ message }) => message !== progress.message))]);
+    const problems = describeProblems(progress.errors.filter(({ message }) => message !== progress.message));
+    const again = `Next: \`ebrc credentials ${progress.exporterId ?? 'EXPORTER'} --username USER --wait\` with credentials that the portal takes.`;
+    return apart([head, problems, progress.state === 'needs_credentials' && again]);
   });
   if (notice) terminal.note(notice);
 }

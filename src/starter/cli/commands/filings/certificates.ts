@@ -2,10 +2,9 @@ import type { Command } from 'commander';
 import { counted } from '../../../../domain/text';
 import { amountText } from '../../../../domain/money';
 import type { Bind } from '../../context';
-import { dateText } from '../../filing-text';
+import { dateText, nothingListed } from '../../filing-text';
 import { printList, withListOptions, type ListPart, checkOutputPath, forceOption } from '../options';
 import { optional, right, table, type Page } from '../../page';
-import type { Mode } from '../../../../domain/names';
 import type { CertificateView } from '../../../../ledger/certificates/certificates';
 
 const HELP = `
@@ -41,8 +40,11 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
         if (pdfs !== undefined && isZip(pdfs)) await checkOutputPath(pdfs, { force, endings: ['.zip'] });
         const pages = (await cli.reader()).certificates({ exporter, document, limit, after });
         const { mode } = await cli.config('mode');
+        const page = (items: readonly CertificateView[]) =>
+          items.length === 0
+            ? nothingListed('certificates', mode, { exporter, document, after })
+            : certificatesPage(items);
         if (output === undefined && pdfs === undefined) {
-          const page = (items: readonly CertificateView[]) => certificatesPage(items, mode);
           await printList(cli, pages, { page, limit, jsonl, nameOf: ({ eBRCNumber }) => eBRCNumber });
           return;
         }
@@ -51,7 +53,7 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
         if (output !== undefined) await writeCertificates(output, all);
         const copies = pdfs === undefined ? null : await writePdfs(await cli.documents(), pdfs, all);
         const shown = all.map((each) => (copies ? { ...each, copy: copies.get(each.eBRCNumber) ?? null } : each));
-        cli.terminal.result(shown, () => certificatesPage(all, mode));
+        cli.terminal.result(shown, () => page(all));
         if (output !== undefined) cli.terminal.note(`${counted(all.length, 'certificate')} written to ${output}.`);
         if (copies) {
           const missing = all.length - copies.size;
@@ -63,8 +65,7 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
   withListOptions(list, 'number');
 }
 
-function certificatesPage(certificates: readonly CertificateView[], mode: Mode): Page {
-  if (certificates.length === 0) return `No certificates in ${mode} mode.`;
+function certificatesPage(certificates: readonly CertificateView[]): Page {
   return table(
     ['eBRC number', 'Date', 'Document', right('Realised'), optional('Filing'), optional('PDF')],
     certificates.map((each) => [

@@ -6,6 +6,7 @@ import type { SheetColumn, SheetColumns } from '../../../filings/read-file';
 import type { Cli, Bind } from '../../context';
 import { localTime } from '../../page';
 import { counted } from '../../../../domain/text';
+import { isUsuallyRejected } from '../../../../domain/rules/finding';
 import { describeProblems } from '../../texts';
 import { checkOutputPath, forceOption, allowDuplicateOption, declarationOption, uploadTypeOption } from '../options';
 
@@ -58,7 +59,9 @@ export function addCheckCommand(program: Command, bind: Bind): void {
         const annotated = checked.annotated && output !== undefined ? output : null;
         if (checked.annotated && annotated) await writeOutputFile(annotated, checked.annotated);
         cli.terminal.result({ ok, rows, errors, warnings, columns, annotated }, () => {
-          const verdict = ok ? 'can be filed' : 'cannot be filed';
+          const doubtful = new Set(warnings.filter(isUsuallyRejected).map(({ row }) => row)).size;
+          const but = doubtful > 0 ? `, but the authority usually rejects rows with such warnings (${doubtful})` : '';
+          const verdict = ok ? `can be filed${but}` : 'cannot be filed';
           const counts = `${counted(rows, 'row')}, ${counted(errors.length, 'error')}, ${counted(warnings.length, 'warning')}: it ${verdict}.`;
           return [
             describeProblems([...errors, ...warnings]),

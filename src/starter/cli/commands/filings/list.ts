@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { parseDuration } from '../../../../domain/dates';
 import { FILING_STATES } from '../../../../domain/filing/states';
 import { filingName } from '../../../../domain/names';
-import { filingsPage, filingPage } from '../../filing-text';
+import { filingsPage, filingPage, nothingListed } from '../../filing-text';
 import type { FilingSummary } from '../../../../ledger/filings/filing-view';
 import type { Bind } from '../../context';
 import { printList, withListOptions, type ListPart } from '../options';
@@ -46,7 +46,7 @@ export function addListCommand(program: Command, bind: Bind): void {
         const remarks: string[] = [];
         const page = (filings: readonly FilingSummary[]) => {
           for (const each of filings) if (each.needsAttention) remarks.push(`${filingName(each)}: ${each.attention}`);
-          return filingsPage(filings, mode);
+          return filings.length === 0 ? nothingListed('filings', mode, { ...filter, states }) : filingsPage(filings);
         };
         const pages = reader.filingPages({ ...filter, states, limit });
         await printList(cli, pages, { page, limit, jsonl, nameOf: ({ filingId }) => filingId ?? '' });
@@ -96,6 +96,12 @@ export function addShowCommand(program: Command, bind: Bind): void {
 function historyTable(events: readonly FilingEventView[]): Part {
   return table(
     ['At', 'State', 'By', 'What happened'],
-    events.map(({ at, state, who, kind, text }) => [localTime(at), state, who, text === '' ? kind : text]),
+    events.map(({ at, state, who, kind, text }) => [localTime(at), state, who, happened(kind, text)]),
   );
 }
+
+/** A person's note says how they know, and not what they answered. */
+const happened = (kind: string, text: string): string => {
+  if (text === '') return kind;
+  return kind === 'resolved' ? `answered: ${text}` : text;
+};
