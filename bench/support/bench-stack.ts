@@ -5,16 +5,19 @@ import { Client, Connection } from '@temporalio/client';
 import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker';
 import { migrate } from '../../src/ledger/migrate';
 import { startEmbeddedPostgres } from '../../dev/postgres';
-import { startTemporalServer } from '../../dev/temporal-server';
+import { startTemporalServer, type TemporalServerOptions } from '../../dev/temporal-server';
 import { quietRuntime } from './quiet-runtime';
 
-/** The real servers that a bench needs, with a worker for the bench's workflows (and for nothing else). */
-export async function startBenchStack() {
+/**
+ * The real servers that a bench needs, with a worker for the bench's workflows (and for nothing else); Temporal with
+ * further dynamic configuration.
+ */
+export async function startBenchStack(dynamicConfig?: TemporalServerOptions['dynamicConfig']) {
   quietRuntime();
   const folder = await mkdtemp(join(tmpdir(), 'ebrc-bench-'));
   const [postgres, temporal] = await Promise.all([
     startEmbeddedPostgres({ folder, temporary: true }),
-    startTemporalServer({ headless: true }),
+    startTemporalServer({ headless: true, dynamicConfig }),
   ]);
   const databaseUrl = postgres.urlOf('postgres');
   await migrate(databaseUrl);

@@ -30,7 +30,11 @@ interface PodSpec {
     livenessProbe?: { httpGet: { path: string } };
     securityContext: unknown;
   }[];
-  volumes: { name: string; secret?: { items?: { key: string }[] } }[];
+  volumes: { name: string; secret?: SecretSource; projected?: { sources: { secret: SecretSource }[] } }[];
+}
+interface SecretSource {
+  optional?: boolean;
+  items?: { key: string; path: string }[];
 }
 
 const manifestsOf = (yaml: string) =>
@@ -126,10 +130,25 @@ it('starts with a configuration that it takes, and gives the keys of the service
   });
   expect(config).toMatchObject({ mode: 'live', observability: { health: { port: 9465 } } });
 
-  const keysOf = (name: string) =>
-    podOf(name).volumes.flatMap(({ secret }) => secret?.items?.map(({ key }) => key) ?? []);
+  /** A source without items is everything that the secret has. */
+  const keysOf = (name: string, optional = false) =>
+    podOf(name).volumes.flatMap(({ secret, projected }) =>
+      [...(secret ? [secret] : []), ...(projected?.sources ?? []).map((each) => each.secret)]
+        .filter((source) => Boolean(source.optional) === optional)
+        .flatMap(({ items }) => items?.map(({ key, path }) => (key === path ? key : `${key} as ${path}`)) ?? ['all']),
+    );
+  const ofTemporal = ['TEMPORAL_API_KEY', 'temporal-client.pem', 'temporal-client.key'];
+  const own = ['DATABASE_URL', 'EBRC_API_KEY', 'EBRC_ENCRYPTION_KEY', 'EBRC_PAYLOAD_KEY'];
+  expect(keysOf('ebrc-worker')).toEqual(own);
+  expect(keysOf('ebrc-worker', true)).toEqual(['EBRC_EXTRACTION_KEY', ...ofTemporal]);
   expect(keysOf('ebrc-door')).toEqual(['DATABASE_URL', 'EBRC_PAYLOAD_KEY']);
-  expect(keysOf('ebrc-migrate')).toEqual(['DATABASE_URL_OWNER']);
+  expect(keysOf('ebrc-door', true)).toEqual(ofTemporal);
+  expect([keysOf('ebrc-migrate'), keysOf('ebrc-migrate', true)]).toEqual([['DATABASE_URL_OWNER'], []]);
+  // What the overlay says of them is where they are.
+  const told = [
+    ...readProject(`${FOLDER}/overlays/production/kustomization.yaml`).matchAll(/\/run\/secrets\/ebrc\/([\w.-]+)/g),
+  ];
+  expect(new Set(told.map(([, key]) => key))).toEqual(new Set(['EBRC_EXTRACTION_KEY', ...ofTemporal]));
   for (const name of ['ebrc-worker', 'ebrc-door', 'ebrc-migrate', 'ebrc-sandbox']) {
     expect(podOf(name)).toMatchObject({ automountServiceAccountToken: false, securityContext: { runAsNonRoot: true } });
     for (const { securityContext } of podOf(name).containers) {
