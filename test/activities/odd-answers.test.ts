@@ -185,6 +185,18 @@ describe('odd answers of the service, down to the ledger', () => {
     });
   });
 
+  it('takes the count of an acknowledgement that failed for no other rows', async () => {
+    const args = await aboutToSend();
+    answer(200, { ackStatus: 'Failed', requestId: null, dgftAckId: null, recordResCount: 0, errorDetails: ['ERR09'] });
+    await run(() => createActivities(deps).submitPush(args)).catch(() => null);
+    expect((await storedAnswer(args.attemptId))?.ackStatus).toBe('Failed');
+    const { rowCount } = await ledger.pool.query(
+      `SELECT FROM filing_events WHERE filing_id = $1 AND kind = 'upload_mismatch'`,
+      [args.filingId],
+    );
+    expect(rowCount).toBe(0);
+  });
+
   it('keeps what stands beside the data of an acceptance', async () => {
     const args = await aboutToSend();
     const observations = [{ serialNo: 1, message: 'no held record of this IRM' }];

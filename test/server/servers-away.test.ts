@@ -1,6 +1,6 @@
 /** PostgreSQL, Temporal or the workers away: 503 with Retry-After, and nothing half done. */
 import { createServer, type AddressInfo } from 'node:net';
-import { Client, Connection } from '@temporalio/client';
+import { Client, Connection, ServiceError } from '@temporalio/client';
 import { createPool } from '../../src/ledger/pool';
 import type pg from 'pg';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
@@ -110,6 +110,13 @@ it.each(['refuses', 'is silent'])('without a Temporal server that %s, and reads 
     await connection.close();
     silent.close();
   }
+});
+
+it('answers an update that Temporal refuses while the tasks of its run time out with 503', () => {
+  const busy = { code: 9, details: 'workflow task in failed state', metadata: {} };
+  const refused = Object.assign(new Error('9 FAILED_PRECONDITION'), busy);
+  const problem = problemOf(new ServiceError('Workflow Update failed', { cause: refused }));
+  expect(problem).toMatchObject({ status: 503, code: 'temporal_unavailable' });
 });
 
 it('answers what the filing service refuses for now with 503, and what is wrong with a request with 422', () => {

@@ -264,3 +264,11 @@ test('a command that loses PostgreSQL is advised to be repeated', () => {
   expect(reportError(lost, people)).toBe(1);
   expect(written.stderr).toContain('Repeat the command when it is available; that files nothing twice.');
 });
+
+test('a command that Temporal does not carry out is told why', () => {
+  const { terminal: people, written } = keptTerminal();
+  const cause = new Error('9 FAILED_PRECONDITION: Unable to perform workflow execution update');
+  const refused = Object.assign(new Error('Workflow Update failed', { cause }), { name: 'ServiceError' });
+  expect(reportError(refused, people)).toBe(1);
+  expect(written.stderr).toMatch(/Unable to perform workflow execution update.*files nothing twice/u);
+});

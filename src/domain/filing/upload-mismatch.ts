@@ -9,17 +9,17 @@ type ComparedRow = Partial<
 
 /**
  * Compares the rows that the service reports to have read with those that were sent, by `irms` and never by
- * `irmNumbers` (spec: "POST /genebrc/bulk-upload"). Null when they agree or the answer holds none.
+ * `irmNumbers` (spec: "POST /genebrc/bulk-upload"). Null when they agree or the answer holds none. Counts of 0 in an
+ * acknowledgement that failed say that nothing was taken, not that other rows were read.
  */
 export function uploadMismatch(sent: readonly ComparedRow[], answer: StoredAnswer): string | null {
   const differences: string[] = [];
-  const read = answer.parsedRowCount;
-  if (typeof read === 'number' && read !== sent.length)
-    differences.push(`the service read ${read} rows, ${sent.length} were sent`);
-  const accepted = answer.recordResCount;
-  if (typeof accepted === 'number' && accepted !== sent.length) {
-    differences.push(`the acknowledgement counts ${accepted} records, ${sent.length} were sent`);
-  }
+  const failed = answer.ackStatus?.trim().toLowerCase() === 'failed';
+  const differs = (count: unknown): count is number =>
+    typeof count === 'number' && count !== sent.length && !(failed && count === 0);
+  const { parsedRowCount: read, recordResCount: accepted } = answer;
+  if (differs(read)) differences.push(`the service read ${read} rows, ${sent.length} were sent`);
+  if (differs(accepted)) differences.push(`the acknowledgement counts ${accepted} records, ${sent.length} were sent`);
   if (answer.irms && answer.irms.length > 0) differences.push(...rowDifferences(sent, answer.irms as ComparedRow[]));
   return differences.length > 0 ? differences.join('; ') : null;
 }

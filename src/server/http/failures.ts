@@ -100,8 +100,9 @@ function refused(error: RefusedError): Problem {
   return new Problem(status, code, detail, { errors: error.errors, members, cause: error });
 }
 
+/** FAILED_PRECONDITION too: Temporal refuses updates of a run whose workflow tasks are timing out, as under load. */
 function isPassingGrpc(error: unknown): boolean {
-  return isGrpcStatus(error, 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED', 'UNAVAILABLE');
+  return isGrpcStatus(error, 'DEADLINE_EXCEEDED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'UNAVAILABLE');
 }
 
 /** Fastify's own refusals of a request; null for what is no error of the caller. */

@@ -97,6 +97,10 @@ function explained(error: unknown, command: string): ExplainedError {
     }
     return { code: EXIT.unexpected, errors: [problem('workflow_failed', `The workflow failed: ${why}.`)] };
   }
+  if (isNamed(error, 'ServiceError')) {
+    const message = `Temporal did not carry it out: ${error.message}, ${deepest(error)}. Repeat the command; that files nothing twice.`;
+    return { code: EXIT.unexpected, errors: [problem('unreachable', message)] };
+  }
   return { code: EXIT.unexpected, errors: [problem('unexpected', firstLine(error))] };
 }
 
