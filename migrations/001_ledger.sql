@@ -523,7 +523,8 @@ CREATE TABLE sends (
 );
 CREATE INDEX sends_attempt ON sends (attempt_id);
 
--- Certificate numbers and IRM balances seen just before a send; an unknown outcome is settled against them.
+-- What was seen just before a send: the party's certificates and the balances of the submission's IRMs. An unknown outcome is
+-- settled against them.
 CREATE TABLE snapshots (
   snapshot_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
@@ -531,14 +532,26 @@ CREATE TABLE snapshots (
   exporter_id  text NOT NULL,
   party_id     integer NOT NULL REFERENCES parties,
   taken_at     timestamptz NOT NULL,
-  certificates jsonb,
+  -- How many certificates the list had that was read; null: none could be read. Their numbers are in listed_certificates.
+  listed       integer,
   balances     jsonb NOT NULL DEFAULT '[]',
-  -- It came back with its send's record into a ledger that was put back to an earlier state: certificates has every
-  -- number from before the send, and its number does not tell its order among the others.
-  brought_back boolean NOT NULL DEFAULT false
+  -- Of one that came back with its send's record into a ledger that was put back to an earlier state: every number from before
+  -- the send, since its own number does not tell its order among the others.
+  certificates jsonb
 );
 CREATE INDEX snapshots_filing ON snapshots (filing_id, submission);
 CREATE INDEX snapshots_party ON snapshots (party_id, taken_at);
+
+-- Certificate numbers that lists before sends showed, with the snapshot that had each first; again after two days in which
+-- others only repeated it. What existed before a send is read from here, so that a list is not kept with every send.
+CREATE TABLE listed_certificates (
+  party_id    integer NOT NULL REFERENCES parties,
+  ebrc_number text NOT NULL,
+  snapshot_id bigint NOT NULL,
+  taken_at    timestamptz NOT NULL,
+  PRIMARY KEY (party_id, ebrc_number, snapshot_id)
+);
+CREATE INDEX listed_certificates_taken ON listed_certificates (party_id, taken_at);
 
 -- Every certificate that fetch-details or a status record ever named, whoever filed it. fetch-details answers per IEC, so a
 -- certificate is a party's; exporter_id is the client through which it was first read.
