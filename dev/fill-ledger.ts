@@ -92,7 +92,10 @@ const issuedOn = (time: string) => `(${time} AT TIME ZONE 'Asia/Kolkata')::date`
 
 /** Filings, and as `filled` each of their rows with what other tables repeat of it. */
 const FILINGS_WITH_ROWS = `
-  INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind) SELECT filing_id, '[]', ${ROWS_PER_FILING}, 'json' FROM made;
+  INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind)
+    SELECT filing_id, (SELECT jsonb_agg(jsonb_build_object('row', p + 2, 'mapping', '${JSON.stringify(SAMPLE)}'::jsonb || jsonb_build_object(
+             'irmNumber', 'IRM' || lpad((k * 3 + p / 4)::text, 10, '0'), 'sbCumInvoiceNumber', 'B' || (k * ${ROWS_PER_FILING} + p))))
+             FROM generate_series(0, ${ROWS_PER_FILING - 1}) AS p), ${ROWS_PER_FILING}, 'json' FROM made;
   INSERT INTO filings (filing_id, mode, exporter_id, reference, n, workflow_id, content_hash, input_ref, upload_type, declaration, channel,
       state, seq, due_at, made_by, made_at, declared_by, changed_at, closed_at)
     SELECT filing_id, 'test', exporter_id, 'REF-' || k, 1, 'file/test/REF-' || k, md5(filing_id), filing_id, ${SAMPLE.uploadType}, 'Y', 'push',
