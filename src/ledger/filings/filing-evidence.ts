@@ -1,8 +1,7 @@
 /** Everything that the ledger holds of one filing, as it is at one moment, for its evidence bundle. */
 import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
-import { RECONCILIATION_DAYS } from '../reconciliation/runs';
-import { API_CALL_DAYS } from '../service/api-calls';
+import { API_CALL_DAYS, RECONCILIATION_DAYS } from '../retention';
 import { movesUpTo, type MovesHead } from './moves-head';
 
 /** The rows of the ledger that each file of the bundle has, of the filing $1. */
@@ -10,7 +9,8 @@ const FILES = {
   'filing.json': 'SELECT * FROM filings WHERE filing_id = $1',
   'exporter.json': `SELECT exporter_id, name, company_name, email, iec, requires_approval FROM exporters e
     WHERE exporter_id = (SELECT exporter_id FROM filings WHERE filing_id = $1)`,
-  'input.json': `SELECT i.* FROM filing_inputs i JOIN filings USING (input_ref) WHERE filing_id = $1`,
+  'input.json': `SELECT input_ref, rows, row_count, source_kind, source_name, source_document, i.warnings, i.created_at
+    FROM filing_inputs i JOIN filings USING (input_ref) WHERE filing_id = $1`,
   'declaration.json': `SELECT declaration, declared_by, made_by, made_at, approval_needed, approved_by, approved_at, content_hash
     FROM filings WHERE filing_id = $1`,
   'consents.json': `SELECT * FROM consents WHERE exporter_id = (SELECT exporter_id FROM filings WHERE filing_id = $1)
