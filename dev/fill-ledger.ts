@@ -45,7 +45,10 @@ export async function fillLedger(pool: pg.Pool, { rows, exporters = 1_000, open 
     for (const statement of statementsFor(exporters)) await client.query(statement);
     for (const index of indexes) await client.query(index);
   });
-  await pool.query(`SELECT setval(pg_get_serial_sequence('parties', 'party_id'), $1)`, [exporters]);
+  await pool.query(
+    `SELECT setval(pg_get_serial_sequence('parties', 'party_id'), $1), setval(pg_get_serial_sequence('snapshots', 'snapshot_id'), $2)`,
+    [exporters, Math.ceil(rows / ROWS_PER_FILING)],
+  );
   await pool.query(
     'UPDATE ledger_identity SET send_number = (SELECT max(number) FROM sends), sends_seen = (SELECT max(number) FROM sends)',
   );
@@ -89,7 +92,10 @@ const issuedOn = (time: string) => `(${time} AT TIME ZONE 'Asia/Kolkata')::date`
 
 /** Filings, and as `filled` each of their rows with what other tables repeat of it. */
 const FILINGS_WITH_ROWS = `
-  INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind) SELECT filing_id, '[]', ${ROWS_PER_FILING}, 'json' FROM made;
+  INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind)
+    SELECT filing_id, (SELECT jsonb_agg(jsonb_build_object('row', p + 2, 'mapping', '${JSON.stringify(SAMPLE)}'::jsonb || jsonb_build_object(
+             'irmNumber', 'IRM' || lpad((k * 3 + p / 4)::text, 10, '0'), 'sbCumInvoiceNumber', 'B' || (k * ${ROWS_PER_FILING} + p))))
+             FROM generate_series(0, ${ROWS_PER_FILING - 1}) AS p), ${ROWS_PER_FILING}, 'json' FROM made;
   INSERT INTO filings (filing_id, mode, exporter_id, reference, n, workflow_id, content_hash, input_ref, upload_type, declaration, channel,
       state, seq, due_at, made_by, made_at, declared_by, changed_at, closed_at)
     SELECT filing_id, 'test', exporter_id, 'REF-' || k, 1, 'file/test/REF-' || k, md5(filing_id), filing_id, ${SAMPLE.uploadType}, 'Y', 'push',
@@ -155,14 +161,16 @@ function statementsFor(exporters: number): string[] {
        SELECT filing_id, 1, 'test', exporter_id, ${ROWS_PER_FILING},
               CASE WHEN state LIKE '%certified' THEN 'settled' WHEN state IN ('processing', 'collecting') THEN 'acknowledged' ELSE 'planned' END,
               CASE WHEN state LIKE '%certified' THEN made_at + interval '2 hours' END FROM made`,
-    `INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, certificates, balances)
-       SELECT m.filing_id, 1, m.exporter_id, m.party, m.made_at,
-              coalesce((SELECT jsonb_agg('E' || lpad((b.k * ${ROWS_PER_FILING} + p)::text, 12, '0'))
-                 FROM generate_series(greatest(m.k - least((SELECT count(*) FROM made) / ${DAYS}, 2000), 0), m.k - 1) AS b (k), generate_series(0, 9) AS p
-                WHERE m.k % 10 = 0 AND b.k % 10 = 0), '[]'),
+    `INSERT INTO snapshots (snapshot_id, filing_id, submission, exporter_id, party_id, taken_at, listed, balances)
+       OVERRIDING SYSTEM VALUE
+       SELECT k + 1, m.filing_id, 1, m.exporter_id, m.party, m.made_at, 0,
               (SELECT jsonb_agg(jsonb_build_object('irmKey', i || ' 510001', 'available', '10000'))
                  FROM generate_series(m.k * 3, m.k * 3 + 2) AS i)
          FROM made m`,
+    `INSERT INTO listed_certificates (party_id, ebrc_number, snapshot_id, taken_at)
+       SELECT c.party_id, c.ebrc_number, next.snapshot_id, next.taken_at
+         FROM certificates c JOIN (SELECT filing_id, lead(k + 1, 3) OVER later AS snapshot_id, lead(made_at, 3) OVER later AS taken_at
+           FROM made WINDOW later AS (PARTITION BY party ORDER BY k)) AS next USING (filing_id) WHERE next.snapshot_id IS NOT NULL`,
     `INSERT INTO attempts (attempt_id, filing_id, submission, number, verdict, sender, opened_at, marked_at, settle_ms, timeout_ms, answered_at,
         answer_status, answer, snapshot_id)
        SELECT m.filing_id || '/1/1', m.filing_id, 1, 1,

@@ -152,7 +152,7 @@ CREATE TABLE irms (
 CREATE INDEX irms_number ON irms (exporter_id, split_part(irm_key, ' ', 1));
 
 CREATE TABLE irm_changes (
-  change_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  change_id   bigint GENERATED ALWAYS AS IDENTITY,
   exporter_id text NOT NULL,
   irm_number  text NOT NULL,
   ad_code     text NOT NULL,
@@ -165,9 +165,15 @@ CREATE TABLE irm_changes (
   status      text,
   -- first_seen, balance, amended, cancelled or status; several are joined by a comma.
   what        text NOT NULL,
-  seen_at     timestamptz NOT NULL
+  seen_at     timestamptz NOT NULL,
+  PRIMARY KEY (exporter_id, irm_number, seen_at, change_id)
 );
-CREATE INDEX irm_changes_irm ON irm_changes (exporter_id, irm_number, seen_at);
+
+-- The documents and IRM numbers of rows, lower-cased, a line each: what lists of filings are searched in.
+CREATE FUNCTION words_of(rows jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT string_agg(DISTINCT lower(named.word), E'\n') FROM jsonb_array_elements(rows) AS r (row)
+   CROSS JOIN LATERAL (VALUES (r.row -> 'mapping' ->> 'sbCumInvoiceNumber'), (r.row -> 'mapping' ->> 'irmNumber')) AS named (word)
+$$;
 
 -- What a caller handed in, kept once per content, so that workflow inputs carry a reference and not the rows.
 CREATE TABLE filing_inputs (
@@ -180,8 +186,13 @@ CREATE TABLE filing_inputs (
   source_document text,
   -- What the check of the file warned of, for the filing that is made from it.
   warnings        jsonb NOT NULL DEFAULT '[]',
-  created_at      timestamptz NOT NULL DEFAULT now()
+  -- Of the last time it was handed in: what no filing was made of is removed some time after it.
+  created_at      timestamptz NOT NULL DEFAULT now(),
+  words           text STORAGE MAIN GENERATED ALWAYS AS (words_of(rows)) STORED
 );
+-- The rows stand apart, so that a search reads the words alone.
+ALTER TABLE filing_inputs SET (toast_tuple_target = 128);
+CREATE INDEX filing_inputs_created ON filing_inputs (created_at);
 
 CREATE TABLE filings (
   filing_id        text PRIMARY KEY,
@@ -226,6 +237,7 @@ CREATE TABLE filings (
 CREATE INDEX filings_made ON filings (mode, made_at DESC, filing_id);
 CREATE INDEX filings_exporter ON filings (exporter_id, made_at DESC, filing_id);
 CREATE INDEX filings_state ON filings (state, made_at DESC, filing_id);
+CREATE INDEX filings_input ON filings (input_ref);
 CREATE INDEX filings_open ON filings (filing_id) WHERE closed_at IS NULL;
 CREATE INDEX filings_open_exporter ON filings (exporter_id) WHERE closed_at IS NULL;
 
@@ -460,6 +472,7 @@ CREATE TABLE releases (
 );
 CREATE INDEX releases_filing ON releases (filing_id, submission);
 CREATE INDEX releases_absent ON releases (filing_id, submission) WHERE ground = 'absent';
+CREATE INDEX releases_look ON releases (look_id) WHERE look_id IS NOT NULL;
 ALTER TABLE filing_rows ADD FOREIGN KEY (release_id) REFERENCES releases;
 
 -- What persons said, and were not contradicted in: append-only. Judgements and withdrawals are rows of their own.
@@ -511,6 +524,8 @@ CREATE TABLE looks (
   problem   text
 );
 CREATE INDEX looks_party ON looks (party_id, began_at);
+-- For what is removed.
+CREATE INDEX looks_began ON looks (began_at);
 
 -- The ledger's sends, one per mark, in its transaction. A number without an attempt is one that a void file fills. An
 -- attempt has several only after sends were brought back from the document store.
@@ -523,7 +538,8 @@ CREATE TABLE sends (
 );
 CREATE INDEX sends_attempt ON sends (attempt_id);
 
--- Certificate numbers and IRM balances seen just before a send; an unknown outcome is settled against them.
+-- What was seen just before a send: the party's certificates and the balances of the submission's IRMs. An unknown outcome is
+-- settled against them.
 CREATE TABLE snapshots (
   snapshot_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   filing_id    text NOT NULL REFERENCES filings ON DELETE CASCADE,
@@ -531,14 +547,26 @@ CREATE TABLE snapshots (
   exporter_id  text NOT NULL,
   party_id     integer NOT NULL REFERENCES parties,
   taken_at     timestamptz NOT NULL,
-  certificates jsonb,
+  -- How many certificates the list had that was read; null: none could be read. Their numbers are in listed_certificates.
+  listed       integer,
   balances     jsonb NOT NULL DEFAULT '[]',
-  -- It came back with its send's record into a ledger that was put back to an earlier state: certificates has every
-  -- number from before the send, and its number does not tell its order among the others.
-  brought_back boolean NOT NULL DEFAULT false
+  -- Of one that came back with its send's record into a ledger that was put back to an earlier state: every number from before
+  -- the send, since its own number does not tell its order among the others.
+  certificates jsonb
 );
 CREATE INDEX snapshots_filing ON snapshots (filing_id, submission);
 CREATE INDEX snapshots_party ON snapshots (party_id, taken_at);
+
+-- Certificate numbers that lists before sends showed, with the snapshot that had each first; again after two days in which
+-- others only repeated it. What existed before a send is read from here, so that a list is not kept with every send.
+CREATE TABLE listed_certificates (
+  party_id    integer NOT NULL REFERENCES parties,
+  ebrc_number text NOT NULL,
+  snapshot_id bigint NOT NULL,
+  taken_at    timestamptz NOT NULL,
+  PRIMARY KEY (party_id, ebrc_number, snapshot_id)
+);
+CREATE INDEX listed_certificates_taken ON listed_certificates (party_id, taken_at);
 
 -- Every certificate that fetch-details or a status record ever named, whoever filed it. fetch-details answers per IEC, so a
 -- certificate is a party's; exporter_id is the client through which it was first read.
@@ -594,7 +622,7 @@ CREATE INDEX certificates_without_pdf ON certificates (party_id) WHERE filing_id
 
 -- The events of a filing, one line each, for people.
 CREATE TABLE filing_events (
-  event_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  event_id  bigint GENERATED ALWAYS AS IDENTITY,
   filing_id text NOT NULL REFERENCES filings ON DELETE CASCADE,
   seq       bigint,
   -- Run and activity that recorded a move: a repeated activity is told apart from a run that is behind the ledger.
@@ -606,10 +634,10 @@ CREATE TABLE filing_events (
   who       text,
   text      text NOT NULL,
   data      jsonb,
+  PRIMARY KEY (filing_id, event_id),
   UNIQUE (filing_id, seq),
   UNIQUE (filing_id, step)
 );
-CREATE INDEX filing_events_filing ON filing_events (filing_id, event_id);
 
 -- Steps that have begun and not ended: one that its next try still finds here has lost its worker.
 CREATE TABLE steps_under_way (
@@ -786,7 +814,7 @@ CREATE INDEX credential_failures_recent ON credential_failures (mode, exporter_i
 
 -- One row for each call that was tried. No bodies, no secrets.
 CREATE TABLE api_calls (
-  call_id     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  call_id     bigint GENERATED ALWAYS AS IDENTITY,
   at          timestamptz NOT NULL,
   operation   text NOT NULL,
   exporter_id text,
@@ -797,9 +825,9 @@ CREATE TABLE api_calls (
   error_code  text,
   request_id  text,
   latency_ms  integer NOT NULL,
-  attempt     integer
+  attempt     integer,
+  PRIMARY KEY (at, call_id)
 );
-CREATE INDEX api_calls_at ON api_calls (at);
 CREATE INDEX api_calls_request ON api_calls (request_id) WHERE request_id IS NOT NULL;
 -- The labels of the service's bulk template, as a worker read them last.
 CREATE TABLE bulk_templates (
@@ -858,6 +886,7 @@ CREATE TABLE certificate_windows (
   read_at   timestamptz NOT NULL,
   PRIMARY KEY (party_id, from_date, to_date)
 );
+CREATE INDEX certificate_windows_read ON certificate_windows (read_at);
 
 -- What the authority said of a certificate before it said something else.
 CREATE TABLE certificate_changes (
@@ -1082,7 +1111,6 @@ CREATE TABLE events (
 );
 CREATE UNIQUE INDEX events_position ON events (position) WHERE position IS NOT NULL;
 CREATE INDEX events_unplaced ON events (ordinal) WHERE position IS NULL;
-CREATE INDEX events_at ON events (at);
 
 -- One row. A cursor is an epoch and a position: the epoch is renewed when the ledger was put back, after which positions name others.
 CREATE TABLE event_feed (

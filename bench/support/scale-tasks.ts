@@ -78,6 +78,18 @@ async function recordFiling({ pool }: Ledger): Promise<void> {
   filing.id = await open({ pool }, reference, rows, { exporterId: HEAVY, at: new Date() });
 }
 
+/** What fetch-details lists before a send of the heavy exporter: the certificates of today and yesterday. */
+const listed: string[] = [];
+async function readList({ pool }: Ledger): Promise<void> {
+  const { rows } = await pool.query<{ number: string }>(
+    `SELECT ebrc_number AS number FROM certificates WHERE party_id = 1 AND issued_on >= (now() AT TIME ZONE 'Asia/Kolkata')::date - 1`,
+  );
+  listed.splice(0, Infinity, ...rows.map(({ number }) => number));
+}
+
+const lookBeforeSend = ({ pool }: Ledger) =>
+  saveSnapshot(pool, { filingId: filing.id, submission: 1, exporterId: HEAVY, certificates: listed, at: new Date() });
+
 const reserveFiling = ({ pool }: Ledger) =>
   reserveBalances(pool, { filingId: filing.id, at: new Date() }, (_, findings) => {
     if (findings.some(({ severity }) => severity === 'error')) throw new Error(JSON.stringify(findings[0]));
@@ -129,13 +141,12 @@ const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
   { name: 'filing: check and reserve balances', prepare: madeBy(), run: reserveFiling },
   {
     name: 'filing: snapshot before the send',
-    prepare: madeBy(reserveFiling),
-    run: ({ pool }) =>
-      saveSnapshot(pool, { filingId: filing.id, submission: 1, exporterId: HEAVY, certificates: [], at: new Date() }),
+    prepare: madeBy(reserveFiling, readList),
+    run: lookBeforeSend,
   },
-  { name: 'filing: open an attempt and mark it', prepare: madeBy(reserveFiling), run: sendFiling },
+  { name: 'filing: open an attempt and mark it', prepare: madeBy(reserveFiling, lookBeforeSend), run: sendFiling },
   { name: 'filing: what is kept of a send', run: ({ pool }) => readToCount(pool, attempt()) },
-  { name: 'filing: accepted', prepare: madeBy(reserveFiling, sendFiling), run: acceptFiling },
+  { name: 'filing: accepted', prepare: madeBy(reserveFiling, lookBeforeSend, sendFiling), run: acceptFiling },
   {
     name: 'poll: a request that has no outcome',
     run: async ({ pool }) => {
@@ -143,7 +154,11 @@ const filingSteps: Omit<ScaleTask, 'mostMs'>[] = [
       await readNextPoll(pool, { filingId: filing.id, submission: 1, mode: MODE, at: new Date() });
     },
   },
-  { name: 'filing: certify 10 rows', prepare: madeBy(reserveFiling, sendFiling, acceptFiling), run: certifyFiling },
+  {
+    name: 'filing: certify 10 rows',
+    prepare: madeBy(reserveFiling, lookBeforeSend, sendFiling, acceptFiling),
+    run: certifyFiling,
+  },
 ];
 
 const tasksOfWorkers: ScaleTask[] = [

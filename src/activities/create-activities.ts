@@ -1,5 +1,4 @@
 import { annotateActivities } from './filings/annotate';
-import { DAY_MS } from '../domain/dates';
 import { attemptActivities } from './filings/attempts';
 import { certificateActivities } from './certificates';
 import { credentialActivities } from './exporters/credentials';
@@ -17,14 +16,11 @@ import { settingsActivities } from './filings/settings';
 import { settleActivities } from './filings/settle';
 import { snapshotActivities } from './filings/snapshot';
 import { submitActivities } from './filings/submit';
-import { pruneReconciliation, RECONCILIATION_DAYS } from '../ledger/reconciliation/runs';
+import { removeOldRows } from '../ledger/retention';
 
-/**
- * Removes closed findings and ended runs of reconciliations after two years. Filings, certificates and consents are
- * never removed; old audit rows are, by a job of the worker that leads (`src/worker/jobs.ts`).
- */
+/** Removes what is older than it is kept, as the worker that leads does every day. */
 function pruneLedger({ pool, clock }: ActivityDependencies): Promise<Record<string, number>> {
-  return pruneReconciliation(pool, new Date(clock() - RECONCILIATION_DAYS * DAY_MS));
+  return removeOldRows(pool, clock());
 }
 
 /** Every activity: a function of the dependencies and its arguments. Which queue runs it is decided by its caller. */

@@ -9,8 +9,7 @@ import type { ActivityDependencies } from '../activities/dependencies';
 import { templateProblem } from '../domain/rules/columns';
 import { claimTemplateReading, saveBulkTemplate } from '../ledger/service/bulk-templates';
 import type pg from 'pg';
-import { EVENT_DAYS, pruneEvents } from '../ledger/events/feed';
-import { API_CALL_DAYS, pruneApiCalls } from '../ledger/service/api-calls';
+import { removeOldRows } from '../ledger/retention';
 import { pruneFailedChecks } from '../ledger/vault/credential-fuse';
 
 /** A secret is stored just before its workflow is started. */
@@ -125,17 +124,12 @@ export function templateReading(
 export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
   return [
     {
-      id: 'prune_audit',
-      name: `remove audit rows that are older than ${API_CALL_DAYS} days`,
+      id: 'prune',
+      name: 'remove rows that are older than they are kept',
       everyMs: DAY_MS,
-      run: async () =>
-        logRemoved(await pruneApiCalls(pool, new Date(Date.now() - API_CALL_DAYS * DAY_MS)), 'audit rows'),
-    },
-    {
-      id: 'prune_events',
-      name: `remove events that are older than ${EVENT_DAYS} days`,
-      everyMs: DAY_MS,
-      run: async () => logRemoved(await pruneEvents(pool, new Date(Date.now() - EVENT_DAYS * DAY_MS)), 'events'),
+      run: async () => {
+        for (const [what, rows] of Object.entries(await removeOldRows(pool, Date.now()))) logRemoved(rows, what);
+      },
     },
     {
       id: 'prune_credential_failures',

@@ -48,7 +48,7 @@ it('notifies a job that the worker stops', async () => {
   expect(told).toBe(true);
 });
 
-it('removes what nothing reads any more: old failed checks and old audit rows', async () => {
+it('removes what nothing reads any more: old failed checks, and calls of the service', async () => {
   const database = await createTestDatabase();
   const { pool } = database;
   const count = async (table: string) => (await pool.query(`SELECT FROM ${table}`)).rowCount;

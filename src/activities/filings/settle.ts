@@ -1,6 +1,6 @@
 import { filingDateInKolkata } from '../../domain/dates';
 import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
-import { balancesNow, snapshotOf, type Snapshot } from '../../ledger/certificates/snapshots';
+import { balancesBefore, balancesNow, type Balance } from '../../ledger/certificates/snapshots';
 import { iecOf } from '../../ledger/exporters/exporters';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { saveEvidence } from '../../ledger/filings/filing-notes';
@@ -97,13 +97,13 @@ async function gatherEvidence(
     ({ problem } = await readDetails(deps, { exporterId, iecCode, ...days }));
     if (lostSince && problem === null) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(now) });
   }
-  const before = attemptId === null ? null : await snapshotOf(pool, attemptId);
+  const before = attemptId === null ? null : await balancesBefore(pool, attemptId);
   const sentAt = attemptId === null ? send.firstMarkAt : await markedAt(pool, attemptId);
   const looked = {
     gatheredAt: new Date(now).toISOString(),
     sentAt: sentAt?.toISOString() ?? null,
     looked: iecCode !== null && problem === null,
-    balances: compareBalances(before?.balances ?? [], await balancesNow(pool, { filingId, submission, exporterId })),
+    balances: compareBalances(before ?? [], await balancesNow(pool, { filingId, submission, exporterId })),
   };
   const at = new Date(now);
   return withTransaction(pool, async (client) => {
@@ -138,7 +138,7 @@ async function gatherEvidence(
   });
 }
 
-function compareBalances(before: Snapshot['balances'], after: Snapshot['balances']): Evidence['balances'] {
+function compareBalances(before: readonly Balance[], after: readonly Balance[]): Evidence['balances'] {
   const now = new Map(after.map((balance) => [balance.irmKey, balance]));
   return before.map((balance) => ({
     irmKey: balance.irmKey,

@@ -38,10 +38,9 @@ export interface TakenSnapshot {
 async function takeSnapshot(deps: ActivityDependencies, { open, ...of }: SnapshotArgs): Promise<TakenSnapshot> {
   const { pool, clock } = deps;
   const { filingId, submission, exporterId } = of;
-  const found = await certificatesNow(deps, exporterId);
-  const certificates = found.certificates?.length ?? null;
+  const { count: certificates, ...list } = await certificatesNow(deps, exporterId);
   const alone = async () => {
-    await saveSnapshot(pool, { ...of, ...found });
+    await saveSnapshot(pool, { ...of, ...list });
     return { certificates, opened: null };
   };
   if (!open) return alone();
@@ -50,7 +49,7 @@ async function takeSnapshot(deps: ActivityDependencies, { open, ...of }: Snapsho
     const opened = await withStepHeartbeat(() =>
       onWholeLedger(deps, filingId, async (client, filing) => {
         const held = await hold(client, { filingId, seq }, filing);
-        await saveSnapshot(client, { ...of, ...found });
+        await saveSnapshot(client, { ...of, ...list });
         const at = new Date(clock());
         return typeof held === 'object' ? openAttempt(client, held, { submission, at, after }) : null;
       }),
@@ -63,22 +62,24 @@ async function takeSnapshot(deps: ActivityDependencies, { open, ...of }: Snapsho
   }
 }
 
-/** Certificate numbers of today and yesterday; null where they cannot be read. */
+/** Certificates of today and yesterday, and how many there are; null where they cannot be read. */
 async function certificatesNow(
   deps: ActivityDependencies,
   exporterId: string,
-): Promise<{ certificates: string[] | null; at: Date }> {
+): Promise<{ certificates: string[] | 'recent' | null; count: number | null; at: Date }> {
   const { clock, settings, pool } = deps;
   const at = new Date(clock());
   const since = new Date(at.getTime() - SNAPSHOT_STILL_FRESH_WINDOWS * settings.rateWindowMs);
   const { recent, iecCode, credentials } = await readSnapshotSource(pool, exporterId, since);
-  if (recent) return { certificates: recent.certificates, at: recent.takenAt };
-  if (!iecCode) return { certificates: null, at };
+  if (recent) return { certificates: 'recent', count: recent.listed, at: recent.takenAt };
+  if (!iecCode) return { certificates: null, count: null, at };
   // Yesterday's too: a send around midnight is settled against both days.
   const days = { from: filingDateInKolkata(at.getTime() - DAY_MS), to: filingDateInKolkata(at.getTime()) };
   const { numbers, problem } = await readDetails(deps, { exporterId, iecCode, credentials, ...days });
   // A list with entries that could not be read is none: what is not on it may have existed before the send.
-  return { certificates: problem === null ? numbers : null, at };
+  return problem === null
+    ? { certificates: numbers, count: numbers.length, at }
+    : { certificates: null, count: null, at };
 }
 
 export const snapshotActivities = { takeSnapshot };

@@ -1,4 +1,4 @@
-import { type CellValue, type Worksheet, Workbook } from 'exceljs';
+import { type Cell, type CellValue, type Worksheet, Workbook } from 'exceljs';
 import { isoFromFilingDate } from '../../domain/dates';
 import { type CellMark, type DraftCell, type DraftRow, irmCells } from './cells';
 import { MAPPING_FIELDS, type MappingField } from '../../domain/filing/mapping';
@@ -32,6 +32,8 @@ export interface DraftWorkbook {
   rows: readonly DraftRow[];
   /** The text at the top of the legend. */
   title: string;
+  /** Without what explains the cells, most of the work: for the check alone, which reads values. */
+  valuesOnly?: boolean;
   /** Findings of the check, by Excel row and field. */
   findings?: readonly { row: number | null; field: string | null; severity: string; message: string }[];
 }
@@ -43,7 +45,12 @@ export interface DraftWorkbook {
  *
  * @returns the bytes of the workbook
  */
-export async function writeDraftWorkbook({ rows, title, findings = [] }: DraftWorkbook): Promise<Buffer> {
+export async function writeDraftWorkbook({
+  rows,
+  title,
+  valuesOnly = false,
+  findings = [],
+}: DraftWorkbook): Promise<Buffer> {
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(BULK_SHEET);
   // Two columns more than the template has, for people; they stay in the workbook.
@@ -55,8 +62,11 @@ export async function writeDraftWorkbook({ rows, title, findings = [] }: DraftWo
     BULK_COLUMNS.forEach(({ field }, at) => {
       const draft = row.cells[field as MappingField];
       const found = (findingsByCell.get(`${number} ${field}`) ?? []).map(({ message }) => message);
-      if (draft) writeCell(sheet, { row: number, column: at + 1, field: field as MappingField }, draft, found);
-      else if (field === 'isThirdPartyExport') sheet.getCell(number, at + 1).value = 'N';
+      if (draft) {
+        const cell = sheet.getCell(number, at + 1);
+        cell.value = cellValue(field as MappingField, draft.value);
+        if (!valuesOnly) explain(cell, draft, found);
+      } else if (field === 'isThirdPartyExport') sheet.getCell(number, at + 1).value = 'N';
     });
     if (row.alternatives.length > 0) offer(sheet, number, row, irms);
     [row.confidence, harmless(row.why)].forEach(
@@ -67,14 +77,8 @@ export async function writeDraftWorkbook({ rows, title, findings = [] }: DraftWo
   return finishBulkSheet(workbook, sheet);
 }
 
-function writeCell(
-  sheet: Worksheet,
-  at: { row: number; column: number; field: MappingField },
-  { value, note, mark }: DraftCell,
-  found: readonly string[],
-): void {
-  const cell = sheet.getCell(at.row, at.column);
-  cell.value = cellValue(at.field, value);
+/** The note and the colour of a cell. */
+function explain(cell: Cell, { note, mark }: DraftCell, found: readonly string[]): void {
   cell.note = cutText([note, ...found].join('\n'), NOTE_BYTES);
   const fill = found.length > 0 && mark !== 'gap' ? (mark ?? 'guess') : mark;
   if (fill) cell.fill = { type: 'pattern', pattern: 'solid', fgColor: { argb: FILLS[fill] } };

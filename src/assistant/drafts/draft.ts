@@ -66,11 +66,11 @@ export async function draftFiling(
   if (all.length > rows.length)
     notes.push(`${all.length - rows.length} rows do not fit into one workbook; draft again after filing these.`);
   const book = { rows, title: `Draft for ${exporter}, upload type ${type}. Nothing is filed until you file it.` };
-  const bytes = await writeDraftWorkbook(book);
+  const bytes = await writeDraftWorkbook({ ...book, valuesOnly: true });
   const checked = await checkFile(deps, { source: { name: 'draft.xlsx', bytes }, exporter });
   const findings = [...checked.errors, ...checked.warnings];
   return {
-    workbook: findings.length > 0 ? await writeDraftWorkbook({ ...book, findings }) : bytes,
+    workbook: await writeDraftWorkbook({ ...book, findings }),
     uploadType: type,
     rows: rows.length,
     gaps: withErrors(gapsOf(rows), checked.errors),

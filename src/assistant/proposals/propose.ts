@@ -76,11 +76,11 @@ export async function proposeMappings(
       `${chosen.length - rows.length} proposals do not fit into one workbook; propose again after filing these.`,
     );
   const title = `Proposed mappings of ${exporter}, upload type ${type}. Nothing is filed until you file it.`;
-  const first = await writeDraftWorkbook({ rows, title });
-  const checked = await checkFile(deps, { source: { name: 'proposals.xlsx', bytes: first }, exporter });
+  const bytes = await writeDraftWorkbook({ rows, title, valuesOnly: true });
+  const checked = await checkFile(deps, { source: { name: 'proposals.xlsx', bytes }, exporter });
   const findings = [...checked.errors, ...checked.warnings];
   return {
-    workbook: findings.length > 0 ? await writeDraftWorkbook({ rows, title, findings }) : first,
+    workbook: await writeDraftWorkbook({ rows, title, findings }),
     uploadType: type,
     proposals: chosen.slice(0, MAX_ROWS_PER_SUBMISSION).map((each) => viewOf(each, type)),
     gaps: gapsOf(rows),

@@ -2,45 +2,64 @@ import { DETAILS_CALLER, type DetailsCaller } from '../exporters/exporters';
 import { sameIrm } from '../exporters/irms';
 import type { Queryable } from '../pool';
 
-/** Certificates and balances shortly before a send; an unknown outcome is settled by comparison with them. */
-export interface Snapshot {
-  takenAt: Date;
-  /** Certificate numbers issued that day; null when they could not be read. */
-  certificates: string[] | null;
-  balances: { irmKey: string; available: string | null; readAt: string | null }[];
+/** The balance of an IRM, before a send or now; an unknown outcome is settled by comparison of the two. */
+export interface Balance {
+  irmKey: string;
+  available: string | null;
+  readAt: string | null;
 }
 
 /**
- * Every certificate number that the party's snapshots of the last days held up to snapshot `of`, as one jsonb value. A
+ * Every certificate number that lists of the party's last days showed up to snapshot `of`, as one jsonb value. A
  * snapshot that was restored together with its send contains them all, because some of the later snapshots are younger
- * than the send.
+ * than the send. A number that was listed in the last three days is noted at most two days before that.
  */
 export function certificatesBefore(of: string): string {
-  return `CASE WHEN ${of}.brought_back THEN ${of}.certificates ELSE
-    (SELECT coalesce(jsonb_agg(DISTINCT held.number), '[]')
-       FROM snapshots o, jsonb_array_elements_text(o.certificates) AS held (number)
-      WHERE o.party_id = ${of}.party_id AND o.snapshot_id <= ${of}.snapshot_id AND NOT o.brought_back
-        AND o.taken_at > ${of}.taken_at - interval '3 days') END`;
+  return `CASE WHEN ${of}.certificates IS NOT NULL THEN ${of}.certificates ELSE
+    (SELECT coalesce(jsonb_agg(DISTINCT seen.ebrc_number), '[]') FROM listed_certificates seen
+      WHERE seen.party_id = ${of}.party_id AND seen.snapshot_id <= ${of}.snapshot_id
+        AND seen.taken_at > ${of}.taken_at - interval '5 days') END`;
 }
 
-/** Stores a snapshot for a submission of the exporter, with the balances of its IRMs in the ledger. */
-export async function saveSnapshot(
-  db: Queryable,
-  snapshot: { filingId: string; submission: number; exporterId: string; certificates: string[] | null; at: Date },
-): Promise<void> {
+interface NewSnapshot {
+  filingId: string;
+  submission: number;
+  exporterId: string;
+  /** Numbers of today and yesterday; null: they could not be read; recent: those of the party's snapshot of `at`. */
+  certificates: readonly string[] | 'recent' | null;
+  at: Date;
+}
+
+/**
+ * Stores a snapshot for a submission of the exporter, with the balances of its IRMs in the ledger. One statement: what
+ * it finds listed before was listed by snapshots of lower numbers, so that nothing is missing up to its own.
+ */
+export async function saveSnapshot(db: Queryable, { certificates, ...of }: NewSnapshot): Promise<void> {
   await db.query(
-    `INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, certificates, balances)
-     SELECT $1, $2, $3, (SELECT party_id FROM exporters WHERE exporter_id = $3), $4, $5, ${BALANCES}
-       FROM filings WHERE filing_id = $1 AND exporter_id = $3`,
+    `WITH snapshot AS (
+       INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, listed, balances)
+       SELECT $1, $2, $3, e.party_id, $4, CASE WHEN $6 THEN (${recentList('e.party_id', '$4')}) ELSE cardinality($5::text[]) END, ${BALANCES}
+         FROM filings f JOIN exporters e USING (exporter_id) WHERE f.filing_id = $1 AND f.exporter_id = $3
+       RETURNING snapshot_id, party_id, taken_at)
+     INSERT INTO listed_certificates (party_id, ebrc_number, snapshot_id, taken_at)
+     SELECT DISTINCT party_id, number, snapshot_id, taken_at FROM snapshot, unnest($5::text[]) AS number
+      WHERE NOT EXISTS (SELECT FROM listed_certificates l WHERE l.party_id = snapshot.party_id AND l.ebrc_number = number
+        AND l.taken_at > snapshot.taken_at - interval '2 days')`,
     [
-      snapshot.filingId,
-      snapshot.submission,
-      snapshot.exporterId,
-      snapshot.at,
-      snapshot.certificates === null ? null : JSON.stringify(snapshot.certificates),
+      of.filingId,
+      of.submission,
+      of.exporterId,
+      of.at,
+      certificates === 'recent' ? null : certificates,
+      certificates === 'recent',
     ],
   );
 }
+
+/** How many certificates the list had that was read for the party at `since`, or the newest after it. */
+const recentList = (party: string, since: string, column = 'listed') =>
+  `SELECT ${column} FROM snapshots WHERE party_id = ${party} AND taken_at >= ${since} AND listed IS NOT NULL AND certificates IS NULL
+    ORDER BY taken_at DESC LIMIT 1`;
 
 /**
  * Current balances of a submission's IRMs, as one jsonb value; $1 is the filing, $2 the submission, $3 the exporter.
@@ -54,8 +73,8 @@ const BALANCES = `coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('irmKey
 export async function balancesNow(
   db: Queryable,
   { filingId, submission, exporterId }: { filingId: string; submission: number; exporterId: string },
-): Promise<Snapshot['balances']> {
-  const { rows } = await db.query<{ balances: Snapshot['balances'] }>(`SELECT ${BALANCES} AS balances`, [
+): Promise<Balance[]> {
+  const { rows } = await db.query<{ balances: Balance[] }>(`SELECT ${BALANCES} AS balances`, [
     filingId,
     submission,
     exporterId,
@@ -63,33 +82,30 @@ export async function balancesNow(
   return rows[0]?.balances ?? [];
 }
 
-/** The snapshot taken before an attempt; null if there is none. */
-export async function snapshotOf(db: Queryable, attemptId: string): Promise<Snapshot | null> {
-  const { rows } = await db.query<Snapshot>(
-    `SELECT s.taken_at AS "takenAt", s.certificates, s.balances FROM snapshots s JOIN attempts a USING (snapshot_id)
-      WHERE a.attempt_id = $1`,
+/** The balances in the snapshot taken before an attempt; null if there is none. */
+export async function balancesBefore(db: Queryable, attemptId: string): Promise<Balance[] | null> {
+  const { rows } = await db.query<{ balances: Balance[] }>(
+    'SELECT s.balances FROM snapshots s JOIN attempts a USING (snapshot_id) WHERE a.attempt_id = $1',
     [attemptId],
   );
-  return rows[0] ?? null;
+  return rows[0]?.balances ?? null;
 }
 
 /** What a snapshot of an exporter's certificates is made from. */
 export interface SnapshotSource extends DetailsCaller {
   /**
-   * The newest one of its party, taken for any of its filings, that is not older than was asked for; null: there is
-   * none, and the service is asked.
+   * The newest list of its party, read for any of its filings, that is not older than was asked for, and how many
+   * certificates it had; null: there is none, and the service is asked.
    */
-  recent: { certificates: string[]; takenAt: Date } | null;
+  recent: { listed: number; takenAt: Date } | null;
 }
 
 export async function readSnapshotSource(db: Queryable, exporterId: string, since: Date): Promise<SnapshotSource> {
-  const { rows } = await db.query<DetailsCaller & { certificates: string[] | null; takenAt: Date }>(
-    `SELECT own.*, s.certificates, s.taken_at AS "takenAt" FROM (${DETAILS_CALLER}) AS own
-       LEFT JOIN LATERAL (SELECT certificates, taken_at FROM snapshots
-         WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1) AND taken_at >= $2 AND certificates IS NOT NULL
-         ORDER BY taken_at DESC LIMIT 1) AS s ON true`,
+  const { rows } = await db.query<DetailsCaller & { listed: number | null; takenAt: Date }>(
+    `SELECT own.*, s.listed, s.taken_at AS "takenAt" FROM (${DETAILS_CALLER}) AS own
+       LEFT JOIN LATERAL (${recentList('(SELECT party_id FROM exporters WHERE exporter_id = $1)', '$2', 'listed, taken_at')}) AS s ON true`,
     [exporterId, since],
   );
-  const { iecCode = null, credentials = null, certificates = null, takenAt } = rows[0] ?? {};
-  return { iecCode, credentials, recent: certificates && takenAt ? { certificates, takenAt } : null };
+  const { iecCode = null, credentials = null, listed = null, takenAt } = rows[0] ?? {};
+  return { iecCode, credentials, recent: listed !== null && takenAt ? { listed, takenAt } : null };
 }

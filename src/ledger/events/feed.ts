@@ -2,9 +2,6 @@
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 
-/** How long events are kept. */
-export const EVENT_DAYS = 400;
-
 /** Where a reader stands. A position counts within its epoch alone. */
 export interface FeedMark {
   epoch: string;
@@ -73,11 +70,13 @@ export async function renewEpoch(db: Queryable): Promise<void> {
   await db.query('UPDATE event_feed SET epoch = gen_random_uuid()');
 }
 
-/** Removes events that are old. @returns how many */
-export async function pruneEvents(db: Queryable, before: Date): Promise<number> {
+/** Removes the oldest events of the feed, of the first `limit` those that are old. @returns how many */
+export async function pruneEvents(db: Queryable, before: Date, limit: number): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    `WITH gone AS (DELETE FROM events WHERE at < $1 AND position IS NOT NULL RETURNING position),
-       feed AS (UPDATE event_feed SET removed = greatest(removed, (SELECT max(position) FROM gone)))
+    `WITH gone AS (DELETE FROM events WHERE at < $1
+         AND position = ANY(ARRAY(SELECT position FROM events WHERE position IS NOT NULL ORDER BY position LIMIT ${limit}))
+       RETURNING position),
+       feed AS (UPDATE event_feed SET removed = greatest(removed, (SELECT max(position) FROM gone)) WHERE EXISTS (SELECT FROM gone))
      SELECT count(*)::int AS n FROM gone`,
     [before],
   );

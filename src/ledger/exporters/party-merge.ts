@@ -34,9 +34,12 @@ export async function movePartyOf(client: Queryable, move: PartyMove): Promise<C
   await client.query(`UPDATE exporters SET party_id = $2 WHERE ${moved}`, [from, to, exporterId]);
   // What was listed for another IEC does not tell which certificates of this one existed.
   await client.query(
-    `UPDATE snapshots SET party_id = $2, certificates = CASE WHEN $3::text IS NULL THEN certificates END WHERE ${moved}`,
+    `UPDATE snapshots SET party_id = $2, listed = CASE WHEN $3::text IS NULL THEN listed END,
+            certificates = CASE WHEN $3::text IS NULL THEN certificates END WHERE ${moved}`,
     [from, to, exporterId],
   );
+  if (exporterId === null)
+    await client.query('UPDATE listed_certificates SET party_id = $2 WHERE party_id = $1', [from, to]);
   const collisions = await moveRows(client, move);
   await moveCertificates(client, move);
   for (const collision of collisions) await tell(client, collision, move.at);

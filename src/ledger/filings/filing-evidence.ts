@@ -1,7 +1,7 @@
 /** Everything that the ledger holds of one filing, as it is at one moment, for its evidence bundle. */
+import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
-import { RECONCILIATION_DAYS } from '../reconciliation/runs';
-import { API_CALL_DAYS } from '../service/api-calls';
+import { API_CALL_DAYS, RECONCILIATION_DAYS } from '../retention';
 import { movesUpTo, type MovesHead } from './moves-head';
 
 /** The rows of the ledger that each file of the bundle has, of the filing $1. */
@@ -9,7 +9,8 @@ const FILES = {
   'filing.json': 'SELECT * FROM filings WHERE filing_id = $1',
   'exporter.json': `SELECT exporter_id, name, company_name, email, iec, requires_approval FROM exporters e
     WHERE exporter_id = (SELECT exporter_id FROM filings WHERE filing_id = $1)`,
-  'input.json': `SELECT i.* FROM filing_inputs i JOIN filings USING (input_ref) WHERE filing_id = $1`,
+  'input.json': `SELECT input_ref, rows, row_count, source_kind, source_name, source_document, i.warnings, i.created_at
+    FROM filing_inputs i JOIN filings USING (input_ref) WHERE filing_id = $1`,
   'declaration.json': `SELECT declaration, declared_by, made_by, made_at, approval_needed, approved_by, approved_at, content_hash
     FROM filings WHERE filing_id = $1`,
   'consents.json': `SELECT * FROM consents WHERE exporter_id = (SELECT exporter_id FROM filings WHERE filing_id = $1)
@@ -24,7 +25,9 @@ const FILES = {
     FROM attempts a WHERE filing_id = $1 ORDER BY submission, number`,
   'requests.json': 'SELECT * FROM requests WHERE filing_id = $1 ORDER BY submission, since',
   'releases.json': 'SELECT * FROM releases WHERE filing_id = $1 ORDER BY release_id',
-  'snapshots.json': 'SELECT * FROM snapshots WHERE filing_id = $1 ORDER BY snapshot_id',
+  'snapshots.json': `SELECT snapshot_id, submission, exporter_id, party_id, taken_at, listed, balances,
+      CASE WHEN listed IS NOT NULL THEN ${certificatesBefore('s')} END AS certificates
+    FROM snapshots s WHERE filing_id = $1 ORDER BY snapshot_id`,
   'certificates.json': `SELECT c.*, (SELECT jsonb_agg(to_jsonb(h) ORDER BY seen_at) FROM certificate_changes h
       WHERE h.party_id = c.party_id AND h.ebrc_number = c.ebrc_number) AS changes FROM certificates c
     WHERE c.filing_id = $1 OR (c.party_id, c.ebrc_number) IN

@@ -39,7 +39,7 @@ export const savesInput = (input: string): string =>
   `INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind, source_name, source_document, warnings)
      SELECT i.* FROM jsonb_to_record(${input}) AS i (input_ref text, rows jsonb, row_count int, source_kind text, source_name text,
        source_document text, warnings jsonb) WHERE i.input_ref IS NOT NULL
-     ON CONFLICT (input_ref) DO UPDATE SET warnings = EXCLUDED.warnings`;
+     ON CONFLICT (input_ref) DO UPDATE SET warnings = EXCLUDED.warnings, created_at = now()`;
 
 /** What is known of an input without its rows, or null if this ledger does not hold it. */
 export async function readInputHead(

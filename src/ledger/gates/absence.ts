@@ -42,7 +42,7 @@ export async function lineageSend(db: Queryable, { filingId, submission, positio
   const { rows } = await db.query<LineageSend>(
     `WITH ${NAMED}, ${FIRST}
      SELECT f.marked_at AS "firstMarkAt", f.marked_at - interval '1 day' AS from,
-            CASE WHEN s.certificates IS NOT NULL THEN ${certificatesBefore('s')} END AS before
+            CASE WHEN s.listed IS NOT NULL THEN ${certificatesBefore('s')} END AS before
        FROM first f LEFT JOIN snapshots s USING (snapshot_id)`,
     [filingId, submission, positions ?? null],
   );

@@ -77,11 +77,11 @@ export async function rebuildSnapshot(
 ): Promise<void> {
   await client.query(
     `WITH brought AS (
-       INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, certificates, balances, brought_back)
-       SELECT a.filing_id, a.submission, f.exporter_id, e.party_id, s.taken_at, s.certificates, coalesce(s.balances, '[]'), true
+       INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, listed, certificates, balances)
+       SELECT a.filing_id, a.submission, f.exporter_id, e.party_id, s.taken_at, s.listed, s.certificates, coalesce(s.balances, '[]')
          FROM attempts a JOIN filings f USING (filing_id) JOIN exporters e USING (exporter_id),
               jsonb_populate_record(NULL::snapshots, nullif($1::jsonb -> 'snapshot', 'null')) AS s
-        WHERE a.attempt_id = $2 AND s.certificates IS NOT NULL
+        WHERE a.attempt_id = $2 AND s.listed IS NOT NULL AND s.certificates IS NOT NULL
           AND NOT EXISTS (SELECT FROM snapshots o WHERE o.snapshot_id = a.snapshot_id AND o.filing_id = a.filing_id)
        RETURNING snapshot_id)
      UPDATE attempts SET snapshot_id = brought.snapshot_id FROM brought WHERE attempt_id = $2`,

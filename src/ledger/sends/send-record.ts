@@ -84,9 +84,9 @@ export function decodeSend(content: Buffer): SendRecord | null {
 
 /** Everything in the ledger's tables about the send of attempt $1, as text, so that it can be restored. */
 export const CONTENT_OF_SEND = `(SELECT jsonb_build_object('attempt', to_jsonb(a), 'submission', to_jsonb(s), 'filing', to_jsonb(f),
-            'exporter', to_jsonb(e), 'iec', p.iec, 'input', to_jsonb(i) - 'rows',
+            'exporter', to_jsonb(e), 'iec', p.iec, 'input', to_jsonb(i) - 'rows' - 'words',
             'snapshot', (SELECT to_jsonb(snap) || jsonb_build_object('certificates', ${certificatesBefore('snap')}) FROM snapshots snap
-              WHERE snap.snapshot_id = a.snapshot_id AND snap.certificates IS NOT NULL),
+              WHERE snap.snapshot_id = a.snapshot_id AND snap.listed IS NOT NULL),
             'moves', ${movesUpTo('f.filing_id', 'f.seq')},
             'rows', (SELECT jsonb_agg(to_jsonb(r) ORDER BY r.position) FROM filing_rows r
               WHERE r.filing_id = a.filing_id AND r.submission = a.submission))::text

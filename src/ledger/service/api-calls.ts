@@ -110,22 +110,3 @@ const LONGEST = 200;
 function storable(value: ApiCall[keyof ApiCall]): ApiCall[keyof ApiCall] {
   return typeof value === 'string' ? value.replaceAll('\0', '').slice(0, LONGEST) : value;
 }
-
-/** Rows deleted in one statement, so that pruning a year's rows does not hold one long transaction. */
-const PRUNE_BATCH = 10_000;
-
-/** Calls are kept for audits for this many days. */
-export const API_CALL_DAYS = 180;
-
-/** Deletes calls older than `olderThan`; answers how many. */
-export async function pruneApiCalls(pool: Queryable, olderThan: Date): Promise<number> {
-  let deleted = 0;
-  for (;;) {
-    const { rowCount } = await pool.query(
-      `DELETE FROM api_calls WHERE call_id IN (SELECT call_id FROM api_calls WHERE at < $1 ORDER BY at LIMIT $2)`,
-      [olderThan, PRUNE_BATCH],
-    );
-    deleted += rowCount ?? 0;
-    if ((rowCount ?? 0) < PRUNE_BATCH) return deleted;
-  }
-}

@@ -4,10 +4,15 @@
  */
 import type pg from 'pg';
 import { fillLedger } from '../../../dev/fill-ledger';
-import { pruneFailedChecks } from '../../../src/ledger/vault/credential-fuse';
 import { readFigures } from '../../../src/ledger/figures';
 import { openFilingsAfter } from '../../../src/ledger/filings/open-filings';
 import { placeEvents } from '../../../src/ledger/events/relay';
+import { attemptIdOf } from '../../../src/domain/filing/attempt';
+import { lockFiling } from '../../../src/ledger/filings/filing-lock';
+import { absenceToConfirm, agreeingCertificates, completeLook, lineageSend } from '../../../src/ledger/gates/absence';
+import { certifyByDetails } from '../../../src/ledger/gates/certify';
+import { releaseAbsent } from '../../../src/ledger/gates/release-absent';
+import { withTransaction } from '../../../src/ledger/pool';
 import { compareParty } from '../../../src/ledger/reconciliation/compare';
 import { storedPdfs } from '../../../src/ledger/reconciliation/documents';
 import { openFilingsOf, partyOf } from '../../../src/ledger/reconciliation/parties';
@@ -82,6 +87,25 @@ async function watchPlans(pool: pg.Pool): Promise<Map<string, string>> {
   return found;
 }
 
+/** What is asked about a filing of the heavy party whose send has no answer. */
+async function judgeOneInDoubt(pool: pg.Pool): Promise<void> {
+  const at = new Date();
+  const { rows } = await pool.query<{ filingId: string; exporterId: string }>(
+    `SELECT filing_id AS "filingId", exporter_id AS "exporterId" FROM filings WHERE state = 'outcome_unknown' ORDER BY exporter_id LIMIT 1`,
+  );
+  const [{ filingId, exporterId }] = rows as [(typeof rows)[0]];
+  const of = { filingId, submission: 1, exporterId, at };
+  await withTransaction(pool, async (client) => {
+    await lockFiling(client, filingId);
+    await certifyByDetails(client, of);
+    await absenceToConfirm(client, of);
+    const subject = { attemptId: attemptIdOf(filingId, 1, 1) };
+    await releaseAbsent(client, { subject, settleMs: 0, unseen: false, notOurs: [], reason: 'asked', at });
+    await agreeingCertificates(client, { ...of, ...(await lineageSend(client, of)) });
+    await completeLook(client, { exporterId, since: at, from: at });
+  });
+}
+
 it('reads by indexes alone what a filing, its polls and a worker ask of a ledger of 20,000 rows', async () => {
   const { pool } = stage.ledger;
   await fillLedger(pool, { rows: 20_000, exporters: 200, open: 10 });
@@ -107,7 +131,7 @@ it('reads by indexes alone what a filing, its polls and a worker ask of a ledger
   await openFilingsAfter(pool, { mode: 'test', after: 'F', limit: 100 });
   await endedWithRequests(pool, { mode: 'test', before: new Date(), limit: 100 });
   await orphanedSecrets(pool, 'test', 0);
-  await pruneFailedChecks(pool, new Date());
+  await judgeOneInDoubt(pool);
   for (const { run } of cleaningJobs(pool, stage.worker.deps.logger)) await run(new AbortController().signal);
   await storedPdfs(pool, { partyId: 7, began: new Date(), limit: 200 });
   await openFilingsOf(pool, { mode: 'test', partyId: 7 });
