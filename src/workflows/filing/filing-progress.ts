@@ -4,7 +4,7 @@ import type { Activities } from '../../activities/create-activities';
 import type { Decided, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/filings/settings';
-import type { FileInput, FilingCounts, ResultRow } from '../../domain/contracts';
+import { NO_ROWS, type FileInput, type FilingCounts, type ResultRow } from '../../domain/contracts';
 import { type FilingState, isEnd, isPause, stateLimitMs } from '../../domain/filing/states';
 import { waitsFor, type Waiting } from '../../domain/filing/view';
 import { steps } from '../activity-profiles';
@@ -19,7 +19,7 @@ import {
   recordRunProblem,
   toMove,
 } from './filing-steps';
-import { NO_ROWS, showFiling, showRefusal, textOf, type Refusal } from './show-filing';
+import { showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
 export class FilingProgress {
   settings!: ReadSettingsResult;

@@ -10,7 +10,7 @@ import { openFilingsAfter } from '../../../src/ledger/filings/open-filings';
 import { placeEvents } from '../../../src/ledger/events/relay';
 import { compareParty } from '../../../src/ledger/reconciliation/compare';
 import { storedPdfs } from '../../../src/ledger/reconciliation/documents';
-import { openFilingsOf, partyOf } from '../../../src/ledger/reconciliation/parties';
+import { openFilingsOf, partyOf } from '../../../src/ledger/reconciliation/runs';
 import { encodeSend, sendName, voidRecord } from '../../../src/ledger/sends/send-record';
 import { readIdentity } from '../../../src/ledger/sends/sends';
 import { endedWithRequests } from '../../../src/ledger/submissions/requests';
