@@ -128,7 +128,7 @@ export async function saveWindow(
   );
 }
 
-/** When each of these spans was last read completely, by one reading (null: never), and whether it holds an open finding. */
+/** When each of these spans was last read whole, by one reading (null: never), and whether it holds an open finding. */
 export async function lastReadings(
   db: Queryable,
   { partyId, windows }: { partyId: number; windows: readonly { from: string; to: string }[] },
