@@ -7,7 +7,8 @@ import type { ReadSettingsResult } from '../../activities/filings/settings';
 import { NO_ROWS, type FileInput, type FilingCounts, type ResultRow } from '../../domain/contracts';
 import { type FilingState, isEnd, isPause, stateLimitMs } from '../../domain/filing/states';
 import { waitsFor, type Waiting } from '../../domain/filing/view';
-import { steps } from '../activity-profiles';
+import type { RateClass } from '../../domain/names';
+import { calls, steps, type CallAbout, type ProfileName } from '../activity-profiles';
 import { isFilingMissing } from '../failures';
 import {
   type Attention,
@@ -150,6 +151,16 @@ export class FilingProgress {
   /** Steps on the ledger, under a summary for the Temporal UI. */
   steps(summary: string): ActivityInterfaceFor<Activities> {
     return steps({ summary, rows: this.counts.rows });
+  }
+
+  /** Calls for its exporter, under a summary for the Temporal UI; `priorityKey`: see {@link CallAbout}. */
+  calls(
+    profile: ProfileName,
+    summary: string,
+    rateClass: RateClass,
+    priorityKey?: CallAbout['priorityKey'],
+  ): ActivityInterfaceFor<Activities> {
+    return calls(profile, { summary, rateClass, exporterId: this.exporterId, priorityKey });
   }
 
   /** What a step decides on: the filing as far as this run knows it. */
