@@ -20,7 +20,7 @@ import { markSending } from '../../src/ledger/gates/send';
 import { withTransaction } from '../../src/ledger/pool';
 import { compareParty } from '../../src/ledger/reconciliation/compare';
 import { storedPdfs } from '../../src/ledger/reconciliation/documents';
-import { openFilingsOf, partiesAfter } from '../../src/ledger/reconciliation/parties';
+import { openFilingsOf, partiesAfter } from '../../src/ledger/reconciliation/runs';
 import { reserveBalances } from '../../src/ledger/rows/balance-reservation';
 import { readToCount } from '../../src/ledger/sends/count-send';
 import { storeAnswer } from '../../src/ledger/submissions/answers';

@@ -24,13 +24,11 @@ export function createProgress(clock: () => number = () => performance.now()) {
  * under way, so that a lost worker is noticed in seconds and a waiting one is not taken for lost. It stops when nothing
  * moves any more for longer than anything takes: Temporal then gives the work to another worker.
  */
-export async function withHeartbeat<T>(exporterId: string, call: (context: CallContext) => Promise<T>): Promise<T> {
-  const { info, heartbeat, cancellationSignal } = Context.current();
-  const progress = createProgress();
-  const beat = setInterval(() => progress.isAlive() && heartbeat(), heartbeatEveryMs(info.heartbeatTimeoutMs));
-  try {
-    return await call({
-      signal: cancellationSignal,
+export function withHeartbeat<T>(exporterId: string, call: (context: CallContext) => Promise<T>): Promise<T> {
+  const { info, heartbeat, cancellationSignal: signal } = Context.current();
+  return withStepHeartbeat((progress) =>
+    call({
+      signal,
       exporterId,
       attempt: info.attempt,
       onWaiting: (ahead) => {
@@ -38,26 +36,23 @@ export async function withHeartbeat<T>(exporterId: string, call: (context: CallC
         heartbeat({ waiting: true, ahead });
       },
       onStarted: (withinMs) => progress.step(withinMs),
-    });
-  } finally {
-    clearInterval(beat);
-  }
+    }),
+  );
 }
 
 /** A step on the ledger that may take a while, with heartbeats: settling a submission of 999 rows, say. */
-export async function withStepHeartbeat<T>(step: () => Promise<T>): Promise<T> {
+export async function withStepHeartbeat<T>(
+  step: (progress: ReturnType<typeof createProgress>) => Promise<T>,
+): Promise<T> {
   const { info, heartbeat } = Context.current();
   const progress = createProgress();
-  const beat = setInterval(() => progress.isAlive() && heartbeat(), heartbeatEveryMs(info.heartbeatTimeoutMs));
+  const everyMs = Math.max(250, Math.min(5_000, (info.heartbeatTimeoutMs ?? 30_000) / 4));
+  const beat = setInterval(() => progress.isAlive() && heartbeat(), everyMs);
   try {
-    return await step();
+    return await step(progress);
   } finally {
     clearInterval(beat);
   }
-}
-
-function heartbeatEveryMs(timeoutMs: number | undefined): number {
-  return Math.max(250, Math.min(5_000, (timeoutMs ?? 30_000) / 4));
 }
 
 const INITIAL_PAUSE_MS = 200;

@@ -29,10 +29,18 @@ import {
   repairable,
   type RepairableFinding,
 } from '../ledger/reconciliation/findings';
-import { openFilingsOf, partiesAfter, partyOf, type PartyToReconcile } from '../ledger/reconciliation/parties';
+import {
+  openFilingsOf,
+  partiesAfter,
+  partyOf,
+  type PartyToReconcile,
+  endRun,
+  startRun,
+  lastReadings,
+  readingBegins,
+  saveWindow,
+} from '../ledger/reconciliation/runs';
 import { openFiling } from '../ledger/filings/open-filings';
-import { endRun, startRun } from '../ledger/reconciliation/runs';
-import { lastReadings, readingBegins, saveWindow, windowsWithFindings } from '../ledger/reconciliation/windows';
 import { describeRun, checkRun } from '../temporal/filing-runs';
 import { withHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
@@ -112,13 +120,12 @@ async function certificateWindows(
     to: isoFromFilingDate(window.to),
   }));
   const readings = await lastReadings(pool, { partyId: args.partyId, windows });
-  const open = await windowsWithFindings(pool, { partyId: args.partyId, windows });
   const read: Window[] = [];
   const known: WindowReading[] = [];
   windows.forEach((window, index) => {
-    const readAt = readings[index];
+    const { readAt = null, open = true } = readings[index] ?? {};
     const quiet = Date.parse(`${window.to}T00:00:00Z`) < clock() - QUIET_AFTER_MS;
-    if (readAt && quiet && !open[index] && readAt.getTime() > clock() - DAY_MS) {
+    if (readAt && quiet && !open && readAt.getTime() > clock() - DAY_MS) {
       known.push({ ...window, readAt: readAt.getTime() });
     } else read.push(window);
   });

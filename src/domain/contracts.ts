@@ -164,6 +164,8 @@ const counts = z.object({
 });
 export type FilingCounts = z.infer<typeof counts>;
 
+export const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+
 const finding = z.object({
   severity: z.enum(['error', 'warning']),
   code: z.string(),

@@ -1,14 +1,13 @@
 /** Makes the daily report and the ageing report, from the ledger alone. */
 import type pg from 'pg';
 import { BUCKETS, realisationAgeing, type Ageing, type BucketId, type RealisationRule } from '../ledger/reports/ageing';
-import type { ReportScope } from '../ledger/reports/scope';
+import { type ReportScope, inSnapshot } from '../ledger/reports/scope';
 import { ageingGroup, ageingGroupOf, irmGroup } from './groups/balances';
 import { funnelGroup, latencyGroup, rejectionsGroup, unknownGroup } from './groups/filings';
 import { archiveGroup, breaksGroup, credentialsGroup, quotaGroup } from './groups/operations';
 import { filingDateInKolkata, isoFromFilingDate, KOLKATA_OFFSET_MS, DAY_MS, filingDateFromIso } from '../domain/dates';
 import { sumAmounts } from '../domain/money';
 import type { Mode } from '../domain/names';
-import { inSnapshot } from '../ledger/reports/snapshot';
 import { table, type Group, type Report, type ReportOptions } from './report';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,9 +1,9 @@
+import * as ledger from '../ledger/principals/principals';
 import { ROLES, type Principal, type Role, personKey } from '../domain/principal';
 import type { Mode } from '../domain/names';
 import { cleanText, printable } from '../domain/text';
 import { recordAudit } from '../ledger/principals/audit';
-import * as ledger from '../ledger/principals/principals';
-import { createToken, endTokens, endTokensLater, saveToken } from '../ledger/principals/tokens';
+import { createToken, endTokens, endTokensLater, saveToken } from '../ledger/principals/principals';
 import { withTransaction, type Queryable } from '../ledger/pool';
 import type { LedgerDependencies } from './dependencies';
 import { refusal, UsageError } from './errors';

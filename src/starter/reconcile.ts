@@ -7,7 +7,7 @@ import { exporterIdOf } from './lookup';
 import { follow } from '../temporal/follow';
 import { silenceNotice } from '../temporal/workers-present';
 import { acknowledgeFinding as acknowledgeInLedger, listFindings } from '../ledger/reconciliation/findings';
-import { partyOf } from '../ledger/reconciliation/parties';
+import { partyOf } from '../ledger/reconciliation/runs';
 
 export interface ReconcileRequest {
   /** Id or e-mail; default: every exporter. */

@@ -3,6 +3,7 @@
  * a retry policy that is given in part silently restores unlimited retries for what it leaves out.
  */
 import {
+  ApplicationFailure,
   CancellationScope,
   log,
   proxyActivities,
@@ -13,8 +14,10 @@ import {
   type LocalActivityOptions,
 } from '@temporalio/workflow';
 import type { Activities } from '../activities/create-activities';
+import type { StartedWorkflow } from '../activities/filings/settings';
 import { queueOfClass, ROWS_IN_A_LOCAL_STEP, type EXTRACTION, type RateClass } from '../domain/names';
 import { summaryText } from '../domain/text';
+import { otherModeText } from '../domain/values';
 
 interface Profile extends ActivityOptions {
   startToCloseTimeout: NonNullable<ActivityOptions['startToCloseTimeout']>;
@@ -205,4 +208,18 @@ export function steps({
       };
     },
   });
+}
+
+/**
+ * Has a workflow's input checked by its schema, and its mode by the worker's. `what`: is for that mode.
+ * @throws ApplicationFailure `invalid_input` or `wrong_mode`
+ */
+export async function checkStarted(
+  started: StartedWorkflow & { input: { mode: string } },
+  what: string,
+): Promise<void> {
+  const { mode, inputProblems = [] } = await calls('ledger', { summary: 'Read the settings' }).readSettings(started);
+  if (inputProblems.length > 0) throw ApplicationFailure.nonRetryable(inputProblems.join('; '), 'invalid_input');
+  const { mode: asked } = started.input;
+  if (asked !== mode) throw ApplicationFailure.nonRetryable(otherModeText(what, asked, mode), 'wrong_mode');
 }

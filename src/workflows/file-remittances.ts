@@ -13,16 +13,13 @@ import { CHECKING, endNote } from '../domain/filing/move-texts';
 import { SET_ASIDE } from '../domain/names';
 import { ACCESS, delayMs, type Schedule } from '../domain/service/retry-table';
 import type { Finding } from '../domain/rules/finding';
-import { calls } from './activity-profiles';
 import { isFilingMissing, readFailure, setAsideText, needInput } from './failures';
-import { fileUpdateCame, fileUpdatesAnswered } from './filing/file-update';
-import { handleFilingMessages } from './filing/filing-handlers';
+import { fileUpdateCame, fileUpdatesAnswered, handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun, type CarriedOver } from './filing/filing-run';
-import { annotate, collectAlone, finishFiling } from './filing/finish-filing';
+import { annotate, collectAlone, finishFiling, orRefused } from './filing/finish-filing';
 import { followRequest, isFollowed } from './filing/submission/follow-request';
 import { needsWholeLedger, onceLedgerIsWhole, throughPauses } from './filing/pauses';
 import { checkAndApprove, type Opened } from './filing/prepare-filing';
-import { orRefused } from './filing/refusal';
 import { submitting } from './filing/submission/open-attempt';
 import { submitOne } from './filing/submission/submit-filing';
 import { watch } from './filing/watchdog';
@@ -181,8 +178,8 @@ function madeFrom({ input: first }: FilingRun, { resume }: FileInput): FileInput
 async function adoptExporter(run: FilingRun): Promise<boolean> {
   const { exporterId } = run.input;
   try {
-    const about = { summary: 'Read the exporter from the service', rateClass: 'api' as const, exporterId };
-    await throughPauses(run, () => calls('api', about).adoptExporter({ exporterId }));
+    const read = run.calls('api', 'Read the exporter from the service', 'api');
+    await throughPauses(run, () => read.adoptExporter({ exporterId }));
     return true;
   } catch (error) {
     const failure = readFailure(error);
@@ -232,15 +229,11 @@ async function giveUp(run: FilingRun): Promise<void> {
   }
   const { requests } = run;
   await condition(() => requests.abandon === null || requests.abandon.wordId !== undefined);
-  const by = run.requests.abandon?.by ?? 'Temporal';
-  const note = run.requests.abandon?.note ?? 'cancelled before anything was sent';
-  const wordId = run.requests.abandon?.wordId;
+  const { by = 'Temporal', note = 'cancelled before anything was sent', wordId } = requests.abandon ?? {};
   const record = run.steps(`Abandon, requested by ${by}`);
-  const { refused } = await onceLedgerIsWhole(
-    run,
-    () => run.step((held) => record.giveUpFiling({ ...held, by, note, ...(wordId !== undefined && { wordId }) })),
-    { inRun: true },
-  );
+  const word = { by, note, ...(wordId !== undefined && { wordId }) };
+  const giveUp = () => run.step((held) => record.giveUpFiling({ ...held, ...word }));
+  const { refused } = await onceLedgerIsWhole(run, giveUp, { inRun: true });
   if (refused !== undefined) {
     requests.refuseWord('abandon', refused);
     throw new FilingMovedOn('nobody gave the filing up');

@@ -1,5 +1,5 @@
 /** The workflow types of the bundle; their names are the contract with callers in any SDK. */
-export { changeExporter } from './change-exporter';
+export { changeExporter } from './one-step';
 export { fileRemittances } from './file-remittances';
 export { collectCertificates } from './collect-certificates';
 export { followEndedFiling } from './follow-ended-filing';

@@ -9,11 +9,10 @@ import {
 import type { ExporterProgress, OnboardInput } from '../domain/contracts';
 import { calls } from './activity-profiles';
 import { Submissions, validateSubmission, type CredentialSubmission } from './exporter/credential-submissions';
-import { ExporterStatus } from './exporter/exporter-progress';
+import { ExporterStatus, retryUntilFixed } from './exporter/exporter-progress';
 import { credentialsRenewedSignal, exporterQuery, submitCredentialsUpdate } from './messages';
 import { makeReady } from './exporter/make-ready';
 import { needInput } from './failures';
-import { retryUntilFixed } from './exporter/retry-until-fixed';
 
 /** An onboarding may wait for months; it continues as new well before its history is long. */
 const LONG_HISTORY = 2_000;

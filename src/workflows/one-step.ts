@@ -1,8 +1,9 @@
-import { calls } from './activity-profiles';
+import { calls, checkStarted } from './activity-profiles';
 import type { DailyReportInput, DailyReportResult } from '../domain/report-contracts';
-import { needInput } from './failures';
+import { needInput, readFailure } from './failures';
 import { ApplicationFailure, setCurrentDetails } from '@temporalio/workflow';
 import type { ExtractDocumentInput, ExtractDocumentResult } from '../assistant/extraction/contracts';
+import type { ChangeExporterInput, ChangeExporterResult } from '../domain/contracts';
 
 export interface MaintainLedgerResult {
   /** Rows removed, by what they were. */
@@ -34,4 +35,20 @@ export async function extractDocument(input: ExtractDocumentInput): Promise<Extr
   return calls('extraction', { summary: 'Extract the document', rateClass: 'extraction' }).askExtraction({
     extractionId,
   });
+}
+
+/** Changes the name, the company name or the address of an exporter at the service; what is left out stays. */
+export async function changeExporter(input: ChangeExporterInput): Promise<ChangeExporterResult> {
+  needInput('changeExporter', input);
+  const { mode: _, exporterId, ...change } = input;
+  await checkStarted({ workflow: 'changeExporter', input }, 'The change is for');
+  const about = { summary: 'Change the client at the service', rateClass: 'api', exporterId, priorityKey: 1 } as const;
+  try {
+    await calls('helpful', about).changeExporter({ exporterId, change });
+    return { exporterId, state: 'changed', errors: [] };
+  } catch (error) {
+    const { kind, message } = readFailure(error);
+    if (kind === null) throw error;
+    return { exporterId, state: 'refused', errors: [{ code: kind, message }] };
+  }
 }

@@ -1,8 +1,7 @@
-import { ApplicationFailure, continueAsNew } from '@temporalio/workflow';
+import { continueAsNew } from '@temporalio/workflow';
 import type { RefreshCandidate } from '../activities/exporters/irms';
 import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
-import { otherModeText } from '../domain/values';
-import { calls } from './activity-profiles';
+import { calls, checkStarted } from './activity-profiles';
 import { readFailure, needInput } from './failures';
 
 /** Twelve events an exporter and more for what is repeated: a page stays well below 2,000. */
@@ -28,15 +27,8 @@ export async function refreshIrms(
 ): Promise<RefreshIrmsResult> {
   needInput('refreshIrms', input);
   const { resume, ...asked } = input;
-  const { mode, exporterId } = asked;
-  const started = { workflow: 'refreshIrms', input: asked } as const;
-  const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings(started);
-  const problems = settings.inputProblems ?? [];
-  if (problems.length > 0) throw ApplicationFailure.nonRetryable(problems.join('; '), 'invalid_input');
-  if (settings.mode !== mode) {
-    const message = otherModeText('The refresh is for', mode, settings.mode);
-    throw ApplicationFailure.nonRetryable(message, 'wrong_mode');
-  }
+  const { exporterId } = asked;
+  await checkStarted({ workflow: 'refreshIrms', input: asked }, 'The refresh is for');
   const page = await calls('ledger', { summary: 'List exporters' }).exportersToRefresh({
     exporterId,
     after: resume?.after ?? '',

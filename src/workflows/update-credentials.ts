@@ -11,10 +11,9 @@ import {
   validateSubmission,
   type CredentialSubmission,
 } from './exporter/credential-submissions';
-import { ExporterStatus } from './exporter/exporter-progress';
+import { ExporterStatus, retryUntilFixed } from './exporter/exporter-progress';
 import { readFailure, needInput } from './failures';
 import { exporterQuery, submitCredentialsUpdate } from './messages';
-import { retryUntilFixed } from './exporter/retry-until-fixed';
 
 /** A workflow started without a submission is a mistake of the caller's and ends after this time. */
 const FIRST_SUBMISSION_WITHIN = '5m';

@@ -7,7 +7,7 @@ import type { CertificateDetail } from '../../src/api/schemas/filings';
 import type { FilingState } from '../../src/domain/filing/states';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { readFacts } from '../../src/ledger/filings/filing-lock';
-import { takeUpFiling } from '../../src/ledger/filings/filing-takeup';
+import { takeUpFiling } from '../../src/ledger/filings/open-filings';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { certifyByPersons } from '../../src/ledger/gates/certify';
 import { withTransaction } from '../../src/ledger/pool';

@@ -1,6 +1,6 @@
 /** What an exporter lives through that is recorded, on the real worker and the sandbox under time skipping. */
 import { randomUUID } from 'node:crypto';
-import type { changeExporter } from '../../src/workflows/change-exporter';
+import type { changeExporter } from '../../src/workflows/one-step';
 import { WRONG, type OnboardStage } from '../workflows/exporter/onboard-stage';
 import type { Scenario } from './scenario';
 

@@ -1,7 +1,7 @@
 /** `ebrc principals`: who may use the door, and their tokens. */
 import { createHash } from 'node:crypto';
 import type { PrincipalWithToken } from '../../src/starter/principals';
-import { principalOfToken } from '../../src/ledger/principals/tokens';
+import { principalOfToken } from '../../src/ledger/principals/principals';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 

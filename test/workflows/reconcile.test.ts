@@ -9,7 +9,7 @@ import type { ReconcileInput, ReconcileResult } from '../../src/domain/report-co
 import { isoFromFilingDate } from '../../src/domain/dates';
 import { noFindings, type FindingKind, type FindingView } from '../../src/domain/reconciliation/findings';
 import { listFindings } from '../../src/ledger/reconciliation/findings';
-import { partyOf } from '../../src/ledger/reconciliation/parties';
+import { partyOf } from '../../src/ledger/reconciliation/runs';
 import type { reconcile } from '../../src/workflows/reconcile';
 import { QUICK_AUTHORITY, useFilingStage } from './filing/use-filing-stage';
 import type { FilingStage, TestExporter } from './filing/filing-stage';

@@ -1,5 +1,5 @@
 import type { Finding } from '../../domain/rules/finding';
-import { fieldOfAuthority } from '../../domain/service/authority-codes';
+import { authorityErrors, fieldOfAuthority } from '../../domain/service/authority-codes';
 import { readInputHead } from '../../ledger/filings/filing-inputs';
 import { saveAnnotated } from '../../ledger/filings/filing-notes';
 import { readRows, type FilingRow } from '../../ledger/rows/filing-rows';
@@ -52,19 +52,13 @@ async function annotateFiling(
  */
 function findingsOf({ errors: said, warnings }: FilingRecord, rows: readonly FilingRow[]): Finding[] {
   const errors = (said as Finding[]).map((each) => ({ ...each, field: each.field ?? fieldOfAuthority(each.message) }));
-  const named = new Set(errors.map((error) => `${error.row}|${error.message}`));
-  const byAuthority = rows.flatMap((row) => {
-    const messages = row.state === 'needs_correction' && row.errors.length === 0 ? ['not accepted'] : row.errors;
-    return messages
-      .filter((message) => !named.has(`${row.sourceRow}|${message}`))
-      .map((message): Finding => ({
-        severity: 'error',
-        code: 'authority',
-        row: row.sourceRow,
-        field: fieldOfAuthority(message),
-        message,
-      }));
-  });
+  const byAuthority = authorityErrors(
+    rows.map(({ sourceRow: row, state, errors: own }) => ({
+      row,
+      errors: state === 'needs_correction' && own.length === 0 ? ['not accepted'] : own,
+    })),
+    errors,
+  );
   const failed = new Set([...errors, ...byAuthority].map(({ row }) => row));
   const explaining = (warnings as Finding[]).filter(({ row = null }) => row !== null && failed.has(row));
   return [...errors, ...byAuthority, ...explaining];

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { StoredAnswer } from '../../domain/filing/attempt';
 import { phaseOf } from '../../domain/filing/moves';
 import { endOf } from '../../domain/filing/states';
-import type { Finding } from '../../domain/rules/finding';
+import { errorAt, type Finding } from '../../domain/rules/finding';
 import { cutText } from '../../domain/text';
 import { saveErrors, saveNote } from '../../ledger/filings/filing-notes';
 import { type Held, readNow } from '../../ledger/filings/filing-progress';
@@ -215,13 +215,7 @@ async function afterAbsence(
     const moved = held === 'repeated' ? null : await moveOnSettled(client, settings, held, at);
     return { filing: moved ?? (await readNow(client, filingId, settledStep())), errors: [] };
   }
-  const errors = messages.map((message): Finding => ({
-    severity: 'error',
-    code: 'authority',
-    row: null,
-    field: null,
-    message,
-  }));
+  const errors = messages.map((message) => errorAt(null, null, 'authority', message));
   await saveErrors(client, filingId, errors);
   return ended(deps, client, held, { filingId, errors });
 }
@@ -241,24 +235,11 @@ const FIRST_UPLOADED_ROW = 2;
  * workbook that was uploaded, a message's complaint a serial number; both are traced back to where the row came from.
  */
 function fieldErrorsOf(rows: readonly FilingRow[], answer: StoredAnswer): Finding[] {
-  const whole: Finding = {
-    severity: 'error',
-    code: answer.errorCode?.toLowerCase() ?? answer.kind,
-    row: null,
-    field: null,
-    message: answer.message ?? 'The service refused the submission.',
-  };
-  const complaints = answer.fieldErrors ?? [];
-  if (complaints.length === 0) return [whole];
-  return complaints.map(({ row, field, message }): Finding => {
-    const found = row === undefined ? undefined : rowOf(rows, row, answer.kind);
-    return {
-      severity: 'error',
-      code: 'refused_by_service',
-      row: found?.sourceRow ?? row ?? null,
-      field: field ?? null,
-      message,
-    };
+  const { kind, errorCode, message = 'The service refused the submission.', fieldErrors: complaints = [] } = answer;
+  if (complaints.length === 0) return [errorAt(null, null, errorCode?.toLowerCase() ?? kind, message)];
+  return complaints.map(({ row, field = null, message }) => {
+    const found = row === undefined ? undefined : rowOf(rows, row, kind);
+    return errorAt(found?.sourceRow ?? row ?? null, field, 'refused_by_service', message);
   });
 }
 

@@ -3,7 +3,7 @@ import type { FileInput } from '../../domain/contracts';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { sameId } from '../../domain/identity';
 import { type PermittedDuplicate, permittedRows } from '../../domain/rules/duplicates';
-import { type Finding, hasErrors } from '../../domain/rules/finding';
+import { errorAt, type Finding, hasErrors, warningAt } from '../../domain/rules/finding';
 import { parsePushMessage } from '../../domain/rules/push-message';
 import { checkRows } from '../../domain/rules/rules';
 import { readInput, readInputHead } from '../../ledger/filings/filing-inputs';
@@ -34,13 +34,13 @@ export async function readRequest(db: Queryable, input: FileInput): Promise<Fili
       return { rows: saved.rows, inputRef: input.inputRef, allowDuplicate, findings };
     }
     const text = `The ledger holds no input ${input.inputRef}. Hand the rows in again.`;
-    return { rows: [], allowDuplicate, findings: [finding('input_unknown', null, text)] };
+    return { rows: [], allowDuplicate, findings: [errorAt(null, null, 'input_unknown', text)] };
   }
   const { message, findings } = parsePushMessage(input.message, allowDuplicate);
   if (!message) return { rows: [], allowDuplicate, findings };
   if (message.platformCustomerId && !sameId(message.platformCustomerId, input.exporterId)) {
     const text = `The message is for ${message.platformCustomerId}, but the filing for ${input.exporterId}. Make them agree.`;
-    findings.push(finding('exporter_differs', 'platformCustomerId', text));
+    findings.push(errorAt(null, 'platformCustomerId', 'exporter_differs', text));
   }
   const { rows, uploadType, decalarationFlag: declaration } = message;
   needFewRows(rows.length);
@@ -58,12 +58,12 @@ export function judgeRequest(
   const declaration = input.declaration ?? read.declaration;
   if (input.declaration && read.declaration && input.declaration !== read.declaration) {
     const text = `The message declares ${read.declaration}, the filing ${input.declaration}. Make them agree.`;
-    findings.push(finding('declaration_differs', 'decalarationFlag', text));
+    findings.push(errorAt(null, 'decalarationFlag', 'declaration_differs', text));
   }
   // A message that could not be read whole may well say it.
   if (!declaration && !hasErrors(read.findings)) {
     const text = 'Give the declaration, Y or N: it is a legal statement and has no default.';
-    findings.push(finding('declaration_missing', 'decalarationFlag', text));
+    findings.push(errorAt(null, 'decalarationFlag', 'declaration_missing', text));
   }
   if (!hasErrors(findings))
     findings.push(...checkRows(read.rows, { uploadType, permitted: permittedRows(read.allowDuplicate) }));
@@ -87,11 +87,6 @@ export const FINDINGS_IN_RESULT = 50;
 /** The errors among findings, as many as a result carries. */
 export function errorsOf(findings: readonly Finding[]): Finding[] {
   return findings.filter(({ severity }) => severity === 'error').slice(0, FINDINGS_IN_RESULT);
-}
-
-/** A finding of the whole request. */
-export function finding(code: string, field: string | null, message: string): Finding {
-  return { severity: 'error', code, row: null, field, message };
 }
 
 /** From this many rows one workbook loads the service less than one JSON message. */
@@ -120,8 +115,7 @@ export async function chooseChannel(
   if (extra) {
     const columns = Object.keys(extra.extra ?? {}).join(', ');
     const message = `The bulk channel is used, not push: ${columns} is filled, and push messages have no such field.`;
-    const forced: Finding = { severity: 'warning', code: 'bulk_forced', row: extra.row, field: null, message };
-    return { channel: 'bulk', warnings: asked === 'push' ? [forced] : [] };
+    return { channel: 'bulk', warnings: asked === 'push' ? [warningAt(extra.row, null, 'bulk_forced', message)] : [] };
   }
   if (asked !== 'auto') return { channel: asked, warnings: [] };
   if (rows.length >= ROWS_FOR_BULK) return { channel: 'bulk', warnings: [] };

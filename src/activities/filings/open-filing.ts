@@ -5,21 +5,21 @@ import type { KnownSend } from '../../domain/filing/known-send';
 import { isEnd } from '../../domain/filing/states';
 import { otherModeText } from '../../domain/values';
 import { filingWorkflowId } from '../../domain/names';
-import { hasErrors, type Finding } from '../../domain/rules/finding';
+import { errorAt, hasErrors, type Finding } from '../../domain/rules/finding';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { contentHashOf, referenceOf } from '../../ledger/filings/filing-inputs';
 import { recordIntent } from '../../ledger/filings/filing-intent';
-import { takeUpFiling } from '../../ledger/filings/filing-takeup';
+import { takeUpFiling } from '../../ledger/filings/open-filings';
 import { filingOfReference, getFiling, needFiling, standingOfReference } from '../../ledger/filings/filings';
 import { readStanding, type FilingStanding, type SubmissionStage } from '../../ledger/filings/opened-filing';
 import { referenceTaken, sameContent } from '../../ledger/filings/reference';
 import { readReadiness } from '../../ledger/filings/first-move';
 import { withTransaction } from '../../ledger/pool';
-import { shownToFile } from '../../ledger/principals/shown';
+import { shownToFile } from '../../ledger/principals/granted-words';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
-import { chooseChannel, errorsOf, finding, judgeRequest, readRequest, withoutRepeats } from './filing-request';
+import { chooseChannel, errorsOf, judgeRequest, readRequest, withoutRepeats } from './filing-request';
 import { settingsOf, type ReadSettingsResult } from './settings';
 import { onWholeLedger } from './whole-ledger';
 
@@ -118,7 +118,7 @@ async function open(deps: ActivityDependencies, args: OpenFilingArgs): Promise<O
   if (!parsed.success) return refused(deps, problemsOf(parsed.error));
   const input = parsed.data;
   if (input.mode !== mode) {
-    return refused(deps, [finding('wrong_mode', 'mode', otherModeText('The filing is for', input.mode, mode))]);
+    return refused(deps, [errorAt(null, 'mode', 'wrong_mode', otherModeText('The filing is for', input.mode, mode))]);
   }
   if (input.resume) return resume(deps, input.resume, args);
   const read = await readRequest(pool, input);
@@ -133,7 +133,7 @@ async function open(deps: ActivityDependencies, args: OpenFilingArgs): Promise<O
   const named = { mode, reference, n: input.n };
   // A run that was reset has not seen it either, and goes on with what it recorded before.
   if (args.unasked && !(await filingOfReference(pool, named)))
-    return refused(deps, [finding('update_missing', null, UNASKED)], named, contentHash);
+    return refused(deps, [errorAt(null, null, 'update_missing', UNASKED)], named, contentHash);
   const { channel, warnings } = await chooseChannel(input.channel, read.rows, deps.queueing);
   const outcome = await recordIntent(pool, {
     mode,
@@ -207,14 +207,19 @@ async function resume(
   if (!filing) return { outcome: 'filing_unknown' };
   if (filing.workflowId !== workflowId) {
     const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
-    return refused(deps, [{ ...finding('resume_differs', 'resume', text), filingId }], filing, filing.contentHash);
+    return refused(
+      deps,
+      [{ ...errorAt(null, 'resume', 'resume_differs', text), filingId }],
+      filing,
+      filing.contentHash,
+    );
   }
   await takeUp(deps, filingId, sends);
   return opened(deps, isEnd(filing.state) ? 'recorded' : 'resumed', filingId);
 }
 
 function problemsOf({ issues }: z.ZodError): Finding[] {
-  return issues.map(({ path, message }) => finding('invalid_input', path.join('.') || null, message));
+  return issues.map(({ path, message }) => errorAt(null, path.join('.') || null, 'invalid_input', message));
 }
 
 export const openFilingActivities = { readFiling, openFiling, compareFiling };

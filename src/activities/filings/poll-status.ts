@@ -15,7 +15,7 @@ import {
 } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
 import type { KnownSend } from '../../domain/filing/known-send';
-import { takeUpFiling } from '../../ledger/filings/filing-takeup';
+import { takeUpFiling } from '../../ledger/filings/open-filings';
 import { learnIec, tellsIec } from '../../ledger/exporters/exporters';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';

@@ -1,4 +1,5 @@
 import type { ColumnField } from '../rules/columns';
+import { errorAt, type Finding } from '../rules/finding';
 
 /**
  * The column that a code of the authority is about. The list of codes is second-hand ("Annexure 6.3"); it only decides
@@ -33,4 +34,17 @@ const FIELDS: Readonly<Record<string, ColumnField>> = {
 export function fieldOfAuthority(message: string): ColumnField | null {
   const [code = ''] = /\bERR\d{2}\b/u.exec(message) ?? [];
   return FIELDS[code] ?? null;
+}
+
+/** The authority's messages about single rows as findings, but for those that are known as such already. */
+export function authorityErrors(
+  rows: readonly { row: number; errors: readonly string[] }[],
+  known: readonly Finding[],
+): Finding[] {
+  const shown = new Set(known.map(({ row, message }) => `${row}|${message}`));
+  return rows.flatMap(({ row, errors }) =>
+    errors
+      .filter((message) => !shown.has(`${row}|${message}`))
+      .map((message) => errorAt(row, fieldOfAuthority(message), 'authority', message)),
+  );
 }

@@ -20,7 +20,7 @@ export async function lockPartyChanges(client: Queryable, mode: Mode): Promise<v
 
 /**
  * Waits for other changes of a mode's parties, and locks the filings of the parties that may be merged: filings come
- * before parties in the order of locks (see irm-locks). Every change of a party needs this lock.
+ * before parties in the order of locks (see filing-lock). Every change of a party needs this lock.
  */
 export async function lockForPartyChange(
   client: Queryable,

@@ -1,15 +1,15 @@
+import type pg from 'pg';
 import { counted } from '../../domain/text';
 import { createHash } from 'node:crypto';
-import type pg from 'pg';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { StateLimitSettings } from '../../domain/filing/states';
-import { type Finding, hasErrors } from '../../domain/rules/finding';
+import { errorAt, type Finding, hasErrors } from '../../domain/rules/finding';
 import { filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
 import { certificateIdentity, comparableText, irmIdentity } from '../../domain/identity';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
-import { lockFiling } from './filing-lock';
+import { lockFiling, lockIrms } from './filing-lock';
 import { inputToSave, savesInput } from './filing-inputs';
 import { writeFirstMove } from './first-move';
 import type { FilingRecord } from './filings';
@@ -17,7 +17,6 @@ import { judgeReference, lockReference, type ReferenceJudgement } from './refere
 import { NEEDS_TOKEN } from '../../domain/principal';
 import { checkGrant } from '../principals/grants';
 import { judgeBalances } from '../rows/balance-reservation';
-import { lockIrms } from '../exporters/irm-locks';
 import { fingerprintOf, judgeClaims, type MappingClaim } from '../rows/live-mappings';
 import { lockParty } from '../exporters/parties';
 import { withTransaction, type Queryable } from '../pool';
@@ -108,10 +107,10 @@ async function judgeMaker(
 ): Promise<Maker | (IntentOutcome & { outcome: 'refused' })> {
   const { grantId, exporterId, shown, madeBy } = intent;
   const approvalNeeded = intent.approvalNeeded || approvalRequired;
-  const refused = (code: string, message: string) => {
-    const finding: Finding = { severity: 'error', code, row: null, field: null, message };
-    return { outcome: 'refused' as const, findings: [finding] };
-  };
+  const refused = (code: string, message: string) => ({
+    outcome: 'refused' as const,
+    findings: [errorAt(null, null, code, message)],
+  });
   if (grantId === null) {
     return approvalRequired
       ? refused('grant_needed', `Filings of this exporter wait for approval: ${NEEDS_TOKEN}.`)

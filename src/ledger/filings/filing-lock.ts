@@ -1,6 +1,12 @@
+/**
+ * The locks of a filing. Every transaction takes them in one order, which rules out deadlocks: its IRMs in key order,
+ * then the filing, then the rest (its party, rows, attempts).
+ */
 import type { FilingFacts } from '../../domain/filing/moves';
 import type { Queryable } from '../pool';
 import type { FilingRecord } from './filings';
+import { irmIdentity, type IrmNames } from '../../domain/identity';
+import type { Mode } from '../../domain/names';
 
 /** The data that every step on a filing needs for its decision, read under the filing's lock. */
 export interface LockedFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'state' | 'seq'> {
@@ -9,10 +15,7 @@ export interface LockedFiling extends Pick<FilingRecord, 'filingId' | 'exporterI
   unapproved: boolean;
 }
 
-/**
- * Locks a filing until the transaction ends. Every transaction takes its locks in one order (IRMs in key order, then
- * the filing, then attempts and rows), which rules out deadlocks. Null when the ledger does not hold the filing.
- */
+/** Locks a filing until the transaction ends. Null when the ledger does not hold the filing. */
 export async function lockFiling(client: Queryable, filingId: string): Promise<LockedFiling | null> {
   const { rows } = await client.query<LockedFiling>(
     `SELECT filing_id AS "filingId", exporter_id AS "exporterId", state, seq::int AS seq, closed_at IS NOT NULL AS ended,
@@ -44,4 +47,25 @@ export async function readFacts(db: Queryable, filingId: string): Promise<Filing
     [filingId],
   );
   return rows[0] ?? NOTHING;
+}
+
+/** Any fixed number. */
+const IRM_LOCKS = 2;
+
+/** IRMs share this many locks: PostgreSQL has room for a few thousand in all, and a filing may have a thousand IRMs. */
+const STRIPES = 256;
+
+/**
+ * Locks the IRMs of a filing until the transaction ends, so that two filings on one balance are checked one after the
+ * other. Advisory locks, because an IRM that the ledger has not read yet has no row to lock. The party is not part of
+ * the key, because it may change while a filing waits.
+ */
+export async function lockIrms(client: Queryable, mode: Mode, irms: readonly IrmNames[]): Promise<void> {
+  const keys = [...new Set(irms.map((irm) => `${mode} ${irmIdentity(irm)}`))];
+  await client.query(
+    `SELECT pg_advisory_xact_lock(${IRM_LOCKS}, stripe) FROM (
+       SELECT DISTINCT (hashtextextended(key, 0) & ${STRIPES - 1})::int AS stripe FROM unnest($1::text[]) AS key ORDER BY 1
+     ) AS ordered`,
+    [keys],
+  );
 }

@@ -6,7 +6,7 @@ import type { Queryable } from '../pool';
 import { Conditions, MICROSECONDS } from '../paging';
 import { ASKS } from '../questions/questions';
 import { ROW_COUNTS } from '../rows/filing-rows';
-import { FILING_COLUMNS, type FilingRecord } from './filings';
+import { FILING_COLUMNS, IS_ASKED, type FilingRecord } from './filings';
 
 /** Where a page of a list ends: the next one begins behind it. */
 interface FilingMark {
@@ -186,19 +186,13 @@ export async function pageOfEvents(
   return rows;
 }
 
-/** What says whether a filing continues automatically. */
-export interface FilingStanding {
-  filingId: string;
-  state: string;
-  asked: boolean;
-}
-
-/** How filings stand, for those that wait for them. */
-export async function standingsOf(db: Queryable, filingIds: readonly string[]): Promise<FilingStanding[]> {
-  const { rows } = await db.query<FilingStanding>(
-    `SELECT filing_id AS "filingId", state, (state = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e
-       WHERE e.filing_id = filings.filing_id AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1)) AS asked
-       FROM filings WHERE filing_id = ANY($1)`,
+/** How filings stand, for those that wait for them: what says whether they continue automatically. */
+export async function standingsOf(
+  db: Queryable,
+  filingIds: readonly string[],
+): Promise<Pick<FilingRecord, 'filingId' | 'state' | 'asked'>[]> {
+  const { rows } = await db.query<Pick<FilingRecord, 'filingId' | 'state' | 'asked'>>(
+    `SELECT filing_id AS "filingId", state, ${IS_ASKED} AS asked FROM filings WHERE filing_id = ANY($1)`,
     [filingIds],
   );
   return rows;

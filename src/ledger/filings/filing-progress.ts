@@ -3,7 +3,7 @@ import { questionOfMove } from '../../domain/filing/questions';
 import { isEnd, mayFollow, type FilingState } from '../../domain/filing/states';
 import type { QueuePlace } from '../../domain/filing/queue-places';
 import type { Queryable } from '../pool';
-import { lineOf, placeIn, type InLine } from '../questions/queue';
+import { lineOf, placeIn, type InLine } from '../questions/waiting';
 import { QUESTION_COLUMNS, standingOf } from '../questions/questions';
 import { resultRows, ROW_COUNTS } from '../rows/filing-rows';
 import { type LockedFiling, lockFiling } from './filing-lock';

@@ -1,8 +1,9 @@
+import { NO_ROWS } from '../../domain/contracts';
 import type { FilingView, OtherUse, RowView, SubmissionView } from '../../domain/filing/view';
-import { fieldOfAuthority } from '../../domain/service/authority-codes';
+import { authorityErrors } from '../../domain/service/authority-codes';
 import { errorTexts } from '../../domain/service/request-status';
 import { isObject } from '../../domain/values';
-import type { Finding } from '../../domain/rules/finding';
+import { warningAt, type Finding } from '../../domain/rules/finding';
 import { irmNumberOf } from '../exporters/irms';
 import { HAS_REQUEST } from '../gates/attempts';
 import type { Queryable } from '../pool';
@@ -45,8 +46,6 @@ export type FilingSummary = Omit<
   FilingView,
   'rows' | 'submissions' | 'otherUses' | 'correctedBy' | 'attempt' | 'request' | 'again' | 'questions'
 >;
-
-const NO_ROWS = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 
 /** Filings, newest first, each with its counts. */
 export async function listFilingViews(db: Queryable, page: FilingPage, cadence: Cadence): Promise<FilingSummary[]> {
@@ -113,22 +112,6 @@ function headOf(filing: FilingRecord): Omit<FilingSummary, 'counts' | 'warnings'
     annotated: filing.annotated,
     contentHash: filing.contentHash,
   };
-}
-
-/** The authority's messages about single rows, in the shape of all other errors. */
-function authorityErrors(rows: readonly RowView[], known: readonly Finding[]): Finding[] {
-  const shown = new Set(known.map((finding) => `${finding.row}|${finding.message}`));
-  return rows.flatMap(({ row, errors }) =>
-    errors
-      .filter((message) => !shown.has(`${row}|${message}`))
-      .map((message): Finding => ({
-        severity: 'error',
-        code: 'authority',
-        row,
-        field: fieldOfAuthority(message),
-        message,
-      })),
-  );
 }
 
 async function readRowViews(db: Queryable, filingId: string): Promise<RowView[]> {
@@ -201,7 +184,7 @@ async function warningsOf(db: Queryable, filing: FilingRecord, of: readonly RowV
   );
   return [
     ...filing.warnings,
-    ...notices.map(({ kind, text }) => aboutFiling(kind, text)),
+    ...notices.map(({ kind, text }) => warningAt(null, null, kind, text)),
     ...rows.flatMap((row) => row.warnings).map((said) => observation(said, of)),
   ];
 }
@@ -211,10 +194,6 @@ function observation(said: unknown, rows: readonly RowView[]): Finding {
   const { serialNo, field }: Record<string, unknown> = isObject(said) ? said : {};
   const named = rows.find((row) => serialNo === row.serialNo || serialNo === String(row.serialNo));
   const [message = ''] = errorTexts([said]);
-  const about = { row: named?.row ?? null, field: typeof field === 'string' ? field : null };
-  return { ...aboutFiling('observation', `The service observed: ${message}`), ...about };
-}
-
-function aboutFiling(code: string, message: string): Finding {
-  return { severity: 'warning', code, row: null, field: null, message };
+  const where = [named?.row ?? null, typeof field === 'string' ? field : null] as const;
+  return warningAt(...where, 'observation', `The service observed: ${message}`);
 }

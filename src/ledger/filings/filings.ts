@@ -49,6 +49,10 @@ export interface FilingRecord extends ResumedFiling, AskedFiling {
   waitsFor: string | null;
 }
 
+/** Whether a person has been asked about the unknown outcome of one of `filings`. */
+export const IS_ASKED = `(state = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e
+  WHERE e.filing_id = filings.filing_id AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1))`;
+
 /** The columns of {@link FilingRecord}, from the table `filings` under its own name. */
 export const FILING_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, n, corrects,
   workflow_id AS "workflowId", content_hash AS "contentHash", input_ref AS "inputRef", upload_type AS "uploadType",
@@ -58,8 +62,7 @@ export const FILING_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "ex
   approved_by AS "approvedBy", grant_id AS "grantId", annotated, closed_at AS "closedAt",
   (SELECT request_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "requestId",
   (SELECT dgft_ack_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "dgftAckId",
-  (state = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e WHERE e.filing_id = filings.filing_id
-    AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1)) AS asked,
+  ${IS_ASKED} AS asked,
   floor(extract(epoch FROM due_at) * 1000)::float8 AS "dueAt", waits_for AS "waitsFor"`;
 
 /** The filing with this id, or null. */

@@ -2,9 +2,13 @@ import type pg from 'pg';
 import type { Mode } from '../../domain/names';
 import type { ResumedFiling, JudgedFiling } from '../../domain/filing/run-judgement';
 import { askAbout, closeQuestion } from '../questions/questions';
-import { addEvent } from './filing-progress';
+import { addEvent, writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
 import { withTransaction, type Queryable } from '../pool';
+import { resumesIn } from '../../domain/filing/moves';
+import { isEnd, type FilingState } from '../../domain/filing/states';
+import { readFacts } from './filing-lock';
+import { closeOpenWords } from '../submissions/words';
 
 /** An open filing, with what the check of its run needs. */
 export type OpenFilingRun = ResumedFiling & Pick<FilingRecord, 'workflowId' | 'state' | 'seq'> & JudgedFiling;
@@ -61,5 +65,60 @@ export async function recordRunProblem(
     const text = problem ?? 'its workflow is running again';
     await addEvent(client, { filingId, at, kind: problem === null ? 'run_recovered' : 'run_problem', text });
     return true;
+  });
+}
+
+interface TakenUp {
+  state: FilingState;
+  seq: number;
+  dueAt: Date | null;
+  waitsFor: string | null;
+}
+
+/**
+ * Lets a run continue a filing that another run left, or whose state differs from what the run knew: the filing is set
+ * to the state that follows from its submissions. An ended filing is left unchanged. Must run in a transaction; a
+ * repeated `step` changes nothing.
+ */
+export async function takeUpFiling(
+  db: Queryable,
+  { filingId, step, at }: { filingId: string; step: string; at: Date },
+): Promise<void> {
+  const { rows } = await db.query<TakenUp>(
+    `SELECT state, seq::int AS seq, due_at AS "dueAt",
+            waits_for AS "waitsFor" FROM filings WHERE filing_id = $1 FOR UPDATE`,
+    [filingId],
+  );
+  const before = rows[0];
+  if (!before || isEnd(before.state)) return;
+  const state = resumesIn(before.state, await readFacts(db, filingId));
+  const { rowCount } = await db.query('SELECT 1 FROM filing_events WHERE filing_id = $1 AND step = $2', [
+    filingId,
+    step,
+  ]);
+  if (rowCount) return;
+  const same = state === before.state;
+  // An answer to a question that is no longer open must not be applied to the next question.
+  if (!same || !(state === 'outcome_unknown' || state === 'overdue'))
+    await closeOpenWords(db, {
+      filingId,
+      kinds: ['filed', 'not_filed'],
+      why: 'the filing has changed in the meantime',
+      at,
+    });
+  await writeMove(db, {
+    filingId,
+    seq: before.seq + 1,
+    step,
+    state,
+    attention: null,
+    keepQuestions: same,
+    dueAt: same ? before.dueAt : null,
+    waitsFor: same ? before.waitsFor : null,
+    at,
+    event: {
+      kind: 'taken_up',
+      text: same ? 'a run goes on from the ledger' : `a run goes on from the ledger, which said ${before.state}`,
+    },
   });
 }

@@ -2,7 +2,7 @@
 import type { FilingCounts, ResultRow } from '../../domain/contracts';
 import type { QueuePlace } from '../../domain/filing/queue-places';
 import type { Queryable } from '../pool';
-import { lineOf, placeIn, type InLine } from '../questions/queue';
+import { lineOf, placeIn, type InLine } from '../questions/waiting';
 import { standingOf } from '../questions/questions';
 import { resultRows, ROW_COUNTS } from '../rows/filing-rows';
 import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';

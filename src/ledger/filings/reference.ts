@@ -2,7 +2,7 @@
 import { isEnd } from '../../domain/filing/states';
 import { sameId } from '../../domain/identity';
 import { filingName } from '../../domain/names';
-import type { Finding } from '../../domain/rules/finding';
+import { errorAt, type Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 import { numberToFileAgain, standingOfReference, type FilingRecord, type Reference } from './filings';
 
@@ -88,7 +88,7 @@ function wrongNumber({ reference, n }: Named, next: number): Finding {
 }
 
 function refusal(code: string, filingId: string | undefined, message: string): Finding {
-  return { severity: 'error', code, row: null, field: null, ...(filingId && { filingId }), message };
+  return { ...errorAt(null, null, code, message), ...(filingId && { filingId }) };
 }
 
 const refused = (finding: Finding): ReferenceJudgement => ({ outcome: 'refused', findings: [finding] });

@@ -6,7 +6,7 @@ import type pg from 'pg';
 import type { ReconcileCheck } from '../../domain/reconciliation/findings';
 import { withTransaction, type Queryable } from '../pool';
 import { attentionOf } from '../questions/questions';
-import { mergeFindings, type Compared } from './merge';
+import { mergeFindings, type Compared } from './findings';
 
 /** A span of days (YYYY-MM-DD, both included) whose certificates were read completely, beginning at `readAt`. */
 export interface ReadWindow {

@@ -2,7 +2,7 @@ import { OPEN_ROW_STATES, SHOWS_ROWS, type RowState } from '../../domain/filing/
 import type { Finding } from '../../domain/rules/finding';
 import type { OpenRow } from '../../domain/reconciliation/certificate-matching';
 import type { ExtraValues, Mapping } from '../../domain/filing/mapping';
-import { type FilingCounts, ROWS_IN_RESULT } from '../../domain/contracts';
+import { ROWS_IN_RESULT } from '../../domain/contracts';
 import { FilingMissing } from '../filings/filings';
 import type { Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
@@ -116,19 +116,13 @@ export async function countOpenRows(db: Queryable, filingId: string, submission?
   return rows[0]?.n ?? 0;
 }
 
-/** Rows by outcome as {@link FilingCounts}, and where from; a condition on the rows `r` follows. */
+/** Rows by outcome as a filing's counts, and where from; a condition on the rows `r` follows. */
 export const ROW_COUNTS = `count(*)::int AS rows,
             count(*) FILTER (WHERE r.state = 'certified')::int AS certified,
             count(*) FILTER (WHERE r.state = 'certified' AND c.archived_at IS NOT NULL)::int AS archived,
             count(*) FILTER (WHERE r.state IN ('needs_correction', 'corrected'))::int AS errored,
             count(*) FILTER (WHERE r.${IS_OPEN})::int AS open
        FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number`;
-
-/** Rows by outcome. `open`: neither certified nor errored nor abandoned. */
-export async function countRows(db: Queryable, filingId: string): Promise<FilingCounts> {
-  const { rows } = await db.query<FilingCounts>(`SELECT ${ROW_COUNTS} WHERE r.filing_id = $1`, [filingId]);
-  return rows[0] ?? { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
-}
 
 /** The row states of a filing, from which its end follows. */
 export async function rowStates(db: Queryable, filingId: string): Promise<RowState[]> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { allowDuplicate, type PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { FilingState } from '../../domain/filing/states';
-import type { Finding } from '../../domain/rules/finding';
+import { errorAt, type Finding } from '../../domain/rules/finding';
 import { groupBy } from '../../domain/values';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { filingName } from '../../domain/names';
@@ -258,13 +258,9 @@ function refusal({ row, mapping }: MappingRow, holders: readonly Holder[], optio
       ? ` Its outcome is not known: it may be filed once more only after two persons have permitted it (ebrc permit ${doubted[0]} ROWS).`
       : '';
   return {
-    severity: 'error',
-    code: 'mapping_live',
-    row,
-    field: null,
+    ...errorAt(row, null, 'mapping_live', `${what} ${already}${where.length > 0 ? `: ${then}` : ''}.${pass}`),
     ...(holders[0] && { filingId: holders[0].filingId }),
     ...(doubted.length === 0 && { allowDuplicate: option }),
-    message: `${what} ${already}${where.length > 0 ? `: ${then}` : ''}.${pass}`,
   };
 }
 

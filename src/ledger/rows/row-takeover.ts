@@ -3,7 +3,7 @@
  * that took it over are one lineage, of which one row at most may be live.
  */
 import { groupBy } from '../../domain/values';
-import type { Finding } from '../../domain/rules/finding';
+import { errorAt, type Finding } from '../../domain/rules/finding';
 import { comparableText, irmIdentity, sameId, type IrmNames } from '../../domain/identity';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import type { Reference } from '../filings/filings';
@@ -168,7 +168,7 @@ const documentOf = (row: IrmNames & Pick<Mapping, 'sbCumInvoiceNumber'>) =>
   JSON.stringify([irmIdentity(row), comparableText(row.sbCumInvoiceNumber)]);
 
 function refusal(code: string, row: number | null, filingId: string, message: string): Finding {
-  return { severity: 'error', code, row, field: row === null ? null : 'serialNo', filingId, message };
+  return { ...errorAt(row, row === null ? null : 'serialNo', code, message), filingId };
 }
 
 /** Rows of these lineages that wait for a correction wait no more: the filing has taken them over. */

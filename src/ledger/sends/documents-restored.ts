@@ -1,6 +1,5 @@
 import type pg from 'pg';
 import { DAY_MS } from '../../domain/dates';
-import type { FilingState } from '../../domain/filing/states';
 import { lockAttempts } from '../gates/attempts';
 import { NOT_FILED } from '../../domain/filing/attempt';
 import { PUT_BACK_TOGETHER } from '../gates/held-rows';
@@ -86,7 +85,7 @@ async function markFilingUnknown(
   client: Queryable,
   { filingId, since, at, by }: { filingId: string; since: Date; at: Date; by: string },
 ): Promise<boolean> {
-  await lockFiling(client, filingId);
+  const filing = await lockFiling(client, filingId);
   // Perhaps it was never sent: a certificate that was not there before it may be another lost filing's all the same.
   const { rows: open } = await client.query<{ attemptId: string }>(
     `UPDATE attempts SET snapshot_id = NULL WHERE filing_id = $1 AND verdict = 'open' RETURNING attempt_id AS "attemptId"`,
@@ -113,32 +112,14 @@ async function markFilingUnknown(
     const last = (await lockAttempts(client, filingId, submission)).at(-1);
     if (last && !NOT_FILED.includes(last.verdict)) continue;
     const number = (last?.number ?? 0) + 1;
-    await doubtAttempt(client, { filingId, submission, number, at: since });
+    await doubtAttempt(client, { filingId, submission, number, reason: PUT_BACK_TOGETHER, at: since });
   }
   const submissions = rows.map(({ submission }) => submission);
   const doubted = await doubtRows(client, { filingId, submissions, at: since });
   if (doubted === 0) return false;
-  await tell(client, { filingId, at, by });
-  return true;
-}
-
-async function tell(
-  client: Queryable,
-  { filingId, at, by }: { filingId: string; at: Date; by: string },
-): Promise<void> {
-  const { rows } = await client.query<{ seq: number }>('SELECT seq::int AS seq FROM filings WHERE filing_id = $1', [
-    filingId,
-  ]);
-  const state: FilingState = 'outcome_unknown';
   const attention = `It is not known whether the filing was sent: ${PUT_BACK_TOGETHER}. Evidence is gathered.`;
   const event = { kind: 'documents_restored', who: by, text: PUT_BACK_TOGETHER };
-  await writeMove(client, {
-    filingId,
-    seq: (rows[0]?.seq ?? 0) + LOST_MOVES,
-    state,
-    attention,
-    needsAttention: true,
-    at,
-    event,
-  });
+  const asked = { state: 'outcome_unknown' as const, attention, needsAttention: true };
+  await writeMove(client, { filingId, seq: (filing?.seq ?? 0) + LOST_MOVES, ...asked, at, event });
+  return true;
 }

@@ -1,6 +1,6 @@
 import { partsOfAttemptId } from '../../domain/filing/attempt';
 import { forEachLimited } from '../../domain/values';
-import { movesUpTo } from '../filings/moves-head';
+import { movesUpTo } from '../filings/filing-evidence';
 import type { Queryable } from '../pool';
 import { movesAtSend } from './send-record';
 import { compareSends, readIdentity, readSend, SendStoreError, storeIdOf, type SendStore } from './sends';

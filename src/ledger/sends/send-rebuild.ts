@@ -1,7 +1,7 @@
 import { attemptIdOf, partsOfAttemptId } from '../../domain/filing/attempt';
 import type { IrmNames } from '../../domain/identity';
 import { filingWorkflowId, type Mode } from '../../domain/names';
-import { lockIrms } from '../exporters/irm-locks';
+import { lockIrms } from '../filings/filing-lock';
 import { lockParty, lockPartyChanges, partyForNew } from '../exporters/parties';
 import { filingOfReference, nextNumber } from '../filings/filings';
 import { lockReference } from '../filings/reference';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { certificatesBefore } from '../certificates/snapshots';
-import { movesUpTo, type MovesHead } from '../filings/moves-head';
+import { movesUpTo, type MovesHead } from '../filings/filing-evidence';
 
 /**
  * Who sends an attempt, by its secret: the ledger and the document store hold this hash alone, so that nobody but the

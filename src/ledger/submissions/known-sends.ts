@@ -6,9 +6,8 @@ import type { Queryable } from '../pool';
 import { moveRows } from '../rows/filing-rows';
 import { closeOpenAttempts } from '../gates/attempts';
 import { holdAsSent } from '../gates/held-rows';
-import { writeVerdict } from '../gates/verdict';
-import { acknowledge } from './acknowledgement';
-import { storeAnswer } from './answers';
+import { acknowledge, storeAnswer } from './answers';
+import { doubtAttempt } from './lost-time';
 import { acknowledgeSubmission, addRequest, readRequests } from './requests';
 
 interface KnownSendsArgs {
@@ -17,8 +16,8 @@ interface KnownSendsArgs {
   at: Date;
 }
 
-/** Recorded for an attempt that the ledger had lost and a run's history contains. */
-const SENT_BEFORE = 'it was sent before the ledger was put back to an earlier state';
+/** Recorded for an attempt that the ledger had lost, and a run's history or the document store contains. */
+export const SENT_BEFORE = 'it was sent before the ledger was put back to an earlier state';
 
 /**
  * Adds to the ledger the sends of a filing that only its run's history contains: the answer to an attempt and the
@@ -112,21 +111,7 @@ async function mergeUnknownOutcome(client: Queryable, { filingId, attemptId, sen
   const { rowCount: held } = await client.query('SELECT FROM attempts WHERE attempt_id = $1', [attemptId]);
   if (held) return;
   await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
-  await client.query(`INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4)`, [
-    attemptId,
-    filingId,
-    submission,
-    attempt,
-  ]);
-  const mark = { sender: null, settleMs: null, timeoutMs: null };
-  await writeVerdict(client, {
-    attemptId,
-    from: ['open'],
-    verdict: 'marked',
-    reason: SENT_BEFORE,
-    at: sentAt ?? at,
-    mark,
-  });
+  await doubtAttempt(client, { filingId, submission, number: attempt, reason: SENT_BEFORE, at: sentAt ?? at });
   await holdAsSent(client, { filingId, submission, sentAt: sentAt ?? at, at });
   await client.query(
     `UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1 AND submission = $2 AND state = 'submitted'

@@ -2,23 +2,21 @@
  * Looks at a party's certificates as they are recorded, and what may have been sent in the time that a ledger and its
  * document store have both lost.
  */
-import { attemptIdOf } from '../../domain/filing/attempt';
+import { attemptIdOf, type partsOfAttemptId } from '../../domain/filing/attempt';
 import { agrees } from '../gates/absence';
 import { PUT_BACK_TOGETHER } from '../gates/held-rows';
 import { writeVerdict } from '../gates/verdict';
 import type { Queryable } from '../pool';
 import { type FilingDate, isoFromFilingDate } from '../../domain/dates';
 
-interface Doubted {
-  filingId: string;
-  submission: number;
-  /** The number of the attempt that represents what may have been sent. */
-  number: number;
-  at: Date;
-}
-
-/** Records an attempt of which nobody knows whether it was sent: a person, or evidence from before it, settles it. */
-export async function doubtAttempt(client: Queryable, { filingId, submission, number, at }: Doubted): Promise<string> {
+/**
+ * Records an attempt that was sent, or of which nobody knows whether it was: a person, or evidence from before it,
+ * settles it. @returns its id
+ */
+export async function doubtAttempt(
+  client: Queryable,
+  { filingId, submission, number, reason, at }: ReturnType<typeof partsOfAttemptId> & { reason: string; at: Date },
+): Promise<string> {
   const attemptId = attemptIdOf(filingId, submission, number);
   await client.query(`INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4)`, [
     attemptId,
@@ -27,7 +25,7 @@ export async function doubtAttempt(client: Queryable, { filingId, submission, nu
     number,
   ]);
   const mark = { sender: null, settleMs: null, timeoutMs: null };
-  await writeVerdict(client, { attemptId, from: ['open'], verdict: 'marked', reason: PUT_BACK_TOGETHER, at, mark });
+  await writeVerdict(client, { attemptId, from: ['open'], verdict: 'marked', reason, at, mark });
   return attemptId;
 }
 

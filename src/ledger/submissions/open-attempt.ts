@@ -7,6 +7,7 @@ import type { Queryable } from '../pool';
 import { holderBeside } from '../rows/live-mappings';
 import { absenceToConfirm } from '../gates/absence';
 import { lockAttempts, type AttemptRow } from '../gates/attempts';
+import { PUT_BACK_TOGETHER } from '../gates/held-rows';
 import {
   certificatesToRead,
   type CertificatesToRead,
@@ -78,7 +79,7 @@ export async function openAttempt(
   // Only before the first attempt: a person may have said since that it was not filed.
   const lost = restored && last === null ? await lostTimeCertificates(client, { filingId, submission }) : null;
   if (lost && (lost.agreeing.length > 0 || !lost.looked)) {
-    const doubted = { filingId, submission, number, at: lost.since };
+    const doubted = { filingId, submission, number, reason: PUT_BACK_TOGETHER, at: lost.since };
     await doubtRows(client, { ...doubted, submissions: [submission] });
     return { outcome: 'attempt', attemptId: await doubtAttempt(client, doubted), number, verdict: 'marked' };
   }

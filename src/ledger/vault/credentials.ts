@@ -16,22 +16,21 @@ export interface CredentialVersion {
 
 const COLUMNS = 'version, state, reason, secret_ref::text AS "secretRef"';
 
-/** What {@link currentCredentials} finds, as jsonb; `exporter`: in SQL. */
+/**
+ * The credentials that the service currently has, as far as this ledger knows, as jsonb: the newest submission that it
+ * accepted. Null if it accepted none from us (a client that was onboarded elsewhere may have credentials all the same).
+ * Calls are allowed then, and in every state except `bad`. `exporter`: in SQL.
+ */
 export const credentialsHeld = (exporter: string): string =>
   `(SELECT to_jsonb(held) FROM (SELECT ${COLUMNS} FROM credential_versions
       WHERE exporter_id = ${exporter} AND held ORDER BY version DESC LIMIT 1) AS held)`;
 
-/**
- * The credentials that the service currently has, as far as this ledger knows: the newest submission that it accepted.
- * Null if it accepted none from us (a client that was onboarded elsewhere may have credentials all the same). Calls are
- * allowed then, and in every state except `bad`.
- */
+/** As {@link credentialsHeld}. */
 export async function currentCredentials(db: Queryable, exporterId: string): Promise<CredentialVersion | null> {
-  const { rows } = await db.query<CredentialVersion>(
-    `SELECT ${COLUMNS} FROM credential_versions WHERE exporter_id = $1 AND held ORDER BY version DESC LIMIT 1`,
-    [exporterId],
-  );
-  return rows[0] ?? null;
+  const { rows } = await db.query<{ held: CredentialVersion | null }>(`SELECT ${credentialsHeld('$1')} AS held`, [
+    exporterId,
+  ]);
+  return rows[0]?.held ?? null;
 }
 
 /** One submission, or null. */

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type pg from 'pg';
 import type { Principal, Role } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
-import { principalOfToken } from '../../ledger/principals/tokens';
+import { principalOfToken } from '../../ledger/principals/principals';
 import { Problem, unavailable } from '../http/problem';
 import type { AuditTrail } from './audit-trail';
 import type { Client } from '@temporalio/client';

@@ -194,7 +194,7 @@ export function createCli(
     const { token } = await config('token');
     if (token === undefined) return undefined;
     const [{ principalOfToken }, { UsageError }] = await Promise.all([
-      import('../../ledger/principals/tokens.js'),
+      import('../../ledger/principals/principals.js'),
       import('../errors.js'),
     ]);
     const { mode } = await config('mode');

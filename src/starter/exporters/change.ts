@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ChangeExporterResult } from '../../domain/contracts';
 import { needExporter } from '../../ledger/exporters/exporters';
-import type { changeExporter as workflow } from '../../workflows/change-exporter';
+import type { changeExporter as workflow } from '../../workflows/one-step';
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError, refusal } from '../errors';
 import { answeredByWorker } from '../../temporal/workers-present';

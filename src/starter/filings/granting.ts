@@ -2,7 +2,7 @@
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
 import type { FilingRecord } from '../../ledger/filings/filings';
 import { writeGrant } from '../../ledger/principals/grants';
-import { shownOfFiling, shownOfSend } from '../../ledger/principals/shown';
+import { shownOfFiling, shownOfSend } from '../../ledger/principals/granted-words';
 import { markedAt } from '../../ledger/submissions/attempts';
 import type { EbrcClientDependencies } from '../dependencies';
 

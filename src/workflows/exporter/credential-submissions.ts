@@ -1,8 +1,7 @@
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { CheckResult } from '../../activities/exporters/credentials';
 import { calls } from '../activity-profiles';
-import type { ExporterStatus } from './exporter-progress';
-import { retryUntilFixed } from './retry-until-fixed';
+import { type ExporterStatus, retryUntilFixed } from './exporter-progress';
 
 export interface CredentialSubmission {
   credentialsRef: string;

@@ -1,9 +1,17 @@
-import { condition, setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import {
+  condition,
+  setCurrentDetails,
+  upsertSearchAttributes,
+  workflowInfo,
+  isCancellation,
+} from '@temporalio/workflow';
 import type { ExporterProgress } from '../../domain/contracts';
 import { inUtc } from '../../domain/dates';
 import { markdownText, summaryText } from '../../domain/text';
 import { searchAttributes, type Indexed } from '../../domain/search-attributes';
-import { Waits, type WaitingWorkflow, type Wait } from '../waits';
+import { Waits, type WaitingWorkflow, type Wait, waitForAccess } from '../waits';
+import type { ErrorKind } from '../../domain/service/error-kinds';
+import { readFailure } from '../failures';
 
 /** Progress of an onboarding or a credential update: its query result, its details in the UI, its search attributes. */
 export class ExporterStatus implements WaitingWorkflow {
@@ -85,3 +93,27 @@ const TITLES: Record<ExporterProgress['state'], string> = {
   ready: 'Ready',
   refused: 'Refused',
 };
+
+/**
+ * Makes a call until it succeeds. What Temporal does not repeat automatically, and the caller does not expect, is fixed
+ * by whoever runs the worker (a revoked key, a wrong address): it is shown, and tried again, finally every fifteen
+ * minutes. @throws the failure, when its kind is an expected one
+ */
+export async function retryUntilFixed<T>(
+  status: ExporterStatus,
+  expected: readonly ErrorKind[],
+  call: () => Promise<T>,
+): Promise<T> {
+  const before = status.view;
+  for (;;) {
+    try {
+      const result = await call();
+      if (status.view !== before && status.view.state === before.state) status.update(before);
+      return result;
+    } catch (error) {
+      const failure = readFailure(error);
+      if (isCancellation(error) || failure.kind === null || expected.includes(failure.kind)) throw error;
+      await waitForAccess(status, status.waits, failure);
+    }
+  }
+}

@@ -4,10 +4,9 @@ import type { ErrorKind } from '../../domain/service/error-kinds';
 import { CREDENTIAL_KINDS, CREDENTIALS_OF_A_PERSON, delayMs } from '../../domain/service/retry-table';
 import { calls } from '../activity-profiles';
 import { checkSubmission, checkVersion, type Submissions } from './credential-submissions';
-import type { ExporterStatus } from './exporter-progress';
+import { type ExporterStatus, retryUntilFixed } from './exporter-progress';
 import { readFailure } from '../failures';
 import { waitForActivation, whileAwaitingCredentials } from '../waits';
-import { retryUntilFixed } from './retry-until-fixed';
 
 const UNKNOWN_CLIENT = 'customer_not_found';
 const PENDING = 'activation_pending';

@@ -4,10 +4,11 @@ import type { Activities } from '../../activities/create-activities';
 import type { Decided, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/filings/settings';
-import type { FileInput, FilingCounts, ResultRow } from '../../domain/contracts';
+import { NO_ROWS, type FileInput, type FilingCounts, type ResultRow } from '../../domain/contracts';
 import { type FilingState, isEnd, isPause, stateLimitMs } from '../../domain/filing/states';
 import { waitsFor, type Waiting } from '../../domain/filing/view';
-import { steps } from '../activity-profiles';
+import type { RateClass } from '../../domain/names';
+import { calls, steps, type CallAbout, type ProfileName } from '../activity-profiles';
 import { isFilingMissing } from '../failures';
 import {
   type Attention,
@@ -19,7 +20,7 @@ import {
   recordRunProblem,
   toMove,
 } from './filing-steps';
-import { NO_ROWS, showFiling, showRefusal, textOf, type Refusal } from './show-filing';
+import { showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
 export class FilingProgress {
   settings!: ReadSettingsResult;
@@ -150,6 +151,16 @@ export class FilingProgress {
   /** Steps on the ledger, under a summary for the Temporal UI. */
   steps(summary: string): ActivityInterfaceFor<Activities> {
     return steps({ summary, rows: this.counts.rows });
+  }
+
+  /** Calls for its exporter, under a summary for the Temporal UI; `priorityKey`: see {@link CallAbout}. */
+  calls(
+    profile: ProfileName,
+    summary: string,
+    rateClass: RateClass,
+    priorityKey?: CallAbout['priorityKey'],
+  ): ActivityInterfaceFor<Activities> {
+    return calls(profile, { summary, rateClass, exporterId: this.exporterId, priorityKey });
   }
 
   /** What a step decides on: the filing as far as this run knows it. */

@@ -1,7 +1,7 @@
 /** One filing's run: what it holds beside the filing's progress, what it waits for, and when it continues as new. */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
-import type { FileInput, FilingCounts, FilingResult, ResultRow } from '../../domain/contracts';
+import { NO_ROWS, type FileInput, type FilingCounts, type FilingResult, type ResultRow } from '../../domain/contracts';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
 import { resumeInput } from '../../domain/filing/run-judgement';
 import type { Finding } from '../../domain/rules/finding';
@@ -10,7 +10,7 @@ import { Waits } from '../waits';
 import { FilingEnded, FilingGivenUp, FilingMovedOn, type PendingMark } from './filing-steps';
 import { FilingProgress } from './filing-progress';
 import { FilingRequests } from './filing-requests';
-import { NO_ROWS, textOf, type Refusal } from './show-filing';
+import { textOf, type Refusal } from './show-filing';
 
 export { FilingEnded, FilingGivenUp, FilingMovedOn };
 

@@ -1,4 +1,4 @@
-/** From settled rows to the end: certificate details, PDFs, and the filing's outcome. */
+/** From settled rows, or a refusal, to the end: certificate details, PDFs, and the filing's outcome. */
 import { counted } from '../../domain/text';
 import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
 import { COLLECTING_NOTE } from '../../domain/filing/move-texts';
@@ -6,14 +6,14 @@ import { RATE_LIMITS } from '../../domain/names';
 import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import type { FetchedCertificates } from '../../activities/certificates';
 import { calls } from '../activity-profiles';
-import type { collectCertificates } from '../collect-certificates';
+import { type collectCertificates, downloadAll } from '../collect-certificates';
 import { readFailure, type ReadFailure } from '../failures';
-import type { FilingRun } from './filing-run';
-import { downloadAll } from './download-pdfs';
-import { interruptible, recordFailureAndContinue } from './filing-calls';
-import { untilOverdue } from './filing-steps';
-import { type OverdueMark } from './filing-steps';
-import { throughPauses, waitOut } from './pauses';
+import { type FilingRun, FilingMovedOn } from './filing-run';
+import { helpful, interruptible, recordFailureAndContinue, onceLedgerIsWhole, waitOut } from './pauses';
+import { untilOverdue, type OverdueMark } from './filing-steps';
+import type { Refused } from '../../activities/filings/end-filing';
+import type { StoredAnswer } from '../../domain/filing/attempt';
+import type { Finding } from '../../domain/rules/finding';
 
 /** Details are asked for this often; they only add to the status, so the filing goes on without them. */
 const DETAIL_ROUNDS = 5;
@@ -64,20 +64,14 @@ interface Details {
 
 async function fetchDetails(run: FilingRun): Promise<Details> {
   const { filingId, exporterId } = run;
-  const about = { summary: 'Fetch the certificate details', rateClass: 'details' as const, exporterId };
   const pdfs = MAX_PDFS_WITHOUT_CHILD;
-  const found = await recordFailureAndContinue(
-    run,
-    { kind: 'no_details', text: 'The certificate details could not be read' },
-    () =>
-      throughPauses(run, () =>
-        interruptible(run, () => calls('helpful', about).fetchCertificates({ filingId, exporterId, pdfs })),
-      ),
-  );
+  const details = run.calls('helpful', 'Fetch the certificate details', 'details');
+  const problem = { kind: 'no_details', text: 'The certificate details could not be read' };
+  const found = await helpful(run, problem, () => details.fetchCertificates({ filingId, exporterId, pdfs }));
   if (found === null) return { complete: false, toArchive: null };
-  const { withoutDetail, problem, toArchive } = found;
-  if (problem) await run.note({ kind: 'no_details', text: problem });
-  return { complete: withoutDetail === 0 || problem !== null, toArchive };
+  const { withoutDetail, problem: cannot, toArchive } = found;
+  if (cannot) await run.note({ kind: 'no_details', text: cannot });
+  return { complete: withoutDetail === 0 || cannot !== null, toArchive };
 }
 
 async function fetchMissingDetails(run: FilingRun): Promise<void> {
@@ -95,7 +89,8 @@ async function fetchMissingDetails(run: FilingRun): Promise<void> {
  */
 async function archivePdfs(run: FilingRun, first: PdfsListed, mayEnd: boolean): Promise<void> {
   for (let round = 1; ; round += 1) {
-    const failure = await collect(run, { round, first: round === 1 ? first : null, mayEnd });
+    const few = run.counts.certified - run.counts.archived <= MAX_PDFS_WITHOUT_CHILD;
+    const failure = await (few ? collectFew(run, round === 1 ? first : null, mayEnd) : collectMany(run, round));
     if (!failure) return;
     if (pauseReasonOf(failure.kind) === null) {
       await run.note({ kind: 'collecting_again', text: failure.message });
@@ -127,19 +122,7 @@ export async function collectAlone(run: FilingRun): Promise<void> {
 /** A few PDFs are downloaded by the filing's own run: a child costs more than they do. */
 const MAX_PDFS_WITHOUT_CHILD = 5;
 
-interface Collection {
-  round: number;
-  first: PdfsListed;
-  /** Whether the filing ends with its last PDF. */
-  mayEnd: boolean;
-}
-
-/** One collection. @returns why it stopped before the end, or null */
-function collect(run: FilingRun, { round, first, mayEnd }: Collection): Promise<ReadFailure | null> {
-  const { certified, archived } = run.counts;
-  return certified - archived <= MAX_PDFS_WITHOUT_CHILD ? collectFew(run, first, mayEnd) : collectMany(run, round);
-}
-
+/** @returns why it stopped before the end, or null */
 async function collectFew(run: FilingRun, first: PdfsListed, mayEnd: boolean): Promise<ReadFailure | null> {
   const { filingId, exporterId } = run;
   const list = () =>
@@ -202,4 +185,47 @@ export async function annotate(run: FilingRun): Promise<void> {
     { kind: 'not_annotated', text: 'The errors could not be written into the workbook' },
     () => calls('document', { summary: 'Write the errors into the workbook' }).annotateFiling({ filingId }),
   );
+}
+
+/** The filing, or one submission of it, cannot be sent as it is. */
+export class FilingRefused extends Error {
+  override readonly name = 'FilingRefused';
+  constructor(
+    readonly submission: number | null,
+    readonly answer: StoredAnswer | null,
+    readonly errors: Finding[],
+  ) {
+    super('refused');
+  }
+}
+
+/** Does work on a filing; a refusal is recorded, and where something else of the filing is left, it goes on. */
+export async function orRefused(run: FilingRun, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof FilingRefused)) throw error;
+    const { submission, answer, errors } = error;
+    const release = run.steps('Release the refused rows');
+    const refuse = () => run.step((held) => release.refuseFiling({ ...held, submission, answer, errors }));
+    const refused = await onceLedgerIsWhole(run, refuse, { inRun: true });
+    await takeRefusal(run, submission, refused);
+  }
+}
+
+/** Takes over that a part was refused. @throws FilingMovedOn when the ledger holds something that may have been sent */
+export async function takeRefusal(
+  run: FilingRun,
+  submission: number | null,
+  { errors }: Pick<Refused, 'errors'>,
+): Promise<void> {
+  run.errors = errors;
+  const stages = run.filing?.submissions ?? [];
+  for (const stage of stages) {
+    if (stage.submission === submission || stage.state === 'planned') stage.state = 'released';
+  }
+  if (run.ended) return annotate(run);
+  if (stages.every((stage) => stage.state === 'released')) {
+    throw new FilingMovedOn('another attempt of a refused submission may have been sent');
+  }
 }

@@ -1,17 +1,90 @@
 /**
- * What a filing waits out wherever it is: bad credentials, our own access, activation, a ledger that was put back, a
- * document store that cannot count sends.
+ * Calls of a filing: what stops them, what it can go on without, and what it waits out wherever it is: bad credentials,
+ * our own access, activation, a ledger that was put back, a document store that cannot count sends.
  */
 import type { ExporterState } from '../../activities/exporters/exporters';
 import type { FilingState } from '../../domain/filing/states';
 import { ACCESS, CREDENTIALS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import { asSentence } from '../../domain/text';
-import { calls } from '../activity-profiles';
 import { readFailure, type ReadFailure } from '../failures';
 import { type WaitingWorkflow, waitForAccess, waitForActivation, whileAwaitingCredentials } from '../waits';
 import type { FilingRun } from './filing-run';
-import { recordFailureAndContinue } from './filing-calls';
-import { sleep } from '@temporalio/workflow';
+import {
+  sleep,
+  ActivityFailure,
+  CancellationScope,
+  ChildWorkflowFailure,
+  condition,
+  isCancellation,
+} from '@temporalio/workflow';
+
+interface Problem {
+  kind: string;
+  text: string;
+}
+
+/** The call was stopped because `stopWhen` came true. */
+export class Interrupted extends Error {
+  override readonly name = 'Interrupted';
+}
+
+/**
+ * Runs a call that may be stopped: when the filing is given up (throws FilingGivenUp) or `stopWhen` holds (throws
+ * Interrupted). A submission is never run through here.
+ */
+export async function interruptible<T>(
+  run: FilingRun,
+  call: () => Promise<T>,
+  stopWhen: () => boolean = () => false,
+): Promise<T> {
+  run.stopIfGivenUp();
+  return CancellationScope.cancellable(async () => {
+    const scope = CancellationScope.current();
+    let over = false;
+    const stopped = () => run.stopped || stopWhen();
+    void condition(() => over || stopped()).then(
+      () => {
+        if (!over) scope.cancel();
+      },
+      () => undefined,
+    );
+    try {
+      return await call();
+    } catch (error) {
+      if (!isCancellation(error) || !stopped()) throw error;
+      run.stopIfGivenUp();
+      throw new Interrupted('stopped');
+    } finally {
+      over = true;
+    }
+  });
+}
+
+/**
+ * Makes a call that a filing can go on without: its failure becomes an event of the filing, and null comes
+ * back. That goes for every failure, also a worker that was lost again and again, a database that is away, and a defect
+ * of ours: what only helps never ends a filing. Only what the workflow itself throws comes through, such as the end of
+ * a filing that is given up.
+ */
+export async function recordFailureAndContinue<T>(
+  run: FilingRun,
+  { kind, text }: Problem,
+  call: () => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await call();
+  } catch (error) {
+    const helpFailed = error instanceof ActivityFailure || error instanceof ChildWorkflowFailure;
+    if (!helpFailed || isCancellation(error)) throw error;
+    await run.note({ kind, text: `${text}: ${readFailure(error).message}` });
+    return null;
+  }
+}
+
+/** As {@link recordFailureAndContinue}, waiting out every pause; giving the filing up stops the call. */
+export function helpful<T>(run: FilingRun, problem: Problem, call: () => Promise<T>): Promise<T | null> {
+  return recordFailureAndContinue(run, problem, () => throughPauses(run, () => interruptible(run, call)));
+}
 
 /**
  * Makes a call, waiting out every pause and making it again. Failures that are no pause come through. The filing is
@@ -88,10 +161,9 @@ export async function waitUntilActive(run: FilingRun, activatesAt: string | null
 
 async function readActivation(run: FilingRun): Promise<Pick<ExporterState, 'readiness' | 'activatesAt'>> {
   const { exporterId } = run;
-  const about = { summary: 'Read the exporter', rateClass: 'api' as const, exporterId };
   const problem = { kind: 'exporter_unread', text: 'The exporter could not be read' };
   const exporter = await recordFailureAndContinue(run, problem, () =>
-    throughPauses(run, () => calls('api', about).readExporter({ exporterId })),
+    throughPauses(run, () => run.calls('api', 'Read the exporter', 'api').readExporter({ exporterId })),
   );
   // The filing must not end for it: nothing is known of the activation, so it is looked at again.
   return exporter ?? { readiness: 'activation_pending', activatesAt: null };

@@ -8,11 +8,9 @@ import {
   type FirstMove,
 } from '../../domain/filing/move-texts';
 import type { OpenFilingResult } from '../../activities/filings/open-filing';
-import { calls, type CallAbout } from '../activity-profiles';
 import type { FilingRun } from './filing-run';
-import { interruptible, recordFailureAndContinue } from './filing-calls';
-import { throughPauses, waitUntilActive } from './pauses';
-import { FilingRefused } from './refusal';
+import { helpful, waitUntilActive } from './pauses';
+import { FilingRefused } from './finish-filing';
 
 /** A filing as this run recorded it, or took it up. */
 export type Opened = Extract<OpenFilingResult, { outcome: 'opened' | 'resumed' | 'recorded' }>;
@@ -47,15 +45,10 @@ function reserve(run: FilingRun, next?: FirstMove): Promise<Reserved> {
 
 /** Reads the balances live and reserves them in the same step; null where that could not be done. */
 function freshenAndReserve(run: FilingRun, next?: FirstMove): Promise<Reserved | null> {
-  return freshen(run, async ({ about, exporterId }) => {
+  return freshen(run, async (exporterId) => {
     const move = next && run.nextMove(next.state, next.event, next);
-    const { reserved } = await calls('helpful', {
-      ...about,
-      summary: 'Read the IRMs and reserve the balances',
-    }).readIrms({
-      exporterId,
-      reserve: { ...run.held, ...(move && { move }) },
-    });
+    const read = run.calls('helpful', 'Read the IRMs and reserve the balances', 'api', 2);
+    const { reserved } = await read.readIrms({ exporterId, reserve: { ...run.held, ...(move && { move }) } });
     if (!reserved || reserved.filing === 'differs') return null;
     await run.took(reserved.filing);
     return reserved;
@@ -64,29 +57,16 @@ function freshenAndReserve(run: FilingRun, next?: FirstMove): Promise<Reserved |
 
 /** Reads the balances live. */
 export async function freshenBalances(run: FilingRun): Promise<void> {
-  await freshen(run, ({ about, exporterId }) =>
-    calls('helpful', { ...about, summary: 'Read the IRMs' }).readIrms({ exporterId }),
-  );
-}
-
-interface ReadArgs {
-  exporterId: string;
-  about: Omit<CallAbout, 'summary'>;
+  await freshen(run, (exporterId) => run.calls('helpful', 'Read the IRMs', 'api', 2).readIrms({ exporterId }));
 }
 
 /** Where the refresh or the reading fails, the known balances are used, and an event records that: null. */
-function freshen<T>(run: FilingRun, read: (args: ReadArgs) => Promise<T>): Promise<T | null> {
+function freshen<T>(run: FilingRun, read: (exporterId: string) => Promise<T>): Promise<T | null> {
   const { exporterId } = run;
-  return recordFailureAndContinue(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, () =>
-    throughPauses(run, () =>
-      interruptible(run, async () => {
-        const about = { exporterId, priorityKey: 2 } as const;
-        const refresh = { ...about, summary: 'Refresh the IRMs', rateClass: 'irm-refresh' as const };
-        await calls('helpful', refresh).refreshIrms({ exporterId });
-        return read({ exporterId, about: { ...about, rateClass: 'api' } });
-      }),
-    ),
-  );
+  return helpful(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, async () => {
+    await run.calls('helpful', 'Refresh the IRMs', 'irm-refresh', 2).refreshIrms({ exporterId });
+    return read(exporterId);
+  });
 }
 
 /**

@@ -10,8 +10,6 @@ import { waitingText, type Waiting } from '../../domain/filing/view';
 import { markdownText } from '../../domain/text';
 import { searchAttributes } from '../../domain/search-attributes';
 
-export const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
-
 /** Why a run recorded nothing, and what stands under its reference. */
 export interface Refusal {
   errors: Finding[];

@@ -6,8 +6,7 @@ import {
   type ProgressNote,
 } from '../../../src/ledger/filings/filing-progress';
 import { readStanding } from '../../../src/ledger/filings/opened-filing';
-import { takeUpFiling } from '../../../src/ledger/filings/filing-takeup';
-import { recordRunProblem } from '../../../src/ledger/filings/open-filings';
+import { takeUpFiling, recordRunProblem } from '../../../src/ledger/filings/open-filings';
 import { askAbout } from '../../../src/ledger/questions/questions';
 import { pageOfFilings } from '../../../src/ledger/filings/filing-pages';
 import { needFiling } from '../../../src/ledger/filings/filings';

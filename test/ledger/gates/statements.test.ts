@@ -58,7 +58,7 @@ describe('is written by one statement', () => {
     ['requests', 'statement', ['UPDATE ledger/submissions/requests.ts']],
     ['words', 'person_key', ['INSERT ledger/submissions/words.ts']],
     ['looks', 'complete', ['INSERT ledger/submissions/lost-time.ts']],
-    ['ledger_identity', 'marks_lapsed_to', ['UPDATE ledger/sends/import-send.ts']],
+    ['ledger_identity', 'marks_lapsed_to', ['UPDATE ledger/sends/send-import.ts']],
   ])('%s.%s', (table, column, writers) => {
     expect(writersOf(table, column)).toEqual(writers);
   });
@@ -87,7 +87,7 @@ it('opens every attempt as open: no statement inserts one with a verdict or a ma
 });
 
 it('puts nothing but doubt on an attempt outside of the gates', () => {
-  const outside = ['sends/documents-restored', 'sends/import-send', 'submissions/known-sends', 'submissions/lost-time'];
+  const outside = ['sends/documents-restored', 'sends/send-import', 'submissions/known-sends', 'submissions/lost-time'];
   for (const file of outside) {
     const source = readFileSync(join(SOURCES, 'ledger', `${file}.ts`), 'utf8');
     const verdicts = [...source.matchAll(/verdict: '(\w+)'/gu)].map(([, verdict]) => verdict);

@@ -8,8 +8,7 @@ import { learnIec, saveExporter } from '../../../src/ledger/exporters/exporters'
 import { compareParty, type Compared } from '../../../src/ledger/reconciliation/compare';
 import { markPdfMissing, savePdfChecks } from '../../../src/ledger/reconciliation/documents';
 import { listFindings } from '../../../src/ledger/reconciliation/findings';
-import { partyOf } from '../../../src/ledger/reconciliation/parties';
-import { readingBegins } from '../../../src/ledger/reconciliation/windows';
+import { partyOf, readingBegins } from '../../../src/ledger/reconciliation/runs';
 import { RECONCILE_CHECKS } from '../../../src/domain/reconciliation/findings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { detailOf, HOUR_MS, tell } from '../../reports/ledger-of-a-month';

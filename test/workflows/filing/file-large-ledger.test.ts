@@ -15,7 +15,7 @@ import { releaseAbsent } from '../../../src/ledger/gates/release-absent';
 import { withTransaction } from '../../../src/ledger/pool';
 import { compareParty } from '../../../src/ledger/reconciliation/compare';
 import { storedPdfs } from '../../../src/ledger/reconciliation/documents';
-import { openFilingsOf, partyOf } from '../../../src/ledger/reconciliation/parties';
+import { openFilingsOf, partyOf } from '../../../src/ledger/reconciliation/runs';
 import { encodeSend, sendName, voidRecord } from '../../../src/ledger/sends/send-record';
 import { readIdentity } from '../../../src/ledger/sends/sends';
 import { endedWithRequests } from '../../../src/ledger/submissions/requests';

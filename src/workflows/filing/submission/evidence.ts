@@ -1,10 +1,8 @@
 /** Looks at a submission: at its requests, and rounds of evidence about one of unknown outcome. */
 import type { Evidence } from '../../../activities/filings/settle';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import { calls } from '../../activity-profiles';
 import type { FilingRun } from '../filing-run';
-import { interruptible, recordFailureAndContinue } from '../filing-calls';
-import { throughPauses } from '../pauses';
+import { helpful, interruptible, recordFailureAndContinue, throughPauses } from '../pauses';
 import { freshenBalances } from '../prepare-filing';
 import type { PollResult } from '../../../activities/filings/poll-status';
 
@@ -46,42 +44,28 @@ export async function gatherEvidence(
   attemptId: string | null,
 ): Promise<Evidence> {
   const { filingId, exporterId } = run;
-  const summary = 'Look for certificates of the lost submission';
-  const about = { summary, rateClass: 'details', exporterId, priorityKey: 1 } as const;
+  const look = run.calls('helpful', 'Look for certificates of the lost submission', 'details', 1);
   const args = { filingId, submission, exporterId, attemptId };
-  const { filing, ...evidence } = await interruptible(run, () => calls('helpful', about).gatherEvidence(args));
+  const { filing, ...evidence } = await interruptible(run, () => look.gatherEvidence(args));
   await run.took(filing);
   return evidence;
 }
 
 /** Asks until there is an outcome. */
 export function pollRequests(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
-  return calls('poll', about(run, stage)).pollStatus(pollArgs(run, stage));
+  return poll(run, stage, 'poll');
 }
 
 /** Asks once, beside other evidence: a failure is an event, and no evidence of anything. */
-export function lookAtRequest(
-  run: FilingRun,
-  stage: SubmissionStage,
-  { once }: { once: true },
-): Promise<PollResult | null> {
+export function lookAtRequest(run: FilingRun, stage: SubmissionStage): Promise<PollResult | null> {
   const problem = { kind: 'poll_refused', text: 'The request could not be asked about' };
-  return recordFailureAndContinue(run, problem, () =>
-    throughPauses(run, () =>
-      interruptible(run, () => calls('helpful', about(run, stage)).pollStatus({ ...pollArgs(run, stage), once })),
-    ),
-  );
+  return helpful(run, problem, () => poll(run, stage, 'helpful'));
 }
 
-const about = ({ exporterId }: FilingRun, { requests }: SubmissionStage) => ({
-  summary: `Status of request ${requests.map(({ requestId }) => requestId).join(', ')}`,
-  rateClass: 'api' as const,
-  exporterId,
-});
-
-const pollArgs = ({ filingId, sends }: FilingRun, { submission, ackErrors = [] }: SubmissionStage) => ({
-  filingId,
-  submission,
-  ackErrors,
-  sends: sends.filter((send) => send.submission === submission),
-});
+function poll(run: FilingRun, stage: SubmissionStage, profile: 'poll' | 'helpful'): Promise<PollResult> {
+  const { submission, requests, ackErrors = [] } = stage;
+  const summary = `Status of request ${requests.map(({ requestId }) => requestId).join(', ')}`;
+  const sends = run.sends.filter((send) => send.submission === submission);
+  const args = { filingId: run.filingId, submission, ackErrors, sends, ...(profile === 'helpful' && { once: true }) };
+  return run.calls(profile, summary, 'api').pollStatus(args);
+}

@@ -1,16 +1,13 @@
 /** From the acknowledgement to an outcome for every record: polling, however long the authority takes. */
 import { ActivityFailure } from '@temporalio/workflow';
-import type { FetchedCertificates } from '../../../activities/certificates';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { PollResult } from '../../../activities/filings/poll-status';
 import { processingNote } from '../../../domain/filing/move-texts';
 import { ACCESS, delayMs } from '../../../domain/service/retry-table';
-import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';
 import { FilingMovedOn, type FilingRun } from '../filing-run';
-import { Interrupted, interruptible, recordFailureAndContinue } from '../filing-calls';
+import { helpful, Interrupted, interruptible, throughPauses } from '../pauses';
 import { untilOverdue } from '../filing-steps';
-import { throughPauses } from '../pauses';
 import { freshenBalances } from '../prepare-filing';
 import { carryOutAnswer } from './person-answer';
 import { pollRequests } from './evidence';
@@ -121,13 +118,9 @@ async function filledByDetails(run: FilingRun, { submission }: SubmissionStage):
   const { filingId, exporterId } = run;
   // The balances bear a certificate out: they have to be read after its issue, and before the look that shows it.
   await freshenBalances(run);
-  const about = { summary: 'Fill rows from the certificate details', rateClass: 'details' as const, exporterId };
+  const details = run.calls('api', 'Fill rows from the certificate details', 'details');
   const problem = { kind: 'no_details', text: 'The certificate details could not be read' };
-  const found: FetchedCertificates | null = await recordFailureAndContinue(run, problem, () =>
-    throughPauses(run, () =>
-      interruptible(run, () => calls('api', about).fetchCertificates({ filingId, exporterId, submission })),
-    ),
-  );
+  const found = await helpful(run, problem, () => details.fetchCertificates({ filingId, exporterId, submission }));
   await run.took(found?.filing);
   return found?.open === 0;
 }

@@ -3,12 +3,10 @@ import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { TakenSnapshot } from '../../../activities/filings/snapshot';
 import type { AttemptVerdict } from '../../../domain/filing/attempt';
 import { submittingMove, type FirstMove } from '../../../domain/filing/move-texts';
-import { calls } from '../../activity-profiles';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
-import { onceLedgerIsWhole, throughPauses } from '../pauses';
+import { onceLedgerIsWhole, throughPauses, recordFailureAndContinue } from '../pauses';
 import { prepareFiling } from '../prepare-filing';
-import { recordFailureAndContinue } from '../filing-calls';
-import { FilingRefused } from '../refusal';
+import { FilingRefused } from '../finish-filing';
 import { roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 import type { Attempt } from './unknown-outcome';
@@ -49,10 +47,8 @@ export async function openNext(
     throw new FilingRefused(submission, { kind: 'rows_gone', message: opened.reason }, []);
   }
   const filing = await run.steps('Read the filing').readFiling({ filingId });
-  Object.assign(
-    stage,
-    filing.submissions.find((each) => each.submission === submission),
-  );
+  const now = filing.submissions.find((each) => each.submission === submission);
+  Object.assign(stage, now);
   if (submission === 1) run.requestId = stage.requests[0]?.requestId ?? null;
   return null;
 }
@@ -70,17 +66,12 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
   await run.move(run.state, { kind: 'waits_after_restore', text }, { attention: text, needsAttention: true });
   while (Date.now() < until) await run.wait(until - Date.now(), 'Wait for certificates after a restore');
   const { exporterId } = run;
-  const about = {
-    summary: 'Read certificates issued since the backup',
-    rateClass: 'details' as const,
-    exporterId,
-    priorityKey: 2 as const,
-  };
+  const calls = run.calls('api', 'Read certificates issued since the backup', 'details', 2);
   const { settleAfterMs } = run.settings;
   // Without a complete look for a whole window, what was filed in the lost time is a question for a person.
   for (const began = Date.now(); ; await run.wait(roundMs(settleAfterMs, false), 'Read the certificates again')) {
     const last = Date.now() - began >= settleAfterMs;
-    const look = () => calls('api', about).lookAtCertificates({ exporterId, from, last });
+    const look = () => calls.lookAtCertificates({ exporterId, from, last });
     if ((await throughPauses(run, look)).complete || last) break;
   }
   await prepareFiling(run);
@@ -140,9 +131,8 @@ async function askToConfirm(run: FilingRun, { submission }: SubmissionStage, agr
 /** @returns whether the look was complete */
 async function lookAgain(run: FilingRun, from: number): Promise<boolean> {
   const { exporterId } = run;
-  const summary = 'Confirm that nothing of the last attempt was filed';
-  const about = { summary, rateClass: 'details' as const, exporterId, priorityKey: 2 as const };
-  return (await throughPauses(run, () => calls('api', about).lookAtCertificates({ exporterId, from }))).complete;
+  const calls = run.calls('api', 'Confirm that nothing of the last attempt was filed', 'details', 2);
+  return (await throughPauses(run, () => calls.lookAtCertificates({ exporterId, from }))).complete;
 }
 
 /**
@@ -152,16 +142,13 @@ async function lookAgain(run: FilingRun, from: number): Promise<boolean> {
 function takeSnapshot(run: FilingRun, stage: SubmissionStage): Promise<TakenSnapshot | null> {
   const { exporterId } = run;
   const { submission } = stage;
-  const summary = 'Snapshot the certificates before the send';
-  const about = { summary, rateClass: 'details', exporterId, priorityKey: 2 } as const;
   const after = stage.attempts;
-  return recordFailureAndContinue(
-    run,
-    { kind: 'no_snapshot', text: 'Certificates from before the send could not be read' },
-    () =>
-      throughPauses(run, () => {
-        const { filingId, seq } = run.held;
-        return calls('beforeSend', about).takeSnapshot({ filingId, submission, exporterId, open: { seq, after } });
-      }),
+  const calls = run.calls('beforeSend', 'Snapshot the certificates before the send', 'details', 2);
+  const problem = { kind: 'no_snapshot', text: 'Certificates from before the send could not be read' };
+  return recordFailureAndContinue(run, problem, () =>
+    throughPauses(run, () => {
+      const { filingId, seq } = run.held;
+      return calls.takeSnapshot({ filingId, submission, exporterId, open: { seq, after } });
+    }),
   );
 }

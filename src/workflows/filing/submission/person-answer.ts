@@ -5,7 +5,6 @@ import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 import type { Carried } from '../../../domain/filing/questions';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import { sentAs } from '../../../domain/filing/known-send';
-import { calls } from '../../activity-profiles';
 import { readFailure } from '../../failures';
 import type { FilingRun } from '../filing-run';
 import { onceLedgerIsWhole } from '../pauses';
@@ -59,9 +58,8 @@ export async function carryOutAnswer(
 async function doubtAbout(run: FilingRun, requestId: string): Promise<string | null> {
   const { exporterId } = run;
   const summary = `Check that the service has request ${requestId}`;
-  const about = { summary, rateClass: 'api', exporterId, priorityKey: 1 } as const;
   try {
-    const { known } = await calls('helpful', about).knowsRequest({ exporterId, requestId });
+    const { known } = await run.calls('helpful', summary, 'api', 1).knowsRequest({ exporterId, requestId });
     if (known) return null;
   } catch (error) {
     const { kind, message } = readFailure(error);

@@ -6,13 +6,13 @@ import { NOT_FILED, partsOfAttemptId, type AttemptReading, type StoredAnswer } f
 import { sentAs, withoutSend } from '../../../domain/filing/known-send';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
 import type { ErrorKind } from '../../../domain/service/error-kinds';
+import type { Decided } from '../../../activities/filings/moves';
 import type { Submitted } from '../../../activities/filings/submit';
 import type { AdoptedAnswer } from '../../../activities/filings/take-over-answer';
-import { calls } from '../../activity-profiles';
 import { readFailure, type ReadFailure } from '../../failures';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { onceLedgerIsWhole, waitOut } from '../pauses';
-import { FilingRefused } from '../refusal';
+import { FilingRefused } from '../finish-filing';
 import { openNext } from './open-attempt';
 import { acknowledgedAs, doubtOf, settleUnknown, type Attempt, type Doubt } from './unknown-outcome';
 
@@ -38,10 +38,7 @@ export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise
     const reason = `rows of request ${doubt.requestId} have no outcome, although the authority has answered for it`;
     if (await settle(run, stage, { ...doubt, reason })) return;
   }
-  let left =
-    stage.attempt?.verdict === 'open' || stage.attempt?.verdict === 'marked' || stage.attempt?.verdict === 'accepted'
-      ? stage.attempt
-      : null;
+  let left = stage.attempt && !NOT_FILED.includes(stage.attempt.verdict) ? stage.attempt : null;
   for (let failures = 0, again = false; ;) {
     const attempt = left ?? (await openNext(run, stage, again));
     again = true;
@@ -68,15 +65,12 @@ async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): P
   const { attemptId } = attempt;
   const args = { filingId, submission: stage.submission, exporterId, attemptId };
   const bulk = filing?.channel === 'bulk';
-  const about = {
-    summary: `${bulk ? 'Upload the workbook of' : 'Push'} submission ${stage.submission} (${counted(stage.rowCount, 'row')})`,
-    rateClass: bulk ? ('bulk' as const) : ('push' as const),
-    exporterId,
-  };
+  const what = `submission ${stage.submission} (${counted(stage.rowCount, 'row')})`;
   let failure: ReadFailure | null = null;
   try {
-    const submit = calls('submit', about);
-    const submitted: Submitted | null = await (bulk ? submit.submitBulk(args) : submit.submitPush(args));
+    const submitted: Submitted | null = await (bulk
+      ? run.calls('submit', `Upload the workbook of ${what}`, 'bulk').submitBulk(args)
+      : run.calls('submit', `Push ${what}`, 'push').submitPush(args));
     // An operator can complete the activity without its answer: then the ledger tells.
     if (submitted?.answer?.kind === 'accepted') return { verdict: 'answered', attemptId, ...submitted };
   } catch (error) {
@@ -90,13 +84,9 @@ async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure 
   const { sentBy } = failure?.details ?? {};
   const refusal = failure && wasRefused(failure) && sentBy ? { reason: failure.kind ?? '', sentBy } : null;
   const { attemptId } = attempt;
-  const summary = 'Read the attempt';
-  const read = () =>
-    onceLedgerIsWhole(
-      run,
-      () => run.step(({ seq }) => run.steps(summary).readAttempt({ attemptId, seq, ...(refusal && { refusal }) })),
-      { inRun: failure !== null },
-    );
+  const step = ({ seq }: Decided) =>
+    run.steps('Read the attempt').readAttempt({ attemptId, seq, ...(refusal && { refusal }) });
+  const read = () => onceLedgerIsWhole(run, () => run.step(step), { inRun: failure !== null });
   let reading = await read();
   // The exchange is over when its own activity has failed with it; otherwise the request may still be under way.
   if (reading.verdict === 'marked' && reading.underWay && failure?.kind !== 'outcome_unknown') {
@@ -151,16 +141,9 @@ async function adopt(
   stage.state = 'acknowledged';
   stage.ackErrors = adopted.errors;
   if (adopted.requestId) {
-    const { requestId: id, submittedAt: since, dgftAckId: ack, ackStatus: status } = adopted;
-    const request = {
-      requestId: id,
-      since,
-      dgftAckId: ack,
-      ackStatus: status,
-      source: 'acknowledged',
-      state: 'followed',
-    } as const;
-    stage.requests = [...stage.requests.filter((each) => each.requestId !== id), request];
+    const { requestId, submittedAt: since, dgftAckId, ackStatus } = adopted;
+    const request = { requestId, since, dgftAckId, ackStatus, source: 'acknowledged', state: 'followed' } as const;
+    stage.requests = [...stage.requests.filter((each) => each.requestId !== requestId), request];
   }
   if (stage.submission === 1) {
     run.requestId = adopted.requestId;

@@ -10,7 +10,7 @@ import { sentAs } from '../../../domain/filing/known-send';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import type { InQuestion } from '../filing-requests';
 import { onceLedgerIsWhole } from '../pauses';
-import { takeRefusal } from '../refusal';
+import { takeRefusal } from '../finish-filing';
 import { gather, lookAtRequest, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 
@@ -145,7 +145,7 @@ function readOrMoveOn(run: FilingRun, attemptId: string): Promise<AttemptReading
 }
 
 async function readRequestNews(run: FilingRun, stage: SubmissionStage): Promise<Settled | null> {
-  const polled = await lookAtRequest(run, stage, { once: true });
+  const polled = await lookAtRequest(run, stage);
   await run.took(polled?.filing);
   if (polled?.outcome === 'settled') return { outcome: 'settled' };
   if (polled?.outcome === 'doubt' && polled.requestId !== null) throw new FilingMovedOn('a request has ended');
