@@ -137,7 +137,7 @@ it('measures how long the authority takes', () => {
     over_2h: 0.5,
     over_4h: 0.5,
   });
-  expect(group('latency').charts[0]?.series[0]?.values).toEqual([0, 0, 1, 0, 0, 1, 0]);
+  expect(group('latency').charts?.[0]?.series[0]?.values).toEqual([0, 0, 1, 0, 0, 1, 0]);
 });
 
 it('ranks rejections by code, exporter and port', () => {
