@@ -2,11 +2,11 @@ import type { FilingView } from '../domain/filing/view';
 import { pageOfCertificates, type PagedCertificate } from '../ledger/certificates/certificate-pages';
 import { getExporter, listExporters, type ExporterRow } from '../ledger/exporters/exporters';
 import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
-import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filings/filing-view';
+import { listFilingViews, type FilingSummary } from '../ledger/filings/filing-view';
 import { badCredentials } from '../ledger/vault/credentials';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
-import { exporterIdOf, filingOf, withPaths } from './lookup';
+import { exporterIdOf, filingOf, viewOf } from './lookup';
 import { irmCursor, readIrmCursor } from '../domain/identity';
 import { exporterView, readIrmViews, type IrmView } from './exporters/views';
 import type { FindingView } from '../domain/reconciliation/findings';
@@ -77,10 +77,7 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
   return {
     /** A filing by its id or reference. @throws RefusedError when there is none */
     async show(idOrReference: string): Promise<FilingView> {
-      const { filingId } = await filingOf(deps, idOrReference);
-      const view = await readFilingView(pool, filingId, cadence);
-      if (!view) throw new Error(`Filing ${filingId} was removed while it was read.`);
-      return withPaths(deps, view);
+      return viewOf(deps, (await filingOf(deps, idOrReference)).filingId);
     },
     /** What happened to a filing, oldest first. @throws RefusedError when there is none */
     async history(idOrReference: string): Promise<FilingEventView[]> {
