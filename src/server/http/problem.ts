@@ -68,10 +68,15 @@ export function badRequest(code: string, detail: string, field?: string): Proble
   return new Problem(400, code, detail, { errors: [{ code, message: detail, ...(field !== undefined && { field }) }] });
 }
 
+export const NOTHING_TWICE = 'Repeat the request: nothing is filed twice.';
+
 /** The status in metrics and logs of a request whose caller did not take the answer. */
 export const CALLER_GONE = 499;
 /** Ends a request that nobody waits for any more. */
 export const callerGone = (): Problem => new Problem(CALLER_GONE, 'caller_gone', 'The caller has gone.');
+
+export const temporalAway = (cause: unknown): Problem =>
+  unavailable('temporal_unavailable', `Temporal cannot be reached right now. ${NOTHING_TWICE}`, { cause });
 
 /** A server that is needed is away. Nothing is half done, and repeating the request is safe. */
 export function unavailable(

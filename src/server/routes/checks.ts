@@ -5,7 +5,7 @@ import { visibleExporter } from '../access/scope';
 import { depsFor, type Door } from '../context';
 import { Problem, badRequest } from '../http/problem';
 import { findingsForCaller } from '../http/words';
-import { addRoute, type Registrar, type Upload } from '../http/route';
+import { addRoute, type Call, type Registrar } from '../http/route';
 import { exporterName } from '../http/texts';
 import { workbookHeaders } from './exporters';
 import { fileInput } from '../../domain/contracts';
@@ -77,16 +77,13 @@ export const statedSchema = z.strictObject({
   allowDuplicate: fileInput.shape.allowDuplicate,
 });
 
-export type Stated = z.output<typeof statedSchema>;
+type Messaged = { message?: Record<string, unknown> };
 
 /** @throws Problem 400 where there is neither a message nor a file, or both */
 export function sourceOf({
   body: { message },
   upload,
-}: {
-  body: Pick<Stated, 'message'>;
-  upload: Upload | null;
-}): FilingSource {
+}: Pick<Call<unknown, unknown, Messaged>, 'body' | 'upload'>): FilingSource {
   if (upload && message)
     throw badRequest('invalid_request', 'Give either message or the part `file`, not both.', 'file');
   if (upload) return upload;

@@ -72,14 +72,9 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
     async handle({ principal, query: { cursor, limit, exporter, kind, all } }) {
       const after = String(readCursor(cursor, z.number().int()) ?? 0);
       const read = await visibleFindings(principal, { exporter, kind, all: all === 'true', after, limit: limit + 1 });
-      return {
-        body: pageOf(
-          read,
-          limit,
-          ({ id }) => Number(id),
-          (finding) => ({ ...finding, advice: finding.advice && forCaller(finding.advice) }),
-        ),
-      };
+      const { items, next } = pageOf(read, limit, ({ id }) => Number(id));
+      const told = items.map((each) => ({ ...each, advice: each.advice && forCaller(each.advice) }));
+      return { body: { items: told, next } };
     },
   });
 
