@@ -53,20 +53,16 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
           cli.onInterrupt(
             () => 'The reconciliation continues; only this command ended. `ebrc findings` shows what it finds.',
           );
-        try {
-          const outcome = await client.reconcile(
-            { exporter, from, to },
-            {
-              wait,
-              onProgress: ({ parties, opened, closed }) =>
-                progress.say(`parties compared ${parties}, findings opened ${opened}, closed ${closed}`),
-              onNotice: (notice) => cli.terminal.note(notice),
-            },
-          );
-          cli.terminal.result(outcome, () => outcomePage(outcome));
-        } finally {
-          progress.stop();
-        }
+        const outcome = await client.reconcile(
+          { exporter, from, to },
+          {
+            wait,
+            onProgress: ({ parties, opened, closed }) =>
+              progress.say(`parties compared ${parties}, findings opened ${opened}, closed ${closed}`),
+            onNotice: (notice) => cli.terminal.note(notice),
+          },
+        );
+        cli.terminal.result(outcome, () => outcomePage(outcome));
       }),
     );
 
