@@ -1,6 +1,4 @@
 /** `ebrc propose` through the command line, on a ledger that the ledger's own functions filled. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Workbook } from 'exceljs';
 import { saveIrms, type IrmRecord } from '../../src/ledger/exporters/irms';
@@ -8,21 +6,18 @@ import { saveInvoices } from '../../src/ledger/reports/invoices';
 import type { ProposalView } from '../../src/assistant/proposals/propose';
 import { readWorkbook } from '../../src/workbook/read';
 import { EXPORTER, irmRecord, knowExporter, NOW, open, rowsOf } from '../ledger/filing-support';
+import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
 let ledger: TestDatabase;
-let folder: string;
+const folder = testFolder();
 let env: Record<string, string>;
 beforeAll(async () => {
   ledger = await createTestDatabase();
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-propose-'));
   env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test', EBRC_DOCUMENTS: join(folder, 'documents') };
 });
-afterAll(async () => {
-  await ledger?.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => ledger?.drop());
 
 interface Json {
   path: string;

@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { access, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Problem } from '../../src/starter/errors';
+import { testFolder } from '../support/folder';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
 import { createTestDatabase } from '../support/postgres';
 
@@ -21,11 +21,7 @@ const NOWHERE = {
   TEMPORAL_ADDRESS: '127.0.0.1:9',
 };
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-cli-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = testFolder();
 
 async function fileWith(name: string, content: unknown): Promise<string> {
   const path = join(folder, name);
@@ -194,16 +190,17 @@ describe('a file that cannot be filed', () => {
     const path = await fileWith('bad.json', {
       recordResCount: 2,
       uploadType: '101',
-      ebrcBulkGenDtos: [{ serialNo: 1, irmDt: '31022026', sbCumInvoiceNumber: 'INV/1' }],
+      ebrcBulkGenDtos: [{ serialNo: 1, irmDt: '31022026', sbCumInvoiceNumber: 'INV/1', isVostro: 'Yes' }],
     });
     const result = await ebrc(['file', path, '--exporter', 'a@b.example', '--json'], { env: NOWHERE });
     expect(result.code).toBe(3);
     const { errors } = result.json<Refusal>();
     const fields = errors.map(({ field }) => field);
     expect(fields).toEqual(
-      expect.arrayContaining(['recordResCount', 'decalarationFlag', 'irmDt', 'sbCumInvoiceNumber', 'irmNumber']),
+      expect.arrayContaining(['recordResCount', 'decalarationFlag', 'irmDt', 'sbCumInvoiceNumber', 'isVostro']),
     );
-    expect(errors.every(({ severity }) => severity === 'error')).toBe(true);
+    const told = { severity: 'error', code: expect.any(String) as string, message: expect.any(String) as string };
+    for (const error of errors) expect(error).toMatchObject(told);
   });
 
   it('is refused when it is not JSON', async () => {
