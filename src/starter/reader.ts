@@ -13,7 +13,16 @@ import type { FindingView } from '../domain/reconciliation/findings';
 import { makeReport, type ReportRequest } from './report';
 import { findings, type FindingsRequest } from './reconcile';
 
-export interface ListFilter {
+/** A part of a list; left out: all of it. */
+export interface PartOfList {
+  /** Where the list begins: behind this entry. */
+  after?: string;
+  /** No more than these. */
+  limit?: number;
+}
+
+/** `after` is the id or reference of a filing; the default limit of `list` is 1,000. */
+export interface ListFilter extends PartOfList {
   /** In one of these states. */
   states?: readonly string[];
   /** Id or e-mail. */
@@ -24,18 +33,6 @@ export interface ListFilter {
   since?: Date;
   /** Part of a reference, document, IRM number or certificate's number; or the id of a filing or a request. */
   search?: string;
-  /** Id or reference of the filing behind which the list begins. */
-  after?: string;
-  /** Default: 1,000. */
-  limit?: number;
-}
-
-/** A part of a list; left out: all of it. */
-export interface PartOfList {
-  /** Where the list begins: behind this entry. */
-  after?: string;
-  /** No more than these. */
-  limit?: number;
 }
 
 export interface CertificateFilter extends PartOfList {

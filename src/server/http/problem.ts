@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import type { RefusedError } from '../../starter/errors';
-import { findingsForCaller, forCaller } from './words';
+import { findingsInApiTerms, inApiTerms } from './api-terms';
 
 /** An answer that is an error. */
 export class Problem extends Error {
@@ -27,14 +27,14 @@ export class Problem extends Error {
 
 /** The document of a problem. */
 export function problemBody({ status, code, detail, more }: Problem, requestId: string): Record<string, unknown> {
-  const findings = findingsForCaller(more.errors ?? []);
+  const findings = findingsInApiTerms(more.errors ?? []);
   const errors = findings.map(({ row = null, field = null, ...error }) => ({ ...error, row, field }));
   const title = STATUS_CODES[status] ?? 'Error';
   return {
     type: 'about:blank',
     title,
     status,
-    detail: forCaller(detail),
+    detail: inApiTerms(detail),
     code,
     errors,
     request_id: requestId,

@@ -4,7 +4,7 @@ import { checkFile } from '../../starter/filings/check';
 import { visibleExporter } from '../access/scope';
 import { depsFor, type Door } from '../context';
 import { Problem, badRequest } from '../http/problem';
-import { findingsForCaller } from '../http/words';
+import { findingsInApiTerms } from '../http/api-terms';
 import { addRoute, type Call, type Registrar } from '../http/route';
 import { exporterName } from '../http/texts';
 import { workbookHeaders } from './exporters';
@@ -54,7 +54,7 @@ export function addCheckRoutes(registrar: Registrar, { deps }: Door): void {
         throw new Problem(422, first?.code ?? 'refused', first?.message ?? 'There is nothing to mark.', { errors });
       }
       if (annotated) return { headers: workbookHeaders('checked.xlsx'), body: annotated };
-      return { body: { ok, rows, errors: findingsForCaller(errors), warnings: findingsForCaller(warnings) } };
+      return { body: { ok, rows, errors: findingsInApiTerms(errors), warnings: findingsInApiTerms(warnings) } };
     },
   });
 }

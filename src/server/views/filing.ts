@@ -5,7 +5,7 @@ import type { QuestionView } from '../../domain/filing/questions';
 import { FILING_STATES, isEnd, type FilingState } from '../../domain/filing/states';
 import { type PagedSubmission, partsOf } from '../../ledger/filings/filing-pages';
 import { type FilingRecord, getFiling } from '../../ledger/filings/filings';
-import { findingsForCaller, forCaller } from '../http/words';
+import { findingsInApiTerms, inApiTerms } from '../http/api-terms';
 import { inQuestion } from '../../ledger/filings/filing-view';
 import { readQuestions } from '../../ledger/questions/questions';
 import { expectedAnswerMs } from '../../ledger/submissions/answer-times';
@@ -70,13 +70,13 @@ function filingBody(filing: FilingRecord, { questions, ...around }: Around): Fil
     ...filing,
     ...around,
     stateText: stateText(filing, counts),
-    attention: filing.attention && forCaller(filing.attention),
-    questions: questions.map((each) => ({ ...each, text: forCaller(each.text) })),
+    attention: filing.attention && inApiTerms(filing.attention),
+    questions: questions.map((each) => ({ ...each, text: inApiTerms(each.text) })),
     actions: actionsOf(filing, counts),
     madeBy: filing.madeBy ?? null,
     madeAt: filing.madeAt.toISOString(),
-    errors: findingsForCaller(filing.errors),
-    warnings: findingsForCaller(filing.warnings),
+    errors: findingsInApiTerms(filing.errors),
+    warnings: findingsInApiTerms(filing.warnings),
     links: {
       self: root,
       rows: `${root}/rows`,

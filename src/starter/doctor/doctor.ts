@@ -9,8 +9,8 @@ import { firstLine } from '../errors';
 
 export type { CheckResult } from './finding';
 
-/** What is wrong with these does not keep the ledger from counting calls. */
-const TOLD_ALONE = ['vault keys', 'privileges', 'connections'];
+/** Where one of these is wrong, the ledger can still count the calls of the service. */
+const NO_PART_OF_BUDGET = ['vault keys', 'privileges', 'connections'];
 
 /**
  * Checks everything that a worker needs, and continues after a failed check. Changes nothing except for a probe in the
@@ -42,7 +42,7 @@ export async function examine(
       documents === undefined ? [] : documentsCheck(documents, pool).then((result) => [result]),
     ]);
     // The budget is in the ledger: without a ledger no call is made, and an empty ledger is not migrated for it.
-    const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || TOLD_ALONE.includes(check));
+    const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || NO_PART_OF_BUDGET.includes(check));
     const stored = links.flat().some(({ check, ok }) => check === 'documents' && ok);
     const sends = counted && stored && pool && documents ? [await sendsCheck(pool, documents)] : [];
     const service = apiUrl === undefined ? [] : await serviceChecks(apiUrl, counted ? api : null);

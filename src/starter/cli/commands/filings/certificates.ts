@@ -5,6 +5,7 @@ import type { Bind } from '../../context';
 import { dateText } from '../../filing-text';
 import { checkOutputPath, forceOption, printList, withListOptions, type ListPart, type WriteOptions } from '../options';
 import { optional, right, table, type Page } from '../../page';
+import type { CertificateFilter } from '../../../reader';
 import type { Mode } from '../../../../domain/names';
 import type { CertificateView } from '../../../../ledger/certificates/certificates';
 
@@ -15,9 +16,7 @@ Examples:
   $ ebrc certificates --pdfs july.zip -o july.csv
   $ ebrc certificates --jsonl > certificates.jsonl`;
 
-interface CertificateOptions extends ListPart, Partial<WriteOptions> {
-  exporter?: string;
-  document?: string;
+interface CertificateOptions extends CertificateFilter, ListPart, Partial<WriteOptions> {
   pdfs?: string;
 }
 

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { PermittedDuplicate } from '../../../../domain/rules/duplicates';
 import { EXIT } from '../../../errors';
 import type { CheckLedger } from '../../../filings/check';
-import type { SheetColumn, SheetColumns } from '../../../filings/read-file';
+import type { SheetColumn, SheetColumns, StatedOptions } from '../../../filings/read-file';
 import type { Cli, Bind } from '../../context';
 import { localTime } from '../../page';
 import { counted } from '../../../../domain/text';
@@ -16,11 +15,8 @@ import {
   type WriteOptions,
 } from '../options';
 
-interface CheckOptions extends Partial<WriteOptions> {
+interface CheckOptions extends StatedOptions, Partial<WriteOptions> {
   exporter: string;
-  uploadType?: number;
-  declaration?: 'Y' | 'N';
-  allowDuplicate?: PermittedDuplicate[];
 }
 
 const HELP = `

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { PermittedDuplicate } from '../../../../domain/rules/duplicates';
+import type { StatedOptions } from '../../../filings/read-file';
 import { doubtsOf } from '../../terminal';
 import type { Bind } from '../../context';
 import {
@@ -18,16 +18,14 @@ import {
 interface CorrectOptions {
   channel: 'auto' | 'push' | 'bulk';
   approval?: boolean;
-  allowDuplicate?: PermittedDuplicate[];
+  allowDuplicate?: StatedOptions['allowDuplicate'];
   by: string;
   strict?: boolean;
   wait?: boolean;
 }
 
-interface FileOptions extends CorrectOptions {
+interface FileOptions extends CorrectOptions, StatedOptions {
   exporter?: string;
-  uploadType?: number;
-  declaration?: 'Y' | 'N';
   reference?: string;
   again?: number;
 }
