@@ -69,26 +69,12 @@ it('reports what is missing while nothing can be proposed', async () => {
 it('proposes what is free for what is open, as a workbook that passes the check', async () => {
   // A row of document 1234567 (12,000 USD) takes 4,000 of IRM-1: 8,000 are open of it, and 6,000 free of the IRM.
   await open(ledger, 'earlier', rowsOf({ sbCumInvoiceValueinFCC: 12_000, mappedIRMAmountFCC: 4_000 }), {});
-  await saveIrms(
-    ledger.pool,
-    EXPORTER,
-    [
-      irm('IRM-A', 5_000),
-      irm('IRM-B', 9_900),
-      irm('IRM-E', 700, { remittanceFCC: 'EUR' }),
-      irm('GONE', 50, { irmStatus: 'Cancelled' }),
-    ],
-    NOW,
-  );
-  await saveInvoices(ledger.pool, {
-    invoices: [
-      invoice('7000001', '10000'),
-      invoice('7000002', '5000'),
-      invoice('SRV/1', '700', { type: 103, currency: 'EUR' }),
-    ],
-    by: 'asha',
-    at: NOW,
-  });
+  const euros = irm('IRM-E', 700, { remittanceFCC: 'EUR' });
+  const gone = irm('GONE', 50, { irmStatus: 'Cancelled' });
+  await saveIrms(ledger.pool, EXPORTER, [irm('IRM-A', 5_000), irm('IRM-B', 9_900), euros, gone], NOW);
+  const services = invoice('SRV/1', '700', { type: 103, currency: 'EUR' });
+  const invoices = [invoice('7000001', '10000'), invoice('7000002', '5000'), services];
+  await saveInvoices(ledger.pool, { invoices, by: 'asha', at: NOW });
   const { code, json, path } = await proposed('july.xlsx');
   expect(code).toBe(0);
   const result = json<Json>();
