@@ -7,8 +7,9 @@ import { funnelGroup, latencyGroup, rejectionsGroup, unknownGroup } from './grou
 import { archiveGroup, breaksGroup, credentialsGroup, quotaGroup } from './groups/operations';
 import { filingDateInKolkata, isoFromFilingDate, KOLKATA_OFFSET_MS, DAY_MS, filingDateFromIso } from '../domain/dates';
 import { sumAmounts } from '../domain/money';
+import { groupBy } from '../domain/values';
 import type { Mode } from '../domain/names';
-import { table, type Group, type Report, type ReportOptions } from './report';
+import { ALL_ROWS, figure, table, type Group, type Report, type ReportOptions } from './report';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -54,15 +55,8 @@ export async function ageingReport(pool: pg.Pool, request: ReportInput): Promise
   const { mode, on, now, rules } = request;
   const ageing = await inSnapshot(pool, (db) => realisationAgeing(db, scope, rules));
   const groups = [ageingGroupOf(ageing, request), exporterGroup(ageing), rulesGroup(request)];
-  return {
-    report: 'ageing',
-    title: `Realisation ageing on ${on}`,
-    mode,
-    on,
-    madeAt: now,
-    groups,
-    notes: notesOf(request),
-  };
+  const title = `Realisation ageing on ${on}`;
+  return { report: 'ageing', title, mode, on, madeAt: now, groups, notes: notesOf(request) };
 }
 
 function scopeOf({ mode, on, now, rows }: ReportInput): ReportScope {
@@ -82,35 +76,24 @@ function notesOf({ now, on }: ReportInput): string[] {
 }
 
 function exporterGroup({ byExporter }: Ageing): Group {
-  const keys = [...new Set(byExporter.map(({ exporter, currency }) => JSON.stringify([exporter, currency])))];
-  const rows = keys.map((key) => {
-    const [exporter = '', currency = ''] = JSON.parse(key) as [string, string];
-    const own = byExporter.filter((each) => each.exporter === exporter && each.currency === currency);
+  const groups = groupBy(byExporter, ({ exporter, currency }) => JSON.stringify([exporter, currency]));
+  const rows = [...groups.values()].map((own) => {
     const of = (bucket: BucketId) => own.find((each) => each.bucket === bucket)?.outstanding ?? '0';
-    return { exporter, currency, total: sumAmounts(own.map(({ outstanding }) => outstanding)), of };
+    return { ...own[0], total: sumAmounts(own.map(({ outstanding }) => outstanding)), of };
   });
   return {
     id: 'exporters',
     title: 'By exporter',
     definition: 'The outstanding value of each exporter and currency, by the days left until it has to be realised.',
-    figures: [
-      { id: 'exporters', label: 'Exporters', value: new Set(rows.map(({ exporter }) => exporter)).size, kind: 'count' },
-    ],
+    figures: [figure('exporters', 'Exporters', new Set(rows.map(({ exporter }) => exporter)).size)],
     trend: null,
-    charts: [],
     tables: [
-      table(
-        'by_exporter',
-        'Outstanding by exporter',
-        rows,
-        [
-          ['Exporter', 'text', (each) => each.exporter],
-          ['Currency', 'text', (each) => each.currency],
-          ['Outstanding', 'money', (each) => each.total],
-          ...BUCKETS.map(({ id, label }) => [label, 'money', (each: (typeof rows)[number]) => each.of(id)] as const),
-        ],
-        { rows: Number.POSITIVE_INFINITY },
-      ),
+      table('by_exporter', 'Outstanding by exporter', rows, ALL_ROWS, [
+        ['Exporter', 'text', (each) => each.exporter],
+        ['Currency', 'text', (each) => each.currency],
+        ['Outstanding', 'money', (each) => each.total],
+        ...BUCKETS.map(({ id, label }) => [label, 'money', (each: (typeof rows)[number]) => each.of(id)] as const),
+      ]),
     ],
   };
 }
@@ -122,32 +105,25 @@ function rulesGroup(request: ReportInput): Group {
     title: 'Rules',
     definition:
       'The realisation periods that were in force on the day. The newest one that covers a document decides; a due date in the invoice list takes precedence.',
-    figures: [{ id: 'rules', label: 'Rules in force', value: rules.length, kind: 'count' }],
+    figures: [figure('rules', 'Rules in force', rules.length)],
     trend: null,
-    charts: [],
     tables: [
-      table(
-        'rules',
-        'Rules in force',
-        rules,
+      table('rules', 'Rules in force', rules, ALL_ROWS, [
+        ['Rule', 'text', (rule) => rule.id],
+        ['In force from', 'day', (rule) => rule.inForceFrom],
+        ['Documents from', 'day', (rule) => rule.documentsFrom ?? null],
+        ['Months', 'count', (rule) => rule.months],
         [
-          ['Rule', 'text', (rule) => rule.id],
-          ['In force from', 'day', (rule) => rule.inForceFrom],
-          ['Documents from', 'day', (rule) => rule.documentsFrom ?? null],
-          ['Months', 'count', (rule) => rule.months],
-          [
-            'Other currencies',
-            'text',
-            (rule) =>
-              Object.entries(rule.monthsByCurrency ?? {})
-                .map(([currency, months]) => `${currency}: ${months}`)
-                .join(', '),
-          ],
-          ['Source', 'text', (rule) => `${rule.source} (${rule.url})`],
-          ['Uncertain', 'text', (rule) => rule.uncertain ?? null],
+          'Other currencies',
+          'text',
+          (rule) =>
+            Object.entries(rule.monthsByCurrency ?? {})
+              .map(([currency, months]) => `${currency}: ${months}`)
+              .join(', '),
         ],
-        { ...request, rows: Number.POSITIVE_INFINITY },
-      ),
+        ['Source', 'text', (rule) => `${rule.source} (${rule.url})`],
+        ['Uncertain', 'text', (rule) => rule.uncertain ?? null],
+      ]),
     ],
   };
 }

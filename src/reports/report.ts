@@ -37,7 +37,7 @@ interface Series {
 
 export interface Chart {
   title: string;
-  type: 'line' | 'bar' | 'stacked';
+  type: 'line' | 'bar';
   categories: string[];
   series: Series[];
   /** The unit of the axis. */
@@ -69,7 +69,7 @@ export interface Group {
   figures: Figure[];
   /** By day, the last day last. */
   trend: Chart | null;
-  charts: Chart[];
+  charts?: Chart[];
   tables: Table[];
 }
 
@@ -92,6 +92,15 @@ export interface ReportOptions {
   workflowUrl: ((workflowId: string) => string) | null;
 }
 
+/** A figure; `alarm`: it is outside its expected range. */
+export const figure = (
+  id: string,
+  label: string,
+  value: Value,
+  kind: ValueKind = 'count',
+  alarm?: boolean,
+): Figure => ({ id, label, value, kind, alarm });
+
 /** A figure for each currency, in the order given. */
 export function perCurrency<T extends { currency: string }>(
   id: string,
@@ -100,10 +109,7 @@ export function perCurrency<T extends { currency: string }>(
   amount: (entry: T) => string,
 ): Figure[] {
   return entries.map((entry) => ({
-    id: `${id}_${entry.currency.toLowerCase() || 'unknown'}`,
-    label,
-    value: amount(entry),
-    kind: 'money',
+    ...figure(`${id}_${entry.currency.toLowerCase() || 'unknown'}`, label, amount(entry), 'money'),
     currency: entry.currency,
   }));
 }
@@ -112,17 +118,20 @@ export function perCurrency<T extends { currency: string }>(
 export const share = (part: number, whole: number): number | null => (whole === 0 ? null : part / whole);
 
 /** A workflow's name as a link, if there is a UI to link to. */
-export function linked(text: string, workflowId: string | null, { workflowUrl }: ReportOptions): string | Linked {
-  return workflowUrl && workflowId !== null ? { text, href: workflowUrl(workflowId) } : text;
+export function linked(text: string | null, workflowId: string | null, { workflowUrl }: ReportOptions): Value | Linked {
+  return workflowUrl && workflowId !== null && text !== null ? { text, href: workflowUrl(workflowId) } : text;
 }
+
+/** For a table that is listed whole. */
+export const ALL_ROWS = { rows: Number.POSITIVE_INFINITY };
 
 /** A table of entries, each column with the value that it shows of one; it records whether more rows exist. */
 export function table<T>(
   id: string,
   title: string,
   entries: readonly T[],
-  columns: readonly (readonly [label: string, kind: ValueKind, value: (entry: T, index: number) => Value | Linked])[],
   { rows: limit }: Pick<ReportOptions, 'rows'>,
+  columns: readonly (readonly [label: string, kind: ValueKind, value: (entry: T, index: number) => Value | Linked])[],
 ): Table {
   return {
     id,
@@ -153,6 +162,11 @@ export function trendOf<T extends { day: string }>(
     series: series.map(([label, value]) => ({ label, values: days.map(value) })),
     unit,
   };
+}
+
+export function barChart(title: string, unit: string, bars: readonly (readonly [string, number])[]): Chart {
+  const values = bars.map(([, value]) => value);
+  return { title, type: 'bar', categories: bars.map(([name]) => name), series: [{ label: unit, values }], unit };
 }
 
 /** Digit grouping: 1,234,567 or 12,34,567. */

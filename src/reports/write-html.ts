@@ -81,14 +81,16 @@ function textOf(cell: Value | Linked | undefined): string {
 }
 
 /** Zero or nothing everywhere: such a group is one line, which opens. */
-function isEmpty({ figures, tables, trend, charts }: Group): boolean {
-  const pictures = [trend, ...charts].filter((chart): chart is Chart => chart !== null);
+function isEmpty(group: Group): boolean {
+  const { figures, tables } = group;
   return (
     figures.every(({ value, alarm }) => !alarm && (value === null || value === '' || Number(value) === 0)) &&
     tables.every(({ rows }) => rows.length === 0) &&
-    pictures.every(isFlat)
+    chartsOf(group).every(isFlat)
   );
 }
+
+const chartsOf = ({ trend, charts = [] }: Group): Chart[] => (trend ? [trend, ...charts] : charts);
 
 /** Nothing but zeros has no shape to be drawn. */
 const isFlat = ({ series }: Chart): boolean =>
@@ -103,7 +105,7 @@ function groupHtml(group: Group, grouping: Grouping): string {
 }
 
 function contentHtml(group: Group, grouping: Grouping): string {
-  const charts = [group.trend, ...group.charts].filter((chart): chart is Chart => chart !== null);
+  const charts = chartsOf(group);
   return `<p class="definition">${htmlText(group.definition)}</p>
 <dl class="figures">${group.figures.map((figure) => figureHtml(figure, grouping)).join('')}</dl>
 ${charts.length > 0 ? `<div class="charts">${charts.map((chart) => chartHtml(chart, grouping)).join('')}</div>` : ''}

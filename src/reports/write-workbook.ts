@@ -1,7 +1,8 @@
 import { Workbook, type CellValue, type Worksheet } from 'exceljs';
 import { printable } from '../domain/text';
 import { KOLKATA_OFFSET_MS } from '../domain/dates';
-import type { Grouping, Column, Group, Linked, Report, Table, Value, ValueKind } from './report';
+import { ALL_ROWS, table, type Figure, type Grouping, type Group, type Linked } from './report';
+import type { Report, Table, Value, ValueKind } from './report';
 
 const MONEY: Readonly<Record<Grouping, string>> = {
   western: '#,##0.00',
@@ -45,61 +46,37 @@ class Sheets {
   overview(report: Report): void {
     const sheet = this.sheet('Overview');
     this.heading(sheet, report.title, [`Mode ${report.mode}, made ${report.madeAt.toISOString()}`, ...report.notes]);
-    this.table(sheet, {
-      id: 'figures',
-      title: 'Figures',
-      columns: [
-        { label: 'Group', kind: 'text' },
-        { label: 'Figure', kind: 'text' },
-        { label: 'Value', kind: 'count' },
-        { label: 'Currency or unit', kind: 'text' },
-        { label: 'Look', kind: 'text' },
-      ],
-      rows: report.groups.flatMap((group) =>
-        group.figures.map((figure): (Value | Linked)[] => [
-          group.title,
-          figure.label,
-          figure.value,
-          figure.currency ?? (figure.kind === 'count' ? '' : figure.kind),
-          figure.alarm ? 'yes' : '',
-        ]),
-      ),
-      cut: false,
-      kinds: report.groups.flatMap((group) => group.figures.map(({ kind }) => kind)),
-    });
+    const figures = report.groups.flatMap(({ title, figures: own }) => own.map((each) => ({ ...each, title })));
+    const all = table('figures', 'Figures', figures, ALL_ROWS, [
+      ['Group', 'text', ({ title }) => title],
+      ['Figure', 'text', ({ label }) => label],
+      ['Value', 'count', ({ value }) => value],
+      ['Currency or unit', 'text', ({ currency, kind }) => currency ?? (kind === 'count' ? '' : kind)],
+      ['Look', 'text', ({ alarm }) => (alarm ? 'yes' : '')],
+    ]);
+    this.table(sheet, all, figures);
   }
 
   group(group: Group): void {
     const sheet = this.sheet(group.title);
     this.heading(sheet, group.title, [group.definition]);
-    this.table(sheet, {
-      id: `${group.id}_figures`,
-      title: 'Figures',
-      columns: [
-        { label: 'Figure', kind: 'text' },
-        { label: 'Value', kind: 'count' },
-        { label: 'Currency', kind: 'text' },
-        { label: 'Look', kind: 'text' },
-      ],
-      rows: group.figures.map(({ label, value, currency, alarm }) => [
-        label,
-        value,
-        currency ?? '',
-        alarm ? 'yes' : '',
-      ]),
-      cut: false,
-      kinds: group.figures.map(({ kind }) => kind),
-    });
-    for (const table of group.tables) this.table(sheet, table);
+    const own = table(`${group.id}_figures`, 'Figures', group.figures, ALL_ROWS, [
+      ['Figure', 'text', ({ label }) => label],
+      ['Value', 'count', ({ value }) => value],
+      ['Currency', 'text', ({ currency }) => currency ?? ''],
+      ['Look', 'text', ({ alarm }) => (alarm ? 'yes' : '')],
+    ]);
+    this.table(sheet, own, group.figures);
+    for (const each of group.tables) this.table(sheet, each);
     const { trend } = group;
     if (!trend || trend.series.length === 0) return;
-    this.table(sheet, {
-      id: `${group.id}_trend`,
-      title: `${trend.title} (${trend.unit})`,
-      columns: [{ label: 'Day', kind: 'day' }, ...trend.series.map(({ label }): Column => ({ label, kind: 'hours' }))],
-      rows: trend.categories.map((day, index) => [day, ...trend.series.map(({ values }) => values[index] ?? null)]),
-      cut: false,
-    });
+    const days = table(`${group.id}_trend`, `${trend.title} (${trend.unit})`, trend.categories, ALL_ROWS, [
+      ['Day', 'day', (day) => day],
+      ...trend.series.map(
+        ({ label, values }) => [label, 'hours', (_: string, at: number) => values[at] ?? null] as const,
+      ),
+    ]);
+    this.table(sheet, days);
   }
 
   private sheet(title: string): Worksheet {
@@ -112,11 +89,8 @@ class Sheets {
     for (const line of lines) sheet.addRow([line]);
   }
 
-  /** `kinds` if each row of the column Value has its own kind. */
-  private table(
-    sheet: Worksheet,
-    { title, columns, rows, cut, kinds }: Table & { kinds?: readonly ValueKind[] },
-  ): void {
+  /** @param figures of the rows, each of which has a kind of its own in the column Value */
+  private table(sheet: Worksheet, { title, columns, rows, cut }: Table, figures?: readonly Figure[]): void {
     const top = sheet.rowCount + 2;
     sheet.getCell(top, 1).value = cut ? `${title} (the first ${rows.length}; there are more)` : title;
     sheet.getCell(top, 1).font = { bold: true };
@@ -125,7 +99,7 @@ class Sheets {
       return;
     }
     const kindAt = (row: number, column: number): ValueKind =>
-      (columns[column]?.label === 'Value' && kinds?.[row]) || (columns[column]?.kind ?? 'text');
+      (columns[column]?.label === 'Value' && figures?.[row]?.kind) || (columns[column]?.kind ?? 'text');
     this.tables += 1;
     sheet.addTable({
       name: `T${this.tables}`,

@@ -26,15 +26,11 @@ import { addFilingRoutes } from './routes/filings';
 import { addReconciliationRoutes } from './routes/reconciliation';
 import { postgresqlProbe, readinessOf, temporalProbe } from '../telemetry/readiness';
 
-export interface AppOptions {
-  door: Door;
-  gate: Gate;
-  logger: Logger;
-  bounds: limits.Bounds;
-}
-
 /** The application, which does not listen yet. */
-export async function createApp({ door, gate, logger, bounds }: AppOptions): Promise<FastifyInstance> {
+export async function createApp(
+  door: Door,
+  { gate, logger, bounds }: { gate: Gate; logger: Logger; bounds: limits.Bounds },
+): Promise<FastifyInstance> {
   const app = bareApp(bounds);
   answerProblems(app, gate, logger);
   observe(app, door.metrics, logger);
@@ -238,10 +234,8 @@ function parseJsonBody(bytes: Buffer): unknown {
   if (bytes.length === 0) return {};
   // A workbook that is sent as JSON.
   if (bytes.subarray(0, 2).toString('latin1') === 'PK') {
-    throw badRequest(
-      'not_json',
-      'The body is a workbook, not JSON. Send it as the part `file` of multipart/form-data.',
-    );
+    const detail = 'The body is a workbook, not JSON. Send it as the part `file` of multipart/form-data.';
+    throw badRequest('not_json', detail);
   }
   let text: string;
   try {

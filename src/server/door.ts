@@ -21,35 +21,32 @@ export interface DoorOptions {
   bounds?: Partial<Bounds>;
 }
 
-export interface RunningDoor {
-  /** Without a slash at the end. */
-  url: string;
-  /** Answers what is under way, takes nothing new, and ends. */
-  close(): Promise<void>;
-}
+export type RunningDoor = Awaited<ReturnType<typeof startDoor>>;
 
 /** How long requests under way are waited for when the door closes. */
 const CLOSE_WITHIN_MS = 15_000;
 
 /** @throws Error if it cannot listen on the address */
-export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
+export async function startDoor(options: DoorOptions) {
   const { deps, logger, address } = options;
   const bounds = { ...BOUNDS, ...options.bounds };
   const { pool, mode } = deps;
   let stopping = false;
   const audit = createAuditTrail({ pool, mode, logger });
-  const gate = createGate({ pool, mode, audit, temporal: createTemporalWatch(deps.temporal) });
+  const gate = createGate({ pool, mode, audit }, createTemporalWatch(deps.temporal));
   const watch = createFilingWatch({ pool });
   const feed = createFeedWatch({ pool });
   const metrics = createDoorMetrics();
   const door: Door = { deps, filings: createFilingReader(deps), watch, feed, metrics, isStopping: () => stopping };
-  const app = await createApp({ door, gate, logger, bounds });
+  const app = await createApp(door, { gate, logger, bounds });
   await app.listen({ host: address.host, port: address.port });
   app.server.maxConnections = bounds.connections;
   const { port } = app.server.address() as AddressInfo;
   return {
+    /** Without a slash at the end. */
     url: `http://${hostForUrl(address.host)}:${port}`,
-    async close() {
+    /** Answers what is under way, takes nothing new, and ends. */
+    async close(): Promise<void> {
       stopping = true;
       watch.close();
       feed.close();
@@ -61,13 +58,11 @@ export async function startDoor(options: DoorOptions): Promise<RunningDoor> {
   };
 }
 
-/** The description of the HTTP API, made without any server: it is kept in schemas/openapi.json. */
-
-/** OpenAPI 3.1, as `/v1/openapi.json` answers it. */
+/** The description of the HTTP API in OpenAPI 3.1, made without any server: it is kept in schemas/openapi.json. */
 export async function describeApi(): Promise<string> {
   // Nothing of it is used before a request comes.
   const [door, gate] = [{ deps: {} } as Door, {} as Gate];
-  const app = await createApp({ door, gate, logger: pino({ level: 'silent' }), bounds: BOUNDS });
+  const app = await createApp(door, { gate, logger: pino({ level: 'silent' }), bounds: BOUNDS });
   await app.ready();
   const description = app.swagger();
   await app.close();

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Finding } from '../domain/rules/finding';
+import { errorAt, type Finding } from '../domain/rules/finding';
 import { issueText } from '../domain/values';
 
 /** Exit codes of the command line: the same for every command. */
@@ -33,7 +33,7 @@ export class RefusedError extends Error {
 
 /** A refusal for one reason. */
 export function refusal(code: string, message: string, more: Partial<Finding> = {}): RefusedError {
-  return new RefusedError([{ severity: 'error', code, row: null, field: null, message, ...more }]);
+  return new RefusedError([{ ...errorAt(null, null, code, message), ...more }]);
 }
 
 /** The input of a workflow, as its schema takes it. @throws RefusedError that names every wrong field */

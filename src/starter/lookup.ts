@@ -4,6 +4,7 @@ import type { Queryable } from '../ledger/pool';
 import { refusal } from './errors';
 import type { FilingView } from '../domain/filing/view';
 import { findFiling, type FilingRecord } from '../ledger/filings/filings';
+import { readFilingView } from '../ledger/filings/filing-view';
 import type { EbrcReaderDependencies } from './dependencies';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -55,6 +56,16 @@ export function unknownFiling(idOrReference: string, mode: Mode) {
     'unknown_filing',
     `There is no filing ${idOrReference} in ${mode} mode: neither a filing id nor a reference. \`ebrc list\` shows them; what was refused before anything was recorded is not among them.`,
   );
+}
+
+/** A recorded filing as it is printed. */
+export async function viewOf(
+  deps: Pick<EbrcReaderDependencies, 'pool' | 'cadence' | 'documents'>,
+  filingId: string,
+): Promise<FilingView> {
+  const view = await readFilingView(deps.pool, filingId, deps.cadence);
+  if (!view) throw new Error(`Filing ${filingId} was removed while it was read.`);
+  return withPaths(deps, view);
 }
 
 /** The ledger stores the names of documents in the document store; people and programs get paths. */

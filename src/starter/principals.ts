@@ -1,9 +1,9 @@
-import * as ledger from '../ledger/principals/principals';
+import type pg from 'pg';
 import { ROLES, type Principal, type Role, personKey } from '../domain/principal';
 import type { Mode } from '../domain/names';
 import { cleanText, printable } from '../domain/text';
 import { recordAudit } from '../ledger/principals/audit';
-import { createToken, endTokens, endTokensLater, saveToken } from '../ledger/principals/principals';
+import * as ledger from '../ledger/principals/principals';
 import { withTransaction, type Queryable } from '../ledger/pool';
 import type { LedgerDependencies } from './dependencies';
 import { refusal, UsageError } from './errors';
@@ -52,22 +52,20 @@ export async function addPrincipal(
   const roles = checkedRoles(request.roles, isSystem);
   const ids = await Promise.all(exporters.map((exporter) => exporterIdOf(pool, mode, exporter)));
   const expiresAt = expiresInMs === undefined ? null : new Date(Date.now() + expiresInMs);
-  const token = createToken(mode);
-  return asOwner(() =>
-    withTransaction(pool, async (client) => {
-      const scope = ids.length > 0 ? ids : null;
-      const added = await ledger.addPrincipal(client, { mode, name, isSystem, roles, exporters: scope, expiresAt });
-      if (!added) {
-        throw refusal(
-          'name_taken',
-          `There is a principal ${name} already, or one whose name counts as the same. \`ebrc principals rotate\` makes a new token for it.`,
-        );
-      }
-      await saveToken(client, added.principalId, token);
-      await audited(client, added, { action: 'principals add', by });
-      return { ...principalView(added), token };
-    }),
-  );
+  const token = ledger.createToken(mode);
+  return asOwner(pool, async (client) => {
+    const scope = ids.length > 0 ? ids : null;
+    const added = await ledger.addPrincipal(client, { mode, name, isSystem, roles, exporters: scope, expiresAt });
+    if (!added) {
+      throw refusal(
+        'name_taken',
+        `There is a principal ${name} already, or one whose name counts as the same. \`ebrc principals rotate\` makes a new token for it.`,
+      );
+    }
+    await ledger.saveToken(client, added.principalId, token);
+    await audited(client, added, { action: 'principals add', by });
+    return { ...principalView(added), token };
+  });
 }
 
 /** All principals of the mode, with the number of their valid tokens. */
@@ -87,16 +85,14 @@ export async function rotatePrincipal(
   { pool, mode }: LedgerDependencies,
   { name, by }: { name: string; by: string },
 ): Promise<PrincipalWithToken & { previousEndsAt: string | null }> {
-  const token = createToken(mode);
-  return asOwner(() =>
-    withTransaction(pool, async (client) => {
-      const known = await needPrincipal(client, mode, name);
-      const endsAt = await endTokensLater(client, known.principalId);
-      await saveToken(client, known.principalId, token);
-      await audited(client, known, { action: 'principals rotate', by });
-      return { ...principalView(known), token, previousEndsAt: endsAt?.toISOString() ?? null };
-    }),
-  );
+  const token = ledger.createToken(mode);
+  return asOwner(pool, async (client) => {
+    const known = await needPrincipal(client, mode, name);
+    const endsAt = await ledger.endTokensLater(client, known.principalId);
+    await ledger.saveToken(client, known.principalId, token);
+    await audited(client, known, { action: 'principals rotate', by });
+    return { ...principalView(known), token, previousEndsAt: endsAt?.toISOString() ?? null };
+  });
 }
 
 /** Removes a principal: its tokens end at once. @throws RefusedError if there is no such principal */
@@ -104,15 +100,13 @@ export async function removePrincipal(
   { pool, mode }: LedgerDependencies,
   { name, by }: { name: string; by: string },
 ): Promise<PrincipalView> {
-  return asOwner(() =>
-    withTransaction(pool, async (client) => {
-      const known = await needPrincipal(client, mode, name);
-      await ledger.removePrincipal(client, known.principalId);
-      await endTokens(client, known.principalId);
-      await audited(client, known, { action: 'principals remove', by });
-      return principalView(known);
-    }),
-  );
+  return asOwner(pool, async (client) => {
+    const known = await needPrincipal(client, mode, name);
+    await ledger.removePrincipal(client, known.principalId);
+    await ledger.endTokens(client, known.principalId);
+    await audited(client, known, { action: 'principals remove', by });
+    return principalView(known);
+  });
 }
 
 async function needPrincipal(db: Queryable, mode: Mode, name: string): Promise<Principal> {
@@ -170,9 +164,9 @@ function principalView({ principalId, name, roles, isSystem, exporters, expiresA
 const NO_RIGHT = '42501';
 
 /** Workers and the door have no right to change principals. */
-async function asOwner<T>(work: () => Promise<T>): Promise<T> {
+async function asOwner<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   try {
-    return await work();
+    return await withTransaction(pool, work);
   } catch (error) {
     if ((error as { code?: string }).code !== NO_RIGHT) throw error;
     throw new UsageError(

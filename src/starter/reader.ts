@@ -2,18 +2,27 @@ import type { FilingView } from '../domain/filing/view';
 import { pageOfCertificates, type PagedCertificate } from '../ledger/certificates/certificate-pages';
 import { getExporter, listExporters, type ExporterRow } from '../ledger/exporters/exporters';
 import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
-import { listFilingViews, readFilingView, type FilingSummary } from '../ledger/filings/filing-view';
+import { listFilingViews, type FilingSummary } from '../ledger/filings/filing-view';
 import { badCredentials } from '../ledger/vault/credentials';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
-import { exporterIdOf, filingOf, withPaths } from './lookup';
+import { exporterIdOf, filingOf, viewOf } from './lookup';
 import { irmCursor, readIrmCursor } from '../domain/identity';
 import { exporterView, readIrmViews, type IrmView } from './exporters/views';
 import type { FindingView } from '../domain/reconciliation/findings';
 import { makeReport, type ReportRequest } from './report';
 import { findings, type FindingsRequest } from './reconcile';
 
-export interface ListFilter {
+/** A part of a list; left out: all of it. */
+export interface PartOfList {
+  /** Where the list begins: behind this entry. */
+  after?: string;
+  /** No more than these. */
+  limit?: number;
+}
+
+/** `after` is the id or reference of a filing; the default limit of `list` is 1,000. */
+export interface ListFilter extends PartOfList {
   /** In one of these states. */
   states?: readonly string[];
   /** Id or e-mail. */
@@ -24,18 +33,6 @@ export interface ListFilter {
   since?: Date;
   /** Part of a reference, document, IRM number or certificate's number; or the id of a filing or a request. */
   search?: string;
-  /** Id or reference of the filing behind which the list begins. */
-  after?: string;
-  /** Default: 1,000. */
-  limit?: number;
-}
-
-/** A part of a list; left out: all of it. */
-export interface PartOfList {
-  /** Where the list begins: behind this entry. */
-  after?: string;
-  /** No more than these. */
-  limit?: number;
 }
 
 export interface CertificateFilter extends PartOfList {
@@ -77,10 +74,7 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
   return {
     /** A filing by its id or reference. @throws RefusedError when there is none */
     async show(idOrReference: string): Promise<FilingView> {
-      const { filingId } = await filingOf(deps, idOrReference);
-      const view = await readFilingView(pool, filingId, cadence);
-      if (!view) throw new Error(`Filing ${filingId} was removed while it was read.`);
-      return withPaths(deps, view);
+      return viewOf(deps, (await filingOf(deps, idOrReference)).filingId);
     },
     /** What happened to a filing, oldest first. @throws RefusedError when there is none */
     async history(idOrReference: string): Promise<FilingEventView[]> {

@@ -56,15 +56,16 @@ export function readinessOf(probes: readonly Probe[]): () => Promise<ReadinessCh
 }
 
 async function check({ name, look }: Probe): Promise<ReadinessCheck> {
-  let timer: NodeJS.Timeout | undefined;
-  const silence = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new NotReady('no answer in time')), WITHIN_MS);
-  });
   try {
-    return { name, ok: true, message: await Promise.race([look(), silence]) };
+    return { name, ok: true, message: await within(WITHIN_MS, look(), () => new NotReady('no answer in time')) };
   } catch (error) {
     return { name, ok: false, message: error instanceof NotReady ? error.message : 'does not answer' };
-  } finally {
-    clearTimeout(timer);
   }
+}
+
+/** What `work` comes to, if that is in time. @throws what `late` makes if it is not; the work goes on */
+export function within<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const silence = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(late()), ms)));
+  return Promise.race([work, silence]).finally(() => clearTimeout(timer));
 }

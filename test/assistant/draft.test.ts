@@ -74,19 +74,8 @@ beforeAll(async () => {
   }
   env = { EBRC_EXTRACTION_MAPPING: join(stage.folder, 'mapping.yaml') };
   await writeFile(join(stage.folder, 'mapping.yaml'), MAPPING);
-  const onboard = [
-    'onboard',
-    '--name',
-    'Meridian',
-    '--email',
-    EXPORTER,
-    '--iec',
-    'AAGCM4521K',
-    '--username',
-    'meridian.exports',
-  ];
-  const { code, stderr } = await stage.ebrc([...onboard, '--password-stdin', '--wait'], { input: 'Meridian#2026' });
-  if (code !== 0) throw new Error(stderr);
+  const account = { iec: 'AAGCM4521K', username: 'meridian.exports', password: 'Meridian#2026' };
+  await stage.onboard({ name: 'Meridian', email: EXPORTER, ...account });
 }, 240_000);
 afterAll(() => stage?.close(), 60_000);
 

@@ -25,6 +25,8 @@ export interface ExtractionStage {
   folder: string;
   env: Record<string, string>;
   ebrc(args: readonly string[], more?: { env?: Record<string, string>; input?: string }): Promise<CommandResult>;
+  /** Onboards one of the sandbox's exporters, until it is ready. */
+  onboard(exporter: { name: string; email: string; iec: string; username: string; password: string }): Promise<void>;
   /** A worker of its own on the same ledger, with another extraction service or key. */
   workerFor(extraction: { url: string; key: string } | null, taskQueue?: string): Promise<TestWorker>;
   close(): Promise<void>;
@@ -76,6 +78,7 @@ export async function startExtractionStage(options: SandboxOptions = {}): Promis
     EBRC_TASK_QUEUE: worker.taskQueue,
     EBRC_DOCUMENTS: documents,
   };
+  const run: ExtractionStage['ebrc'] = (args, more = {}) => ebrc(args, { ...more, env: { ...env, ...more.env } });
   return {
     sandbox,
     ledger,
@@ -84,7 +87,12 @@ export async function startExtractionStage(options: SandboxOptions = {}): Promis
     folder,
     env,
     workerFor,
-    ebrc: (args, more = {}) => ebrc(args, { ...more, env: { ...env, ...more.env } }),
+    ebrc: run,
+    async onboard({ name, email, iec, username, password }) {
+      const exporter = ['--name', name, '--email', email, '--iec', iec, '--username', username];
+      const { code, stderr } = await run(['onboard', ...exporter, '--password-stdin', '--wait'], { input: password });
+      if (code !== 0) throw new Error(stderr);
+    },
     close: async () => {
       await Promise.all(workers.map((each) => each.close()));
       await temporal.stop();

@@ -21,16 +21,8 @@ afterAll(() => ledger?.drop());
 const PACE = { atOnce: 3, pauseMs: 60_000 };
 
 async function document(sha256: string, access = 'key-1', again = false): Promise<string> {
-  const asked = {
-    service,
-    access,
-    endpoint: 'invoice',
-    sha256,
-    document: `${sha256}.pdf`,
-    fileName: 'a.pdf',
-    again,
-  } as const;
-  return (await openExtraction(ledger.pool, asked)).extractionId;
+  const file = { sha256, document: `${sha256}.pdf`, fileName: 'a.pdf' };
+  return (await openExtraction(ledger.pool, { ...file, service, access, endpoint: 'invoice', again })).extractionId;
 }
 
 const take = (extractionId: string, pace = PACE) =>
@@ -85,13 +77,8 @@ it('keeps the first outcome, and reopens only what was refused or failed', async
   expect(await readExtraction(ledger.pool, good)).toMatchObject({ state: 'extracted', data: { n: 1 } });
 
   const key = await document('key');
-  await settleExtraction(ledger.pool, {
-    extractionId: key,
-    state: 'failed',
-    errorCode: 'unauthorized',
-    error: '401',
-    access: 'key-1',
-  });
+  const failure = { errorCode: 'unauthorized', error: '401', access: 'key-1' };
+  await settleExtraction(ledger.pool, { extractionId: key, state: 'failed', ...failure });
   await document('key', 'key-1');
   expect((await readExtraction(ledger.pool, key))?.state).toBe('failed');
   await document('key', 'key-2');

@@ -1,6 +1,4 @@
 /** `ebrc propose` through the command line, on a ledger that the ledger's own functions filled. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Workbook } from 'exceljs';
 import { saveIrms, type IrmRecord } from '../../src/ledger/exporters/irms';
@@ -8,21 +6,18 @@ import { saveInvoices } from '../../src/ledger/reports/invoices';
 import type { ProposalView } from '../../src/assistant/proposals/propose';
 import { readWorkbook } from '../../src/workbook/read';
 import { EXPORTER, irmRecord, knowExporter, NOW, open, rowsOf } from '../ledger/filing-support';
+import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
 let ledger: TestDatabase;
-let folder: string;
+const folder = testFolder();
 let env: Record<string, string>;
 beforeAll(async () => {
   ledger = await createTestDatabase();
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-propose-'));
   env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test', EBRC_DOCUMENTS: join(folder, 'documents') };
 });
-afterAll(async () => {
-  await ledger?.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => ledger?.drop());
 
 interface Json {
   path: string;
@@ -74,26 +69,12 @@ it('reports what is missing while nothing can be proposed', async () => {
 it('proposes what is free for what is open, as a workbook that passes the check', async () => {
   // A row of document 1234567 (12,000 USD) takes 4,000 of IRM-1: 8,000 are open of it, and 6,000 free of the IRM.
   await open(ledger, 'earlier', rowsOf({ sbCumInvoiceValueinFCC: 12_000, mappedIRMAmountFCC: 4_000 }), {});
-  await saveIrms(
-    ledger.pool,
-    EXPORTER,
-    [
-      irm('IRM-A', 5_000),
-      irm('IRM-B', 9_900),
-      irm('IRM-E', 700, { remittanceFCC: 'EUR' }),
-      irm('GONE', 50, { irmStatus: 'Cancelled' }),
-    ],
-    NOW,
-  );
-  await saveInvoices(ledger.pool, {
-    invoices: [
-      invoice('7000001', '10000'),
-      invoice('7000002', '5000'),
-      invoice('SRV/1', '700', { type: 103, currency: 'EUR' }),
-    ],
-    by: 'asha',
-    at: NOW,
-  });
+  const euros = irm('IRM-E', 700, { remittanceFCC: 'EUR' });
+  const gone = irm('GONE', 50, { irmStatus: 'Cancelled' });
+  await saveIrms(ledger.pool, EXPORTER, [irm('IRM-A', 5_000), irm('IRM-B', 9_900), euros, gone], NOW);
+  const services = invoice('SRV/1', '700', { type: 103, currency: 'EUR' });
+  const invoices = [invoice('7000001', '10000'), invoice('7000002', '5000'), services];
+  await saveInvoices(ledger.pool, { invoices, by: 'asha', at: NOW });
   const { code, json, path } = await proposed('july.xlsx');
   expect(code).toBe(0);
   const result = json<Json>();

@@ -196,113 +196,82 @@ export async function startOtherService(): Promise<OtherService> {
     traceId: 7,
   });
 
-  const routes: [method: string, path: RegExp, handle: (context: Context) => unknown][] = [
-    [
-      'POST',
-      /^\/platform-customers$/u,
-      ({ json }) => {
-        const allowed = ['name', 'email', 'type', 'companyName', 'iec', 'address', 'dgftUsername', 'dgftPassword'];
-        const stray = Object.keys(json).find((name) => !allowed.includes(name));
-        if (stray) throw invalid([`property ${stray} should not exist`]);
-        const { name, email, companyName = null, iec = null, address = null } = json as Record<string, string>;
-        if ([...customers.values()].some((each) => each.email === email)) {
-          throw new Refusal(400, { code: 400, message: 'User with email already exists' });
-        }
-        const id = randomUUID().toUpperCase();
-        const made = { id, name: name ?? '', email: email ?? '', companyName, iec, address, account: null };
-        customers.set(id, made);
-        return { ...clientObject(made), mode: 'test' };
-      },
-    ],
-    ['GET', /^\/platform-customers$/u, () => [...customers.values()].map(listed)],
-    ['GET', /^\/platform-customers\/([^/]+)$/u, ({ part }) => clientObject(customerOf(part))],
-    [
-      'PATCH',
-      /^\/platform-customers\/([^/]+)$/u,
-      ({ part, json }) => {
-        const stray = Object.keys(json).find((name) => !['name', 'companyName', 'address'].includes(name));
-        if (stray) throw invalid([`property ${stray} should not exist`]);
-        return { ...clientObject(Object.assign(customerOf(part), json)), mode: 'test' };
-      },
-    ],
-    [
-      'POST',
-      /^\/platform-customers\/([^/]+)\/check-dgft-credentials$/u,
-      ({ part, json }) => {
-        const customer = customerOf(part);
-        const account = ACCOUNTS.find(({ username }) => username === json.dgftUsername);
-        if (account?.password !== json.dgftPassword) {
-          throw new Refusal(400, { code: 'BAD_LOGIN', message: 'Invalid DGFT credentials' });
-        }
-        customer.account = account ?? null;
-        return { ...clientObject(customer), mode: 'test' };
-      },
-    ],
-    [
-      'GET',
-      /^\/irm$/u,
-      ({ query }) => {
-        const all = irmsOf(active(query.get('platformCustomerId')));
-        const [page, limit] = [Number(query.get('page') ?? 1), Number(query.get('limit') ?? 10)];
-        const meta = { total: String(all.length), page, limit, totalPages: Math.ceil(all.length / limit) };
-        return { data: all.slice((page - 1) * limit, page * limit), meta };
-      },
-    ],
-    [
+  const route = (method: string, path: RegExp, handle: (context: Context) => unknown) => ({ method, path, handle });
+  const routes = [
+    route('POST', /^\/platform-customers$/u, ({ json }) => {
+      const allowed = ['name', 'email', 'type', 'companyName', 'iec', 'address', 'dgftUsername', 'dgftPassword'];
+      const stray = Object.keys(json).find((name) => !allowed.includes(name));
+      if (stray) throw invalid([`property ${stray} should not exist`]);
+      const { name, email, companyName = null, iec = null, address = null } = json as Record<string, string>;
+      if ([...customers.values()].some((each) => each.email === email)) {
+        throw new Refusal(400, { code: 400, message: 'User with email already exists' });
+      }
+      const id = randomUUID().toUpperCase();
+      const made = { id, name: name ?? '', email: email ?? '', companyName, iec, address, account: null };
+      customers.set(id, made);
+      return { ...clientObject(made), mode: 'test' };
+    }),
+    route('GET', /^\/platform-customers$/u, () => [...customers.values()].map(listed)),
+    route('GET', /^\/platform-customers\/([^/]+)$/u, ({ part }) => clientObject(customerOf(part))),
+    route('PATCH', /^\/platform-customers\/([^/]+)$/u, ({ part, json }) => {
+      const stray = Object.keys(json).find((name) => !['name', 'companyName', 'address'].includes(name));
+      if (stray) throw invalid([`property ${stray} should not exist`]);
+      return { ...clientObject(Object.assign(customerOf(part), json)), mode: 'test' };
+    }),
+    route('POST', /^\/platform-customers\/([^/]+)\/check-dgft-credentials$/u, ({ part, json }) => {
+      const customer = customerOf(part);
+      const account = ACCOUNTS.find(({ username }) => username === json.dgftUsername);
+      if (account?.password !== json.dgftPassword) {
+        throw new Refusal(400, { code: 'BAD_LOGIN', message: 'Invalid DGFT credentials' });
+      }
+      customer.account = account ?? null;
+      return { ...clientObject(customer), mode: 'test' };
+    }),
+    route('GET', /^\/irm$/u, ({ query }) => {
+      const all = irmsOf(active(query.get('platformCustomerId')));
+      const [page, limit] = [Number(query.get('page') ?? 1), Number(query.get('limit') ?? 10)];
+      const meta = { total: String(all.length), page, limit, totalPages: Math.ceil(all.length / limit) };
+      return { data: all.slice((page - 1) * limit, page * limit), meta };
+    }),
+    route(
       'POST',
       /^\/irm\/refresh$/u,
       ({ json, query }) => void active(json.platformCustomerId ?? query.get('platformCustomerId')),
-    ],
-    [
-      'POST',
-      /^\/genebrc\/push-irm$/u,
-      ({ json }) => {
-        const items = json.ebrcBulkGenDtos as Json[];
-        if (json.recordResCount !== items.length) throw invalid(['recordResCount: wrong']);
-        return acknowledgement(accept(active(json.platformCustomerId), items.map(rowOfItem)));
-      },
-    ],
-    [
-      'POST',
-      /^\/genebrc\/bulk-upload$/u,
-      async ({ body, query }) => {
-        const customer = active(query.get('platformCustomerId'));
-        const items = await itemsOfWorkbook(body);
-        const irms = items.map(({ serialNo, ...item }) => ({ ...item, serialNo: Number(serialNo) }));
-        const filing = accept(customer, items.map(rowOfItem));
-        const irmNumbers = [...new Set(filing.rows.map(({ irmNumber }) => irmNumber))];
-        return { ...acknowledgement(filing), parsedRowCount: items.length, irmNumbers, irms };
-      },
-    ],
-    [
-      'POST',
-      /^\/genebrc\/status$/u,
-      ({ json }) => {
-        const filing = filings.find(({ id }) => id === json.requestId);
-        if (!filing) throw new Refusal(404, { code: 'NO_REQUEST', message: 'No such request' });
-        settle();
-        filing.looks += 1;
-        // First as if it did not exist, then without anything but a word of its own.
-        if (filing.looks === 1) throw new Refusal(404, { code: 'NO_REQUEST', message: 'No such request' });
-        if (filing.rows.some(({ outcome }) => !outcome)) return { processingStatus: 'Pending' };
-        return statusOf(filing, customerOf(filing.customerId));
-      },
-    ],
-    [
-      'POST',
-      /^\/genebrc\/fetch-details$/u,
-      ({ json }) => {
-        const customer = active(json.platformCustomerId);
-        settle();
-        return filings
-          .filter(({ customerId }) => customerId === customer.id)
-          .flatMap(({ rows }) => rows)
-          .filter(({ document }) => json.sbCumInvoiceNumber === undefined || document === json.sbCumInvoiceNumber)
-          .flatMap((row) =>
-            row.outcome && 'number' in row.outcome ? [detailOf(row, row.outcome.number, customer)] : [],
-          );
-      },
-    ],
+    ),
+    route('POST', /^\/genebrc\/push-irm$/u, ({ json }) => {
+      const items = json.ebrcBulkGenDtos as Json[];
+      if (json.recordResCount !== items.length) throw invalid(['recordResCount: wrong']);
+      return acknowledgement(accept(active(json.platformCustomerId), items.map(rowOfItem)));
+    }),
+    route('POST', /^\/genebrc\/bulk-upload$/u, async ({ body, query }) => {
+      const customer = active(query.get('platformCustomerId'));
+      const items = await itemsOfWorkbook(body);
+      const irms = items.map(({ serialNo, ...item }) => ({ ...item, serialNo: Number(serialNo) }));
+      const filing = accept(customer, items.map(rowOfItem));
+      const irmNumbers = [...new Set(filing.rows.map(({ irmNumber }) => irmNumber))];
+      return { ...acknowledgement(filing), parsedRowCount: items.length, irmNumbers, irms };
+    }),
+    route('POST', /^\/genebrc\/status$/u, ({ json }) => {
+      const filing = filings.find(({ id }) => id === json.requestId);
+      if (!filing) throw new Refusal(404, { code: 'NO_REQUEST', message: 'No such request' });
+      settle();
+      filing.looks += 1;
+      // First as if it did not exist, then without anything but a word of its own.
+      if (filing.looks === 1) throw new Refusal(404, { code: 'NO_REQUEST', message: 'No such request' });
+      if (filing.rows.some(({ outcome }) => !outcome)) return { processingStatus: 'Pending' };
+      return statusOf(filing, customerOf(filing.customerId));
+    }),
+    route('POST', /^\/genebrc\/fetch-details$/u, ({ json }) => {
+      const customer = active(json.platformCustomerId);
+      settle();
+      return filings
+        .filter(({ customerId }) => customerId === customer.id)
+        .flatMap(({ rows }) => rows)
+        .filter(({ document }) => json.sbCumInvoiceNumber === undefined || document === json.sbCumInvoiceNumber)
+        .flatMap((row) =>
+          row.outcome && 'number' in row.outcome ? [detailOf(row, row.outcome.number, customer)] : [],
+        );
+    }),
   ];
 
   async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
@@ -316,7 +285,7 @@ export async function startOtherService(): Promise<OtherService> {
       const content = await templateOf(irmsOf(active(url.searchParams.get('platformCustomerId'))));
       return sendFile(outgoing, 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', [content]);
     }
-    for (const [method, pattern, handle] of routes) {
+    for (const { method, path: pattern, handle } of routes) {
       const found = pattern.exec(path);
       if (!found || method !== incoming.method) continue;
       const isJson = String(incoming.headers['content-type']).includes('json') && body.length > 0;

@@ -2,28 +2,24 @@
  * A filing's whole life with rejected, expired and renewed passwords, traced; afterwards no secret may be found
  * anywhere, and nothing about an exporter in traces and logs.
  */
-import { readdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import { dataConverterOf, createPayloadCodec } from '../../src/encryption/payload-codec';
 import type { ExporterProgress } from '../../src/domain/contracts';
 import type { FilingView } from '../../src/domain/filing/view';
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
+import { createSandbox } from '../../src/sandbox/sandbox';
 import { subKeys } from '../../src/encryption/keys';
 import { freePort } from '../../dev/free-port';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
-import type { KeptProcess } from '../../dev/kept-process';
-import { startProgram } from '../../dev/program';
-import { builtPackage } from '../support/built-package';
-import { cleanEnvironment, ebrc, type CommandResult } from '../support/command-line';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import type { CommandResult } from '../support/command-line';
+import { everyRow } from '../support/postgres';
 import { expressionsOf, metricsIn } from '../support/ops-files';
 import { eventually } from '../support/processes';
-import { devServer, type DevServer } from '../support/temporal';
 import { contentsOfZip, unsummed } from '../support/zips';
+import { openProgramStage, type ProgramStage } from './program-stage';
 import { namesUpward, startTraceReceiver, type ReceivedSpan, type TraceReceiver } from '../support/trace-receiver';
 
 const EXPORTER = 'accounts@kaveri.example';
@@ -33,23 +29,16 @@ const PAYLOAD_KEYS = subKeys([{ id: 'test', key: Buffer.from(ENCRYPTION_KEY, 'ba
 const codec = createPayloadCodec({ keys: PAYLOAD_KEYS });
 const PASSWORDS = { wrong: 'Wrong"Pass\\wörd-1', right: 'Kaveri@Soft9', renewed: 'Renewed#Pass/99' };
 
+let stage: ProgramStage;
 let folder: string;
-let temporal: DevServer;
-let database: TestDatabase;
-let sandbox: Sandbox;
 let traces: TraceReceiver;
-let worker: KeptProcess;
-let program: string;
-/** The folder of the built programs. */
-let dist: string;
-let env: Record<string, string>;
 let metricsPort: number;
 /** Everything that the commands printed. */
 const printed: string[] = [];
 
 /** In this process, or as the built program where `built` names it. */
 async function run(args: string[], input?: string, built?: string): Promise<CommandResult> {
-  const result = await ebrc(args, { env, program: built, input });
+  const result = await stage.run(args, { program: built, input });
   printed.push(result.stdout, result.stderr);
   return result;
 }
@@ -58,60 +47,31 @@ const withPassword = (password: string) =>
   run(['credentials', EXPORTER, '--username', 'kaveri.softworks', '--password-stdin', '--wait', '--json'], password);
 
 beforeAll(async () => {
-  const built = await builtPackage();
-  program = built.commandLine;
-  dist = dirname(built.worker);
   metricsPort = await freePort();
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-secrets-'));
-  [traces, temporal, database, sandbox] = await Promise.all([
-    startTraceReceiver(),
-    devServer(),
-    createTestDatabase(),
-    createSandbox({
-      keys: [{ key: API_KEY }],
-      activationDelayMs: 0,
-      ackDelayMs: 2_000,
-      rateWindowMs: 2_000,
-      seed: {
-        faults: [{ operation: 'status', kind: 'password-expired', newPassword: PASSWORDS.renewed, times: 1 }],
-      },
-    }),
-  ]);
-  env = {
-    DATABASE_URL: database.url,
+  traces = await startTraceReceiver();
+  const expired = { operation: 'status', kind: 'password-expired', newPassword: PASSWORDS.renewed, times: 1 } as const;
+  const sandbox = await createSandbox({
+    keys: [{ key: API_KEY }],
+    ...{ activationDelayMs: 0, ackDelayMs: 2_000, rateWindowMs: 2_000 },
+    seed: { faults: [expired] },
+  });
+  const env = {
     EBRC_METRICS: `127.0.0.1:${metricsPort}`,
-    TEMPORAL_ADDRESS: temporal.address,
-    EBRC_API_URL: sandbox.url,
     EBRC_API_KEY: API_KEY,
     // Nothing that opens a password: `onboard` and `credentials` seal them.
     EBRC_PAYLOAD_KEY: `test:${PAYLOAD_KEYS[0].key.toString('base64')}`,
-    EBRC_RATE_WINDOW: '2s',
-    EBRC_DOCUMENTS: join(folder, 'documents'),
-    EBRC_POLL_FIRST: '1s',
-    EBRC_POLL_MIN: '500ms',
-    EBRC_POLL_MAX: '2s',
     OTEL_EXPORTER_OTLP_ENDPOINT: traces.url,
     OTEL_BSP_SCHEDULE_DELAY: '200',
     // As much as the programs ever say.
     LOG_LEVEL: 'trace',
   };
-  worker = await startProgram({
-    name: 'The worker',
-    command: process.execPath,
-    args: [built.worker],
-    log: join(folder, 'worker.log'),
-    env: cleanEnvironment({ ...env, EBRC_ENCRYPTION_KEY: `test:${ENCRYPTION_KEY}` }),
-    stopWithinMs: 150_000,
-  });
+  stage = await openProgramStage(sandbox, env, { EBRC_ENCRYPTION_KEY: `test:${ENCRYPTION_KEY}` });
+  folder = stage.folder;
 }, 300_000);
 
 afterAll(async () => {
-  await worker?.stop();
-  await temporal?.stop();
-  await sandbox?.close();
+  await stage?.close();
   await traces?.close();
-  await database?.drop();
-  if (folder) await rm(folder, { recursive: true, force: true });
 }, 200_000);
 
 it('handles a rejected, an expired and a renewed password', async () => {
@@ -121,14 +81,13 @@ it('handles a rejected, an expired and a renewed password', async () => {
       ...['--username', 'kaveri.softworks', '--password-stdin', '--wait', '--json'],
     ],
     PASSWORDS.wrong,
-    program,
+    stage.program,
   );
   expect(onboarding.json<ExporterProgress>().state).toBe('needs_credentials');
   expect((await withPassword(PASSWORDS.right)).json<ExporterProgress>().state).toBe('ready');
 
   const irms = (await run(['irms', EXPORTER, '--json'])).json<DemoIrm[]>();
-  const file = join(folder, 'remittances.json');
-  await writeFile(file, JSON.stringify(demoMessage(irms)));
+  const file = await stage.file('remittances.json', demoMessage(irms));
   const filing = await run(['file', file, '--exporter', EXPORTER, '--reference', 'SECRETS-1', '--json']);
   expect(filing.code).toBe(0);
   const shown = async () => (await run(['show', 'SECRETS-1', '--json'])).json<FilingView>();
@@ -207,11 +166,11 @@ describe('traces', () => {
   });
 
   it('are no part of a history: a worker without them takes the filing over', async () => {
-    const client = new Client({ connection: await temporal.connect() });
+    const client = new Client({ connection: await stage.temporal.connect() });
     const history = await client.workflow.getHandle('file/test/SECRETS-1').fetchHistory();
     const replayed = Worker.runReplayHistory(
       {
-        workflowBundle: { codePath: join(dist, 'workflow-bundle-encrypted.js') },
+        workflowBundle: { codePath: join(stage.dist, 'workflow-bundle-encrypted.js') },
         dataConverter: dataConverterOf(PAYLOAD_KEYS),
       },
       history,
@@ -253,7 +212,7 @@ it('leaves nothing about an exporter in clear on the Temporal server', async () 
 });
 
 it('leaves no password and no key in the ledger', async () => {
-  const dump = await dumpDatabase();
+  const dump = await everyRow(stage.database.pool);
   expect(dump).toContain(EXPORTER);
   expect(dump).toContain('vault_secrets');
   expect(secretsIn(dump)).toEqual([]);
@@ -301,7 +260,7 @@ function secretsIn(text: string): string[] {
 /** Every history of the namespace as text, with its memo and what its payloads hold; decoded where a codec is given. */
 async function readHistories(decoder: PayloadCodec | null): Promise<string[]> {
   // A list reads memos, which are encrypted too; histories come as they are.
-  const client = new Client({ connection: await temporal.connect(), dataConverter: { payloadCodecs: [codec] } });
+  const client = new Client({ connection: await stage.temporal.connect(), dataConverter: { payloadCodecs: [codec] } });
   const histories: string[] = [];
   for await (const { workflowId, runId } of client.workflow.list()) {
     const handle = client.workflow.getHandle(workflowId, runId);
@@ -319,18 +278,4 @@ async function textOf(value: unknown, decoder: PayloadCodec | null): Promise<str
     decoder && 'metadata' in value && 'data' in value ? await decoder.decode([value as Payload]) : [value];
   const parts = Object.entries(payload ?? {}).map(async ([name, part]) => `${name} ${await textOf(part, decoder)}`);
   return (await Promise.all(parts)).join('\n');
-}
-
-/** Every row of every table; bytes as hex. */
-async function dumpDatabase(): Promise<string> {
-  const { pool } = database;
-  const tables = await pool.query<{ name: string }>(
-    "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'public'",
-  );
-  const parts: string[] = [];
-  for (const { name } of tables.rows) {
-    const { rows } = await pool.query<{ row: string }>(`SELECT t::text AS row FROM ${name} t`);
-    parts.push(name, ...rows.map(({ row }) => row));
-  }
-  return parts.join('\n');
 }

@@ -1,10 +1,9 @@
 /** TLS to PostgreSQL and Temporal, with certificates made here: what is refused is refused before anything is said. */
 import { randomBytes } from 'node:crypto';
-import { chmod, chown, copyFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, chown, copyFile, readFile, stat } from 'node:fs/promises';
 import { createSecureServer, type Http2SecureServer, type Http2Session, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer as createTlsServer, type Server } from 'node:tls';
 import { Connection } from '@temporalio/client';
@@ -15,11 +14,12 @@ import { loadConfig } from '../../src/config/config';
 import { migrate } from '../../src/ledger/migrate';
 import { createPool } from '../../src/ledger/pool';
 import { UnreachableError } from '../../src/starter/errors';
+import { testFolder } from '../support/folder';
 import { createAuthority, hasOpenssl, type Authority, type Certificate } from '../support/certificates';
 import { eventually } from '../support/processes';
 import { devServer, type DevServer } from '../support/temporal';
 
-let folder: string;
+const folder = testFolder();
 let ours: Authority;
 let other: Authority;
 let serverCertificate: Certificate;
@@ -31,12 +31,8 @@ beforeAll(async () => {
     process.stderr.write('openssl is not installed: TLS is not tested here.\n');
     return;
   }
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-tls-'));
   [ours, other] = [await createAuthority(folder), await createAuthority(folder, 'other')];
   serverCertificate = await ours.sign('server');
-});
-afterAll(async () => {
-  if (folder) await rm(folder, { recursive: true, force: true });
 });
 
 describe('PostgreSQL', () => {

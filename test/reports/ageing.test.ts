@@ -1,6 +1,5 @@
 /** Ageing from filed rows and imported invoices, by the rules that were in force on the day asked for. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Workbook } from 'exceljs';
 import type { RealisationRule } from '../../src/ledger/reports/ageing';
@@ -10,17 +9,17 @@ import type { InvoiceImportOutcome } from '../../src/assistant/proposals/import-
 import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { saveInvoices } from '../../src/ledger/reports/invoices';
 import { EXPORTER, knowExporter, rowsOf } from '../ledger/filing-support';
+import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { detailOf, tell } from './ledger-of-a-month';
+import { detailOf, reportOn, tell } from './ledger-of-a-month';
 
 let ledger: TestDatabase;
-let folder: string;
+const folder = testFolder();
 let rules: RealisationRule[];
 const OTHER = 'exporter-2';
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-ageing-'));
   rules = await readRealisationRules();
   ledger = await createTestDatabase();
   await knowExporter(ledger);
@@ -40,10 +39,7 @@ beforeAll(async () => {
     ],
   });
 });
-afterAll(async () => {
-  await ledger?.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => ledger?.drop());
 
 async function imported(name: string, content: string | Workbook, ...args: string[]) {
   const path = join(folder, name);
@@ -57,16 +53,7 @@ const ageingOn = (
   on: string,
   more: Partial<Parameters<typeof ageingReport>[1]> = {},
   pool = ledger.pool,
-): Promise<Report> =>
-  ageingReport(pool, {
-    mode: 'test',
-    on,
-    now: new Date('2028-12-01T06:00:00Z'),
-    rules,
-    rows: 100,
-    workflowUrl: null,
-    ...more,
-  });
+): Promise<Report> => ageingReport(pool, { ...reportOn(on), now: new Date('2028-12-01T06:00:00Z'), rules, ...more });
 const figures = (report: Report): Record<string, Value> =>
   Object.fromEntries(report.groups[0]?.figures.map(({ id, value }) => [id, value]) ?? []);
 /** Due day and outstanding value of each open document. */
@@ -198,14 +185,8 @@ test('a party with thousands of documents and certificates is reported within th
     const numbers = Array.from({ length: 5_000 }, (_, n) => `L-${n}`);
     await saveInvoices(large.pool, {
       invoices: numbers.map((document) => ({
-        exporterId: EXPORTER,
-        document,
-        documentDate: '2026-01-05',
-        type: 103,
-        amount: '100',
-        currency: 'USD',
-        buyer: null,
-        dueDate: null,
+        ...{ exporterId: EXPORTER, document, documentDate: '2026-01-05', type: 103 },
+        ...{ amount: '100', currency: 'USD', buyer: null, dueDate: null },
       })),
       by: 'test',
       at,

@@ -1,28 +1,24 @@
 /** `ebrc report`, through the command line. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ReportOutcome } from '../../src/starter/report';
 import { knowExporter } from '../ledger/filing-support';
+import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { tell } from './ledger-of-a-month';
 
 let ledger: TestDatabase;
-let folder: string;
+const folder = testFolder();
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-reports-'));
   ledger = await createTestDatabase();
   await knowExporter(ledger);
   await tell(ledger, { reference: 'LOST', madeAt: new Date(Date.now() - 30 * 3_600_000), rows: [{}] });
   env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test', EBRC_TEMPORAL_UI: 'https://ui.example.test/' };
 });
-afterAll(async () => {
-  await ledger?.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => ledger?.drop());
 
 it('writes a page with links, and prints the figures', async () => {
   const path = join(folder, 'daily.html');

@@ -16,6 +16,7 @@ import { withTransaction } from '../../src/ledger/pool';
 import type { FilingState } from '../../src/domain/filing/states';
 import type { RowVerdict } from '../../src/domain/service/request-status';
 import { EXPORTER, open, rowsOf } from '../ledger/filing-support';
+import type { ReportInput } from '../../src/reports/make';
 import type { TestDatabase } from '../support/postgres';
 
 /** One row of a filing and what becomes of it. */
@@ -89,6 +90,13 @@ export async function tell({ pool }: TestDatabase, story: Story): Promise<string
   }
   return filingId;
 }
+
+/** What a report is asked for with, at noon in Asia/Kolkata of its day. */
+export const reportOn = (on: string): ReportInput => ({
+  ...{ mode: 'test', on, now: new Date(`${on}T06:30:00Z`), rows: 100 },
+  rules: [{ id: 'nine', inForceFrom: '2020-01-01', months: 9, source: 'a test', url: 'https://example.test' }],
+  workflowUrl: (id) => `https://ui.example.test/${encodeURIComponent(id)}`,
+});
 
 /** A certificate of a mapping as fetch-details describes it. */
 export function detailOf(eBRCNumber: string, mapping: Mapping, at: Date): CertificateDetailRecord {

@@ -1,6 +1,5 @@
 /** The HTML report as a browser shows it: figures, sorting, width, colours, and no request to anywhere. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
@@ -9,14 +8,16 @@ import type { Report } from '../../src/reports/report';
 import { writeReportHtml } from '../../src/reports/write-html';
 import { knowExporter } from '../ledger/filing-support';
 import { openBrowser } from '../../dev/browser';
+import { testFolder } from '../support/folder';
 import { inBrowser } from '../support/chromium';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { HOUR_MS, tell } from './ledger-of-a-month';
+import { HOUR_MS, reportOn, tell } from './ledger-of-a-month';
+
+const folder = testFolder();
 
 inBrowser('the page', () => {
   const NOON = new Date('2026-02-20T06:30:00Z');
   let ledger: TestDatabase;
-  let folder: string;
   let browser: Browser;
   let page: Page;
   let report: Report;
@@ -30,15 +31,7 @@ inBrowser('the page', () => {
       const row = { sbCumInvoiceNumber: String(200 + n), mappedIRMAmountFCC: amount };
       await tell(ledger, { reference: `LOST-${n}-${'LONG'.repeat(n * 6)}`, madeAt, rows: [row] });
     }
-    report = await dailyReport(ledger.pool, {
-      mode: 'test',
-      on: '2026-02-20',
-      now: NOON,
-      rules: [{ id: 'nine', inForceFrom: '2020-01-01', months: 9, source: 'a test', url: 'https://example.test' }],
-      rows: 100,
-      workflowUrl: (id) => `https://ui.example.test/${encodeURIComponent(id)}`,
-    });
-    folder = await mkdtemp(join(tmpdir(), 'ebrc-page-'));
+    report = await dailyReport(ledger.pool, reportOn('2026-02-20'));
     const path = join(folder, 'daily.html');
     await writeFile(path, writeReportHtml(report, { grouping: 'indian' }));
     browser = await openBrowser();
@@ -51,7 +44,6 @@ inBrowser('the page', () => {
   afterAll(async () => {
     await browser?.close();
     await ledger?.drop();
-    await rm(folder, { recursive: true, force: true });
   });
 
   it('asks for nothing, and its script runs under its own policy', () => {

@@ -2,6 +2,8 @@
 import { TEST_CADENCE } from '../support/settings';
 import { Client } from '@temporalio/client';
 import pino from 'pino';
+import type pg from 'pg';
+import { eventually } from '../support/processes';
 import type { Role } from '../../src/domain/principal';
 import type { Mapping } from '../../src/domain/filing/mapping';
 import { createLogger } from '../../src/telemetry/logger';
@@ -142,20 +144,34 @@ export async function askDoor<T = Record<string, unknown>>(
   return { status: response.status, headers: response.headers, body: parsed, bytes };
 }
 
+/** A pool whose statements pass through `watch`, which makes them with `query`. */
+export function watchedPool(
+  pool: pg.Pool,
+  watch: (statement: string, query: () => Promise<unknown>) => Promise<unknown>,
+): pg.Pool {
+  return new Proxy(pool, {
+    get: (target, name): unknown => {
+      const value: unknown = Reflect.get(target, name);
+      if (name !== 'query' || typeof value !== 'function') return value;
+      return (...args: unknown[]) =>
+        watch(String(args[0]), () => Reflect.apply(value, target, args) as Promise<unknown>);
+    },
+  });
+}
+
 /** Onboards the sandbox's exporter through the door. @returns its id */
 export async function onboard(stage: DoorStage): Promise<string> {
   const { email, username, password, iec } = KAVERI;
   const json = { name: 'Kaveri Softworks', email, iec, username, password };
   const started = await stage.ask<{ exporterId: string | null }>('POST', '/v1/exporters', { json });
   if (started.status !== 202) throw new Error(`onboarding: ${started.status} ${started.bytes.toString()}`);
-  for (const until = Date.now() + 100_000; Date.now() < until; await new Promise((done) => setTimeout(done, 200))) {
-    const { body, status } = await stage.ask<{ exporterId: string; state: string; irmCount: number }>(
-      'GET',
-      `/v1/exporters/${email}`,
-    );
-    if (status === 200 && body.state === 'ready' && body.irmCount > 0) return body.exporterId;
-  }
-  throw new Error('The exporter did not become ready.');
+  type Shown = { exporterId: string; state: string; irmCount: number };
+  const shown = () => stage.ask<Shown>('GET', `/v1/exporters/${email}`);
+  await eventually(async () => {
+    const { body, status } = await shown();
+    return status === 200 && body.state === 'ready' && body.irmCount > 0;
+  }, 100_000);
+  return (await shown()).body.exporterId;
 }
 
 /** A push message of rows that map the exporter's own remittances, each with a document of its own. */

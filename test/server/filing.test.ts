@@ -7,7 +7,8 @@ import { eventually } from '../support/processes';
 import { contentsOfZip, unsummed } from '../support/zips';
 import { pageOfCertificates } from '../../src/ledger/certificates/certificate-pages';
 import type { FilingBody } from '../../src/server/views/filing';
-import { KAVERI, messageOf, onboard, openDoorStage, type DoorStage, type ProblemBody } from './door-stage';
+import { KAVERI, messageOf, onboard, openDoorStage, watchedPool } from './door-stage';
+import type { DoorStage, ProblemBody } from './door-stage';
 
 let stage: DoorStage;
 let exporterId: string;
@@ -129,7 +130,6 @@ it('pages through lists, and each entry stands in one page', async () => {
   const certificates = await pageOfCertificates(stage.ledger.pool, { mode: 'test', exporters: null, limit: 1_000 });
   const listed = await stage.ask<{ items: unknown[] }>('GET', '/v1/certificates?limit=500');
   expect(listed.body.items).toHaveLength(certificates.length);
-  expect((await stage.ask('GET', '/v1/filings?cursor=nonsense')).status).toBe(400);
 });
 
 it('waits for a second person, who is not the maker', async () => {
@@ -229,13 +229,10 @@ it('describes itself, without a token', async () => {
 });
 
 it('changes what the service knows of an exporter', async () => {
-  const patch = <T>(json: unknown) => stage.ask<T>('PATCH', `/v1/exporters/${KAVERI.email}`, { json });
-  const changed = await patch<{ companyName: string; name: string }>({ companyName: 'Kaveri Softworks Pvt Ltd' });
-  expect([changed.status, changed.body.companyName, changed.body.name]).toEqual([
-    200,
-    'Kaveri Softworks Pvt Ltd',
-    'Kaveri Softworks',
-  ]);
+  const patch = (json: unknown) => stage.ask('PATCH', `/v1/exporters/${KAVERI.email}`, { json });
+  const changed = await patch({ companyName: 'Kaveri Softworks Pvt Ltd' });
+  const now = { companyName: 'Kaveri Softworks Pvt Ltd', name: 'Kaveri Softworks' };
+  expect(changed).toMatchObject({ status: 200, body: now });
   expect(stage.sandbox.calls({ operation: 'update-customer' })).toHaveLength(1);
   for (const wrong of [{}, { name: ' ' }, { email: 'other@x.example' }]) expect((await patch(wrong)).status).toBe(400);
 });
@@ -259,15 +256,9 @@ it('answers about a send that it is told the name of, and never about whatever s
 
 it('does nothing more for callers who have gone before or while they wait', async () => {
   let statements = 0;
-  const pool = new Proxy(stage.ledger.pool, {
-    get: (target, name): unknown => {
-      const value: unknown = Reflect.get(target, name);
-      if (name !== 'query' || typeof value !== 'function') return value;
-      return (...args: unknown[]): unknown => {
-        if (!/audit_events/u.test(String(args[0]))) statements += 1;
-        return Reflect.apply(value, target, args);
-      };
-    },
+  const pool = watchedPool(stage.ledger.pool, (statement, query) => {
+    if (!statement.includes('audit_events')) statements += 1;
+    return query();
   });
   const door = await stage.another({ pool });
   const token = await stage.principal(['viewer']);

@@ -1,4 +1,6 @@
 /** A password that is handed in over HTTP is nowhere but in the vault: no answer, log, record or history has it. */
+import { eventually } from '../support/processes';
+import { everyRow } from '../support/postgres';
 import { KAVERI, onboard, openDoorStage, type DoorStage, type ProblemBody } from './door-stage';
 
 const MARK = 'Marked-Pa55word-QX';
@@ -17,12 +19,6 @@ async function ask(method: string, path: string, json: unknown) {
   return reply.status;
 }
 
-async function waitUntil(what: () => Promise<boolean>): Promise<void> {
-  for (const until = Date.now() + 60_000; !(await what()); await new Promise((done) => setTimeout(done, 200))) {
-    if (Date.now() > until) throw new Error('It did not come.');
-  }
-}
-
 it('goes to the vault, wrong or right, and nowhere else', async () => {
   const { email, username, iec } = KAVERI;
   const customer = { name: 'Kaveri Softworks', email, iec };
@@ -39,18 +35,18 @@ it('goes to the vault, wrong or right, and nowhere else', async () => {
   answered.push(broken.bytes.toString());
   // A wrong password that the portal rejects, and one for an exporter that there is.
   expect(await ask('POST', '/v1/exporters', { ...customer, username, password: `${MARK}-1` })).toBe(202);
-  await waitUntil(async () => {
+  await eventually(async () => {
     const { body } = await stage.ask<{ state?: string }>('GET', `/v1/exporters/${email}`);
     return body.state === 'created' || body.state === 'unvalidated';
   });
-  await waitUntil(async () => (await ask('PUT', path, { username, password: `${MARK}-2` })) === 202);
+  await eventually(async () => (await ask('PUT', path, { username, password: `${MARK}-2` })) === 202);
   expect(await onboard(stage)).toEqual(expect.any(String));
   expect(await ask('PUT', path, { username, password: `${MARK}-3` })).toBe(202);
 
   const places = {
     answers: answered.join('\n'),
     logs: stage.logs.join('\n'),
-    ledger: await wholeLedger(),
+    ledger: await everyRow(stage.ledger.pool),
     histories: await histories(),
   };
   for (const [place, text] of Object.entries(places)) {
@@ -62,19 +58,6 @@ it('goes to the vault, wrong or right, and nowhere else', async () => {
   expect(places.ledger).toContain(email);
   expect(places.histories).toContain('credentialsRef');
 });
-
-async function wholeLedger(): Promise<string> {
-  const { pool } = stage.ledger;
-  const { rows } = await pool.query<{ name: string }>(
-    "SELECT quote_ident(tablename) AS name FROM pg_tables WHERE schemaname = 'public'",
-  );
-  const texts: string[] = [];
-  for (const { name } of rows) {
-    const all = await pool.query<{ text: string | null }>(`SELECT json_agg(t)::text AS text FROM ${name} t`);
-    texts.push(all.rows[0]?.text ?? '');
-  }
-  return texts.join('\n');
-}
 
 async function histories(): Promise<string> {
   const { workflow } = stage.deps.temporal;

@@ -2,11 +2,11 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { access, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Problem } from '../../src/starter/errors';
+import { testFolder } from '../support/folder';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
 import { runProgram } from '../../src/starter/cli/program';
 import { keptTerminal } from '../support/terminals';
@@ -23,11 +23,7 @@ const NOWHERE = {
   TEMPORAL_ADDRESS: '127.0.0.1:9',
 };
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-cli-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = testFolder();
 
 async function fileWith(name: string, content: unknown): Promise<string> {
   const path = join(folder, name);
@@ -77,6 +73,7 @@ describe('usage', () => {
     ['no command', []],
     ['an unknown command', ['fly']],
     ['an unknown option', ['list', '--bogus']],
+    ['a password as an argument', ['credentials', 'a@b.example', '--username', 'u', '--password', 'secret']],
     ['a missing argument', ['show']],
     ['a missing option', ['resolve', 'F1', '--as', 'filed']],
     ['a value that is not allowed', ['file', 'x.json', '--declaration', 'maybe']],
@@ -90,6 +87,7 @@ describe('usage', () => {
   });
 
   it('names the help of the command that was meant, marks required options, and prints the version as JSON', async () => {
+    expect((await ebrc(['--json'])).json<Refusal>().errors[0]?.message).toMatch(/^Name a command/u);
     expect((await ebrc(['findings', 'acknowledge', '7'])).stderr).toContain('`ebrc findings acknowledge --help`');
     expect((await ebrc(['resolve', '--help'])).stdout).toMatch(/--note <text> .*\(required\)/u);
     expect((await ebrc(['--version', '--json'])).json()).toEqual({ version: expect.any(String) as string });
@@ -104,23 +102,13 @@ describe('usage', () => {
     },
   );
 
-  it('ends with one line where the output cannot be written', async () => {
+  it('ends with one line where the output cannot be written, and quietly where its reader has enough', async () => {
     const [full, closed] = await Promise.all(['>/dev/full', '| true'].map((to) => inShell(`"$@" --help ${to}`)));
     expect(full).toEqual({
       code: 1,
       stderr: expect.stringMatching(/^Error: the output cannot be written: ENOSPC.*\n$/u) as string,
     });
     expect(closed).toEqual({ code: 0, stderr: '' });
-  });
-
-  it('reports a missing command', async () => {
-    const { errors } = (await ebrc(['--json'])).json<Refusal>();
-    expect(errors[0]?.message).toMatch(/^Name a command/u);
-  });
-
-  it('has no option for a password', async () => {
-    const { code } = await ebrc(['credentials', 'a@b.example', '--username', 'u', '--password', 'secret']);
-    expect(code).toBe(2);
   });
 });
 
@@ -185,63 +173,42 @@ describe('servers that cannot be reached', () => {
   });
 });
 
-describe('a reader that has enough', () => {
-  it('ends the command quietly, as in `ebrc --help | head`', async () => {
-    const child = spawn(process.execPath, [...programArguments('src/starter/cli.ts'), '--help'], {
-      env: cleanEnvironment(),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    child.stdout.destroy();
-    let said = '';
-    child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
-    expect(await once(child, 'close')).toEqual([0, null]);
-    expect(said).toBe('');
-  });
-});
-
 describe('a file that cannot be filed', () => {
   it('is refused with all that is wrong at once, before any server is asked', async () => {
     const path = await fileWith('bad.json', {
       recordResCount: 2,
       uploadType: '101',
-      ebrcBulkGenDtos: [{ serialNo: 1, irmDt: '31022026', sbCumInvoiceNumber: 'INV/1' }],
+      ebrcBulkGenDtos: [{ serialNo: 1, irmDt: '31022026', sbCumInvoiceNumber: 'INV/1', isVostro: 'Yes' }],
     });
     const result = await ebrc(['file', path, '--exporter', 'a@b.example', '--json'], { env: NOWHERE });
     expect(result.code).toBe(3);
     const { errors } = result.json<Refusal>();
     const fields = errors.map(({ field }) => field);
     expect(fields).toEqual(
-      expect.arrayContaining(['recordResCount', 'decalarationFlag', 'irmDt', 'sbCumInvoiceNumber', 'irmNumber']),
+      expect.arrayContaining(['recordResCount', 'decalarationFlag', 'irmDt', 'sbCumInvoiceNumber', 'isVostro']),
     );
-    expect(errors.every(({ severity }) => severity === 'error')).toBe(true);
+    const told = { severity: 'error', code: expect.any(String) as string, message: expect.any(String) as string };
+    for (const error of errors) expect(error).toMatchObject(told);
   });
 
-  it('is refused when it is not JSON', async () => {
-    const path = await fileWith('broken.json', '{"a":');
-    const result = await ebrc(['check', path, '--exporter', 'a@b.example', '--json']);
-    expect(result.code).toBe(3);
-    expect(result.json<Refusal>().errors[0]).toMatchObject({ code: 'not_json' });
-  });
-
-  it('is refused when it is not in UTF-8, and read when Windows wrote it in UTF-16', async () => {
-    const path = join(folder, 'letters.json');
-    await writeFile(path, '{"ebrcBulkGenDtos":[{"billNo":"Caf\u00e9"}]}', 'latin1');
-    const refused = await ebrc(['check', path, '--exporter', 'a@b.example', '--json']);
-    expect(refused.code).toBe(3);
-    expect(refused.json<Refusal>().errors[0]).toMatchObject({ code: 'not_utf8' });
-    await writeFile(path, '\ufeff{"ebrcBulkGenDtos":[]}', 'utf16le');
-    const read = await ebrc(['check', path, '--exporter', 'a@b.example', '--json']);
-    expect(read.json<Refusal>().errors.map(({ field }) => field)).toContain('ebrcBulkGenDtos');
-  });
+  const check = (path: string) => ebrc(['check', path, '--exporter', 'a@b.example', '--json']);
 
   it.each([
-    ['that is not there', 'nowhere.json', 'no_file'],
-    ['of another kind', 'letter.docx', 'unknown_file_type'],
-  ])('%s is a matter of usage', async (_what, name, code) => {
-    if (name === 'letter.docx') await fileWith(name, 'x');
-    const result = await ebrc(['check', join(folder, name), '--exporter', 'a@b.example', '--json']);
-    expect(result.code).toBe(2);
-    expect(result.json<Refusal>().errors[0]).toMatchObject({ code });
+    ['is not JSON', 'broken.json', '{"a":', 3, 'not_json'],
+    ['is not in UTF-8', 'letters.json', '{"ebrcBulkGenDtos":[{"billNo":"Caf\u00e9"}]}', 3, 'not_utf8'],
+    ['is of another kind', 'letter.docx', 'x', 2, 'unknown_file_type'],
+    ['is not there', 'nowhere.json', null, 2, 'no_file'],
+  ])('is refused where it %s', async (_what, name, content, exit, code) => {
+    const path = join(folder, name);
+    if (content !== null) await writeFile(path, content, 'latin1');
+    const result = await check(path);
+    expect([result.code, result.json<Refusal>().errors[0]?.code]).toEqual([exit, code]);
+  });
+
+  it('is read where Windows wrote it in UTF-16', async () => {
+    const path = join(folder, 'windows.json');
+    await writeFile(path, '\ufeff{"ebrcBulkGenDtos":[]}', 'utf16le');
+    expect((await check(path)).json<Refusal>().errors.map(({ field }) => field)).toContain('ebrcBulkGenDtos');
   });
 
   it.each([

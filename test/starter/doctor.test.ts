@@ -1,9 +1,7 @@
 /** A healthy installation, and broken ones: each by the check that names it. */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { queueOfClass, RATE_CLASSES } from '../../src/domain/names';
 import { createDocumentStore } from '../../src/documents/document-store';
@@ -13,6 +11,7 @@ import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { CheckResult } from '../../src/starter/doctor/doctor';
 import { clockResult } from '../../src/starter/doctor/finding';
+import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/postgres';
 import { devServer, type DevServer } from '../support/temporal';
@@ -22,16 +21,11 @@ let database: TestDatabase;
 let server: DevServer;
 let sandbox: Sandbox;
 let worker: TestWorker;
-let folder: string;
+const folder = testFolder();
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  [database, server, sandbox, folder] = await Promise.all([
-    createTestDatabase(),
-    devServer(),
-    createSandbox(),
-    mkdtemp(join(tmpdir(), 'ebrc-doctor-')),
-  ]);
+  [database, server, sandbox] = await Promise.all([createTestDatabase(), devServer(), createSandbox()]);
   const stage = {
     client: await server.client(),
     nativeConnection: await server.connectNative(),
@@ -56,7 +50,6 @@ afterAll(async () => {
   await sandbox?.close();
   await server?.stop();
   await database?.drop();
-  await rm(folder, { recursive: true, force: true });
 });
 
 async function wrongOnes(

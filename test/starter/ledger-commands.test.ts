@@ -35,13 +35,8 @@ it('reports that a ledger was restored, imports its sends, and reports that it i
   const attemptId = await opened(filingId);
   const marked = await mark(attemptId, 'a');
   if (!marked.marked) throw new Error(marked.reason);
-  await countSend(ledger.pool, store, {
-    ...SETTINGS,
-    number: marked.sendNumber,
-    attemptId,
-    sender: 'a',
-    at: NOW,
-  });
+  const send = { number: marked.sendNumber, attemptId, sender: 'a', at: NOW };
+  await countSend(ledger.pool, store, { ...SETTINGS, ...send });
   expect(await run('status')).toMatchObject({ code: 0, status: { whole: true, sendNumber: 1, newestInStore: 1 } });
   await back();
   const lost = await run('status');
@@ -74,17 +69,12 @@ it('permits a duplicate beside a row in doubt by two persons’ words, of which 
   const permitted = [{ row: 1, reason: 'cancelled there', besides: [holder] }];
   const fileBeside = async () => (await record(ledger, 'PERMIT-2', rows, { permitted })).outcome;
   const permit = (by: string, ...which: string[]) => run('permit', 'PERMIT-1', ...which, '--by', by);
-  expect(await permit('ravi', '1')).toMatchObject({
-    code: 3,
-    stdout: expect.stringContaining('row 1 is not') as string,
-  });
+  const refused = (what: string) => ({ code: 3, stdout: expect.stringContaining(what) as string });
+  expect(await permit('ravi', '1')).toMatchObject(refused('row 1 is not'));
   await mark(await opened(holder), 'a');
   await ledger.pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [holder]);
   expect((await permit('ravi', 'one')).code).toBe(2);
-  expect(await permit('ravi', '1,2')).toMatchObject({
-    code: 3,
-    stdout: expect.stringContaining('row 2 is not') as string,
-  });
+  expect(await permit('ravi', '1,2')).toMatchObject(refused('row 2 is not'));
 
   const waits = expect.stringContaining('somebody else has to permit') as string;
   expect(await permit('ravi', '1')).toMatchObject({ code: 4, stderr: waits });
@@ -99,19 +89,14 @@ it('permits a duplicate beside a row in doubt by two persons’ words, of which 
   expect((await run('withdraw', 'PERMIT-1', '--by', 'anil')).code).toBe(3);
   const principal = await principalOf(ledger.pool, 'meera');
   const deps = { pool: ledger.pool, documents: store, mode: 'test' as const, cadence: TEST_CADENCE };
-  const said = await permitBy({ ...deps, singlePerson: false, principal }, 'PERMIT-1', {
-    rows: [1],
-    note: 'looked',
-    by: 'anybody',
-  });
-  expect(said).toMatchObject({ waitsForPerson: true });
+  const args = { rows: [1], note: 'looked', by: 'anybody' };
+  const first = await permitBy({ ...deps, singlePerson: false, principal }, 'PERMIT-1', args);
+  expect(first).toMatchObject({ waitsForPerson: true });
   // A name is a claim: what a principal said stands, whoever says that he is meera.
   expect((await run('withdraw', 'PERMIT-1', '--by', 'meera')).code).toBe(3);
   expect(await fileBeside()).toBe('refused');
-  expect(await permit('ravi', '1')).toMatchObject({
-    code: 0,
-    stderr: expect.stringContaining('may be filed') as string,
-  });
+  const mayBeFiled = expect.stringContaining('may be filed') as string;
+  expect(await permit('ravi', '1')).toMatchObject({ code: 0, stderr: mayBeFiled });
   // What was carried out is not taken back.
   expect((await run('withdraw', 'PERMIT-1', '--by', 'meera')).code).toBe(3);
   expect(await fileBeside()).toBe('opened');

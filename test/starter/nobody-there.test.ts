@@ -1,5 +1,4 @@
 /** What commands say when a server that they need is up and the one behind it is not. */
-import { Client, Connection } from '@temporalio/client';
 import { spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -84,7 +83,7 @@ it('no worker, for what only a worker can answer', async () => {
 });
 
 it('a worker that has polled, and takes no tasks', async () => {
-  const client = await Connection.connect({ address: server.address }).then((connection) => new Client({ connection }));
+  const client = await server.client();
   const stop = new AbortController();
   const request = { namespace: 'default', taskQueue: { name: 'frozen' }, identity: 'one' };
   const polled = client.connection.withAbortSignal(stop.signal, () =>
@@ -95,7 +94,6 @@ it('a worker that has polled, and takes no tasks', async () => {
   await expect(polled).rejects.toThrow();
   const problem = await problemOf(['irms', EMAIL, '--refresh'], { EBRC_TASK_QUEUE: 'frozen', EBRC_MODE: 'test' });
   expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('stuck') as string });
-  await client.connection.close();
 });
 
 it('a user who interrupts the wait: what was started goes on, and how to look at it', async () => {
@@ -105,7 +103,7 @@ it('a user who interrupts the wait: what was started goes on, and how to look at
   });
   let said = '';
   child.stderr.on('data', (text: Buffer) => (said += text.toString()));
-  const client = await Connection.connect({ address: server.address }).then((connection) => new Client({ connection }));
+  const client = await server.client();
   const run = () => client.workflow.getHandle('reconcile/test/all/..').describe();
   await eventually(() =>
     run().then(
@@ -117,7 +115,6 @@ it('a user who interrupts the wait: what was started goes on, and how to look at
   expect(await once(child, 'close')).toEqual([null, 'SIGINT']);
   expect(said).toMatch(/continues; only this command ended\. `ebrc findings`/u);
   expect((await run()).status.name).toBe('RUNNING');
-  await client.connection.close();
 });
 
 describe('PostgreSQL restarts', () => {

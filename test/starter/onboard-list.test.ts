@@ -1,10 +1,10 @@
 /** Lists of exporters: what is in a list that is wrong stays unsaid, and one bad row costs the others nothing. */
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Workbook } from 'exceljs';
 import type { Problem } from '../../src/starter/errors';
 import { onboardList, type OnboardedRow } from '../../src/starter/exporters/onboard-list';
+import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
 
 const HEADER = 'Name,E-mail,IEC,Company Name,address,username,password';
@@ -14,11 +14,7 @@ const ENV = {
   TEMPORAL_ADDRESS: '127.0.0.1:9',
 };
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-lists-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = testFolder();
 
 async function listWith(name: string, content: string | Buffer): Promise<string> {
   const path = join(folder, name);

@@ -1,15 +1,11 @@
 /** The files that `-o` names, before any server is asked. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Problem } from '../../src/starter/errors';
+import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
 
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-output-'));
-});
-afterEach(() => rm(folder, { recursive: true, force: true }));
+const folder = testFolder();
 
 /** Every command that writes a file of the user's choice, and an ending that it takes. */
 const COMMANDS: readonly [name: string, args: string[], ending: string][] = [

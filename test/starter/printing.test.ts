@@ -128,35 +128,24 @@ test('a near end of a wait is given to the second', () => {
 
 test('a list tells a forecast from a limit', () => {
   const waiting = { for: 'its turn', since: '2026-07-31T08:35:00Z', queue: { place: 1, of: 1 }, expectedBy: null };
-  const printedWith = (more: object) =>
-    printed(
-      filingsPage([
-        {
-          reference: 'R',
-          n: 1,
-          exporterId: 'E',
-          state: 'submitting',
-          counts: {},
-          waiting: { ...waiting, ...more },
-        } as unknown as FilingSummary,
-      ]),
-    );
+  const printedWith = (more: object) => {
+    const summary = { reference: 'R', n: 1, exporterId: 'E', state: 'submitting', counts: {} };
+    const listed = { ...summary, waiting: { ...waiting, ...more } } as unknown as FilingSummary;
+    return printed(filingsPage([listed]));
+  };
   expect(printedWith({ until: '2026-07-31T11:35:00Z' })).toMatch(/its turn, next in line, at the latest 2026-07-31/u);
   const both = { queue: { place: 2, of: 9 }, expectedBy: '2026-07-31T08:40:00Z', until: '2026-07-31T11:35:00Z' };
   expect(printedWith(both)).toMatch(/place 2 of 9 in line, expected by 2026-07-31/u);
 });
 
-const FILING = { filingId: 'F1', reference: 'R', n: 1, state: 'processing', correctedBy: [], rows: [], otherUses: [] };
+const FILING = {
+  ...{ filingId: 'F1', reference: 'R', n: 1, state: 'processing', correctedBy: [], rows: [], otherUses: [] },
+  ...{ evidence: null, waiting: null, errors: [], warnings: [] },
+};
 
 test('a filing shows the warnings of its check and the observations of the service beside its errors', () => {
   const warning = { severity: 'warning', code: 'unknown_column', row: 1, field: null, message: 'Remarks stays here.' };
-  const filing = {
-    ...FILING,
-    evidence: null,
-    waiting: null,
-    errors: [],
-    warnings: [warning, 'The held amount differs.'],
-  } as unknown as FilingView;
+  const filing = { ...FILING, warnings: [warning, 'The held amount differs.'] } as unknown as FilingView;
   expect(printed(filingPage(filing))).toMatch(/Remarks stays here\.[^]*The held amount differs\./u);
 });
 
@@ -164,13 +153,7 @@ test('a filing of unknown outcome shows what agrees, what does not, and which ot
   const filing = {
     ...FILING,
     state: 'outcome_unknown',
-    waiting: {
-      for: 'evidence whether it was filed',
-      since: '2026-07-31T08:35:00Z',
-      queue: null,
-      expectedBy: null,
-      until: null,
-    },
+    waiting: { for: 'evidence whether it was filed', since: '2026-07-31T08:35:00Z', queue: null },
     evidence: {
       gatheredAt: '2026-07-31T09:00:00Z',
       sentAt: '2026-07-31T08:30:00Z',
@@ -185,8 +168,6 @@ test('a filing of unknown outcome shows what agrees, what does not, and which ot
       ],
     },
     otherUses: ['i1 1', 'i3 1'].map((irmKey) => ({ irmKey, filingId: 'F2', reference: 'OTHER', amount: '100' })),
-    errors: [],
-    warnings: [],
   } as unknown as FilingView;
   const lines = printed(filingPage(filing)).split('\n');
   const row = (what: string) => lines.find((line) => line.startsWith(what));

@@ -1,19 +1,15 @@
 /** The schedules of a file on a real Temporal server. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { readScheduleFile, applySchedules, deleteSchedules, listSchedules } from '../../src/starter/schedules';
+import { testFolder } from '../support/folder';
 import { eventually } from '../support/processes';
 import { devServer, type DevServer } from '../support/temporal';
 
 const PACKAGED = join(__dirname, '..', '..', 'schedules.yaml');
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-schedules-'));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = testFolder();
 
 async function fileWith(text: string): Promise<string> {
   const path = join(folder, `${Math.random()}.yaml`);

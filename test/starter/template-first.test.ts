@@ -30,11 +30,8 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
   env = { EBRC_API_URL: `http://127.0.0.1:${(service.address() as AddressInfo).port}/api/v1` };
-  const onboard = ['onboard', '--name', 'Kaveri', '--email', EXPORTER, '--iec', 'AAKCK7719P', '--username'];
-  const { code, stderr } = await stage.ebrc([...onboard, 'kaveri.softworks', '--password-stdin', '--wait'], {
-    input: 'Kaveri@Soft9',
-  });
-  if (code !== 0) throw new Error(stderr);
+  const account = { iec: 'AAKCK7719P', username: 'kaveri.softworks', password: 'Kaveri@Soft9' };
+  await stage.onboard({ name: 'Kaveri', email: EXPORTER, ...account });
   const irms = (await stage.ebrc(['irms', EXPORTER, '--json'])).json<DemoIrm[]>();
   const rows = demoMessage(irms).ebrcBulkGenDtos.map((mapping, at) => ({
     row: at + 2,

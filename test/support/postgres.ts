@@ -53,3 +53,16 @@ async function runAsAdmin(adminUrl: string, sql: string): Promise<void> {
   await client.connect();
   await client.query(sql).finally(() => client.end());
 }
+
+/** Every row of every table, below the table's name; bytes as hex. */
+export async function everyRow(pool: pg.Pool): Promise<string> {
+  const tables = await pool.query<{ name: string }>(
+    "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'public'",
+  );
+  const parts: string[] = [];
+  for (const { name } of tables.rows) {
+    const { rows } = await pool.query<{ row: string }>(`SELECT t::text AS row FROM ${name} t`);
+    parts.push(name, ...rows.map(({ row }) => row));
+  }
+  return parts.join('\n');
+}

@@ -57,19 +57,16 @@ export function irmCells(irm: OpenIrm): DraftCells {
   };
 }
 
+/** The columns that say which IRM it is. */
+export const IRM_FIELDS = [
+  ...(['irmNumber', 'irmIfscCode', 'irmAdCode', 'irmDt', 'irmFCC', 'irmPurposeCode', 'irmRemitAmtFCC'] as const),
+];
+
 const NO_IRM: DraftCells = Object.fromEntries(
-  (
-    [
-      'irmNumber',
-      'irmAdCode',
-      'irmIfscCode',
-      'irmDt',
-      'irmFCC',
-      'irmPurposeCode',
-      'irmRemitAmtFCC',
-      'mappedIRMAmountFCC',
-    ] as const
-  ).map((field) => [field, gap('No open remittance fits this document: enter one, or remove the row.')]),
+  [...IRM_FIELDS, 'mappedIRMAmountFCC'].map((field) => [
+    field,
+    gap('No open remittance fits this document: enter one, or remove the row.'),
+  ]),
 );
 
 /** The cells of a document without an IRM. */

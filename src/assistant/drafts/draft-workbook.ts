@@ -1,6 +1,6 @@
 import { type Cell, type CellValue, type Worksheet, Workbook } from 'exceljs';
 import { isoFromFilingDate } from '../../domain/dates';
-import { type CellMark, type DraftCell, type DraftRow, irmCells } from './cells';
+import { IRM_FIELDS, irmCells, type CellMark, type DraftCell, type DraftRow } from './cells';
 import { MAPPING_FIELDS, type MappingField } from '../../domain/filing/mapping';
 import { groupBy } from '../../domain/values';
 import type { OpenIrm } from '../proposals/score';
@@ -18,15 +18,6 @@ const LEGEND: readonly (readonly [CellMark | null, string])[] = [
 ];
 const NOTE_BYTES = 1_000;
 const IRM_SHEET = 'IRMs';
-const IRM_FIELDS = [
-  'irmNumber',
-  'irmIfscCode',
-  'irmAdCode',
-  'irmDt',
-  'irmFCC',
-  'irmPurposeCode',
-  'irmRemitAmtFCC',
-] as const;
 
 export interface DraftWorkbook {
   rows: readonly DraftRow[];

@@ -80,27 +80,26 @@ export async function draftFiling(
   };
 }
 
-interface Choice {
+interface Selection {
   type: UploadType;
   facts: DocumentFacts[];
   notes: string[];
   out: { document: DocumentFacts; why: string }[];
-}
-
-/** A choice with the note of its cell `uploadType`. */
-interface Selection extends Choice {
+  /** The note of the cell `uploadType`. */
   cell: { note: string; mark?: 'guess' };
 }
 
 /** A filing has one upload type. Documents that need another type are named instead of being filed under this one. */
-function chooseType(joined: JoinedDocuments, asked: UploadType | undefined): Choice {
-  const { type, facts, notes, out, cell } = selectDocuments(joined, asked);
-  const typed = facts.map((each) => ({
+function chooseType(joined: JoinedDocuments, asked: UploadType | undefined): Selection {
+  const selected = selectDocuments(joined, asked);
+  const { type, cell } = selected;
+  const own = { value: type, ...cell };
+  const typed = selected.facts.map((each) => ({
     ...each,
     uploadType: type,
-    cells: { ...each.cells, uploadType: { value: type, ...cell } },
+    cells: { ...each.cells, uploadType: own },
   }));
-  return { type, facts: typed.sort(earlierFirst), notes, out };
+  return { ...selected, facts: typed.sort(earlierFirst) };
 }
 
 function selectDocuments({ bills, invoices }: JoinedDocuments, asked: UploadType | undefined): Selection {
@@ -159,21 +158,17 @@ async function openOf({ pool }: EbrcClientDependencies, exporterId: string, fact
   return { open, settled };
 }
 
+const NO_REMITTANCE = {
+  ...{ irm: null, amount: null, confidence: null, alternatives: [] },
+  reasons: ['no open remittance fits it'],
+};
+
 function rowsOf(irms: readonly OpenIrm[], documents: readonly DocumentFacts[]): DraftRow[] {
   const { proposals } = propose(irms, documents);
   const rows = documents.flatMap((document): Drafted[] => {
     const own = proposals.filter((proposal) => proposal.document === document);
     if (own.length > 0) return own.map((proposal) => ({ ...proposal, document }));
-    return [
-      {
-        irm: null,
-        document,
-        amount: null,
-        confidence: null,
-        reasons: ['no open remittance fits it'],
-        alternatives: [],
-      },
-    ];
+    return [{ ...NO_REMITTANCE, document }];
   });
   return rows.map((row, index) => draftRow(row, index + 1));
 }

@@ -19,6 +19,12 @@ export interface JoinedDocuments {
   invoices: DocumentFacts[];
 }
 
+/** An invoice of a shipping bill; `guess`: no number says so. */
+interface JoinedInvoice {
+  invoice: ReadDocument;
+  guess: boolean;
+}
+
 /** A shipping bill and its invoice are rarely dated further apart. */
 const DAYS_APART = 60;
 /** Freight and insurance are part of the invoice amount, but not of the bill's FOB value. */
@@ -32,7 +38,7 @@ const MAX_BILL_NO_LENGTH = 20;
 export function joinDocuments(documents: readonly ReadDocument[]): JoinedDocuments {
   const bills = documents.filter(({ kind }) => kind === 'shipping-bill');
   const invoices = documents.filter(({ kind }) => kind === 'invoice');
-  const joined = new Map<ReadDocument, { invoice: ReadDocument; guess: boolean }[]>();
+  const joined = new Map<ReadDocument, JoinedInvoice[]>();
   const alone: ReadDocument[] = [];
   for (const invoice of invoices) {
     const named = bills.filter((bill) => isNamed(bill, invoice));
@@ -76,7 +82,7 @@ function cellOf(document: ReadDocument | undefined, field: DocumentField, mark?:
   return { value: amount ? Number(value) : value, note, ...(mark && { mark }) };
 }
 
-function billFacts(bill: ReadDocument, joined: readonly { invoice: ReadDocument; guess: boolean }[]): DocumentFacts {
+function billFacts(bill: ReadDocument, joined: readonly JoinedInvoice[]): DocumentFacts {
   const [first] = joined;
   const mark = first?.guess ? ('guess' as const) : undefined;
   const invoice = first?.invoice;
@@ -98,10 +104,7 @@ function billFacts(bill: ReadDocument, joined: readonly { invoice: ReadDocument;
 }
 
 /** The exporter's own reference: one invoice, or the first of several. */
-function billNoOf(
-  bill: ReadDocument,
-  joined: readonly { invoice: ReadDocument; guess: boolean }[],
-): DraftCell | undefined {
+function billNoOf(bill: ReadDocument, joined: readonly JoinedInvoice[]): DraftCell | undefined {
   const named = [
     ...(bill.values.invoiceNumbers ?? []),
     ...joined.flatMap(({ invoice }) => invoice.values.number ?? []),
@@ -131,7 +134,7 @@ function invoiceSum(invoices: readonly ReadDocument[]): DraftCell | undefined {
 }
 
 /** Marks a value that the invoices contradict. */
-function withDoubt(cell: DraftCell, joined: readonly { invoice: ReadDocument }[]): DraftCell {
+function withDoubt(cell: DraftCell, joined: readonly JoinedInvoice[]): DraftCell {
   const sum = invoiceSum(joined.map(({ invoice }) => invoice))?.value;
   if (typeof sum !== 'number' || typeof cell.value !== 'number' || cell.value === 0) return cell;
   if (Math.abs(sum - cell.value) <= VALUES_APART * cell.value) return cell;

@@ -104,7 +104,7 @@ async function askExtraction(
         api[operation]({ file, fileName: row.fileName }, { ...call, exporterId: undefined }),
       ).then(
         (answer) => answered(extractionId, answer),
-        (error: unknown) => failed({ row, error, pool, pace, access }),
+        (error: unknown) => failed(error, row, { pool, pace, access }),
       );
   // An answer that was paid for is not given up because PostgreSQL restarts.
   await keepTrying(
@@ -136,19 +136,11 @@ function refusedBy(extractionId: string, { code, message }: { code: string; mess
 /**
  * What a failed call comes to. @throws ApplicationFailure where a repeat may fix it; anything that no call failed with
  */
-async function failed({
-  row: { extractionId, service },
-  error,
-  pool,
-  pace,
-  access,
-}: {
-  row: ExtractionRow;
-  error: unknown;
-  pool: pg.Pool;
-  pace: Pace;
-  access: string;
-}): Promise<ExtractionOutcome> {
+async function failed(
+  error: unknown,
+  { extractionId, service }: ExtractionRow,
+  { pool, pace, access }: { pool: pg.Pool; pace: Pace; access: string },
+): Promise<ExtractionOutcome> {
   if (!(error instanceof ApiError) || error.kind === 'cancelled') {
     await releaseSlot(pool, extractionId);
     throw error;

@@ -187,14 +187,7 @@ export type FailureScope = 'document' | 'rate' | 'service';
  */
 export async function noteFailedCall(
   pool: pg.Pool,
-  {
-    extractionId,
-    service,
-    scope,
-    reason,
-    atLeastMs = 0,
-    pace,
-  }: {
+  call: {
     extractionId: string;
     service: string;
     scope: FailureScope;
@@ -204,6 +197,7 @@ export async function noteFailedCall(
     pace: Pace;
   },
 ): Promise<{ faults: number; rateLimits: number; pauseMs: number }> {
+  const { extractionId, service, scope, reason, atLeastMs = 0, pace } = call;
   return withTransaction(pool, async (client) => {
     await client.query('INSERT INTO extraction_pace (service) VALUES ($1) ON CONFLICT DO NOTHING', [service]);
     const { rows: paces } = await client.query<{ pauseMs: number }>(

@@ -17,13 +17,8 @@ import { csvRows, sheetRows, type ListRow } from '../../starter/input-files';
 const COLUMNS = {
   exporter: ['exporter', 'exporteremail', 'exporterid', 'iec', 'email'],
   document: [
-    'document',
-    'documentnumber',
-    'documentno',
-    'invoicenumber',
-    'invoiceno',
-    'shippingbillnumber',
-    'sbcuminvoicenumber',
+    ...(['document', 'documentnumber', 'documentno', 'invoicenumber', 'invoiceno'] as const),
+    ...(['shippingbillnumber', 'sbcuminvoicenumber'] as const),
   ],
   date: ['date', 'documentdate', 'invoicedate', 'shippingbilldate', 'sbcuminvoicedate'],
   type: ['type', 'uploadtype'],

@@ -95,18 +95,9 @@ async function lastPorts(db: Queryable, exporterId: string): Promise<Map<number,
 
 /** Fields of an IRM that the specification names (spec: "Saved IRM record"); any other text may be a remark. */
 const NAMED = [
-  ...[
-    'id',
-    'irmNumber',
-    'irmIssueDate',
-    'irmStatus',
-    'ifscCode',
-    'remittanceAdCode',
-    'remittanceDate',
-    'remittanceFCC',
-  ],
-  ...['iecCode', 'panNumber', 'remitterName', 'remitterCountry', 'purposeOfRemittance', 'subjectType', 'userId'],
-  ...['platformCustomerId', 'createdAt', 'updatedAt'],
+  ...['id', 'irmNumber', 'irmIssueDate', 'irmStatus', 'ifscCode', 'remittanceAdCode', 'remittanceDate'],
+  ...['remittanceFCC', 'iecCode', 'panNumber', 'remitterName', 'remitterCountry', 'purposeOfRemittance'],
+  ...['subjectType', 'userId', 'platformCustomerId', 'createdAt', 'updatedAt'],
 ];
 
 /** Texts of these IRM records that the specification does not name, by {@link remarksKey}. */

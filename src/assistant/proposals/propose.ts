@@ -127,21 +127,14 @@ function nothing(irms: number, documents: number, notes: readonly string[]) {
   return refusal('nothing_to_propose', [`There is nothing to propose: ${why}.`, ...notes].join(' '));
 }
 
-function rowOf(
-  { irm, document, amount, confidence, reasons, alternatives }: Proposal,
-  type: number,
-  serialNo: number,
-): DraftRow {
-  const facts = document as DocumentFacts;
+function rowOf(proposal: Proposal, type: number, serialNo: number): DraftRow {
+  const facts = proposal.document as DocumentFacts;
   const asked = { uploadType: { value: type, note: 'As asked for.' } };
-  const own = { ...facts, cells: { ...asked, ...facts.cells } };
-  return draftRow({ irm, document: own, amount, confidence, reasons, alternatives }, serialNo);
+  return draftRow({ ...proposal, document: { ...facts, cells: { ...asked, ...facts.cells } } }, serialNo);
 }
 
-function viewOf(
-  { irm, document, amount, confidence, reasons, alternatives }: Proposal,
-  uploadType: number,
-): ProposalView {
+function viewOf(proposal: Proposal, uploadType: number): ProposalView {
+  const { irm, document, amount, confidence, reasons, alternatives } = proposal;
   return {
     irmNumber: irm.irmNumber,
     irmAdCode: irm.irmAdCode,

@@ -3,7 +3,7 @@ import type { Queryable } from '../../ledger/pool';
 import { BUCKETS, realisationAgeing, type Ageing, type RealisationRule } from '../../ledger/reports/ageing';
 import { irmUse } from '../../ledger/reports/irm-use';
 import type { ReportScope } from '../../ledger/reports/scope';
-import { perCurrency, table, trendOf, type Chart, type Group, type ReportOptions } from '../report';
+import { barChart, figure, perCurrency, table, trendOf, type Chart, type Group, type ReportOptions } from '../report';
 
 /** More lines than this are not readable. */
 const CURRENCIES_IN_CHART = 4;
@@ -34,40 +34,27 @@ export async function irmGroup(db: Queryable, scope: ReportScope, options: Repor
       })),
       unit: 'amount',
     },
-    charts: [],
     tables: [
-      table(
-        'irms_by_currency',
-        'By currency',
-        byCurrency,
-        [
-          ['Currency', 'text', (each) => each.currency],
-          ['Remittances', 'count', (each) => each.irms],
-          ['Available', 'money', (each) => each.available],
-          ['Reserved', 'money', (each) => each.reserved],
-          ['Utilised', 'money', (each) => each.utilised],
-          ['Unmapped 0–30 days', 'money', (each) => each.upTo30],
-          ['31–90 days', 'money', (each) => each.upTo90],
-          ['91–180 days', 'money', (each) => each.upTo180],
-          ['Over 180 days', 'money', (each) => each.older],
-        ],
-        options,
-      ),
-      table(
-        'unmapped',
-        'Oldest unmapped remittances',
-        oldest,
-        [
-          ['IRM', 'text', (each) => each.irmNumber],
-          ['Exporter', 'text', (each) => each.exporter],
-          ['Remitter', 'text', (each) => each.remitter],
-          ['Remitted', 'day', (each) => each.remittedOn],
-          ['Age', 'days', (each) => each.age],
-          ['Unmapped', 'money', (each) => each.free],
-          ['Currency', 'text', (each) => each.currency],
-        ],
-        options,
-      ),
+      table('irms_by_currency', 'By currency', byCurrency, options, [
+        ['Currency', 'text', (each) => each.currency],
+        ['Remittances', 'count', (each) => each.irms],
+        ['Available', 'money', (each) => each.available],
+        ['Reserved', 'money', (each) => each.reserved],
+        ['Utilised', 'money', (each) => each.utilised],
+        ['Unmapped 0–30 days', 'money', (each) => each.upTo30],
+        ['31–90 days', 'money', (each) => each.upTo90],
+        ['91–180 days', 'money', (each) => each.upTo180],
+        ['Over 180 days', 'money', (each) => each.older],
+      ]),
+      table('unmapped', 'Oldest unmapped remittances', oldest, options, [
+        ['IRM', 'text', (each) => each.irmNumber],
+        ['Exporter', 'text', (each) => each.exporter],
+        ['Remitter', 'text', (each) => each.remitter],
+        ['Remitted', 'day', (each) => each.remittedOn],
+        ['Age', 'days', (each) => each.age],
+        ['Unmapped', 'money', (each) => each.free],
+        ['Currency', 'text', (each) => each.currency],
+      ]),
     ],
   };
 }
@@ -84,70 +71,47 @@ export async function ageingGroup(
 
 export function ageingGroupOf(ageing: Ageing, options: ReportOptions): Group {
   const { totals, byCurrency, byBucket, trend, documents } = ageing;
+  const due = BUCKETS.flatMap(({ id, label }) =>
+    byBucket.filter(({ bucket }) => bucket === id).map((each) => ({ ...each, label })),
+  );
   return {
     id: 'ageing',
     title: 'Realisation ageing',
     definition:
       'Documents (from filed rows and from imported invoices) whose value is more than the certificates issued for them by the end of the day, by the days left until their proceeds have to be realised. The period follows from the dated rules in force on that day, or from the due date in the invoice list.',
     figures: [
-      { id: 'documents', label: 'Open documents', value: totals.documents, kind: 'count' },
-      { id: 'overdue', label: 'Overdue', value: totals.overdue, kind: 'count', alarm: totals.overdue > 0 },
-      {
-        id: 'over_a_year',
-        label: 'Overdue for over a year',
-        value: totals.overYear,
-        kind: 'count',
-        alarm: totals.overYear > 0,
-      },
-      {
-        id: 'restricted',
-        label: 'Past the limit for credit sales',
-        value: totals.restricted,
-        kind: 'count',
-        alarm: totals.restricted > 0,
-      },
+      figure('documents', 'Open documents', totals.documents),
+      figure('overdue', 'Overdue', totals.overdue, 'count', totals.overdue > 0),
+      figure('over_a_year', 'Overdue for over a year', totals.overYear, 'count', totals.overYear > 0),
+      figure('restricted', 'Past the limit for credit sales', totals.restricted, 'count', totals.restricted > 0),
       ...perCurrency('outstanding', 'Outstanding', byCurrency, (each) => each.outstanding),
       ...perCurrency('overdue_value', 'Overdue', byCurrency, (each) => each.overdue),
     ],
     trend: trendOf(trend, 'documents', ['overdue', ({ n }) => n]),
     charts: byCurrency.slice(0, CURRENCIES_IN_CHART).map(({ currency }) => bucketChart(byBucket, currency)),
     tables: [
-      table(
-        'by_bucket',
-        'By days to due',
-        BUCKETS.flatMap(({ id, label }) =>
-          byBucket.filter(({ bucket }) => bucket === id).map((each) => ({ ...each, label })),
-        ),
-        [
-          ['Due', 'text', (each) => each.label],
-          ['Currency', 'text', (each) => each.currency],
-          ['Documents', 'count', (each) => each.documents],
-          ['Outstanding', 'money', (each) => each.outstanding],
-        ],
-        options,
-      ),
-      table(
-        'documents',
-        'Open documents, the first due first',
-        documents,
-        [
-          ['Document', 'text', (each) => each.document],
-          ['Date', 'day', (each) => each.documentDate],
-          ['Exporter', 'text', (each) => each.exporter],
-          ['Buyer', 'text', (each) => each.buyer],
-          ['Type', 'text', (each) => (each.type === null ? null : String(each.type))],
-          ['Currency', 'text', (each) => each.currency],
-          ['Value', 'money', (each) => each.value],
-          ['Certified', 'money', (each) => each.certified],
-          ['Certificates in other currencies', 'count', (each) => each.otherCurrency],
-          ['Outstanding', 'money', (each) => each.outstanding],
-          ['Due', 'day', (each) => each.dueOn],
-          ['Days to due', 'count', (each) => each.daysToDue],
-          ['Rule', 'text', (each) => each.rule],
-          ['Advance or LC only', 'text', (each) => (each.restricted ? 'yes' : '')],
-        ],
-        options,
-      ),
+      table('by_bucket', 'By days to due', due, options, [
+        ['Due', 'text', (each) => each.label],
+        ['Currency', 'text', (each) => each.currency],
+        ['Documents', 'count', (each) => each.documents],
+        ['Outstanding', 'money', (each) => each.outstanding],
+      ]),
+      table('documents', 'Open documents, the first due first', documents, options, [
+        ['Document', 'text', (each) => each.document],
+        ['Date', 'day', (each) => each.documentDate],
+        ['Exporter', 'text', (each) => each.exporter],
+        ['Buyer', 'text', (each) => each.buyer],
+        ['Type', 'text', (each) => (each.type === null ? null : String(each.type))],
+        ['Currency', 'text', (each) => each.currency],
+        ['Value', 'money', (each) => each.value],
+        ['Certified', 'money', (each) => each.certified],
+        ['Certificates in other currencies', 'count', (each) => each.otherCurrency],
+        ['Outstanding', 'money', (each) => each.outstanding],
+        ['Due', 'day', (each) => each.dueOn],
+        ['Days to due', 'count', (each) => each.daysToDue],
+        ['Rule', 'text', (each) => each.rule],
+        ['Advance or LC only', 'text', (each) => (each.restricted ? 'yes' : '')],
+      ]),
     ],
   };
 }
@@ -158,11 +122,10 @@ function bucketChart(
 ): Chart {
   const of = (id: string) =>
     entries.find((each) => each.bucket === id && each.currency === currency)?.outstanding ?? '0';
-  return {
-    title: 'Outstanding',
-    type: 'bar',
-    categories: BUCKETS.map(({ label }) => label.replace(/^(Overdue), (.*)$/u, '$1 $2')),
-    series: [{ label: currency, values: BUCKETS.map(({ id }) => Number(of(id))) }],
-    unit: currency,
-  };
+  const short = (label: string) => label.replace(/^(Overdue), (.*)$/u, '$1 $2');
+  return barChart(
+    'Outstanding',
+    currency,
+    BUCKETS.map(({ id, label }) => [short(label), Number(of(id))]),
+  );
 }

@@ -1,26 +1,18 @@
 /** Records what principals do and what is refused to them. */
-import type pg from 'pg';
 import { MINUTE_MS } from '../../domain/dates';
 import type { Logger } from 'pino';
-import type { Mode } from '../../domain/names';
+import type { LedgerDependencies } from '../../starter/dependencies';
 import { recordAudit, type AuditEvent } from '../../ledger/principals/audit';
 
 type Entry = Omit<AuditEvent, 'mode' | 'at' | 'uses'>;
 
-export interface AuditTrail {
-  /** Records a change before it is made. @throws what PostgreSQL says */
-  record(entry: Entry): Promise<void>;
-  /** Counts a read or a refusal; equal ones of a minute become one event, written a little later. */
-  count(entry: Entry): void;
-  /** Writes what was counted. */
-  close(): Promise<void>;
-}
+export type AuditTrail = ReturnType<typeof createAuditTrail>;
 
 const FLUSH_MS = 1_000;
 /** Different events that are held while PostgreSQL is away; more are lost, and the log says how many. */
 const MOST_HELD = 5_000;
 
-export function createAuditTrail({ pool, mode, logger }: { pool: pg.Pool; mode: Mode; logger: Logger }): AuditTrail {
+export function createAuditTrail({ pool, mode, logger }: LedgerDependencies & { logger: Logger }) {
   let held = new Map<string, AuditEvent>();
   let lost = 0;
   let flushing = Promise.resolve();
@@ -65,9 +57,12 @@ export function createAuditTrail({ pool, mode, logger }: { pool: pg.Pool; mode: 
   timer.unref();
 
   return {
-    record: (entry) => recordAudit(pool, [{ ...entry, mode, at: new Date() }]),
-    count: (entry) => add({ ...entry, mode, at: new Date() }, 1),
-    async close() {
+    /** Records a change before it is made. @throws what PostgreSQL says */
+    record: (entry: Entry): Promise<void> => recordAudit(pool, [{ ...entry, mode, at: new Date() }]),
+    /** Counts a read or a refusal; equal ones of a minute become one event, written a little later. */
+    count: (entry: Entry): void => add({ ...entry, mode, at: new Date() }, 1),
+    /** Writes what was counted. */
+    async close(): Promise<void> {
       clearInterval(timer);
       await flushing;
       await flush(true);

@@ -1,10 +1,11 @@
 /** Who calls, and whether they may: every request passes here first. */
 import type { FastifyRequest } from 'fastify';
-import type pg from 'pg';
 import type { Principal, Role } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
 import { principalOfToken } from '../../ledger/principals/principals';
-import { Problem, unavailable } from '../http/problem';
+import { Problem, temporalAway } from '../http/problem';
+import { within } from '../../telemetry/readiness';
+import type { LedgerDependencies } from '../../starter/dependencies';
 import type { AuditTrail } from './audit-trail';
 import type { Client } from '@temporalio/client';
 
@@ -22,29 +23,17 @@ declare module 'fastify' {
   }
 }
 
-export interface Gate {
-  /** Finds the principal of the bearer token. @throws Problem 401 */
-  enter(request: FastifyRequest): Promise<void>;
-  /** Checks the route's roles and records the use. @throws Problem 403; 503 for a change while Temporal is away */
-  permit(request: FastifyRequest): Promise<void>;
-  /** The principal that entered. */
-  principalOf(request: FastifyRequest): Principal;
-  /** Records that a request of a principal was refused. */
-  refused(request: FastifyRequest, code: string): void;
-}
-
 /** The form of every token: a text of another form needs no look-up. */
 const BEARER = /^Bearer +(ebrc_(?:test|live)_[A-Za-z0-9_-]{43})$/i;
 const TOKEN = /(ebrc_(?:test|live)_)[A-Za-z0-9_-]{43}/g;
 
-export interface GateOptions {
-  pool: pg.Pool;
-  mode: Mode;
-  audit: AuditTrail;
-  temporal: TemporalWatch;
-}
+export type Gate = ReturnType<typeof createGate>;
 
-export function createGate({ pool, mode, audit, temporal }: GateOptions): Gate {
+/** @param temporalPresent rejects with the problem while Temporal is away */
+export function createGate(
+  { pool, mode, audit }: LedgerDependencies & { audit: AuditTrail },
+  temporalPresent: () => Promise<void>,
+) {
   const lookUp = inTurn((token: string) => principalOfToken(pool, mode, token));
 
   function eventOf(request: FastifyRequest) {
@@ -58,7 +47,8 @@ export function createGate({ pool, mode, audit, temporal }: GateOptions): Gate {
   }
 
   return {
-    async enter(request) {
+    /** Finds the principal of the bearer token. @throws Problem 401 */
+    async enter(request: FastifyRequest): Promise<void> {
       const [, token] = BEARER.exec(request.headers.authorization ?? '') ?? [];
       const principal = token === undefined ? null : await lookUp(token);
       if (!principal) {
@@ -69,7 +59,8 @@ export function createGate({ pool, mode, audit, temporal }: GateOptions): Gate {
       }
       request.principal = principal;
     },
-    async permit(request) {
+    /** Checks the route's roles and records the use. @throws Problem 403; 503 for a change while Temporal is away */
+    async permit(request: FastifyRequest): Promise<void> {
       const { roles = [] } = request.routeOptions.config;
       const { changes, about } = eventOf(request);
       const { name = '', roles: own = [] } = about.principal ?? {};
@@ -77,17 +68,19 @@ export function createGate({ pool, mode, audit, temporal }: GateOptions): Gate {
         const detail = `${name} has ${own.join(', ')}; this needs one of: ${roles.join(', ')}.`;
         throw new Problem(403, 'role_missing', detail, { members: { missing: roles } });
       }
-      if (changes) await temporal.present();
+      if (changes) await temporalPresent();
       // A change that cannot be recorded is not made.
       if (changes) await audit.record({ ...about, outcome: 'used' });
       else audit.count({ ...about, outcome: 'used' });
     },
-    principalOf(request) {
+    /** The principal that entered. */
+    principalOf(request: FastifyRequest): Principal {
       const { principal } = request;
       if (!principal) throw new Error('A route was reached without a principal.');
       return principal;
     },
-    refused(request, code) {
+    /** Records that a request of a principal was refused. */
+    refused(request: FastifyRequest, code: string): void {
       if (request.principal) audit.count({ ...eventOf(request).about, outcome: 'refused', code });
     },
   };
@@ -130,13 +123,9 @@ const WITHIN_MS = 2_000;
 /**
  * Tells within two seconds that Temporal is away: its client tries a server that does not answer for much longer. One
  * question at a time, for all requests together.
+ * @returns what rejects with a problem 503 while it is away
  */
-export interface TemporalWatch {
-  /** @throws Problem 503 */
-  present(): Promise<void>;
-}
-
-export function createTemporalWatch({ connection }: Client): TemporalWatch {
+export function createTemporalWatch({ connection }: Client): () => Promise<void> {
   let seenAt = -Infinity;
   let asking: Promise<void> | undefined;
 
@@ -148,21 +137,12 @@ export function createTemporalWatch({ connection }: Client): TemporalWatch {
     return asking;
   }
 
-  return {
-    async present() {
-      if (performance.now() - seenAt < KNOWN_MS) return;
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error('Temporal does not answer')), WITHIN_MS);
-      });
-      try {
-        await Promise.race([ask(), late]);
-      } catch (cause) {
-        const detail = 'Temporal cannot be reached right now. Repeat the request: nothing is filed twice.';
-        throw unavailable('temporal_unavailable', detail, { cause });
-      } finally {
-        clearTimeout(timer);
-      }
-    },
+  return async () => {
+    if (performance.now() - seenAt < KNOWN_MS) return;
+    try {
+      await within(WITHIN_MS, ask(), () => new Error('Temporal does not answer'));
+    } catch (cause) {
+      throw temporalAway(cause);
+    }
   };
 }

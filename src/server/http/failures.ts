@@ -6,7 +6,7 @@ import { WorkbookRefused } from '../../workbook/read';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { RefusedError, UnreachableError, UsageError } from '../../starter/errors';
 import { NoWorkerError } from '../../temporal/workers-present';
-import { Problem, unavailable } from './problem';
+import { NOTHING_TWICE, Problem, temporalAway, unavailable } from './problem';
 
 /** Refusals that are not about the content of the request. All others are answered with 422. */
 const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
@@ -24,13 +24,16 @@ const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
   request_taken: 409,
 };
 
+const tooLarge = (detail: string) => ({ status: 413, code: 'too_large', detail });
+const FORM_TOO_LARGE = tooLarge('A form has one file and 20 fields at most.');
+
 /** Codes of Fastify and its plugins that have a better word than their own. */
 const CODES: Readonly<Record<string, { status: number; code: string; detail: string }>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, code: 'too_large', detail: 'A request has 6 MB at most.' },
-  FST_REQ_FILE_TOO_LARGE: { status: 413, code: 'too_large', detail: 'A file has 6 MB at most.' },
-  FST_PARTS_LIMIT: { status: 413, code: 'too_large', detail: 'A form has one file and 20 fields at most.' },
-  FST_FILES_LIMIT: { status: 413, code: 'too_large', detail: 'A form has one file and 20 fields at most.' },
-  FST_FIELDS_LIMIT: { status: 413, code: 'too_large', detail: 'A form has one file and 20 fields at most.' },
+  FST_ERR_CTP_BODY_TOO_LARGE: tooLarge('A request has 6 MB at most.'),
+  FST_REQ_FILE_TOO_LARGE: tooLarge('A file has 6 MB at most.'),
+  FST_PARTS_LIMIT: FORM_TOO_LARGE,
+  FST_FILES_LIMIT: FORM_TOO_LARGE,
+  FST_FIELDS_LIMIT: FORM_TOO_LARGE,
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     status: 415,
     code: 'unsupported_media_type',
@@ -38,24 +41,19 @@ const CODES: Readonly<Record<string, { status: number; code: string; detail: str
   },
 };
 
-const TEMPORAL_AWAY = 'Temporal cannot be reached right now. Repeat the request: nothing is filed twice.';
-
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof RefusedError) return refused(error);
   if (error instanceof UsageError) return new Problem(400, error.code, error.message, { errors: [error] });
   if (error instanceof WorkbookRefused) return new Problem(422, error.code, error.message, { errors: [error] });
   if (error instanceof LedgerUnavailableError) {
-    const detail = 'The ledger cannot be used right now. Repeat the request: nothing is filed twice.';
-    return unavailable('ledger_unavailable', detail, { cause: error });
+    return unavailable('ledger_unavailable', `The ledger cannot be used right now. ${NOTHING_TWICE}`, { cause: error });
   }
   if (error instanceof NoWorkerError) {
-    const detail = 'No worker answers right now. Repeat the request: nothing is filed twice.';
-    return unavailable('no_worker', detail, { cause: error, retryAfterS: 15 });
+    const more = { cause: error, retryAfterS: 15 };
+    return unavailable('no_worker', `No worker answers right now. ${NOTHING_TWICE}`, more);
   }
-  if (error instanceof UnreachableError || isPassingGrpc(error)) {
-    return unavailable('temporal_unavailable', TEMPORAL_AWAY, { cause: error });
-  }
+  if (error instanceof UnreachableError || isPassingGrpc(error)) return temporalAway(error);
   return (
     ofFastify(error) ??
     new Problem(500, 'unexpected', 'Something went wrong here. The request id leads to the reason in the log.', {

@@ -6,15 +6,10 @@ import { callerGone, unavailable } from './problem';
 /** Smaller ones are not counted: as many as there may be connections fit. */
 const SMALL_BYTES = 16 * 1024;
 
-export interface MemoryRoom {
-  /** Makes room for the body of a request before it is read, until it is answered. @throws Problem 503 */
-  takeBody(request: FastifyRequest, reply: FastifyReply): void;
-  /** Makes room for an answer until its reader has taken it. @throws Problem 503 */
-  takeAnswer(request: FastifyRequest, reply: FastifyReply, payload: unknown): void;
-}
+export type MemoryRoom = ReturnType<typeof createMemoryRoom>;
 
 /** One token takes half of it at most, so that others are served. */
-export function createMemoryRoom(total = MEMORY_BYTES): MemoryRoom {
+export function createMemoryRoom(total = MEMORY_BYTES) {
   const taken = new Map<string, number>();
   let all = 0;
 
@@ -37,12 +32,14 @@ export function createMemoryRoom(total = MEMORY_BYTES): MemoryRoom {
   }
 
   return {
-    takeBody(request, reply) {
+    /** Makes room for the body of a request before it is read, until it is answered. @throws Problem 503 */
+    takeBody(request: FastifyRequest, reply: FastifyReply): void {
       const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers;
       // One that does not say how long it is may have as much as any.
       take(request, reply, encoding === undefined ? Math.min(Number(length), MAX_BODY_BYTES) : MAX_BODY_BYTES);
     },
-    takeAnswer(request, reply, payload) {
+    /** Makes room for an answer until its reader has taken it. @throws Problem 503 */
+    takeAnswer(request: FastifyRequest, reply: FastifyReply, payload: unknown): void {
       if (reply.statusCode >= 400) return;
       if (typeof payload === 'string' || Buffer.isBuffer(payload)) take(request, reply, payload.length);
     },

@@ -3,22 +3,13 @@
 /** Upper bounds in seconds. */
 const BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60] as const;
 
-interface Durations {
-  counts: number[];
-  sum: number;
-  count: number;
-}
+export type DoorMetrics = ReturnType<typeof createDoorMetrics>;
 
-export interface DoorMetrics {
-  observe(request: { route: string; status: number; seconds: number }): void;
-  text(): string;
-}
-
-export function createDoorMetrics(): DoorMetrics {
+export function createDoorMetrics() {
   const requests = new Map<string, number>();
-  const durations = new Map<string, Durations>();
+  const durations = new Map<string, { counts: number[]; sum: number; count: number }>();
   return {
-    observe({ route, status, seconds }) {
+    observe({ route, status, seconds }: { route: string; status: number; seconds: number }): void {
       const labels = `route="${route}",status="${status}"`;
       requests.set(labels, (requests.get(labels) ?? 0) + 1);
       const series = durations.get(route) ?? { counts: BUCKETS.map(() => 0), sum: 0, count: 0 };
@@ -27,7 +18,7 @@ export function createDoorMetrics(): DoorMetrics {
       series.count += 1;
       durations.set(route, series);
     },
-    text() {
+    text(): string {
       const lines = [
         '# HELP ebrc_http_requests_total Requests by route and status.',
         '# TYPE ebrc_http_requests_total counter',

@@ -36,10 +36,9 @@ export function readCursor<T extends z.ZodType>(
  * A page of what was read one entry beyond the limit.
  * @param markOf what the next page begins behind, in the form that {@link readCursor} reads
  */
-export function pageOf<T, V>(read: readonly T[], limit: number, markOf: (last: T) => unknown, view: (item: T) => V) {
+export function pageOf<T>(read: readonly T[], limit: number, markOf: (last: T) => unknown) {
   const items = read.slice(0, limit);
   const last = items.at(-1);
   const more = read.length > limit && last !== undefined;
-  const next = more ? asCursor(markOf(last)) : null;
-  return { items: items.map(view), next };
+  return { items, next: more ? asCursor(markOf(last)) : null };
 }

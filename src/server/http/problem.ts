@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import type { RefusedError } from '../../starter/errors';
-import { findingsForCaller, forCaller } from './words';
+import { findingsInApiTerms, inApiTerms } from './api-terms';
 
 /** An answer that is an error. */
 export class Problem extends Error {
@@ -27,14 +27,14 @@ export class Problem extends Error {
 
 /** The document of a problem. */
 export function problemBody({ status, code, detail, more }: Problem, requestId: string): Record<string, unknown> {
-  const findings = findingsForCaller(more.errors ?? []);
+  const findings = findingsInApiTerms(more.errors ?? []);
   const errors = findings.map(({ row = null, field = null, ...error }) => ({ ...error, row, field }));
   const title = STATUS_CODES[status] ?? 'Error';
   return {
     type: 'about:blank',
     title,
     status,
-    detail: forCaller(detail),
+    detail: inApiTerms(detail),
     code,
     errors,
     request_id: requestId,
@@ -68,10 +68,15 @@ export function badRequest(code: string, detail: string, field?: string): Proble
   return new Problem(400, code, detail, { errors: [{ code, message: detail, ...(field !== undefined && { field }) }] });
 }
 
+export const NOTHING_TWICE = 'Repeat the request: nothing is filed twice.';
+
 /** The status in metrics and logs of a request whose caller did not take the answer. */
 export const CALLER_GONE = 499;
 /** Ends a request that nobody waits for any more. */
 export const callerGone = (): Problem => new Problem(CALLER_GONE, 'caller_gone', 'The caller has gone.');
+
+export const temporalAway = (cause: unknown): Problem =>
+  unavailable('temporal_unavailable', `Temporal cannot be reached right now. ${NOTHING_TWICE}`, { cause });
 
 /** A server that is needed is away. Nothing is half done, and repeating the request is safe. */
 export function unavailable(

@@ -5,7 +5,8 @@ import type { Principal, Role } from '../../domain/principal';
 import type { Gate } from '../access/gate';
 import type { MemoryRoom } from './memory-room';
 import { describeRoute, type Answers } from './openapi';
-import { callerGone, Problem, unavailable, badRequest } from './problem';
+import { badRequest, callerGone, NOTHING_TWICE, Problem, unavailable } from './problem';
+import { within } from '../../telemetry/readiness';
 import { refuseUnstorable } from './texts';
 import { parseBoundedJson } from '../../domain/text';
 import { MAX_BODY_BYTES } from './limits';
@@ -92,15 +93,12 @@ export function addRoute<
         request,
         gone: gone.signal,
       };
-      return answered(reply, await within(WITHIN_MS, handle(call)));
+      return answered(reply, await within(WITHIN_MS, handle(call), timeout));
     },
   });
 }
 
-async function bodyOf(
-  request: FastifyRequest,
-  takesFile: boolean,
-): Promise<{ fields: unknown; upload: Upload | null }> {
+async function bodyOf(request: FastifyRequest, takesFile: boolean): Promise<Form> {
   if (!request.isMultipart()) return { fields: request.body ?? {}, upload: null };
   if (takesFile) return readForm(request);
   throw new Problem(415, 'unsupported_media_type', 'This request takes application/json.');
@@ -129,15 +127,8 @@ function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'b
     const field = at || where;
     return [{ code: 'invalid_field', field, message: `${field}: ${issue.message}` }];
   });
-  throw new Problem(
-    400,
-    'invalid_request',
-    errors
-      .map(({ message }) => message)
-      .slice(0, 5)
-      .join(' '),
-    { errors },
-  );
+  const first = errors.slice(0, 5).map(({ message }) => message);
+  throw new Problem(400, 'invalid_request', first.join(' '), { errors });
 }
 
 function answered(reply: FastifyReply, { status = 200, headers = {}, body }: Answer): FastifyReply {
@@ -147,20 +138,7 @@ function answered(reply: FastifyReply, { status = 200, headers = {}, body }: Ans
     .send(body ?? undefined);
 }
 
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const detail = 'There was no answer in time. Repeat the request: nothing is filed twice.';
-      reject(unavailable('timeout', detail, { retryAfterS: 15 }));
-    }, ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+const timeout = () => unavailable('timeout', `There was no answer in time. ${NOTHING_TWICE}`, { retryAfterS: 15 });
 
 /** multipart/form-data: a file, and the fields that a JSON body has beside it. */
 
@@ -169,37 +147,37 @@ export interface Upload {
   bytes: Buffer;
 }
 
+interface Form {
+  fields: unknown;
+  upload: Upload | null;
+}
+
 const LIMITS = { fileSize: MAX_BODY_BYTES, files: 1, fields: 20, fieldSize: 100_000, parts: 21, headerPairs: 100 };
 
 /** Fields whose text is JSON: what is no text in a JSON body. */
 const AS_JSON = new Set(['allowDuplicate', 'n', 'approval', 'uploadType']);
 
 /** @throws Problem 400 for a form that cannot be read, a field that stands twice, or is no JSON where it has to be */
-async function readForm(request: FastifyRequest): Promise<{ fields: Record<string, unknown>; upload: Upload | null }> {
+async function readForm(request: FastifyRequest): Promise<Form> {
   try {
     return await readParts(request);
   } catch (error) {
     // The parser's own errors have no status.
     if (error instanceof Problem || (error as { statusCode?: number }).statusCode !== undefined) throw error;
-    throw badRequest(
-      'bad_form',
-      'The form cannot be read; allowed: multipart/form-data with its boundary, to the end.',
-    );
+    const detail = 'The form cannot be read; allowed: multipart/form-data with its boundary, to the end.';
+    throw badRequest('bad_form', detail);
   }
 }
 
-async function readParts(request: FastifyRequest): Promise<{ fields: Record<string, unknown>; upload: Upload | null }> {
+async function readParts(request: FastifyRequest): Promise<Form> {
   const fields = new Map<string, unknown>();
   let upload: Upload | null = null;
   for await (const part of request.parts({ limits: LIMITS })) {
     if (part.type === 'file') {
       const bytes = await part.toBuffer();
       if (part.fieldname !== 'file') {
-        throw badRequest(
-          'unknown_field',
-          `The part ${part.fieldname} has a file; allowed: a part \`file\`.`,
-          part.fieldname,
-        );
+        const detail = `The part ${part.fieldname} has a file; allowed: a part \`file\`.`;
+        throw badRequest('unknown_field', detail, part.fieldname);
       }
       upload = { name: part.filename || 'file.xlsx', bytes };
       continue;

@@ -4,8 +4,8 @@ import { checkFile } from '../../starter/filings/check';
 import { visibleExporter } from '../access/scope';
 import { depsFor, type Door } from '../context';
 import { Problem, badRequest } from '../http/problem';
-import { findingsForCaller } from '../http/words';
-import { addRoute, type Registrar, type Upload } from '../http/route';
+import { findingsInApiTerms } from '../http/api-terms';
+import { addRoute, type Call, type Registrar } from '../http/route';
 import { exporterName } from '../http/texts';
 import { workbookHeaders } from './exporters';
 import { fileInput } from '../../domain/contracts';
@@ -54,7 +54,7 @@ export function addCheckRoutes(registrar: Registrar, { deps }: Door): void {
         throw new Problem(422, first?.code ?? 'refused', first?.message ?? 'There is nothing to mark.', { errors });
       }
       if (annotated) return { headers: workbookHeaders('checked.xlsx'), body: annotated };
-      return { body: { ok, rows, errors: findingsForCaller(errors), warnings: findingsForCaller(warnings) } };
+      return { body: { ok, rows, errors: findingsInApiTerms(errors), warnings: findingsInApiTerms(warnings) } };
     },
   });
 }
@@ -77,16 +77,13 @@ export const statedSchema = z.strictObject({
   allowDuplicate: fileInput.shape.allowDuplicate,
 });
 
-export type Stated = z.output<typeof statedSchema>;
+type Messaged = { message?: Record<string, unknown> };
 
 /** @throws Problem 400 where there is neither a message nor a file, or both */
 export function sourceOf({
   body: { message },
   upload,
-}: {
-  body: Pick<Stated, 'message'>;
-  upload: Upload | null;
-}): FilingSource {
+}: Pick<Call<unknown, unknown, Messaged>, 'body' | 'upload'>): FilingSource {
   if (upload && message)
     throw badRequest('invalid_request', 'Give either message or the part `file`, not both.', 'file');
   if (upload) return upload;

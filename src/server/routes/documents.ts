@@ -62,7 +62,8 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
         after: seenAt !== undefined && eBRCNumber !== undefined ? { seenAt, eBRCNumber } : undefined,
         limit: limit + 1,
       });
-      return { body: pageOf(read, limit, (last) => [last.mark, last.eBRCNumber], certificateBody) };
+      const { items, next } = pageOf(read, limit, (last) => [last.mark, last.eBRCNumber]);
+      return { body: { items: items.map(certificateBody), next } };
     },
   });
 

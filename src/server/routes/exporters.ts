@@ -2,13 +2,13 @@
 import { z } from 'zod';
 import { emailAddress } from '../../domain/exporter/exporter';
 import { onboardInput } from '../../domain/contracts';
-import { exportersAfter, findExporter, needExporter } from '../../ledger/exporters/exporters';
+import { exportersAfter, findExporter, needExporter, type ExporterRow } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irms';
 import { changeExporter, requireApproval } from '../../starter/exporters/change';
 import { onboard, updateCredentials, type ExporterOutcome } from '../../starter/exporters/operations';
 import { makeTemplate } from '../../starter/exporters/template';
 import { irmCursor } from '../../domain/identity';
-import { exporterView, type ExporterView, type IrmView } from '../../starter/exporters/views';
+import { exporterView, type IrmView } from '../../starter/exporters/views';
 import { createEbrcReader } from '../../starter/reader';
 import { knownExporter, maySee, visibleExporter } from '../access/scope';
 import type { Door } from '../context';
@@ -92,6 +92,17 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
   const { pool, mode } = deps;
   const reader = createEbrcReader(deps);
 
+  async function bodiesOf(exporters: readonly ExporterRow[]) {
+    const ids = exporters.map(({ exporterId }) => exporterId);
+    const counts = await countIrms(pool, ids);
+    // The view has more than the API shows.
+    return exporters.map((row) => {
+      const view = exporterView(row);
+      return exporterSchema.parse({ ...view, state: view.readiness, irmCount: counts.get(row.exporterId) ?? 0 });
+    });
+  }
+  const bodyOf = async (exporter: ExporterRow) => (await bodiesOf([exporter]))[0];
+
   addRoute(registrar, {
     id: 'onboardExporter',
     method: 'POST',
@@ -124,12 +135,8 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
       const after = readCursor(cursor, z.string().max(200)) ?? '';
       const { exporters } = principal;
       const read = await exportersAfter(pool, { mode, after, limit: limit + 1, exporters });
-      const { items, next } = pageOf(read, limit, (last) => last.exporterId, exporterView);
-      const counts = await countIrms(
-        pool,
-        items.map(({ exporterId }) => exporterId),
-      );
-      return { body: { items: items.map((each) => exporterBody(each, counts)), next } };
+      const { items, next } = pageOf(read, limit, (last) => last.exporterId);
+      return { body: { items: await bodiesOf(items), next } };
     },
   });
 
@@ -142,8 +149,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
     params: EXPORTER,
     answers: { 200: { description: 'The exporter', schema: exporterSchema } },
     async handle({ principal, params }) {
-      const row = await knownExporter(deps, principal, params.exporter);
-      return { body: exporterBody(exporterView(row), await countIrms(pool, [row.exporterId])) };
+      return { body: await bodyOf(await knownExporter(deps, principal, params.exporter)) };
     },
   });
 
@@ -164,14 +170,9 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
       const { exporterId } = await knownExporter(deps, principal, params.exporter);
       const { approval, ...change } = body;
       if (Object.keys(change).length > 0) await changeExporter(deps, exporterId, change);
-      if (approval === undefined) {
-        const view = exporterView(await needExporter(pool, exporterId));
-        return { body: exporterBody(view, await countIrms(pool, [exporterId])) };
-      }
       const asked = { required: approval === 'required', by: principal.name };
-      const { exporter, waits } = await requireApproval({ ...deps, principal }, exporterId, asked);
-      const shown = exporterBody(exporter, await countIrms(pool, [exporterId]));
-      return { status: waits === null ? 200 : 202, body: shown };
+      const waits = approval && (await requireApproval({ ...deps, principal }, exporterId, asked)).waits;
+      return { status: waits ? 202 : 200, body: await bodyOf(await needExporter(pool, exporterId)) };
     },
   });
 
@@ -187,10 +188,8 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
     answers: { 202: { description: 'Handed in; GET the exporter for the outcome', schema: progressSchema } },
     async handle({ principal, params, body }) {
       const { exporterId, email, name } = await knownExporter(deps, principal, params.exporter);
-      return progressAnswer(await updateCredentials(deps, exporterId, body, { by: principal.name }), {
-        email,
-        name,
-      });
+      const outcome = await updateCredentials(deps, exporterId, body, { by: principal.name });
+      return progressAnswer(outcome, { email, name });
     },
   });
 
@@ -215,7 +214,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
         shown.push(...(free === 'true' ? page.filter((irm) => irm.free !== null && Number(irm.free) > 0) : page));
         if (shown.length > limit) break;
       }
-      return { body: pageOf(shown, limit, irmCursor, (irm) => irm) };
+      return { body: pageOf(shown, limit, irmCursor) };
     },
   });
 
@@ -240,10 +239,6 @@ export function workbookHeaders(name: string): Record<string, string> {
   const safe = name.replace(/[^\w.-]/g, '_').slice(0, 120);
   return { 'content-type': WORKBOOK, 'content-disposition': `attachment; filename="${safe}"` };
 }
-
-/** The view has more than the API shows. */
-const exporterBody = (view: ExporterView, counts: ReadonlyMap<string, number>) =>
-  exporterSchema.parse({ ...view, state: view.readiness, irmCount: counts.get(view.exporterId) ?? 0 });
 
 function progressAnswer(outcome: ExporterOutcome, { email, name }: { email: string; name: string }) {
   const { exporterId, state, activatesAt, irmCount, workflowId, message, notice, errors } = outcome;

@@ -82,11 +82,8 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
       const { filingId, madeBy, contentHash } = filing;
       needNamed(filing, params.filing);
       if (body.contentHash !== undefined && body.contentHash !== contentHash) {
-        throw new Problem(
-          409,
-          'approve_refused',
-          `Filing ${filingId} has other content than what was looked at: ${contentHash}.`,
-        );
+        const detail = `Filing ${filingId} has other content than what was looked at: ${contentHash}.`;
+        throw new Problem(409, 'approve_refused', detail);
       }
       if (personKey(madeBy) === personKey(principal.name)) {
         throw new Problem(403, 'maker_approves', 'Whoever made a filing never approves it. Somebody else has to.');

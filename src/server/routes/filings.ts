@@ -17,7 +17,7 @@ import { addRoute, type Call, type Registrar } from '../http/route';
 import { exporterName, filingName, visible, shownAsWritten } from '../http/texts';
 import { filingSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
-import { sourceOf, statedSchema, type Stated } from './checks';
+import { sourceOf, statedSchema } from './checks';
 
 const FILING = z.object({ filing: filingName });
 
@@ -79,17 +79,15 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
     },
     async handle(call) {
       const { principal, body } = call;
-      const { reference, n, channel, approval } = body;
+      const { reference, n, channel, approval, uploadType, declaration, allowDuplicate } = body;
       const exporter = await visibleExporter(deps, principal, body.exporter);
       const standing = await standingOfReference(pool, { mode, reference, n: n ?? 1 });
       const before = standing?.n === (n ?? 1) ? standing : null;
       const source = sourceOf(call);
-      const terms = { reference, n, channel, approval, madeBy: principal.name, ...statedOf(body) };
-      const outcome = await fileFile(
-        { ...depsFor(door, exporter), principal },
-        { source, exporter, ...terms },
-        {},
-      ).catch((error: unknown) => {
+      const stated = { uploadType, declaration, allowDuplicate };
+      const terms = { reference, n, channel, approval, madeBy: principal.name, ...stated };
+      const own = { ...depsFor(door, exporter), principal };
+      const outcome = await fileFile(own, { source, exporter, ...terms }).catch((error: unknown) => {
         throw standing && !maySee(principal, standing.exporterId) ? hiddenHolder(error) : error;
       });
       return recorded(door, call, outcome, before ? 200 : 201);
@@ -123,12 +121,7 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
         after: madeAt !== undefined && filingId !== undefined ? { madeAt, filingId } : undefined,
         limit: limit + 1,
       });
-      const { items, next } = pageOf(
-        read,
-        limit,
-        (last) => [last.mark, last.filingId],
-        (filing) => filing,
-      );
+      const { items, next } = pageOf(read, limit, (last) => [last.mark, last.filingId]);
       return { body: { items: await filings.many(items), next } };
     },
   });
@@ -161,14 +154,8 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
       const { filingId } = await visibleFiling(deps, principal, params.filing);
       const after = readCursor(cursor, z.number().int()) ?? -1;
       const read = await pageOfRows(pool, { filingId, after, limit: limit + 1, state });
-      return {
-        body: pageOf(
-          read,
-          limit,
-          ({ position }) => position,
-          ({ position: _, ...row }) => row,
-        ),
-      };
+      const { items, next } = pageOf(read, limit, ({ position }) => position);
+      return { body: { items: items.map(({ position: _, ...row }) => row), next } };
     },
   });
 
@@ -185,14 +172,8 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
       const { filingId } = await visibleFiling(deps, principal, params.filing);
       const after = readCursor(cursor, z.string().regex(/^\d{1,18}$/)) ?? '0';
       const read = await pageOfEvents(pool, { filingId, after, limit: limit + 1 });
-      return {
-        body: pageOf(
-          read,
-          limit,
-          ({ id }) => id,
-          (event) => ({ ...event, at: event.at.toISOString() }),
-        ),
-      };
+      const { items, next } = pageOf(read, limit, ({ id }) => id);
+      return { body: { items: items.map((event) => ({ ...event, at: event.at.toISOString() })), next } };
     },
   });
 
@@ -223,10 +204,6 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
 }
 
 const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(100)]);
-
-function statedOf({ uploadType, declaration, allowDuplicate }: Stated) {
-  return { uploadType, declaration, allowDuplicate };
-}
 
 /** Answers a filing that was recorded or refused. A filing that is answered with 200 or 201 is in the ledger. */
 export async function recorded(door: Door, call: Call, { filing, notice }: FilingOutcome, status: number) {

@@ -10,7 +10,7 @@ import { visibleExporter } from '../access/scope';
 import type { Door } from '../context';
 import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { Problem } from '../http/problem';
-import { forCaller } from '../http/words';
+import { inApiTerms } from '../http/api-terms';
 import { addRoute, type Registrar } from '../http/route';
 import { exporterName, note } from '../http/texts';
 
@@ -72,14 +72,9 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
     async handle({ principal, query: { cursor, limit, exporter, kind, all } }) {
       const after = String(readCursor(cursor, z.number().int()) ?? 0);
       const read = await visibleFindings(principal, { exporter, kind, all: all === 'true', after, limit: limit + 1 });
-      return {
-        body: pageOf(
-          read,
-          limit,
-          ({ id }) => Number(id),
-          (finding) => ({ ...finding, advice: finding.advice && forCaller(finding.advice) }),
-        ),
-      };
+      const { items, next } = pageOf(read, limit, ({ id }) => Number(id));
+      const told = items.map((each) => ({ ...each, advice: each.advice && inApiTerms(each.advice) }));
+      return { body: { items: told, next } };
     },
   });
 

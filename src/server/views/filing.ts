@@ -5,7 +5,7 @@ import type { QuestionView } from '../../domain/filing/questions';
 import { FILING_STATES, isEnd, type FilingState } from '../../domain/filing/states';
 import { type PagedSubmission, partsOf } from '../../ledger/filings/filing-pages';
 import { type FilingRecord, getFiling } from '../../ledger/filings/filings';
-import { findingsForCaller, forCaller } from '../http/words';
+import { findingsInApiTerms, inApiTerms } from '../http/api-terms';
 import { inQuestion } from '../../ledger/filings/filing-view';
 import { readQuestions } from '../../ledger/questions/questions';
 import { expectedAnswerMs } from '../../ledger/submissions/answer-times';
@@ -53,55 +53,30 @@ export const filingSchema = z.object({
 
 export type FilingBody = z.infer<typeof filingSchema>;
 
-function filingBody({
-  filing,
-  counts,
-  submissions,
-  questions,
-  attempt,
-  expectedBy,
-}: {
-  filing: FilingRecord;
+interface Around {
   counts: FilingCounts;
   submissions: readonly PagedSubmission[];
   questions: readonly QuestionView[];
-  /** The attempt that is asked about; null in lists. */
+  /** The attempt that is asked about. */
   attempt: string | null;
   expectedBy: string | null;
-}): FilingBody {
-  const { filingId, state, madeAt } = filing;
-  const root = `/v1/filings/${encodeURIComponent(filingId)}`;
-  return {
-    filingId,
-    workflowId: filing.workflowId,
-    reference: filing.reference,
-    n: filing.n,
-    exporterId: filing.exporterId,
-    state,
+}
+
+/** The record has more than the API shows, which the schema leaves out. */
+function filingBody(filing: FilingRecord, { questions, ...around }: Around): FilingBody {
+  const { counts } = around;
+  const root = `/v1/filings/${encodeURIComponent(filing.filingId)}`;
+  return filingSchema.parse({
+    ...filing,
+    ...around,
     stateText: stateText(filing, counts),
-    expectedBy,
-    counts,
-    attention: filing.attention && forCaller(filing.attention),
-    questions: questions.map(({ id, kind, text, since, actions }) => ({
-      id,
-      kind,
-      text: forCaller(text),
-      since,
-      actions: [...actions],
-    })),
+    attention: filing.attention && inApiTerms(filing.attention),
+    questions: questions.map((each) => ({ ...each, text: inApiTerms(each.text) })),
     actions: actionsOf(filing, counts),
-    attempt,
-    submissions: submissions.map(({ submission, requests }) => ({ submission, requests })),
-    uploadType: filing.uploadType,
-    channel: filing.channel,
-    declaration: filing.declaration,
-    corrects: filing.corrects,
     madeBy: filing.madeBy ?? null,
-    madeAt: madeAt.toISOString(),
-    approvedBy: filing.approvedBy,
-    contentHash: filing.contentHash,
-    errors: findingsForCaller(filing.errors),
-    warnings: findingsForCaller(filing.warnings),
+    madeAt: filing.madeAt.toISOString(),
+    errors: findingsInApiTerms(filing.errors),
+    warnings: findingsInApiTerms(filing.warnings),
     links: {
       self: root,
       rows: `${root}/rows`,
@@ -109,7 +84,7 @@ function filingBody({
       evidence: `${root}/evidence`,
       ...(filing.annotated !== null && { workbook: `${root}/workbook` }),
     },
-  };
+  });
 }
 
 /** What may be done about a filing next, by the names of its routes. */
@@ -157,19 +132,10 @@ const NO_QUESTIONS = new Map<string, never[]>();
 /** How long the typical time of an acknowledgement is taken from memory. */
 const MEAN_KEPT_MS = 60_000;
 
-/** Reads filings in the form in which the API shows them. */
-export interface FilingReader {
-  one(filing: FilingRecord): Promise<FilingBody>;
-  /** The filing as it is now; null if the ledger does not hold it. */
-  again(filingId: string): Promise<FilingBody | null>;
-  many(filings: readonly FilingRecord[]): Promise<FilingBody[]>;
-}
+export type FilingReader = ReturnType<typeof createFilingReader>;
 
-export function createFilingReader({
-  pool,
-  mode,
-  cadence,
-}: Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'cadence'>): FilingReader {
+/** Reads filings in the form in which the API shows them. */
+export function createFilingReader({ pool, mode, cadence }: EbrcReaderDependencies) {
   let mean: { ms: Promise<number>; at: number } | undefined;
 
   /** How long an acknowledgement takes, as seen lately. */
@@ -200,8 +166,7 @@ export function createFilingReader({
     return Promise.all(
       filings.map(async (filing) => {
         const { counts, submissions } = parts.get(filing.filingId) ?? NO_PARTS;
-        return filingBody({
-          filing,
+        return filingBody(filing, {
           counts,
           submissions,
           questions: questions.get(filing.filingId) ?? [],
@@ -221,7 +186,8 @@ export function createFilingReader({
   return {
     one,
     many,
-    async again(filingId) {
+    /** The filing as it is now; null if the ledger does not hold it. */
+    async again(filingId: string): Promise<FilingBody | null> {
       const filing = await getFiling(pool, filingId);
       return filing ? one(filing) : null;
     },

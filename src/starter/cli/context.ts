@@ -1,64 +1,14 @@
 import { once } from '../../domain/values';
-import type { Client } from '@temporalio/client';
-import type pg from 'pg';
-import type { FilingApi } from '../../api/client';
 import type { ConfigOf, Environment, Section } from '../../config/config';
-import type { DocumentStore } from '../../documents/document-store';
-import type { Principal } from '../../domain/principal';
 import type { Workbooks } from '../../workbook/workbooks';
-import type { EbrcClient } from '../client';
-import type { EbrcReaderDependencies, LedgerDependencies } from '../dependencies';
-import type { EbrcReader } from '../reader';
 import type { Terminal } from './terminal';
 import type { ExitCode } from '../errors';
-
-/**
- * The dependencies of a command. Each is loaded and opened when it is first used, and closed at the end: a command pays
- * only for what it uses, and needs only that configuration.
- */
-export interface Cli {
-  terminal: Terminal;
-  /** Replaces the process's own environment. */
-  env: Environment | undefined;
-  /** How long to try a Temporal server, or doctor a worker, that does not answer; undefined: the default. */
-  connectWithinMs: number | undefined;
-  /** @throws ConfigError with every wrong variable of these sections */
-  config<S extends Section>(...need: S[]): Promise<ConfigOf<S>>;
-  /** As `config`, for optional parts: undefined if the variables are not set. @throws ConfigError if they are wrong */
-  optional<S extends Section>(need: S): Promise<Partial<ConfigOf<S>>>;
-  pool(): Promise<pg.Pool>;
-  /** The ledger in the mode of the key, for commands that need nothing else. */
-  ledger(): Promise<LedgerDependencies>;
-  /** What a person's word about a filing needs: no Temporal server. */
-  filings(): Promise<EbrcReaderDependencies & { singlePerson: boolean; principal?: Principal }>;
-  /** The store of the ledger's documents. @throws UsageError where they are in another one */
-  documents(): Promise<DocumentStore>;
-  /** The configured store, whichever it is: for the commands that say so, or make it the ledger's. */
-  configuredDocuments(): Promise<DocumentStore>;
-  workbooks(): Promise<Workbooks>;
-  temporal(): Promise<Client>;
-  /** The filing service itself, within the budget that the workers share; for calls that are not made by a workflow. */
-  api(): Promise<FilingApi>;
-  /**
-   * The ledger, for commands that only read: without a Temporal server or an encryption key, and with `EBRC_MODE`
-   * instead of an API key.
-   */
-  reader(): Promise<EbrcReader>;
-  client(): Promise<EbrcClient>;
-  /** What is said when the user interrupts the command, which ends it: what was started goes on. */
-  onInterrupt(say: () => string): void;
-  /** The principal of EBRC_TOKEN, if it is set. @throws UsageError for a token that is not valid */
-  principal(): Promise<Principal | undefined>;
-  /** Whether the command has only read so far: no service, no Temporal server and no password was used. */
-  onlyRead(): boolean;
-  close(): Promise<void>;
-}
 
 /** The configuration that reading needs. */
 const READER_SECTIONS = ['mode', 'database', 'documents', 'tuning', 'filing'] as const;
 
 /** The configuration that the typed client needs. */
-const CLIENT_SECTIONS = [...READER_SECTIONS, 'temporal'] as const;
+export const CLIENT_SECTIONS = [...READER_SECTIONS, 'temporal'] as const;
 
 /** A restart of PostgreSQL takes a few seconds. */
 export const WAIT_FOR_LEDGER_MS = 15_000;
@@ -76,14 +26,19 @@ export interface CliOptions {
   workbooks?: Workbooks;
 }
 
+/**
+ * The dependencies of a command. Each is loaded and opened when it is first used, and closed at the end: a command pays
+ * only for what it uses, and needs only that configuration.
+ */
 export function createCli(
   terminal: Terminal,
   { env, waitForLedgerMs = WAIT_FOR_LEDGER_MS, lookForWorkerEveryMs, connectWithinMs, workbooks: own }: CliOptions = {},
-): Cli {
+) {
   const opened: (() => Promise<unknown>)[] = [];
   let changes = false;
   const warned = new Set<string>();
 
+  /** @throws ConfigError with every wrong variable of these sections */
   async function config<S extends Section>(...need: S[]): Promise<ConfigOf<S>> {
     const { loadConfig } = await import('../../config/config.js');
     const loaded = loadConfig(env, { need });
@@ -94,6 +49,7 @@ export function createCli(
     return loaded;
   }
 
+  /** As `config`, for optional parts: undefined if the variables are not set. @throws ConfigError if they are wrong */
   async function optional<S extends Section>(need: S): Promise<Partial<ConfigOf<S>>> {
     const { ConfigError } = await import('../../config/config.js');
     try {
@@ -114,11 +70,13 @@ export function createCli(
     return ledger;
   });
 
+  /** The ledger in the mode of the key, for commands that need nothing else. */
   const ledger = async () => {
     const { mode } = await config('mode', 'database');
     return { pool: await pool(), mode };
   };
 
+  /** The configured store, whichever it is: for the commands that say so, or make it the ledger's. */
   const configuredDocuments = once(async () => {
     const { createDocumentStore } = await import('../../documents/document-store.js');
     return createDocumentStore({ root: (await config('documents')).documents });
@@ -129,6 +87,7 @@ export function createCli(
     return otherStore(await pool(), await configuredDocuments(), (await config('documents')).documents);
   });
 
+  /** The store of the ledger's documents. @throws UsageError where they are in another one */
   const documents = once(async () => {
     const problem = await misplaced();
     if (problem === null) return configuredDocuments();
@@ -172,6 +131,7 @@ export function createCli(
     return client;
   });
 
+  /** The filing service itself, within the budget that the workers share; for calls that are not made by a workflow. */
   const api = once(async () => {
     changes = true;
     const [{ createFilingApi }, { createBudget, hashOfKey }, { createBudgetStore }] = await Promise.all([
@@ -190,6 +150,7 @@ export function createCli(
     return service;
   });
 
+  /** The principal of EBRC_TOKEN, if it is set. @throws UsageError for a token that is not valid */
   const principal = once(async () => {
     const { token } = await config('token');
     if (token === undefined) return undefined;
@@ -204,6 +165,7 @@ export function createCli(
     throw new UsageError(text, 'unauthorized');
   });
 
+  /** What a person's word about a filing needs: no Temporal server. */
   const filings = async () => {
     const { mode, singlePerson, rateWindowMs, poll } = await config(...READER_SECTIONS);
     const cadence = { rateWindowMs, poll };
@@ -211,6 +173,10 @@ export function createCli(
     return { pool: await pool(), documents: await documents(), mode, cadence, singlePerson, principal: own };
   };
 
+  /**
+   * The ledger, for commands that only read: without a Temporal server or an encryption key, and with `EBRC_MODE`
+   * instead of an API key.
+   */
   const reader = once(async () => {
     const { createEbrcReader } = await import('../reader.js');
     const { mode, rateWindowMs, poll } = await config(...READER_SECTIONS);
@@ -256,7 +222,8 @@ export function createCli(
     api,
     reader,
     client,
-    onInterrupt(say) {
+    /** What is printed when the user interrupts the command, which ends it: what was started goes on. */
+    onInterrupt(say: () => string) {
       const interrupt = () => {
         terminal.note(`\n${say()}`);
         // No handler is left: the signal ends this process, and the shell sees that.
@@ -266,6 +233,7 @@ export function createCli(
       opened.push(() => Promise.resolve(process.off('SIGINT', interrupt)));
     },
     principal,
+    /** Whether the command has only read so far: no service, no Temporal server and no password was used. */
     onlyRead: () => !changes,
     async close() {
       // In reverse order: later ones depend on earlier ones.
@@ -273,6 +241,8 @@ export function createCli(
     },
   };
 }
+
+export type Cli = ReturnType<typeof createCli>;
 
 /**
  * Turns a command's handler into a commander action. `handler` gets the arguments, the options and its dependencies,

@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { ApiError } from '../../api/errors/api-error';
 import { ConfigError } from '../../config/config';
+import { errorAt } from '../../domain/rules/finding';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { EncryptionError } from '../../encryption/keys';
@@ -74,34 +75,32 @@ function explained(error: unknown, command: string): ExplainedError {
     return { code: EXIT.usage, errors: [problem('usage', `${capital(message)}. \`${command} --help\` shows how.`)] };
   }
   if (error instanceof ApiError) return explainedCall(error);
-  if (error instanceof UnreachableError) {
-    return { code: EXIT.unexpected, errors: [problem('unreachable', error.message)] };
-  }
+  if (error instanceof UnreachableError) return unexpected('unreachable', error.message);
   if (error instanceof LedgerUnavailableError) {
-    const message = `${error.message} Repeat the command when it is available; that files nothing twice.`;
-    return { code: EXIT.unexpected, errors: [problem('unreachable', message)] };
+    const advice = 'Repeat the command when it is available; that files nothing twice.';
+    return unexpected('unreachable', `${error.message} ${advice}`);
   }
-  if (error instanceof NoWorkerError) return { code: EXIT.unexpected, errors: [problem('no_worker', error.message)] };
+  if (error instanceof NoWorkerError) return unexpected('no_worker', error.message);
   // By name: loading Temporal's client to compare classes takes longer than most commands do.
   if (isNamed(error, 'NamespaceNotFoundError')) {
     const { namespace } = error as Error & { namespace: string };
     const message = `Temporal has no namespace ${namespace}. Set TEMPORAL_NAMESPACE to one that it has, or create it.`;
-    return { code: EXIT.unexpected, errors: [problem('unknown_namespace', message)] };
+    return unexpected('unknown_namespace', message);
   }
-  if (error instanceof EncryptionError) return { code: EXIT.unexpected, errors: [problem(error.code, error.message)] };
+  if (error instanceof EncryptionError) return unexpected(error.code, error.message);
   if (isNamed(error, 'WorkflowFailedError')) {
     const why = deepest(error);
     if (isNamed(error.cause, 'TerminatedFailure')) {
       const message = `The workflow was terminated: ${why}. \`ebrc list --attention\` shows what waits for a person; repeating the command files nothing twice.`;
-      return { code: EXIT.unexpected, errors: [problem('workflow_terminated', message)] };
+      return unexpected('workflow_terminated', message);
     }
-    return { code: EXIT.unexpected, errors: [problem('workflow_failed', `The workflow failed: ${why}.`)] };
+    return unexpected('workflow_failed', `The workflow failed: ${why}.`);
   }
   if (isNamed(error, 'ServiceError')) {
     const message = `Temporal did not carry it out: ${error.message}, ${deepest(error)}. Repeat the command; that files nothing twice.`;
-    return { code: EXIT.unexpected, errors: [problem('unreachable', message)] };
+    return unexpected('unreachable', message);
   }
-  return { code: EXIT.unexpected, errors: [problem('unexpected', firstLine(error))] };
+  return unexpected('unexpected', firstLine(error));
 }
 
 function isNamed(error: unknown, name: string): error is Error {
@@ -122,9 +121,12 @@ function explainedCall(error: ApiError): ExplainedError {
   return { code, errors: fields.length > 0 ? fields : [problem(error.kind, error.message)] };
 }
 
-function problem(code: string, message: string): Problem {
-  return { severity: 'error', code, row: null, field: null, message };
-}
+const problem = (code: string, message: string): Problem => errorAt(null, null, code, message);
+
+const unexpected = (code: string, message: string): ExplainedError => ({
+  code: EXIT.unexpected,
+  errors: [problem(code, message)],
+});
 
 /** The innermost cause says what happened; the errors around it say where. */
 function deepest(error: Error): string {

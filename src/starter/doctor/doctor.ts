@@ -1,4 +1,3 @@
-import type pg from 'pg';
 import type { FilingApi } from '../../api/client';
 import { ConfigError, loadConfig, type Config, type Environment, type Section } from '../../config/config';
 import { documentsCheck, ledgerChecks, sendsCheck } from './ledger-checks';
@@ -10,8 +9,8 @@ import { firstLine } from '../errors';
 
 export type { CheckResult } from './finding';
 
-/** What is wrong with these does not keep the ledger from counting calls. */
-const TOLD_ALONE = ['vault keys', 'privileges', 'connections'];
+/** Where one of these is wrong, the ledger can still count the calls of the service. */
+const NO_PART_OF_BUDGET = ['vault keys', 'privileges', 'connections'];
 
 /**
  * Checks everything that a worker needs, and continues after a failed check. Changes nothing except for a probe in the
@@ -23,26 +22,9 @@ export async function examine(
   api: () => Promise<FilingApi>,
   connectWithinMs?: number,
 ): Promise<CheckResult[]> {
-  const { databaseUrl } = validPart(env, 'database') ?? {};
-  const pool =
-    databaseUrl === undefined
-      ? null
-      : createPool({ url: databaseUrl, applicationName: 'ebrc-doctor', max: 2, timeouts: { connectMs: 5_000 } });
-  try {
-    return await examineWith(pool, env, api, connectWithinMs);
-  } finally {
-    await pool?.end();
-  }
-}
-
-async function examineWith(
-  pool: pg.Pool | null,
-  env: Environment | undefined,
-  api: () => Promise<FilingApi>,
-  connectWithinMs?: number,
-): Promise<CheckResult[]> {
   const temporal = validPart(env, 'temporal');
-  const { encryptionKeys, extraction, apiUrl, documents, mode, schedules } = {
+  const { databaseUrl, encryptionKeys, extraction, apiUrl, documents, mode, schedules } = {
+    ...validPart(env, 'database'),
     ...validPart(env, 'encryption'),
     ...validPart(env, 'extraction'),
     ...validPart(env, 'api'),
@@ -51,17 +33,23 @@ async function examineWith(
     ...validPart(env, 'schedules'),
   };
   const planned = mode && schedules ? { mode, schedules } : undefined;
-  const ledger = pool ? await ledgerChecks(pool, encryptionKeys, mode) : [];
-  const links = await Promise.all([
-    temporal === undefined ? [] : temporalChecks({ ...temporal, extraction }, mode, planned, connectWithinMs),
-    documents === undefined ? [] : documentsCheck(documents, pool).then((result) => [result]),
-  ]);
-  // The budget is in the ledger: without a ledger no call is made, and an empty ledger is not migrated for it.
-  const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || TOLD_ALONE.includes(check));
-  const stored = links.flat().some(({ check, ok }) => check === 'documents' && ok);
-  const sends = counted && stored && pool && documents ? [await sendsCheck(pool, documents)] : [];
-  const service = apiUrl === undefined ? [] : await serviceChecks(apiUrl, counted ? api : null);
-  return [...configurationChecks(env), ...ledger, ...links.flat(), ...sends, ...service];
+  const more = { applicationName: 'ebrc-doctor', max: 2, timeouts: { connectMs: 5_000 } };
+  const pool = databaseUrl === undefined ? null : createPool({ url: databaseUrl, ...more });
+  try {
+    const ledger = pool ? await ledgerChecks(pool, encryptionKeys, mode) : [];
+    const links = await Promise.all([
+      temporal === undefined ? [] : temporalChecks({ ...temporal, extraction }, mode, planned, connectWithinMs),
+      documents === undefined ? [] : documentsCheck(documents, pool).then((result) => [result]),
+    ]);
+    // The budget is in the ledger: without a ledger no call is made, and an empty ledger is not migrated for it.
+    const counted = ledger.length > 0 && ledger.every(({ ok, check }) => ok || NO_PART_OF_BUDGET.includes(check));
+    const stored = links.flat().some(({ check, ok }) => check === 'documents' && ok);
+    const sends = counted && stored && pool && documents ? [await sendsCheck(pool, documents)] : [];
+    const service = apiUrl === undefined ? [] : await serviceChecks(apiUrl, counted ? api : null);
+    return [...configurationChecks(env), ...ledger, ...links.flat(), ...sends, ...service];
+  } finally {
+    await pool?.end();
+  }
 }
 
 /** A part of the configuration; undefined if it is invalid, which the check `configuration` reports. */

@@ -65,11 +65,8 @@ async function checkSchema(pool: pg.Pool): Promise<CheckResult> {
     return wrong('schema', message, advice);
   }
   if (missing.length === 0) return fine('schema', 'it is the schema of this version');
-  return wrong(
-    'schema',
-    `migrations are missing: ${missing.join(', ')}`,
-    'Start a worker of this version: it applies them.',
-  );
+  const message = `migrations are missing: ${missing.join(', ')}`;
+  return wrong('schema', message, 'Start a worker of this version: it applies them.');
 }
 
 async function checkRights(pool: pg.Pool): Promise<CheckResult> {
@@ -93,10 +90,9 @@ const CONNECTIONS_LEFT = 20;
 async function checkConnections(pool: pg.Pool): Promise<CheckResult> {
   const { used, most } = (await readLoginFacts(pool)).connections;
   const message = `${used} of ${most} are in use`;
-  if (most - used >= CONNECTIONS_LEFT) return fine('connections', message);
   const advice =
     'Raise max_connections of PostgreSQL, or lower DATABASE_POOL; each worker takes that many and one more.';
-  return wrong('connections', message, advice);
+  return most - used >= CONNECTIONS_LEFT ? fine('connections', message) : wrong('connections', message, advice);
 }
 
 /** Readers of the feed are given nothing that has no position. */
@@ -113,21 +109,17 @@ async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[], mode?: M
   const published = mode && (await publishedKey(pool, mode));
   const ours = await createBoxOpener(keys).publicKeys();
   if (published && !ours.some(({ publicKey }) => publicKey.equals(published.publicKey))) {
-    return wrong(
-      'vault keys',
-      `passwords are sealed to key ${published.keyId}, which is none of those that are configured here`,
-      'Have EBRC_ENCRYPTION_KEY as the workers have it; a worker that has other keys publishes its own at its start.',
-    );
+    const message = `passwords are sealed to key ${published.keyId}, which is none of those that are configured here`;
+    const advice =
+      'Have EBRC_ENCRYPTION_KEY as the workers have it; a worker with other keys publishes its own at its start.';
+    return wrong('vault keys', message, advice);
   }
   const lost = (await keysOfVault(pool)).filter((id) => keys.every((key) => key.id !== id));
   if (lost.length === 0) return fine('vault keys', 'the key of every stored password is configured');
+  const message = `stored passwords are encrypted under keys that are not configured: ${lost.join(', ')}`;
   const advice =
     'Add them after the first key in EBRC_ENCRYPTION_KEY, then run `ebrc vault rotate`; or submit the credentials again.';
-  return wrong(
-    'vault keys',
-    `stored passwords are encrypted under keys that are not configured: ${lost.join(', ')}`,
-    advice,
-  );
+  return wrong('vault keys', message, advice);
 }
 
 /** Whether the ledger knows every send in the document store, and has the moves that they recorded. */

@@ -80,11 +80,8 @@ async function checkSearchAttributes(client: Client, namespace: string): Promise
   const missing = Object.entries(SEARCH_ATTRIBUTES).filter(([name]) => !(name in (customAttributes ?? {})));
   if (missing.length === 0) return fine('search attributes', 'all are registered');
   const create = missing.map(([name, type]) => `--name ${name} --type ${type}`).join(' ');
-  return wrong(
-    'search attributes',
-    `missing: ${missing.map(([name]) => name).join(', ')}`,
-    `A worker registers them if it has the right to; otherwise: temporal operator search-attribute create ${create}`,
-  );
+  const advice = `A worker registers them if it has the right to; otherwise: temporal operator search-attribute create ${create}`;
+  return wrong('search attributes', `missing: ${missing.map(([name]) => name).join(', ')}`, advice);
 }
 
 async function checkSchedules(client: Client, { mode, schedules }: { mode: Mode; schedules: string }) {
@@ -94,11 +91,8 @@ async function checkSchedules(client: Client, { mode, schedules }: { mode: Mode;
   if (missing.length > 0) return wrong('schedules', `missing: ${missing.join(', ')}`, APPLY);
   const paused = there.filter(({ state }) => state === 'paused').map(({ id }) => id);
   if (paused.length === 0) return fine('schedules', `${there.length} are active`);
-  return wrong(
-    'schedules',
-    `paused: ${paused.join(', ')}`,
-    'Resume them in the Temporal UI, or with: temporal schedule toggle --unpause',
-  );
+  const advice = 'Resume them in the Temporal UI, or with: temporal schedule toggle --unpause';
+  return wrong('schedules', `paused: ${paused.join(', ')}`, advice);
 }
 
 async function checkWorkers(
@@ -117,19 +111,13 @@ async function checkWorkers(
     const unanswered = await unansweredWorkflow(client, taskQueue, answersWithinMs);
     if (unanswered === null) return fine('workers', `poll ${queues.length} task queues`);
     const stuck = `a worker polls ${taskQueue}, but does not take tasks: the workflow ${unanswered} was not answered`;
-    return wrong(
-      'workers',
-      stuck,
-      'Look for a worker process that is frozen, or out of memory or CPU, and restart it.',
-    );
+    const advice = 'Look for a worker process that is frozen, or out of memory or CPU, and restart it.';
+    return wrong('workers', stuck, advice);
   }
   const all = idle.length === queues.length;
-  const message = all ? `no worker polls ${taskQueue}` : `no worker polls ${idle.join(', ')}`;
-  return wrong(
-    'workers',
-    message,
-    'Start one: node dist/worker.js, with the same EBRC_TASK_QUEUE and TEMPORAL_NAMESPACE.',
-  );
+  const message = `no worker polls ${all ? taskQueue : idle.join(', ')}`;
+  const advice = 'Start one: node dist/worker.js, with the same EBRC_TASK_QUEUE and TEMPORAL_NAMESPACE.';
+  return wrong('workers', message, advice);
 }
 
 /**

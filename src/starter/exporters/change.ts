@@ -50,25 +50,20 @@ export async function changeExporter(
   return exporterView(await needExporter(pool, exporterId));
 }
 
-export interface ApprovalChange {
-  exporter: ExporterView;
-  /** What it still takes; null: the policy is as was asked for. */
-  waits: string | null;
-}
-
 const SECOND =
   'Noted. A second principal with the role admin has to ask for the same within a day; until then it stays on.';
 
 /**
  * Sets whether every filing of an exporter needs approval, even if its request does not ask for it. The service has no
  * such setting; only the ledger stores it. To switch it off takes two principals.
+ * @returns the exporter, and what it still takes; null: the policy is as was asked for
  * @throws RefusedError where it takes a principal, or another one
  */
 export async function requireApproval(
   { pool, mode, principal }: { pool: pg.Pool; mode: Mode; principal?: Principal },
   exporter: string,
   { required, by }: { required: boolean; by: string },
-): Promise<ApprovalChange> {
+): Promise<{ exporter: ExporterView; waits: string | null }> {
   const exporterId = await exporterIdOf(pool, mode, exporter);
   const approval = required ? 'required' : 'off';
   const outcome = await withTransaction(pool, (client) =>

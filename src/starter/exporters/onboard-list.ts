@@ -97,7 +97,7 @@ async function startRows(
     const credentials = username !== undefined && password !== undefined ? { username, password } : undefined;
     outcomes[place.get(row) ?? 0] =
       before?.readiness === 'ready'
-        ? { ...outcomeOf(row, email), exporterId: before.exporterId, state: 'ready', message: LEFT_AS_IT_IS }
+        ? { ...outcomeOf(row, email), exporterId: before.exporterId, state: 'ready', message: ALREADY_ONBOARDED }
         : await attempt(row, email, () => client.onboard({ ...customer, email, credentials, by }));
     onProgress?.(outcomes);
   });
@@ -118,7 +118,7 @@ async function followRows(
   }
 }
 
-const UNHEARD = {
+const NOTHING_KNOWN = {
   exporterId: null,
   state: 'started' as const,
   activatesAt: null,
@@ -126,10 +126,10 @@ const UNHEARD = {
   message: null,
 };
 
-const LEFT_AS_IT_IS = 'Already onboarded, left unchanged; `ebrc credentials` changes its password.';
+const ALREADY_ONBOARDED = 'Already onboarded, left unchanged; `ebrc credentials` changes its password.';
 
 function outcomeOf(row: number, email: string | null): OnboardedRow {
-  return { row, email, ...UNHEARD };
+  return { row, email, ...NOTHING_KNOWN };
 }
 
 /** Nothing is known of it yet. */

@@ -77,7 +77,7 @@ export async function onboard(
   const outcome = await followExporter(deps, workflowId, wait);
   // If the caller does not wait for the refusal, the worker's sweep removes it.
   if (credentialsRef && outcome.state === 'refused') await discard(pool, credentialsRef);
-  return unread ? { ...outcome, notice: outcome.notice ?? NOT_TAKEN } : outcome;
+  return unread ? { ...outcome, notice: outcome.notice ?? CREDENTIALS_NOT_KEPT } : outcome;
 }
 
 /** Submits new credentials: to the onboarding if that waits for them, otherwise to `updateCredentials`. */
@@ -156,7 +156,7 @@ async function followExporter(
     ...(!wait && { withinMs: STARTED_WITHIN_MS }),
   });
   if (progress) return { ...progress, notice: null };
-  return { ...NOT_HEARD_OF, workflowId, notice: await silenceNotice(temporal, taskQueue) };
+  return { ...NOTHING_KNOWN, workflowId, notice: await silenceNotice(temporal, taskQueue) };
 }
 
 /** Progress of the newest onboarding of this e-mail; null if there was none, or if no worker answers. */
@@ -188,10 +188,10 @@ export async function refreshIrms(deps: EbrcClientDependencies, idOrEmail?: stri
   return answeredByWorker(deps, workflowId, () => handle.result() as Promise<RefreshIrmsResult>);
 }
 
-const NOT_TAKEN =
+const CREDENTIALS_NOT_KEPT =
   'An onboarding of this exporter is under way whose credentials the service has accepted; the ones handed in now were not kept. To replace them, renew the credentials of the exporter.';
 
-const NOT_HEARD_OF: Omit<ExporterProgress, 'workflowId'> = {
+const NOTHING_KNOWN: Omit<ExporterProgress, 'workflowId'> = {
   exporterId: null,
   state: 'started',
   activatesAt: null,

@@ -35,12 +35,7 @@ export async function makeTemplate(
   const known = { irms: await readIrmViews(pool, exporterId), all };
   const made = api
     ? await templateOf({ pool, mode, api }, exporterId, known)
-    : await templateOfLedger(
-        pool,
-        exporterId,
-        known,
-        'This program does not call the service; it is built from the ledger.',
-      );
+    : await templateOfLedger(pool, exporterId, known, 'This program does not call the service');
   const { unchecked, untouched } = await readWorkbook(made.bytes);
   return { ...made, rows: unchecked.length + untouched.length };
 }
@@ -72,8 +67,7 @@ async function templateOf(
   } catch (error) {
     // The answer may not be a workbook at all, for example a proxy's error page.
     if (!(error instanceof ApiError || error instanceof WorkbookRefused)) throw error;
-    const notice = `The service did not return its template (${error.message}); it is built from the ledger.`;
-    return templateOfLedger(pool, exporterId, known, notice);
+    return templateOfLedger(pool, exporterId, known, `The service did not return its template (${error.message})`);
   }
 }
 
@@ -81,8 +75,9 @@ async function templateOfLedger(
   pool: pg.Pool,
   exporterId: string,
   known: KnownIrms,
-  notice: string,
+  why: string,
 ): Promise<Omit<Template, 'rows'>> {
   const numbers = (await listIrms(pool, exporterId)).map(({ irmNumber }) => irmNumber);
-  return { bytes: await buildTemplate(await heldIrms(pool, exporterId, numbers), known), source: 'ledger', notice };
+  const bytes = await buildTemplate(await heldIrms(pool, exporterId, numbers), known);
+  return { bytes, source: 'ledger', notice: `${why}; it is built from the ledger.` };
 }

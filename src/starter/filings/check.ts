@@ -1,6 +1,5 @@
 import type pg from 'pg';
-import { oncePerCell, hasErrors, type Finding } from '../../domain/rules/finding';
-import { sameId } from '../../domain/identity';
+import { hasErrors, oncePerCell, warningAt, type Finding } from '../../domain/rules/finding';
 import type { Mode } from '../../domain/names';
 import { balanceFindings } from '../../ledger/rows/balance-reservation';
 import { findExporter } from '../../ledger/exporters/exporters';
@@ -10,6 +9,7 @@ import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import { UsageError } from '../errors';
 import { unknownExporter } from '../lookup';
 import {
+  otherExporter,
   readByTemplate,
   readFilingFile,
   type FilingFile,
@@ -74,20 +74,15 @@ export async function checkFile(ledger: CheckLedger, request: CheckRequest): Pro
 /** Findings about balances and live mappings from the ledger; without a ledger, a warning instead. */
 async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, exporter: string): Promise<Finding[]> {
   if (pool === undefined) {
-    return [
-      warning(
-        'no_balances',
-        'DATABASE_URL is not set: only the rules were checked, not the balances and earlier filings.',
-      ),
-    ];
+    const message = 'DATABASE_URL is not set: only the rules were checked, not the balances and earlier filings.';
+    return [warningAt(null, null, 'no_balances', message)];
   }
   const modes: readonly Mode[] = mode ? [mode] : ['test', 'live'];
   for (const each of modes) {
     const known = await findExporter(pool, each, exporter);
     if (!known) continue;
-    if (file.exporterInFile !== undefined && !sameId(file.exporterInFile, known.exporterId)) {
-      return [differs(file.exporterInFile, known.exporterId)];
-    }
+    const differs = otherExporter(file, known.exporterId);
+    if (differs) return [differs];
     const { partyId, exporterId } = known;
     const { rows, allowDuplicate: permitted } = file;
     const { findings } = await judgeClaims(pool, { partyId, rows, permitted });
@@ -103,15 +98,6 @@ async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, expo
 function reportedByFile({ row, code, filingId }: Finding, ofFile: readonly Finding[]): boolean {
   if (code !== 'mapping_live' || filingId !== undefined) return false;
   return ofFile.some((finding) => finding.code === 'duplicate_mapping' && finding.row === row);
-}
-
-function warning(code: string, message: string): Finding {
-  return { severity: 'warning', code, row: null, field: null, message };
-}
-
-function differs(inFile: string, exporterId: string): Finding {
-  const message = `The message is for ${inFile}, but --exporter is ${exporterId}. Make them agree.`;
-  return { severity: 'error', code: 'exporter_differs', row: null, field: 'platformCustomerId', message };
 }
 
 async function annotatedWorkbook(

@@ -1,5 +1,5 @@
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
-import type { Finding } from '../../domain/rules/finding';
+import { errorAt, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { contentHashOf } from '../../ledger/filings/filing-inputs';
 import { readRows } from '../../ledger/rows/filing-rows';
@@ -97,31 +97,18 @@ async function earlierCorrection(deps: EbrcClientDependencies, filing: PreparedF
   return corrections.find((each) => each.contentHash === contentHash)?.n ?? null;
 }
 
-function stranger({ row, mapping }: MappingRow, parent: FilingRecord): Finding {
-  return {
-    severity: 'error',
-    code: 'unknown_row',
-    row,
-    field: 'serialNo',
-    filingId: parent.filingId,
-    message: `Filing ${parent.filingId} has no row with serialNo ${mapping.serialNo}. Keep the serial numbers as they were.`,
-  };
+function stranger({ row, mapping }: MappingRow, { filingId }: FilingRecord): Finding {
+  const message = `Filing ${filingId} has no row with serialNo ${mapping.serialNo}. Keep the serial numbers as they were.`;
+  return { ...errorAt(row, 'serialNo', 'unknown_row', message), filingId };
 }
 
 function nothingToCorrect(parent: FilingRecord, waiting: number, takenBy: readonly (string | null)[]): RefusedError {
-  if (waiting > 0) {
-    return refusal(
-      'nothing_to_correct',
-      `The file has none of the ${waiting} rows of filing ${parent.filingId} that wait for a correction (rows are matched by serialNo).`,
-      { filingId: parent.filingId },
-    );
-  }
-  const holder = takenBy.find((each) => each !== null);
-  return refusal(
-    'nothing_to_correct',
-    holder
-      ? `The errored rows of filing ${parent.filingId} are corrected by filing ${holder} already.`
-      : `Filing ${parent.filingId} (${parent.state}) has no row that waits for a correction.`,
-    { filingId: holder ?? parent.filingId },
-  );
+  const { filingId, state } = parent;
+  const holder = waiting > 0 ? undefined : takenBy.find((each) => each !== null);
+  const none =
+    waiting > 0
+      ? `The file has none of the ${waiting} rows of filing ${filingId} that wait for a correction (rows are matched by serialNo).`
+      : `Filing ${filingId} (${state}) has no row that waits for a correction.`;
+  const text = holder ? `The errored rows of filing ${filingId} are corrected by filing ${holder} already.` : none;
+  return refusal('nothing_to_correct', text, { filingId: holder ?? filingId });
 }

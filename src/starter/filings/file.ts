@@ -3,11 +3,11 @@ import type { DocumentStore } from '../../documents/document-store';
 import { WorkbookRefused, TEMPLATE_UNKNOWN } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import type { Finding } from '../../domain/rules/finding';
-import { sameId } from '../../domain/identity';
 import type { EbrcClientDependencies } from '../dependencies';
-import { refusal, UsageError, RefusedError } from '../errors';
+import { RefusedError, UsageError } from '../errors';
 import { exporterIdOf } from '../lookup';
 import {
+  otherExporter,
   readByTemplate,
   readFilingFile,
   refuseErrors,
@@ -45,13 +45,8 @@ export async function fileFile(
   if (read.uploadType === undefined) throw new UsageError(NO_UPLOAD_TYPE, 'no_upload_type');
   if (read.declaration === undefined) throw new UsageError(NO_DECLARATION, 'no_declaration');
   const exporterId = await exporterIdOf(deps.pool, deps.mode, whose);
-  if (read.exporterInFile !== undefined && !sameId(read.exporterInFile, exporterId)) {
-    throw refusal(
-      'exporter_differs',
-      `The message is for ${read.exporterInFile}, but --exporter is ${exporterId}. Leave platformCustomerId out, or make them agree.`,
-      { field: 'platformCustomerId' },
-    );
-  }
+  const differs = otherExporter(read, exporterId);
+  if (differs) throw new RefusedError([differs]);
   const { uploadType, declaration, allowDuplicate } = request;
   const stated = { uploadType, declaration, allowDuplicate };
   const file = await readTemplateFirst(deps, exporterId, { file: read, stated });

@@ -13,16 +13,18 @@ import { filingWorkflowId } from '../../domain/names';
 import { findFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { forgetSetAside } from '../../ledger/set-aside';
 import { countEvents } from '../../ledger/filings/filing-progress';
-import { inQuestion, readFilingView } from '../../ledger/filings/filing-view';
+import { inQuestion } from '../../ledger/filings/filing-view';
+import { writeGrant } from '../../ledger/principals/grants';
+import { shownOfFiling, shownOfSend } from '../../ledger/principals/granted-words';
+import { markedAt } from '../../ledger/submissions/attempts';
 import { requestHolder } from '../../ledger/submissions/requests';
 import { resumeOptions } from '../../temporal/filing-runs';
 import type { followEndedFiling } from '../../workflows/follow-ended-filing';
 import { abandonUpdate, approveUpdate, resolveUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { refusal } from '../errors';
-import { withGrant, type CommandArgs } from './granting';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
-import { filingOf, withPaths, needNamed } from '../lookup';
+import { filingOf, needNamed, viewOf } from '../lookup';
 import { followFiling, type WaitOptions } from './start';
 import { silenceNotice } from '../../temporal/workers-present';
 
@@ -30,6 +32,8 @@ import { silenceNotice } from '../../temporal/workers-present';
  * An update is answered when it has been carried out; before a filing is abandoned, its calls in progress end first.
  */
 const ANSWERED_WITHIN_MS = 120_000;
+
+type CommandArgs = ApproveArgs | ResolveArgs | AbandonArgs;
 
 /** An operator's command on a filing, and the end states of a filing in which its effect has already happened. */
 interface Command<A extends CommandArgs> {
@@ -75,11 +79,9 @@ async function operate<A extends CommandArgs>(
   const prepared = (await command.prepare?.(deps, filing, args)) ?? {
     args: await withGrant(deps, command.name, filing, args),
   };
-  const { workflowId, reference, n, exporterId } = filing;
-  const started = { workflowId, reference, n, exporterId };
   const result = await send(deps, command, filing, prepared);
-  if (wait.wait) return followFiling(deps, started, wait);
-  const view = withPaths(deps, await viewOfResult(deps, result, started));
+  if (wait.wait) return followFiling(deps, filing, wait);
+  const view = await viewOfResult(deps, result, filing);
   return { filing: view, waitsForPerson: waitsForPerson(view), notice: null };
 }
 
@@ -114,7 +116,7 @@ async function giveUpUnrecorded(deps: EbrcClientDependencies, reference: string)
   if (!known) return null;
   const view = await viewOfResult(deps, null, { workflowId, reference, n: 1, ...known });
   const notice = `Nothing was recorded under ${reference}: it is given up, and nothing is left of it.`;
-  return { filing: withPaths(deps, { ...view, state: 'refused' }), waitsForPerson: false, notice };
+  return { filing: { ...view, state: 'refused' }, waitsForPerson: false, notice };
 }
 
 /**
@@ -142,9 +144,8 @@ async function prepareResolve(
   // A request of which nothing was filed is answered for itself.
   const aboutRequest = args.as === 'not-filed' ? (args.requestId ?? asked.request ?? undefined) : args.requestId;
   if (attemptId === undefined && aboutRequest === undefined && !atSendGate) {
-    throw refusal('resolve_refused', `Nothing of filing ${filingId} was sent: there is nothing to resolve.`, {
-      filingId,
-    });
+    const text = `Nothing of filing ${filingId} was sent: there is nothing to resolve.`;
+    throw refusal('resolve_refused', text, { filingId });
   }
   const refusals = await countEvents(pool, filingId, 'resolve_refused');
   const { as, rows = [], certificates = [], notOurs = [], unseen = false, by } = args;
@@ -166,8 +167,8 @@ async function resolveAfterEnd(
   given: ResolveArgs,
 ): Promise<FilingOutcome | null> {
   const { filingId, exporterId, workflowId } = filing;
-  const view = await readFilingView(deps.pool, filingId, deps.cadence);
-  if (!view?.rows.some(({ state }) => state === 'abandoned_after_send')) return null;
+  const view = await viewOf(deps, filingId);
+  if (!view.rows.some(({ state }) => state === 'abandoned_after_send')) return null;
   const { args, updateId } = await prepareResolve(deps, filing, given);
   const submission = args.attemptId === undefined ? 1 : partsOfAttemptId(args.attemptId).submission;
   const { refused } = await deps.temporal.workflow.execute<typeof followEndedFiling>('followEndedFiling', {
@@ -179,8 +180,7 @@ async function resolveAfterEnd(
   if (refused !== null) {
     throw refusal('resolve_refused', `Filing ${filingId} (${filing.state}): ${refused}.`, { filingId });
   }
-  const after = withPaths(deps, await viewOfResult(deps, resultOf(filing), filing));
-  return { filing: after, waitsForPerson: false, notice: null };
+  return { filing: await viewOf(deps, filingId), waitsForPerson: false, notice: null };
 }
 
 /** Answers a command on an ended filing from the ledger: its effect has either already happened or is impossible. */
@@ -189,42 +189,15 @@ async function ended<A extends CommandArgs>(
   { name, doneIn }: Command<A>,
   filing: FilingRecord,
 ): Promise<FilingOutcome> {
-  const view = withPaths(deps, await viewOfResult(deps, resultOf(filing), filing));
+  const view = await viewOf(deps, filing.filingId);
   if (doneIn.includes(filing.state)) {
     return { filing: view, waitsForPerson: false, notice: `Filing ${filing.filingId} is already ${filing.state}.` };
   }
   const next =
     view.counts.errored > 0 ? ' Its errored rows can be filed again with `ebrc correct`.' : ' It has no open question.';
-  throw refusal(
-    'filing_ended',
-    `Filing ${filing.filingId} ended as ${filing.state}: there is nothing to ${name}.${next}`,
-    {
-      filingId: filing.filingId,
-    },
-  );
-}
-
-function resultOf(filing: FilingRecord): FilingResult {
-  return {
-    filingId: filing.filingId,
-    workflowId: filing.workflowId,
-    reference: filing.reference,
-    n: filing.n,
-    state: filing.state,
-    recorded: null,
-    contentHash: filing.contentHash,
-    requestId: null,
-    dgftAckId: null,
-    counts: { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 },
-    attention: filing.attention,
-    asked: filing.asked,
-    seq: filing.seq,
-    errors: [],
-    attempt: null,
-    request: null,
-    rows: [],
-    moreRows: null,
-  };
+  const { filingId, state } = filing;
+  const text = `Filing ${filingId} ended as ${state}: there is nothing to ${name}.${next}`;
+  throw refusal('filing_ended', text, { filingId });
 }
 
 /**
@@ -263,13 +236,49 @@ async function updateRefusal(
   filing: FilingRecord,
 ): Promise<unknown> {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
-    return new Error(
-      `It is not certain that the ${name} arrived. ${await silenceNotice(deps.temporal, deps.taskQueue)}`,
-    );
+    const notice = await silenceNotice(deps.temporal, deps.taskQueue);
+    return new Error(`It is not certain that the ${name} arrived. ${notice}`);
   }
   if (!(error instanceof WorkflowUpdateFailedError)) return error;
   const why = error.cause?.message ?? error.message;
-  return refusal(`${name}_refused`, `Filing ${filing.filingId} (${filing.state}): ${why}`, {
-    filingId: filing.filingId,
+  const { filingId, state } = filing;
+  return refusal(`${name}_refused`, `Filing ${filingId} (${state}): ${why}`, { filingId });
+}
+
+/**
+ * The arguments with the principal's name and the id of its grant, which is in the ledger before they go to Temporal;
+ * unchanged where nobody but a name answers for them.
+ */
+async function withGrant<A extends CommandArgs>(
+  { pool, principal }: Pick<EbrcClientDependencies, 'pool' | 'principal'>,
+  action: 'approve' | 'resolve' | 'abandon',
+  filing: FilingRecord,
+  args: A,
+): Promise<A> {
+  if (!principal) return args;
+  const { filingId, exporterId } = filing;
+  const shown =
+    action === 'resolve'
+      ? await shownToResolve(pool, filingId, args as ResolveArgs)
+      : await shownOfFiling(pool, action, filing);
+  const grant = await writeGrant(pool, principal, { action, exporterId, filingId, shown });
+  return { ...args, by: principal.name, grant };
+}
+
+async function shownToResolve(
+  pool: EbrcClientDependencies['pool'],
+  filingId: string,
+  { as, attemptId, requestId, rows, certificates = [], notOurs = [], unseen = false }: ResolveArgs,
+): Promise<string> {
+  return shownOfSend({
+    filingId,
+    kind: as === 'filed' ? 'filed' : 'not_filed',
+    attemptId: attemptId ?? null,
+    markedAt: attemptId === undefined ? null : await markedAt(pool, attemptId),
+    requestId: requestId ?? null,
+    sourceRows: rows ?? null,
+    certificates,
+    notOurs,
+    unseen,
   });
 }

@@ -3,8 +3,9 @@ import type { EbrcReaderDependencies } from '../dependencies';
 import type { FilingResult } from '../../domain/contracts';
 import type { FilingView } from '../../domain/filing/view';
 import { findExporter } from '../../ledger/exporters/exporters';
-import { readFilingView } from '../../ledger/filings/filing-view';
 import { getFiling } from '../../ledger/filings/filings';
+import { readFilingView } from '../../ledger/filings/filing-view';
+import { withPaths } from '../lookup';
 
 /** Time limit and interval for polling the ledger for a move that the workflow has made. */
 const RECORDED_WITHIN_MS = 10_000;
@@ -33,17 +34,20 @@ export type StartedFiling = Pick<FilingView, 'workflowId' | 'reference' | 'n' | 
 
 /** The recorded filing of a workflow's answer; if nothing is recorded, what the answer alone contains. */
 export async function viewOfResult(
-  { pool, mode, cadence }: Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'cadence'>,
+  deps: EbrcReaderDependencies,
   result: FilingResult | null,
-  started: StartedFiling,
+  { workflowId, reference, n, exporterId }: StartedFiling,
 ): Promise<FilingView> {
+  const { pool, mode, cadence } = deps;
   if (result) await untilRecorded(pool, result);
   const recorded = result?.filingId ? await readFilingView(pool, result.filingId, cadence) : null;
-  if (recorded) return recorded.errors.length > 0 ? recorded : { ...recorded, errors: result?.errors ?? [] };
+  if (recorded && result) {
+    return withPaths(deps, recorded.errors.length > 0 ? recorded : { ...recorded, errors: result.errors });
+  }
   return {
     ...EMPTY,
-    ...started,
-    exporterName: (await findExporter(pool, mode, started.exporterId))?.name ?? null,
+    ...{ workflowId, reference, n, exporterId },
+    exporterName: (await findExporter(pool, mode, exporterId))?.name ?? null,
     ...(result && {
       filingId: result.filingId,
       contentHash: result.contentHash,

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import type { Principal } from '../../domain/principal';
 import type { Carried } from '../../domain/filing/questions';
 import { lockFiling } from '../../ledger/filings/filing-lock';
-import { readFilingView } from '../../ledger/filings/filing-view';
 import { carryOutWord } from '../../ledger/gates/persons';
 import { withTransaction } from '../../ledger/pool';
 import { writeGrant } from '../../ledger/principals/grants';
@@ -11,29 +10,20 @@ import { shownOfSend } from '../../ledger/principals/granted-words';
 import { recordWord, withdrawWord } from '../../ledger/submissions/words';
 import type { EbrcReaderDependencies } from '../dependencies';
 import { refusal } from '../errors';
-import { filingOf, withPaths } from '../lookup';
+import { filingOf, viewOf } from '../lookup';
 import type { FilingOutcome } from './outcome';
 
-export interface PermitArgs {
-  /** Row numbers of the caller's file. */
-  rows: number[];
-  note: string;
-  by: string;
-}
-
-export interface WithdrawArgs {
-  note: string;
-  by: string;
-}
+/** What permitting and withdrawing need: no Temporal server. */
+export type PersonDependencies = EbrcReaderDependencies & { singlePerson: boolean; principal?: Principal };
 
 /**
  * Permits a duplicate beside rows that are in doubt, or were abandoned after the send; it counts once a second person
- * has permitted the same rows. @throws RefusedError where a row is neither
+ * has permitted the same rows, as the caller's file numbers them. @throws RefusedError where a row is neither
  */
 export async function permit(
-  deps: EbrcReaderDependencies & { singlePerson: boolean; principal?: Principal },
+  deps: PersonDependencies,
   idOrReference: string,
-  args: PermitArgs,
+  args: { rows: readonly number[]; note: string; by: string },
 ): Promise<FilingOutcome> {
   const { pool, principal, singlePerson } = deps;
   const { filingId, exporterId } = await filingOf(deps, idOrReference);
@@ -63,9 +53,9 @@ export async function permit(
 
 /** Takes one's last word back that was not carried out. @throws RefusedError where there is none */
 export async function withdraw(
-  deps: EbrcReaderDependencies & { principal?: Principal },
+  deps: PersonDependencies,
   idOrReference: string,
-  args: WithdrawArgs,
+  args: { note: string; by: string },
 ): Promise<FilingOutcome> {
   const { pool, principal } = deps;
   const { filingId } = await filingOf(deps, idOrReference);
@@ -87,10 +77,4 @@ export async function withdraw(
 function noteOf({ note }: { note: string }): string {
   if (note.trim() === '') throw refusal('note_missing', 'Give a note that says why.');
   return note.trim();
-}
-
-async function viewOf(deps: EbrcReaderDependencies, filingId: string) {
-  const view = await readFilingView(deps.pool, filingId, deps.cadence);
-  if (!view) throw refusal('unknown_filing', `Filing ${filingId} is not in this ledger.`);
-  return withPaths(deps, view);
 }

@@ -5,7 +5,8 @@ import { parseBoundedJson } from '../../domain/text';
 import { BUILT_IN_TEMPLATE, type BulkTemplate } from '../../domain/rules/columns';
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
 import { MAX_MESSAGE_BYTES } from '../../domain/service/limits';
-import type { Finding } from '../../domain/rules/finding';
+import { sameId } from '../../domain/identity';
+import { errorAt, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import type { Mode } from '../../domain/names';
 import { parsePushMessage } from '../../domain/rules/push-message';
@@ -174,7 +175,7 @@ function contradictions(json: Record<string, unknown>, { uploadType, declaration
 
 function contradiction(field: string, inFile: string, inCommand: string): Finding {
   const message = `The file has ${field} ${inFile}, the command has ${inCommand}. Make them agree, or leave one out.`;
-  return { severity: 'error', code: 'contradiction', row: null, field, message };
+  return errorAt(null, field, 'contradiction', message);
 }
 
 /**
@@ -185,13 +186,10 @@ function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly Permi
   const known = new Set(rows.map(({ row }) => row));
   return [...permittedRows(allowDuplicate)]
     .filter((row) => !known.has(row))
-    .map((row) => ({
-      severity: 'error',
-      code: 'unknown_row',
-      row: null,
-      field: null,
-      message: `--allow-duplicate names row ${row}, which the file does not have. Rows are Excel rows (the header is 1), or the serialNo of a push message.`,
-    }));
+    .map((row) => {
+      const message = `--allow-duplicate names row ${row}, which the file does not have. Rows are Excel rows (the header is 1), or the serialNo of a push message.`;
+      return errorAt(null, null, 'unknown_row', message);
+    });
 }
 
 async function readBook(
@@ -234,6 +232,13 @@ function sheetOf(
     own: ownColumns.map(brief),
     templateReadAt: template.learnedAt,
   };
+}
+
+/** That a push message names another exporter than the one that is filed for; null if it does not. */
+export function otherExporter({ exporterInFile }: FilingFile, exporterId: string): Finding | null {
+  if (exporterInFile === undefined || sameId(exporterInFile, exporterId)) return null;
+  const message = `The message is for ${exporterInFile}, but --exporter is ${exporterId}. Leave platformCustomerId out, or make them agree.`;
+  return errorAt(null, 'platformCustomerId', 'exporter_differs', message);
 }
 
 /** @throws RefusedError with every finding when one of them is an error */

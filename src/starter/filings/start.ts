@@ -26,7 +26,6 @@ import { checkedInput, refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
 import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } from './outcome';
 import { follow, type FollowOptions } from '../../temporal/follow';
-import { withPaths } from '../lookup';
 import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
 
 /**
@@ -97,7 +96,7 @@ export async function startFiling(
     if (answer === null) await refuseOtherContent(deps, outcome.filing, contentHash);
     return outcome;
   }
-  const view = withPaths(deps, await viewOfResult(deps, answer, started));
+  const view = await viewOfResult(deps, answer, started);
   return { filing: view, waitsForPerson: false, notice: null };
 }
 
@@ -236,7 +235,7 @@ export async function followFiling(
     ...(!wait && { withinMs: RECORDED_WITHIN_MS }),
   };
   const { progress } = await follow(deps.temporal, started.workflowId, followOptions);
-  const filing = withPaths(deps, await viewOfResult(deps, progress, started));
+  const filing = await viewOfResult(deps, progress, started);
   return {
     filing,
     waitsForPerson: waitsForPerson(filing),

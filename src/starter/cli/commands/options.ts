@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../../domain/dates';
 import type { FilingResult } from '../../../domain/contracts';
-import { UPLOAD_TYPES } from '../../../domain/rules/columns';
+import { isUploadType, UPLOAD_TYPES } from '../../../domain/rules/columns';
 import { parseAllowDuplicate, type PermittedDuplicate } from '../../../domain/rules/duplicates';
 import type { Waiting } from '../../../domain/filing/view';
 import type { Cli } from '../context';
@@ -11,6 +11,7 @@ import { EXIT, type ExitCode, UsageError } from '../../errors';
 import { filingPage, progressText } from '../filing-text';
 import type { Page } from '../page';
 import type { WaitOptions } from '../../filings/start';
+import type { PartOfList } from '../../reader';
 import { userInfo } from 'node:os';
 import { stat } from 'node:fs/promises';
 import { dirname, extname } from 'node:path';
@@ -31,10 +32,16 @@ export const byOption = () =>
 export const channelOption = () =>
   new Option('--channel <channel>', 'how it is sent').choices(['auto', 'push', 'bulk']).default('auto');
 
-export const uploadTypeOption = () => {
+/** @param when what it is for; the types are listed where that is left out */
+export const uploadTypeOption = (when?: string) => {
+  const codes = Object.keys(UPLOAD_TYPES);
   const types = Object.entries(UPLOAD_TYPES).map(([code, name]) => `${code} ${name}`);
-  const option = new Option('--upload-type <code>', `if the file does not have it: ${types.join(', ')}`);
-  return option.choices(Object.keys(UPLOAD_TYPES));
+  const option = new Option('--upload-type <code>', when ?? `if the file does not have it: ${types.join(', ')}`);
+  return option.choices(codes).argParser((text) => {
+    const code = Number(text);
+    if (isUploadType(code)) return code;
+    throw new InvalidArgumentError(`Allowed choices are ${codes.join(', ')}.`);
+  });
 };
 
 export const declarationOption = () =>
@@ -66,9 +73,7 @@ export function durationArgument(text: string): number {
 }
 
 /** What every list takes. */
-export interface ListPart {
-  limit?: number;
-  after?: string;
+export interface ListPart extends PartOfList {
   jsonl?: boolean;
 }
 
@@ -199,19 +204,24 @@ function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode 
 
 export const forceOption = () => new Option('--force', 'replace a file that exists');
 
-interface OutputPathOptions {
+/** The file that a command writes. */
+export interface WriteOptions {
+  output: string;
   /** `--force`: an existing file is replaced. */
   force?: boolean;
-  /** What the name must end in, such as `.xlsx`. */
-  endings: readonly string[];
 }
 
 /**
- * Checks the file of `-o` before anything is done for it. An existing file is refused: it may be a workbook that
+ * Checks the file of `-o`, if one is named, before anything is done for it. An existing file is refused: it may be a workbook that
  * somebody has filled in. Terminals, pipes and devices are written to whatever their name is.
+ * @param endings what its name must end in, such as `.xlsx`
  * @throws UsageError that says what to write instead
  */
-export async function checkOutputPath(path: string, { force = false, endings }: OutputPathOptions): Promise<void> {
+export async function checkOutputPath(
+  { output: path, force = false }: Partial<WriteOptions>,
+  ...endings: readonly string[]
+): Promise<void> {
+  if (path === undefined) return;
   const found = await stat(path).catch(() => null);
   if (found?.isDirectory()) throw new UsageError(`${path} is a folder. Name a file in it.`);
   if (found && !found.isFile()) return;

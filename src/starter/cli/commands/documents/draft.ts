@@ -1,11 +1,10 @@
-import { Option, type Command } from 'commander';
+import type { Command } from 'commander';
 import type { UploadType } from '../../../../domain/rules/columns';
-import { EXIT, type ExitCode } from '../../../errors';
 import type { DraftOutcome } from '../../../../assistant/drafts/draft';
 import type { Bind } from '../../context';
-import { checkOutputPath, forceOption, durationArgument } from '../options';
+import { checkOutputPath, durationArgument, forceOption, uploadTypeOption, type WriteOptions } from '../options';
 import { right, table, type Page } from '../../page';
-import { mappingOf } from './extract';
+import { exitCodeOfFiles, mappingOf } from './extract';
 import type { ProposeOutcome } from '../../../../assistant/proposals/propose';
 import { amountText } from '../../../../domain/money';
 
@@ -19,11 +18,9 @@ Examples:
   $ ebrc draft --exporter accounts@asha.example july/ -o july.xlsx
   $ ebrc file july.xlsx --exporter accounts@asha.example --declaration Y --wait`;
 
-interface DraftOptions {
+interface DraftOptions extends WriteOptions {
   exporter: string;
-  output: string;
-  force?: boolean;
-  uploadType?: string;
+  uploadType?: UploadType;
   within?: number;
 }
 
@@ -36,51 +33,33 @@ export function addDraftCommand(program: Command, bind: Bind): void {
     .requiredOption('-e, --exporter <exporter>', 'exporter of the filing (id or e-mail)')
     .requiredOption('-o, --output <DRAFT.xlsx>', 'where it is written')
     .addOption(forceOption())
-    .addOption(
-      new Option('--upload-type <type>', 'default: 101 for shipping bills, 103 for invoices alone').choices([
-        '101',
-        '102',
-        '103',
-        '104',
-      ]),
-    )
+    .addOption(uploadTypeOption('default: 101 for shipping bills, 103 for invoices alone'))
     .option('--within <duration>', 'wait no longer than this for documents to be read (default: 15m)', durationArgument)
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, args, { exporter, output, force, uploadType, within }: DraftOptions) => {
+      bind(async (cli, args, { exporter, uploadType, within, ...write }: DraftOptions) => {
         const [paths] = args as unknown as [string[]];
-        await checkOutputPath(output, { force, endings: ['.xlsx'] });
+        const { output } = write;
+        await checkOutputPath(write, '.xlsx');
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const mapping = await mappingOf(cli);
         const client = await cli.client();
         const progress = cli.terminal.progress();
-        const request = {
-          exporter,
-          paths,
-          mapping,
-          ...(uploadType && { uploadType: Number(uploadType) as UploadType }),
-        };
-        try {
-          const { workbook, ...outcome } = await client.draft(request, {
+        const { workbook, ...outcome } = await client.draft(
+          { exporter, paths, mapping, uploadType },
+          {
             withinMs: within,
             onProgress: ({ done, of }) => progress.say(`${done} of ${of} documents read`),
             onNotice: (notice) => cli.terminal.note(notice),
-          });
-          await writeOutputFile(output, workbook);
-          for (const note of outcome.notes) cli.terminal.note(note);
-          cli.terminal.result({ path: output, ...outcome }, () => draftText(output, outcome));
-          return exitOf(outcome);
-        } finally {
-          progress.stop();
-        }
+          },
+        );
+        await writeOutputFile(output, workbook);
+        for (const note of outcome.notes) cli.terminal.note(note);
+        cli.terminal.result({ path: output, ...outcome }, () => draftText(output, outcome));
+        // Gaps are what a draft is for; files that could not be read need a person.
+        return exitCodeOfFiles(outcome.files);
       }),
     );
-}
-
-/** Files that could not be read need a person; gaps are the purpose of a draft. */
-function exitOf({ files }: Omit<DraftOutcome, 'workbook'>): ExitCode {
-  if (files.some(({ state }) => state === 'refused' || state === 'failed')) return EXIT.refused;
-  return files.some(({ state }) => state === 'waiting') ? EXIT.waiting : EXIT.done;
 }
 
 function draftText(output: string, { rows, gaps, files, ok }: Omit<DraftOutcome, 'workbook'>): Page {
@@ -109,12 +88,6 @@ Example:
   $ ebrc propose accounts@asha.example -o july.xlsx
   $ ebrc check july.xlsx --exporter accounts@asha.example`;
 
-interface ProposeOptions {
-  output: string;
-  force?: boolean;
-  uploadType?: string;
-}
-
 export function addProposeCommand(program: Command, bind: Bind): void {
   program
     .command('propose')
@@ -123,17 +96,15 @@ export function addProposeCommand(program: Command, bind: Bind): void {
     .argument('<exporter>', 'id or e-mail')
     .requiredOption('-o, --output <FILE.xlsx>', 'where it is written')
     .addOption(forceOption())
-    .addOption(
-      new Option('--upload-type <type>', 'only this type; a filing has one type').choices(['101', '102', '103', '104']),
-    )
+    .addOption(uploadTypeOption('only this type; a filing has one type'))
     .addHelpText('after', PROPOSE_HELP)
     .action(
-      bind(async (cli, [exporter = ''], { output, force, uploadType }: ProposeOptions) => {
-        await checkOutputPath(output, { force, endings: ['.xlsx'] });
+      bind(async (cli, [exporter = ''], { uploadType, ...write }: WriteOptions & { uploadType?: UploadType }) => {
+        const { output } = write;
+        await checkOutputPath(write, '.xlsx');
         const { proposeMappings } = await import('../../../../assistant/proposals/propose.js');
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
-        const request = { exporter, ...(uploadType !== undefined && { uploadType: Number(uploadType) }) };
-        const { workbook, ...outcome } = await proposeMappings(await cli.ledger(), request);
+        const { workbook, ...outcome } = await proposeMappings(await cli.ledger(), { exporter, uploadType });
         await writeOutputFile(output, workbook);
         for (const note of outcome.notes) cli.terminal.note(note);
         cli.terminal.result({ path: output, ...outcome }, () => proposalsText(output, outcome));

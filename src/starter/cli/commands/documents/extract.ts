@@ -1,10 +1,10 @@
 import { Argument, type Command } from 'commander';
 import type { DocumentKind } from '../../../../assistant/extraction/contracts';
 import type { Explained, ExtractionMapping } from '../../../../assistant/extraction/mapping';
-import { EXIT, RefusedError, type ExitCode, type Problem } from '../../../errors';
+import { EXIT, refusal, RefusedError, type ExitCode } from '../../../errors';
 import type { ExtractedFile } from '../../../../assistant/extraction/extract';
 import type { Cli, Bind } from '../../context';
-import { checkOutputPath, forceOption, durationArgument } from '../options';
+import { checkOutputPath, durationArgument, forceOption, type WriteOptions } from '../options';
 import { table, type Page, type Part } from '../../page';
 
 const HELP = `
@@ -18,12 +18,10 @@ Examples:
   $ ebrc extract invoice INV-117.pdf INV-118.pdf --json
   $ ebrc extract invoice INV-117.pdf --explain`;
 
-interface ExtractOptions {
+interface ExtractOptions extends Partial<WriteOptions> {
   full?: boolean;
   again?: boolean;
   explain?: boolean;
-  output?: string;
-  force?: boolean;
   within?: number;
 }
 
@@ -44,8 +42,8 @@ export function addExtractCommand(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, args, options: ExtractOptions) => {
         const [kind, paths] = args as unknown as [DocumentKind, string[]];
-        const { output, force } = options;
-        if (output !== undefined) await checkOutputPath(output, { force, endings: ['.json'] });
+        const { output } = options;
+        await checkOutputPath(options, '.json');
         // Before any call is made: an invalid mapping has to be corrected first.
         const explain = options.explain ? await explainer(cli, kind) : null;
         const extracted = await extract(cli, kind, paths, options);
@@ -57,7 +55,7 @@ export function addExtractCommand(program: Command, bind: Bind): void {
         const [only] = files;
         if (files.length === 1 && only) return printOne(cli, only);
         cli.terminal.result(files, () => summary(files));
-        return exitOf(files);
+        return exitCodeOfFiles(files);
       }),
     );
 }
@@ -70,18 +68,14 @@ async function extract(
 ): Promise<ExtractedFile[]> {
   const client = await cli.client().catch(withExtraction(cli));
   const progress = cli.terminal.progress();
-  try {
-    return await client.extract(
-      { kind, paths, full, again },
-      {
-        withinMs: within,
-        onProgress: ({ done, of }) => progress.say(`${done} of ${of} documents`),
-        onNotice: (notice) => cli.terminal.note(notice),
-      },
-    );
-  } finally {
-    progress.stop();
-  }
+  return client.extract(
+    { kind, paths, full, again },
+    {
+      withinMs: within,
+      onProgress: ({ done, of }) => progress.say(`${done} of ${of} documents`),
+      onNotice: (notice) => cli.terminal.note(notice),
+    },
+  );
 }
 
 /** If variables are missing, the error names the worker's two variables as well. */
@@ -135,17 +129,14 @@ function printOne(cli: Cli, file: ExplainedFile): ExitCode {
       if (!file.data) return error?.message ?? state;
       return [JSON.stringify(file.data, null, 2), file.fields && explained(file.fields)];
     });
-    return exitOf([file]);
+    return exitCodeOfFiles([file]);
   }
-  throw new RefusedError([problemOf(file)], { ...file });
+  const { code = state, message = state } = error ?? {};
+  throw new RefusedError(refusal(code, `${file.file}: ${message}`).errors, { ...file });
 }
 
-function problemOf({ file, state, error }: ExtractedFile): Problem {
-  const message = `${file}: ${error?.message ?? state}`;
-  return { severity: 'error', code: error?.code ?? state, row: null, field: null, message };
-}
-
-function exitOf(files: readonly ExtractedFile[]): ExitCode {
+/** The exit code of a command that reads documents. */
+export function exitCodeOfFiles(files: readonly Pick<ExtractedFile, 'state'>[]): ExitCode {
   if (files.some(({ state }) => state === 'refused' || state === 'failed')) return EXIT.refused;
   return files.some(({ state }) => state === 'waiting') ? EXIT.waiting : EXIT.done;
 }

@@ -1,7 +1,7 @@
 import { Argument, Option, type Command } from 'commander';
 import type { ReportKind, ReportOutcome } from '../../../report';
 import type { Bind } from '../../context';
-import { checkOutputPath, forceOption, byOption } from '../options';
+import { byOption, checkOutputPath, forceOption, type WriteOptions } from '../options';
 import { right, table, type Page } from '../../page';
 import { EXIT } from '../../../errors';
 
@@ -19,9 +19,7 @@ Examples:
   $ ebrc report daily -o daily.xlsx --on 2026-07-31 --grouping indian
   $ ebrc report ageing -o ageing.xlsx --json`;
 
-interface ReportCommand {
-  output: string;
-  force?: boolean;
+interface ReportCommand extends WriteOptions {
   on?: string;
   grouping?: 'western' | 'indian';
 }
@@ -40,16 +38,14 @@ export function addReportCommand(program: Command, bind: Bind): void {
     )
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, [report = ''], { output: path, force, on, grouping }: ReportCommand) => {
-        await checkOutputPath(path, { force, endings: ['.xlsx', '.html'] });
+      bind(async (cli, [report = ''], { on, grouping, ...write }: ReportCommand) => {
+        await checkOutputPath(write, '.xlsx', '.html');
         const { makeReport } = await import('../../../report.js');
         const { mode, temporalUi } = await cli.config('mode', 'database', 'reports');
         const namespace = temporalUi ? (await cli.optional('temporal')).temporal?.namespace : undefined;
         const ui = temporalUi ? { address: temporalUi, namespace: namespace ?? 'default' } : undefined;
-        const outcome = await makeReport(
-          { pool: await cli.pool(), mode, temporalUi: ui },
-          { report: report as ReportKind, path, on, grouping },
-        );
+        const request = { report: report as ReportKind, path: write.output, on, grouping };
+        const outcome = await makeReport({ pool: await cli.pool(), mode, temporalUi: ui }, request);
         cli.terminal.result(outcome, () => outcomeText(outcome));
       }),
     );

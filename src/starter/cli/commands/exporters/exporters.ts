@@ -180,9 +180,7 @@ async function refreshed(cli: Cli, exporter: string): Promise<RefreshIrmsResult[
   const client = await cli.client();
   const progress = cli.terminal.progress();
   progress.say('reading IRMs live from the authority');
-  try {
-    return (await client.refreshIrms(exporter)).skipped;
-  } finally {
-    progress.stop();
-  }
+  const { skipped } = await client.refreshIrms(exporter);
+  progress.stop();
+  return skipped;
 }

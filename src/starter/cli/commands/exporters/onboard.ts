@@ -89,13 +89,13 @@ async function many(cli: Cli, list: string, { by, wait, result }: OnboardOptions
   cli.terminal.result({ exporters: outcomes, counts: countsOf(outcomes), resultFile }, () => [
     table(
       [right('Row'), 'E-mail', 'State', optional('Exporter'), right('IRMs'), 'Message'],
-      outcomes.map(({ row, email, state, exporterId, irmCount, message }) => [
-        row,
-        email,
-        stateCell(state),
-        exporterId,
-        irmCount,
-        message,
+      outcomes.map((each) => [
+        each.row,
+        each.email,
+        stateCell(each.state),
+        each.exporterId,
+        each.irmCount,
+        each.message,
       ]),
     ),
     `${countsText(outcomes)}. Written to ${resultFile}`,

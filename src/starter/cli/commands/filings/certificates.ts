@@ -3,8 +3,9 @@ import { counted } from '../../../../domain/text';
 import { amountText } from '../../../../domain/money';
 import type { Bind } from '../../context';
 import { dateText, nothingListed } from '../../filing-text';
-import { printList, withListOptions, type ListPart, checkOutputPath, forceOption } from '../options';
+import { checkOutputPath, forceOption, printList, withListOptions, type ListPart, type WriteOptions } from '../options';
 import { optional, right, table, type Page } from '../../page';
+import type { CertificateFilter } from '../../../reader';
 import type { CertificateView } from '../../../../ledger/certificates/certificates';
 
 const HELP = `
@@ -14,12 +15,8 @@ Examples:
   $ ebrc certificates --pdfs july.zip -o july.csv
   $ ebrc certificates --jsonl > certificates.jsonl`;
 
-interface CertificateOptions extends ListPart {
-  exporter?: string;
-  document?: string;
+interface CertificateOptions extends CertificateFilter, ListPart, Partial<WriteOptions> {
   pdfs?: string;
-  output?: string;
-  force?: boolean;
 }
 
 export function addCertificateCommands(program: Command, bind: Bind): void {
@@ -35,9 +32,9 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, _args, { exporter, document, pdfs, output, force, limit, after, jsonl }: CertificateOptions) => {
-        if (output !== undefined) await checkOutputPath(output, { force, endings: ['.csv', '.xlsx'] });
+        await checkOutputPath({ output, force }, '.csv', '.xlsx');
         const { isZip, writeCertificates, writePdfs } = await import('../../../export-certificates.js');
-        if (pdfs !== undefined && isZip(pdfs)) await checkOutputPath(pdfs, { force, endings: ['.zip'] });
+        if (pdfs !== undefined && isZip(pdfs)) await checkOutputPath({ output: pdfs, force }, '.zip');
         const pages = (await cli.reader()).certificates({ exporter, document, limit, after });
         const { mode } = await cli.config('mode');
         const page = (items: readonly CertificateView[]) =>
@@ -98,8 +95,9 @@ export function addEvidenceCommand(program: Command, bind: Bind): void {
     .addOption(forceOption())
     .addHelpText('after', EVIDENCE_HELP)
     .action(
-      bind(async (cli, [filing = ''], { output, force }: { output: string; force?: boolean }) => {
-        await checkOutputPath(output, { force, endings: ['.zip'] });
+      bind(async (cli, [filing = ''], write: WriteOptions) => {
+        const { output } = write;
+        await checkOutputPath(write, '.zip');
         const { writeEvidence } = await import('../../../filings/evidence.js');
         const deps = { ...(await cli.ledger()), documents: await cli.documents() };
         const written = await writeEvidence(deps, filing, output);

@@ -1,22 +1,23 @@
 import type { Command } from 'commander';
-import type { PermittedDuplicate } from '../../../../domain/rules/duplicates';
 import { EXIT } from '../../../errors';
 import type { CheckLedger } from '../../../filings/check';
-import type { SheetColumn, SheetColumns } from '../../../filings/read-file';
+import type { SheetColumn, SheetColumns, StatedOptions } from '../../../filings/read-file';
 import type { Cli, Bind } from '../../context';
 import { localTime } from '../../page';
 import { counted } from '../../../../domain/text';
 import { isUsuallyRejected } from '../../../../domain/rules/finding';
 import { describeProblems } from '../../texts';
-import { checkOutputPath, forceOption, allowDuplicateOption, declarationOption, uploadTypeOption } from '../options';
+import {
+  allowDuplicateOption,
+  checkOutputPath,
+  declarationOption,
+  forceOption,
+  uploadTypeOption,
+  type WriteOptions,
+} from '../options';
 
-interface CheckOptions {
+interface CheckOptions extends StatedOptions, Partial<WriteOptions> {
   exporter: string;
-  uploadType?: string;
-  declaration?: 'Y' | 'N';
-  allowDuplicate?: PermittedDuplicate[];
-  output?: string;
-  force?: boolean;
 }
 
 const HELP = `
@@ -41,13 +42,9 @@ export function addCheckCommand(program: Command, bind: Bind): void {
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, [path = ''], options: CheckOptions) => {
-        const { exporter, uploadType, declaration, allowDuplicate, output, force } = options;
-        if (output !== undefined) await checkOutputPath(output, { force, endings: ['.xlsx'] });
-        const stated = {
-          declaration,
-          allowDuplicate,
-          ...(uploadType !== undefined && { uploadType: Number(uploadType) }),
-        };
+        const { exporter, uploadType, declaration, allowDuplicate, output } = options;
+        await checkOutputPath(options, '.xlsx');
+        const stated = { uploadType, declaration, allowDuplicate };
         const { checkFile } = await import('../../../filings/check.js');
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const { readFilingFile } = await import('../../../filings/read-file.js');
@@ -117,8 +114,9 @@ export function addTemplateCommand(program: Command, bind: Bind): void {
     .option('--all', 'also remittances of which nothing is free')
     .addHelpText('after', TEMPLATE_HELP)
     .action(
-      bind(async (cli, [exporter = ''], { output, force, all }: { output: string; force?: boolean; all?: boolean }) => {
-        await checkOutputPath(output, { force, endings: ['.xlsx'] });
+      bind(async (cli, [exporter = ''], { all, ...write }: WriteOptions & { all?: boolean }) => {
+        const { output } = write;
+        await checkOutputPath(write, '.xlsx');
         const { makeTemplate } = await import('../../../exporters/template.js');
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const { mode } = await cli.config('api', 'database');

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { PermittedDuplicate } from '../../../../domain/rules/duplicates';
+import type { StatedOptions } from '../../../filings/read-file';
 import { doubtsOf } from '../../terminal';
 import type { Bind } from '../../context';
 import {
@@ -18,16 +18,14 @@ import {
 interface CorrectOptions {
   channel: 'auto' | 'push' | 'bulk';
   approval?: boolean;
-  allowDuplicate?: PermittedDuplicate[];
+  allowDuplicate?: StatedOptions['allowDuplicate'];
   by: string;
   strict?: boolean;
   wait?: boolean;
 }
 
-interface FileOptions extends CorrectOptions {
+interface FileOptions extends CorrectOptions, StatedOptions {
   exporter?: string;
-  uploadType?: string;
-  declaration?: 'Y' | 'N';
   reference?: string;
   again?: number;
 }
@@ -68,11 +66,7 @@ export function addFileCommand(program: Command, bind: Bind): void {
       bind(async (cli, [file = ''], options: FileOptions) => {
         const { by, wait, uploadType, channel, exporter, declaration, reference, again, approval, allowDuplicate } =
           options;
-        const stated = {
-          declaration,
-          allowDuplicate,
-          ...(uploadType !== undefined && { uploadType: Number(uploadType) }),
-        };
+        const stated = { uploadType, declaration, allowDuplicate };
         const { readFileToFile } = await import('../../../filings/file.js');
         // Before any server is contacted: errors in the file do not depend on them.
         const source = { path: file };
@@ -81,10 +75,8 @@ export function addFileCommand(program: Command, bind: Bind): void {
         const client = await cli.client();
         const onDoubtful = doubtsOf(cli.terminal, options.strict ?? false);
         const request = { ...stated, exporter, reference, n: again, channel, approval, madeBy: by };
-        return printOutcome(
-          cli,
-          await client.file({ ...request, source: { read } }, { ...waiting(cli, wait), onDoubtful }),
-        );
+        const filed = await client.file({ ...request, source: { read } }, { ...waiting(cli, wait), onDoubtful });
+        return printOutcome(cli, filed);
       }),
     );
 }
@@ -111,17 +103,12 @@ export function addCorrectCommand(program: Command, bind: Bind): void {
     .option('--wait', 'wait for the certificates')
     .addHelpText('after', CORRECT_HELP)
     .action(
-      bind(
-        async (
-          cli,
-          [filing = '', file = ''],
-          { channel, approval, allowDuplicate, strict = false, by, wait }: CorrectOptions,
-        ) => {
-          const client = await cli.client();
-          const onDoubtful = doubtsOf(cli.terminal, strict);
-          const request = { filing, source: { path: file }, madeBy: by, channel, approval, allowDuplicate };
-          return printOutcome(cli, await client.correct(request, { ...waiting(cli, wait), onDoubtful }));
-        },
-      ),
+      bind(async (cli, [filing = '', file = ''], { by, wait, strict = false, ...terms }: CorrectOptions) => {
+        const { channel, approval, allowDuplicate } = terms;
+        const client = await cli.client();
+        const onDoubtful = doubtsOf(cli.terminal, strict);
+        const request = { filing, source: { path: file }, madeBy: by, channel, approval, allowDuplicate };
+        return printOutcome(cli, await client.correct(request, { ...waiting(cli, wait), onDoubtful }));
+      }),
     );
 }

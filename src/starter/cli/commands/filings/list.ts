@@ -6,15 +6,11 @@ import { filingsPage, filingPage, nothingListed } from '../../filing-text';
 import type { FilingSummary } from '../../../../ledger/filings/filing-view';
 import type { Bind } from '../../context';
 import { printList, withListOptions, type ListPart } from '../options';
-import type { FilingEventView } from '../../../reader';
+import type { FilingEventView, ListFilter } from '../../../reader';
 import { apart, localTime, table, type Part } from '../../page';
 
-interface ListOptions extends ListPart {
+interface ListOptions extends Omit<ListFilter, 'states'>, ListPart {
   state?: string[];
-  exporter?: string;
-  attention?: boolean;
-  since?: Date;
-  search?: string;
 }
 
 /** Filings of a list by default: --jsonl prints all. */

@@ -144,8 +144,7 @@ export function addSchedulesCommand(program: Command, bind: Bind): void {
 }
 
 async function run(cli: Cli, action: string): Promise<ScheduleView[]> {
-  const { applySchedules, deleteSchedules, listSchedules } = await import('../../../schedules.js');
-  const { readScheduleFile } = await import('../../../schedules.js');
+  const { applySchedules, deleteSchedules, listSchedules, readScheduleFile } = await import('../../../schedules.js');
   const { mode, taskQueue, schedules } = await cli.config('mode', 'temporal', 'schedules');
   // The file first: a mistake in it is reported before anything is changed.
   const planned = action === 'apply' ? await readScheduleFile(schedules) : [];

@@ -15,11 +15,6 @@ Examples:
   $ ebrc ledger restored
   $ ebrc ledger restored --documents restored`;
 
-interface RestoredOptions {
-  documents?: 'restored';
-  by: string;
-}
-
 /** `ledger status`, `ledger migrate` and `ledger restored`. */
 export function addLedgerCommands(program: Command, bind: Bind): void {
   const ledger = program
@@ -74,7 +69,7 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
     .addOption(byOption())
     .addHelpText('after', ABOUT)
     .action(
-      bind(async (cli, _, { documents, by }: RestoredOptions) => {
+      bind(async (cli, _, { documents, by }: { documents?: 'restored'; by: string }) => {
         const { overdueAfterMs, settleAfterMs } = await cli.config('database', 'documents', 'filing');
         const pool = await cli.pool();
         const store = await cli.configuredDocuments();
@@ -87,32 +82,29 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
             ? await documentsRestored(pool, store, { at, by, waitMs: overdueAfterMs + settleAfterMs })
             : await importSends(pool, store, { at, by });
         const status = await readLedgerStatus(pool, store);
-        cli.terminal.result({ ...status, ...brought }, () =>
-          [
-            `${brought.sends} sends brought back; the outcome of ${brought.filings.length} filings is unknown now.`,
-            ...brought.filings.map((filingId) => `  ${filingId}`),
-            ...(brought.unreadable.length > 0
-              ? [`The records of sends ${brought.unreadable.join(', ')} cannot be read: restore them from a backup.`]
-              : []),
-            textOf(status),
-          ].join('\n'),
-        );
+        const { sends, filings, unreadable } = brought;
+        cli.terminal.result({ ...status, ...brought }, () => [
+          `${sends} sends brought back; the outcome of ${filings.length} filings is unknown now.`,
+          ...filings.map((filingId) => `  ${filingId}`),
+          unreadable.length > 0 &&
+            `The records of sends ${unreadable.join(', ')} cannot be read: restore them from a backup.`,
+          ...textOf(status),
+        ]);
         return status.whole ? EXIT.done : EXIT.waiting;
       }),
     );
 }
 
-function textOf(status: LedgerStatus): string {
+function textOf(status: LedgerStatus): (string | false)[] {
   const { ledgerId, sendNumber, newestInStore, comparedTo, unknownSends, problem, filingsWaitUntil } = status;
   const newest = newestInStore === null ? 'none' : String(newestInStore);
   return [
     `Ledger ${ledgerId}: last send ${sendNumber}, newest in the document store ${newest}, compared up to ${comparedTo}.`,
     problem ?? 'It is whole: it knows every send.',
-    ...(unknownSends > 0 ? [`${unknownSends} sends are not known to it.`] : []),
-    ...(filingsWaitUntil === null
-      ? []
-      : [`Filings of an exporter wait until its certificates were read after ${filingsWaitUntil}.`]),
-  ].join('\n');
+    unknownSends > 0 && `${unknownSends} sends are not known to it.`,
+    filingsWaitUntil !== null &&
+      `Filings of an exporter wait until its certificates were read after ${filingsWaitUntil}.`,
+  ];
 }
 
 const HELP = `
@@ -122,6 +114,9 @@ Run it with the environment of a worker. Exits with 1 if something is wrong.
 
 Example:
   $ ebrc doctor`;
+
+const GOOD = toned('ok', 'good');
+const BAD = toned('WRONG', 'bad');
 
 export function addDoctorCommand(program: Command, bind: Bind): void {
   program
@@ -136,12 +131,7 @@ export function addDoctorCommand(program: Command, bind: Bind): void {
         cli.terminal.result(results, () =>
           table(
             ['Check', '', 'Found', 'What to do'],
-            results.map(({ check, ok, message, advice }) => [
-              check,
-              ok ? toned('ok', 'good') : toned('WRONG', 'bad'),
-              message,
-              advice,
-            ]),
+            results.map((each) => [each.check, each.ok ? GOOD : BAD, each.message, each.advice]),
           ),
         );
         return results.every(({ ok }) => ok) ? EXIT.done : EXIT.unexpected;

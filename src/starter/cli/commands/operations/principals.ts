@@ -133,15 +133,10 @@ function listText(all: readonly (PrincipalView & { tokens: number })[], mode: Mo
   if (all.length === 0) return `No principals in ${mode} mode. \`ebrc principals add\` adds one.`;
   return table(
     ['Name', 'Kind', 'Roles', 'Exporters', 'Ends', right('Tokens'), optional('Principal')],
-    all.map(({ name, system, roles, exporters, expiresAt, tokens, principal }) => [
-      name,
-      system ? 'system' : 'person',
-      roles.join(', '),
-      exporters === null ? 'all' : exporters.join(', '),
-      localTime(expiresAt),
-      tokens,
-      principal,
-    ]),
+    all.map((each) => {
+      const [, ...cells] = shown(each).map(([, value]) => value);
+      return [...cells, each.tokens, each.principal];
+    }),
   );
 }
 

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
-import { FINDING_KINDS, type FindingKind, type FindingView } from '../../../../domain/reconciliation/findings';
-import type { ReconcileOutcome } from '../../../reconcile';
+import { FINDING_KINDS, type FindingView } from '../../../../domain/reconciliation/findings';
+import type { FindingsRequest, ReconcileOutcome, ReconcileRequest } from '../../../reconcile';
 import { UsageError } from '../../../errors';
 import type { Bind } from '../../context';
 import { amountText } from '../../../../domain/money';
@@ -21,19 +21,6 @@ Examples:
   $ ebrc findings --kind theirs_not_ours --exporter accounts@asha.example
   $ ebrc findings acknowledge 17 --note "filed by the bank before we came"`;
 
-interface ReconcileOptions {
-  exporter?: string;
-  from?: string;
-  to?: string;
-  wait?: boolean;
-}
-
-interface FindingsOptions extends ListPart {
-  exporter?: string;
-  kind?: FindingKind;
-  all?: boolean;
-}
-
 /** `reconcile` and `findings`. */
 export function addReconcileCommands(program: Command, bind: Bind): void {
   program
@@ -46,27 +33,23 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     .option('--wait', 'wait until the run has ended')
     .addHelpText('after', RECONCILE_HELP)
     .action(
-      bind(async (cli, _args, { exporter, from, to, wait }: ReconcileOptions) => {
+      bind(async (cli, _args, { exporter, from, to, wait }: ReconcileRequest & { wait?: boolean }) => {
         const client = await cli.client();
         const progress = cli.terminal.progress();
         if (wait)
           cli.onInterrupt(
             () => 'The reconciliation continues; only this command ended. `ebrc findings` shows what it finds.',
           );
-        try {
-          const outcome = await client.reconcile(
-            { exporter, from, to },
-            {
-              wait,
-              onProgress: ({ parties, opened, closed }) =>
-                progress.say(`parties compared ${parties}, findings opened ${opened}, closed ${closed}`),
-              onNotice: (notice) => cli.terminal.note(notice),
-            },
-          );
-          cli.terminal.result(outcome, () => outcomePage(outcome));
-        } finally {
-          progress.stop();
-        }
+        const outcome = await client.reconcile(
+          { exporter, from, to },
+          {
+            wait,
+            onProgress: ({ parties, opened, closed }) =>
+              progress.say(`parties compared ${parties}, findings opened ${opened}, closed ${closed}`),
+            onNotice: (notice) => cli.terminal.note(notice),
+          },
+        );
+        cli.terminal.result(outcome, () => outcomePage(outcome));
       }),
     );
 
@@ -79,7 +62,7 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     .option('--all', 'also closed and acknowledged findings')
     .addHelpText('after', FINDINGS_HELP)
     .action(
-      bind(async (cli, _args, { limit, after, jsonl, ...filter }: FindingsOptions) => {
+      bind(async (cli, _args, { limit, after, jsonl, ...filter }: FindingsRequest & ListPart) => {
         const { mode } = await cli.config('mode');
         const page = (list: readonly FindingView[]) =>
           list.length === 0 ? `No open findings in ${mode} mode.` : apart(findingsParts(list));

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import type { Sandbox } from '../../../../sandbox/sandbox';
-import type { SandboxOptions } from '../../../../sandbox/options';
 import type { Cli, Bind } from '../../context';
 import { firstLine, UsageError } from '../../../errors';
 import { fields, type Page } from '../../page';
@@ -61,33 +60,16 @@ async function serve(cli: Cli, flags: Flags): Promise<void> {
   }
 }
 
-async function start({
-  port,
-  host,
-  activationDelay,
-  ackDelay,
-  seed,
-  state,
-  rateLimits,
-  rateWindow,
-}: Flags): Promise<Sandbox> {
-  const options: SandboxOptions = {
-    port,
-    host,
-    activationDelayMs: activationDelay,
-    ackDelayMs: ackDelay,
-    seed,
-    stateFile: state,
-    rateLimits,
-    rateWindowMs: rateWindow,
-  };
+async function start(flags: Flags): Promise<Sandbox> {
+  const { port, host, activationDelay: activationDelayMs, ackDelay: ackDelayMs } = flags;
+  const { seed, state: stateFile, rateLimits, rateWindow: rateWindowMs } = flags;
+  const { createSandbox } = await import('../../../../sandbox/sandbox.js');
   try {
-    const { createSandbox } = await import('../../../../sandbox/sandbox.js');
-    return await createSandbox(options);
+    const delays = { activationDelayMs, ackDelayMs, rateWindowMs };
+    return await createSandbox({ port, host, seed, stateFile, rateLimits, ...delays });
   } catch (error) {
-    throw seed === undefined
-      ? error
-      : new UsageError(error instanceof Error ? error.message : String(error), 'bad_seed');
+    if (seed === undefined) throw error;
+    throw new UsageError(error instanceof Error ? error.message : String(error), 'bad_seed');
   }
 }
 

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { InvalidArgumentError, type Command } from 'commander';
 import { isLoopbackHost, parseListenAddress, type ListenAddress } from '../../../../config/listen-address';
-import { type Bind, WAIT_FOR_LEDGER_MS, type Cli } from '../../context';
+import { CLIENT_SECTIONS, WAIT_FOR_LEDGER_MS, type Bind, type Cli } from '../../context';
 import { stayUp, portArgument } from '../options';
 import { readFile } from 'node:fs/promises';
 import { UsageError } from '../../../errors';
@@ -42,17 +42,7 @@ const GARBAGE_PERCENT = 30;
 
 async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<void> {
   setFlagsFromString(`--heap-growing-percent=${GARBAGE_PERCENT}`);
-  const config = await cli.config(
-    'mode',
-    'database',
-    'documents',
-    'temporal',
-    'http',
-    'log',
-    'reports',
-    'tuning',
-    'filing',
-  );
+  const config = await cli.config(...CLIENT_SECTIONS, 'http', 'log', 'reports');
   const { databaseUrl, mode, taskQueue, logLevel, temporalUi } = config;
   const [{ startDoor }, { openLedger }, { createLogger }, { createWorkbookThreads }] = await Promise.all([
     import('../../../../server/door.js'),

@@ -37,7 +37,7 @@ const FIELDS: readonly [option: RegExp, field: string][] = [
 ];
 
 /** The text in the terms of the API: options as fields, commands as routes. */
-export function forCaller(text: string): string {
+export function inApiTerms(text: string): string {
   let result = text;
   for (const [words, own] of [...ROUTES, ...FIELDS]) result = result.replace(words, own);
   return result
@@ -47,8 +47,8 @@ export function forCaller(text: string): string {
 }
 
 /** Findings in the terms of the API. */
-export const findingsForCaller = <T>(findings: readonly T[]): T[] =>
+export const findingsInApiTerms = <T>(findings: readonly T[]): T[] =>
   findings.map((each) => {
     const { message } = each as { message?: unknown };
-    return typeof message === 'string' ? { ...each, message: forCaller(message) } : each;
+    return typeof message === 'string' ? { ...each, message: inApiTerms(message) } : each;
   });
