@@ -1,7 +1,6 @@
 /** Exporters: onboarding, readiness, balances, credentials. Passwords go to the vault, and nowhere else. */
 import { z } from 'zod';
-import { emailAddress } from '../../domain/exporter/exporter';
-import { onboardInput } from '../../domain/contracts';
+import { emailAddress, onboardInput } from '../../domain/contracts';
 import { exportersAfter, findExporter, needExporter } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irms';
 import { changeExporter, requireApproval } from '../../starter/exporters/change';
