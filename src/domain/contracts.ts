@@ -3,13 +3,22 @@
  * `schemas/`. Workflow code imports only the types; the starter and the first activity validate with the schemas.
  */
 import { z } from 'zod';
-import { emailAddress } from './exporter/exporter';
 import { FILING_STATES } from './filing/states';
 import { namesAnotherFiling } from './names';
 
 export const mode = z
   .enum(['test', 'live'])
   .describe('test for a dev_ key, live for a prod_ key; must be the mode of the worker’s key');
+/**
+ * A plausible e-mail address, no longer than mail systems carry. `r&d@firm.in`, `a/b@x.in` and international domains
+ * are accepted too; the service decides which addresses it takes. Several addresses in one field are refused.
+ */
+export const emailAddress = z
+  .string()
+  .trim()
+  .max(254)
+  .regex(/^[^\s@"<>,;]+@[\p{L}\p{M}\p{N}_-]+(\.[\p{L}\p{M}\p{N}_-]+)+$/u, 'is not an e-mail address');
+
 const reference = z
   .string()
   .trim()
@@ -166,13 +175,24 @@ export type FilingCounts = z.infer<typeof counts>;
 
 export const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 
-const finding = z.object({
+/**
+ * A problem that a check found in a filing before it was sent, or that the service or the authority reported
+ * afterwards. The command line prints this shape (`errors[]`, `warnings[]`), workbooks show it and the ledger stores
+ * it.
+ */
+export const finding = z.object({
   severity: z.enum(['error', 'warning']),
+  /** Stable, snake_case; programs branch on it. */
   code: z.string(),
+  /** Excel row (header is 1) for a workbook, `serialNo` for a JSON message, null when it is about the whole filing. */
   row: z.number().int().nullable(),
+  /** The JSON field name, not the column header; null when it is about the whole row or filing. */
   field: z.string().nullable(),
+  /** One sentence that says what is wrong and what to do. */
   message: z.string(),
+  /** Column letter, for a workbook. */
   column: z.string().optional(),
+  /** The filing that holds the mapping or the balance, if that is the reason. */
   filingId: z.string().optional(),
   allowDuplicate: z
     .string()

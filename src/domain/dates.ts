@@ -31,20 +31,7 @@ const ISO_TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(
 const DOTTED = /^(\d{2})\.(\d{2})\.(\d{4})$/;
 const MONTH_NAMED = /^(\d{1,2})[ -]([A-Za-z]{3,9})[ -](\d{4})$/;
 const YEAR_FIRST = /^(\d{4})(\d{2})(\d{2})$/;
-const MONTHS = [
-  'january',
-  'february',
-  'march',
-  'april',
-  'may',
-  'june',
-  'july',
-  'august',
-  'september',
-  'october',
-  'november',
-  'december',
-];
+const MONTHS = 'january february march april may june july august september october november december'.split(' ');
 
 /** The forms that {@link parseFilingDate} takes, in the words of the spec's own message. */
 export const DATE_FORMS = 'DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD';
@@ -163,19 +150,14 @@ export function filingDateInKolkata(epochMs: number): FilingDate {
   return fromUtcMidnight(Math.floor((epochMs + KOLKATA_OFFSET_MS) / DAY_MS) * DAY_MS);
 }
 
-export interface DateWindow {
-  from: FilingDate;
-  to: FilingDate;
-}
-
 /**
  * Cuts a span of days (both ends included) into windows that follow each other without gap or overlap, each at most
  * `months` calendar months long counting both ends: 01012026 with three months ends on 31032026. That is one day
  * inside the service's limit (spec: "POST /genebrc/fetch-details"), so that either reading of "at most 3 months" holds.
  * An empty list when `to` is before `from`.
  */
-export function splitWindow(from: FilingDate, to: FilingDate, months = 3): DateWindow[] {
-  const windows: DateWindow[] = [];
+export function splitWindow(from: FilingDate, to: FilingDate, months = 3) {
+  const windows: { from: FilingDate; to: FilingDate }[] = [];
   for (let start = from; compareFilingDates(start, to) <= 0;) {
     const full = addDays(addMonths(start, months), -1);
     const end = compareFilingDates(full, to) < 0 ? full : to;
@@ -209,7 +191,7 @@ function utcMidnight(date: FilingDate): number {
   return Date.UTC(Number(date.slice(4)), Number(date.slice(2, 4)) - 1, Number(date.slice(0, 2)));
 }
 
-const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const UNIT_MS = { ms: 1, s: 1_000, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as const;
 
 /** The form of a duration, for error messages. */
 export const DURATION_FORM = 'a number with ms, s, m, h or d, such as 90s or 1.5h';

@@ -92,14 +92,13 @@ export function certificateIdentity({
   return JSON.stringify([comparableText(document), day, canonicalAmount(amount), comparableText(currency)]);
 }
 
-/** The properties that identify a mapping. */
-export type MappingNames = IrmNames & Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate' | 'mappedIRMAmountFCC'>;
-
 /**
  * A mapping of one party: IRM, document (number and date) and mapped amount, as text. The ledger puts the party before
  * its hash and keeps that fingerprint unique among live rows.
  */
-export function mappingIdentity(mapping: MappingNames): string {
+export function mappingIdentity(
+  mapping: IrmNames & Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate' | 'mappedIRMAmountFCC'>,
+): string {
   return JSON.stringify([
     irmIdentity(mapping),
     comparableText(mapping.sbCumInvoiceNumber),

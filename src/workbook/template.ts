@@ -1,7 +1,7 @@
 import { type Cell, type CellValue, type DataValidation, type Style, type Worksheet, Workbook } from 'exceljs';
 import { type BulkColumn, BULK_COLUMNS, columnOfHeader, UPLOAD_TYPES } from '../domain/rules/columns';
 import type { FieldKind } from '../domain/filing/mapping';
-import type { HeldIrm } from '../domain/rules/preflight';
+import type { HeldIrm } from '../domain/exporter/balance-sums';
 import { WORKBOOK_LIMITS } from './ooxml/limits';
 import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
 import { columnLetter } from './sheet/addresses';

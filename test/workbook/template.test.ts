@@ -1,5 +1,5 @@
 import { Workbook } from 'exceljs';
-import type { HeldIrm } from '../../src/domain/rules/preflight';
+import type { HeldIrm } from '../../src/domain/exporter/balance-sums';
 import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';
 import { buildTemplate, decorateTemplate } from '../../src/workbook/template';

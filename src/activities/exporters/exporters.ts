@@ -3,7 +3,7 @@ import { ApiError } from '../../api/errors/api-error';
 import type { CallContext } from '../../api/client-types';
 import type { Customer } from '../../api/schemas/exporters';
 import { onboardInput, type ChangeExporterInput, type OnboardInput } from '../../domain/contracts';
-import { readinessOf, type ExporterReadiness } from '../../domain/exporter/exporter';
+import { readinessOf } from '../../domain/exporter/exporter';
 import { issueText, otherModeText } from '../../domain/values';
 import { findExporter, saveExporter, type ExporterRow } from '../../ledger/exporters/exporters';
 import { notYet } from '../application-failure';
@@ -11,7 +11,7 @@ import { withHeartbeat } from '../call-context';
 import type { ActivityDependencies } from '../dependencies';
 
 /** An exporter as a workflow holds it: no name and no e-mail, which have no business in a history. */
-export interface ExporterState extends ExporterReadiness {
+export interface ExporterState extends ReturnType<typeof readinessOf> {
   exporterId: string;
 }
 

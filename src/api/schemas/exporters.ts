@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { emailAddress } from '../../domain/exporter/exporter';
+import { emailAddress } from '../../domain/contracts';
 import { flag, record, requiredText, text, code, number } from './tolerant';
-
 
 /**
  * Outgoing schemas are strict, because the service rejects every unknown property (spec: "POST /platform-customers").

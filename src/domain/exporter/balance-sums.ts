@@ -24,17 +24,8 @@ export interface Hold {
   certifiedAt: number | null;
 }
 
-/**
- * The source of mapped amounts: a held IRM, several of them, or what rows state about one. Unknown amounts are null.
- */
-export interface Account {
-  irmNumber: string;
-  currency: string;
-  amount: string | null;
-  available: string | null;
-  /** When the balance was read, ms since the epoch; null where it never was. */
-  readAt: number | null;
-}
+/** The source of mapped amounts: a held IRM, several of them, or what rows state about one, read at no time. */
+export type Account = Pick<HeldIrm, 'irmNumber' | 'currency' | 'amount' | 'available'> & { readAt: number | null };
 
 export type RowsOfIrm = [MappingRow, ...MappingRow[]];
 
@@ -45,58 +36,39 @@ export type RowsOfIrm = [MappingRow, ...MappingRow[]];
  * treated as 0: nothing can be checked then, and a warning says so.
  */
 export function checkSums(group: RowsOfIrm, irm: Account, holds: readonly Hold[]): Finding[] {
-  const running = group.map(({ row, mapping }) => ({ row, amount: mapping.mappedIRMAmountFCC }));
-  const total = sumAmounts(running.map(({ amount }) => amount));
-  const refuse = (code: string, limit: string, say: string): Finding[] => [
-    errorAt(
-      rowThatExceeds(running, limit),
-      'mappedIRMAmountFCC',
-      code,
-      `${formatAmount(total)} ${irm.currency} is mapped of IRM ${irm.irmNumber}, ${say}`,
-    ),
-  ];
+  const total = sumAmounts(group.map(({ mapping }) => mapping.mappedIRMAmountFCC));
+  const refuse = (code: string, limit: string, say: string): Finding[] => {
+    const message = `${formatAmount(total)} ${irm.currency} is mapped of IRM ${irm.irmNumber}, ${say}`;
+    return [errorAt(rowThatExceeds(group, limit), 'mappedIRMAmountFCC', code, message)];
+  };
   const { amount, available } = irm;
   if (amount !== null && compareAmounts(total, amount) > 0) {
-    return refuse(
-      'over_remittance',
-      amount,
-      `more than the remittance of ${formatAmount(amount)}. Lower the mapped amounts.`,
-    );
+    const say = `more than the remittance of ${formatAmount(amount)}. Lower the mapped amounts.`;
+    return refuse('over_remittance', amount, say);
   }
   if (available === null) {
     const message = `The service does not say how much of IRM ${irm.irmNumber} is available: its balance cannot be checked. Compare it with the bank advice.`;
     return [warningAt(group[0].row, 'mappedIRMAmountFCC', 'irm_amount_unknown', message)];
   }
   if (compareAmounts(total, available) > 0) {
-    return refuse(
-      'over_balance',
-      available,
-      `more than the ${formatAmount(available)} still available. Lower the mapped amounts, or refresh the IRMs.`,
-    );
+    const say = `more than the ${formatAmount(available)} still available. Lower the mapped amounts, or refresh the IRMs.`;
+    return refuse('over_balance', available, say);
   }
   const outside = holds.filter((hold) => !mayBeInBalance(hold, irm));
   const free = subtractAmounts(available, sumAmounts(outside.map(({ amount }) => amount)));
   if (compareAmounts(total, free) > 0) {
-    return refuse(
-      'balance_held',
-      free,
-      `but ${named(outside)} ${outside.length > 1 ? 'hold' : 'holds'} part of the ${formatAmount(available)} available, which leaves ${formatAmount(atLeastZero(free))}. ${outside.every(isCertified) ? 'It is certified, and newer than the reading of the balance: refresh the IRMs' : 'Wait for that outcome'}, or lower the mapped amounts.`,
-    ).map((finding) => ({ ...finding, ...filingOf(outside) }));
+    const advice = outside.every(isCertified)
+      ? 'It is certified, and newer than the reading of the balance: refresh the IRMs'
+      : 'Wait for that outcome';
+    const say = `but ${named(outside)} ${outside.length > 1 ? 'hold' : 'holds'} part of the ${formatAmount(available)} available, which leaves ${formatAmount(atLeastZero(free))}. ${advice}, or lower the mapped amounts.`;
+    return refuse('balance_held', free, say).map((finding) => ({ ...finding, ...filingOf(outside) }));
   }
   const doubtful = doubtfulHolds(holds, irm);
   const surelyFree = subtractAmounts(free, sumAmounts(doubtful.map(({ amount }) => amount)));
   if (compareAmounts(total, surelyFree) <= 0) return [];
-  return [
-    {
-      ...warningAt(
-        rowThatExceeds(running, surelyFree),
-        'mappedIRMAmountFCC',
-        'balance_maybe_held',
-        `The balance of IRM ${irm.irmNumber} may not show ${named(doubtful)} yet; without it ${formatAmount(atLeastZero(surelyFree))} ${irm.currency} is left. Refresh the IRMs before filing.`,
-      ),
-      ...filingOf(doubtful),
-    },
-  ];
+  const message = `The balance of IRM ${irm.irmNumber} may not show ${named(doubtful)} yet; without it ${formatAmount(atLeastZero(surelyFree))} ${irm.currency} is left. Refresh the IRMs before filing.`;
+  const row = rowThatExceeds(group, surelyFree);
+  return [{ ...warningAt(row, 'mappedIRMAmountFCC', 'balance_maybe_held', message), ...filingOf(doubtful) }];
 }
 
 /**

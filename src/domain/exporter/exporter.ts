@@ -1,5 +1,4 @@
 import { warningAt, type Finding } from '../rules/finding';
-import { z } from 'zod';
 
 /** Where an exporter's IEC comes from: the client object, status records of its filings, or its IRMs. */
 export type IecSource = 'client' | 'status' | 'irms';
@@ -32,29 +31,6 @@ export function iecFindings({
   return [warningAt(null, 'iec', 'iec_differs', message)];
 }
 
-/** Longest address that mail systems carry. */
-const MAX_LENGTH = 254;
-
-/**
- * A plausible e-mail address. `r&d@firm.in`, `a/b@x.in` and international domains are accepted too; the service decides
- * which addresses it takes. Several addresses in one field are refused.
- */
-export const emailAddress = z
-  .string()
-  .trim()
-  .max(MAX_LENGTH)
-  .regex(/^[^\s@"<>,;]+@[\p{L}\p{M}\p{N}_-]+(\.[\p{L}\p{M}\p{N}_-]+)+$/u, 'is not an e-mail address');
-
-/** What the service returned of an exporter, from which its readiness follows (spec: "Readiness matrix"). */
-export interface ExporterFlags {
-  isActive: boolean;
-  hasCredentials: boolean;
-  /** The value of `dgftApiStatus.state`; null if the service never sent one. */
-  apiState: string | null;
-  /** ISO 8601; null where it is not known. */
-  activatesAt: string | null;
-}
-
 /**
  * - `created`: (false, false), never validated.
  * - `unvalidated`: (false, true), on file but unverified, or deactivated: validate again.
@@ -64,14 +40,20 @@ export interface ExporterFlags {
  */
 export type Readiness = 'created' | 'unvalidated' | 'activation_pending' | 'ready';
 
-export interface ExporterReadiness {
-  readiness: Readiness;
-  /** ISO 8601, while the activation is pending and its time is known. */
+/** The readiness of an exporter, from what the service returned of it (spec: "Readiness matrix"). */
+export function readinessOf({
+  isActive,
+  hasCredentials,
+  apiState,
+  activatesAt,
+}: {
+  isActive: boolean;
+  hasCredentials: boolean;
+  /** The value of `dgftApiStatus.state`; null if the service never sent one. */
+  apiState: string | null;
+  /** ISO 8601, as the answer: there while the activation is pending and its time is known. */
   activatesAt: string | null;
-}
-
-/** The readiness of an exporter. */
-export function readinessOf({ isActive, hasCredentials, apiState, activatesAt }: ExporterFlags): ExporterReadiness {
+}): { readiness: Readiness; activatesAt: string | null } {
   if (!isActive) return { readiness: hasCredentials ? 'unvalidated' : 'created', activatesAt: null };
   // (true, false) is not in the matrix: a client cannot have been validated without credentials on file.
   if (!hasCredentials) return { readiness: 'created', activatesAt: null };

@@ -53,20 +53,17 @@ export function approvalMove({ filingId, madeBy }: { filingId: string; madeBy: s
   };
 }
 
-/** Events of moves that run and activities make alike. */
-interface MoveNote {
-  kind: string;
-  text: string;
-}
-
 /** The note of the move to the processing of a request. */
-export const processingNote = (requestId: string | null): MoveNote => ({
+export const processingNote = (requestId: string | null): FirstMove['event'] => ({
   kind: 'processing',
   text: `request ${requestId} is with the authority`,
 });
 
 /** The note of the move to the collection of certificates. */
-export const COLLECTING_NOTE: MoveNote = { kind: 'collecting', text: 'the rows are settled; collecting certificates' };
+export const COLLECTING_NOTE: FirstMove['event'] = {
+  kind: 'collecting',
+  text: 'the rows are settled; collecting certificates',
+};
 
 const TEXTS: Partial<Record<FilingState, string>> = {
   certified: 'every row has its certificate',
@@ -77,11 +74,7 @@ const TEXTS: Partial<Record<FilingState, string>> = {
 };
 
 /** The event text of a filing's end, and what a person can do about it. */
-export function endNote(
-  filingId: string,
-  state: FilingState,
-  { errored }: FilingCounts,
-): { event: { kind: string; text: string }; attention: string | null } {
+export function endNote(filingId: string, state: FilingState, { errored }: FilingCounts): Omit<FirstMove, 'state'> {
   const correctable = state === 'partly_certified' || state === 'rejected' || state === 'needs_correction';
   const what = errored > 0 ? `${errored} ${errored === 1 ? 'row' : 'rows'}` : 'It';
   return {

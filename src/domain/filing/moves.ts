@@ -9,21 +9,19 @@ import { mayFollow, type FilingState } from './states';
 export const PHASES = ['prepare', 'send', 'follow', 'collect'] as const;
 export type Phase = (typeof PHASES)[number];
 
-/** `same`: an event without a new state. A pause leads back to the state that it interrupted. */
-type MoveTarget = FilingState | 'same';
-
-export interface FilingMove {
-  to: MoveTarget;
-  phases: readonly Phase[];
-  /** The states in which the workflow makes it, where these are not all states of its phases. */
-  from?: readonly FilingState[];
-}
-
 const ALL = PHASES;
 /** States in which something is, or is about to be, at the service. */
 const SENDING: readonly FilingState[] = ['submitting', 'processing', 'outcome_unknown', 'overdue'];
 
-export const FILING_MOVES: readonly FilingMove[] = [
+/**
+ * The moves of a workflow, with the states in which it makes one where these are not all of its phases. `same`: an
+ * event without a new state. A pause leads back to the state that it interrupted.
+ */
+export const FILING_MOVES: readonly {
+  to: FilingState | 'same';
+  phases: readonly Phase[];
+  from?: readonly FilingState[];
+}[] = [
   { to: 'checking', phases: ['prepare'], from: ['checking', 'awaiting_approval'] },
   // A filing is approved before anything of it is sent.
   { to: 'awaiting_approval', phases: ['prepare'], from: ['checking', 'awaiting_approval'] },

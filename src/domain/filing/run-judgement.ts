@@ -23,19 +23,20 @@ export interface JudgedFiling {
   dueAt: Date | null;
 }
 
-export type RunVerdict =
-  /** `problem` is shown with the filing; null clears an earlier one. */
-  | { action: 'report'; problem: string | null }
-  /** It was or may have been sent, so a new run follows it. */
-  | { action: 'resume'; why: string };
-
 /** How late a state change may be before the sweep reports it; the workflow itself asks for attention earlier. */
 export const LATE_MS = 15 * 60_000;
 /** From this try of a workflow task on, the failure is not considered temporary. */
 const FAILING_FROM = 4;
 
-/** @returns what is to be done about a filing that is open in the ledger */
-export function judgeRun(filing: JudgedFiling, run: FilingRunStatus, now: Date): RunVerdict {
+/**
+ * What is to be done about a filing that is open in the ledger. `report`: `problem` is shown with the filing, and null
+ * clears an earlier one. `resume`: it was or may have been sent, so a new run follows it.
+ */
+export function judgeRun(
+  filing: JudgedFiling,
+  run: FilingRunStatus,
+  now: Date,
+): { action: 'report'; problem: string | null } | { action: 'resume'; why: string } {
   if (run.status === 'running') return { action: 'report', problem: problemOfRunning(filing, run, now) };
   const how = run.status === 'gone' ? 'Temporal does not know its workflow any more' : `its workflow is ${run.status}`;
   if (filing.sent) return { action: 'resume', why: how };

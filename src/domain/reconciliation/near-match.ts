@@ -15,11 +15,6 @@ export interface NearSide {
   currency: string | null;
 }
 
-export interface NearMatch {
-  id: string;
-  reasons: string[];
-}
-
 /** More candidates than this do not help a person. */
 const MAX_CANDIDATES = 3;
 
@@ -33,11 +28,11 @@ function looseDocument(text: string | null): string {
 }
 
 /** Builds an index over one side, which is then queried for each entry of the other. */
-export function nearMatcher(candidates: readonly NearSide[]): (entry: NearSide) => NearMatch[] {
+export function nearMatcher(candidates: readonly NearSide[]): (entry: NearSide) => { id: string; reasons: string[] }[] {
   const byDocument = groupBy(candidates, (each) => looseDocument(each.document) || undefined);
   const byAmount = groupBy(candidates, (each) => amountKey(each) || undefined);
   return (entry) => {
-    const found = new Map<string, NearMatch>();
+    const found = new Map<string, { id: string; reasons: string[] }>();
     const document = looseDocument(entry.document);
     const near = [...(document ? (byDocument.get(document) ?? []) : []), ...(byAmount.get(amountKey(entry)) ?? [])];
     for (const candidate of near.slice(0, 200)) {

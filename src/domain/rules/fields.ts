@@ -2,7 +2,7 @@
 import { valueReadsAsFormula } from '../text';
 import { MAX_ROWS_PER_SUBMISSION } from '../service/limits';
 import { isFilingDate } from '../dates';
-import { errorAt, warningAt, type Finding } from './finding';
+import { errorAt, warningsAt, type Finding } from './finding';
 import {
   FIELD_NAMES,
   MAPPING_FIELDS,
@@ -90,51 +90,29 @@ function checkInteger(row: number, field: MappingField, value: unknown): Finding
   }
   if (field === 'uploadType' && !isUploadType(value)) {
     const known = Object.entries(UPLOAD_TYPES).map(([code, name]) => `${code} (${name})`);
-    return [
-      errorAt(row, field, 'unknown_upload_type', `Upload type ${value} does not exist. Use ${known.join(', ')}.`),
-    ];
+    const message = `Upload type ${value} does not exist. Use ${known.join(', ')}.`;
+    return [errorAt(row, field, 'unknown_upload_type', message)];
   }
-  if (field === 'serialNo' && (value < 1 || value > MAX_ROWS_PER_SUBMISSION)) {
-    return [
-      warningAt(
-        row,
-        field,
-        'serial_range',
-        `serialNo ${value} is outside 1 to ${MAX_ROWS_PER_SUBMISSION}, the authority's range. Renumber the rows from 1.`,
-      ),
-    ];
-  }
-  return [];
+  return warningsAt(row, field, {
+    serial_range:
+      field === 'serialNo' &&
+      (value < 1 || value > MAX_ROWS_PER_SUBMISSION) &&
+      `serialNo ${value} is outside 1 to ${MAX_ROWS_PER_SUBMISSION}, the authority's range. Renumber the rows from 1.`,
+  });
 }
 
 function checkAmount(row: number, field: MappingField, value: unknown): Finding[] {
   if (typeof value !== 'number' || !Number.isFinite(value) || value < 0) {
-    return [
-      errorAt(row, field, 'invalid_number', invalidNumber(field, value, 'Write an amount that is not negative.')),
-    ];
+    const message = invalidNumber(field, value, 'Write an amount that is not negative.');
+    return [errorAt(row, field, 'invalid_number', message)];
   }
-  if (!atMostTwoDecimals(value)) {
-    return [
-      warningAt(
-        row,
-        field,
-        'amount_decimals',
-        `${field} ${value} has more than two decimals. Round it as the bank did.`,
-      ),
-    ];
-  }
-  if (value >= 1e14) {
-    return [
-      warningAt(
-        row,
-        field,
-        'amount_digits',
-        `${field} ${value} has more than 14 digits before the point. Check the amount.`,
-      ),
-    ];
-  }
-  if (value === 0) return [warningAt(row, field, 'amount_zero', `${field} is 0. Check the amount, or remove the row.`)];
-  return [];
+  const isExact = atMostTwoDecimals(value);
+  return warningsAt(row, field, {
+    amount_decimals: !isExact && `${field} ${value} has more than two decimals. Round it as the bank did.`,
+    amount_digits:
+      isExact && value >= 1e14 && `${field} ${value} has more than 14 digits before the point. Check the amount.`,
+    amount_zero: value === 0 && `${field} is 0. Check the amount, or remove the row.`,
+  });
 }
 
 function checkText(row: number, field: MappingField, value: unknown): Finding[] {
@@ -142,37 +120,18 @@ function checkText(row: number, field: MappingField, value: unknown): Finding[] 
     return [errorAt(row, field, 'invalid_text', invalidText(field, value, 'Write it as text, in quotes.'))];
   }
   if (UNWRITABLE.test(value)) return [errorAt(row, field, 'control_character', controlCharacter(field, value))];
-  const findings: Finding[] = [];
-  if (value !== value.trim()) {
-    findings.push(
-      warningAt(row, field, 'surrounding_blanks', `${field} ${quoted(value)} has blanks around it. Remove them.`),
-    );
-  }
-  if (valueReadsAsFormula(value)) {
-    findings.push(
-      warningAt(
-        row,
-        field,
-        'formula_text',
-        `${field} ${quoted(value)} reads as a formula in a spreadsheet. Check that it is the real value.`,
-      ),
-    );
-  }
   const form = FORMS[field];
-  if (form && !form.fits.test(value.trim())) {
-    findings.push(warningAt(row, field, 'unusual_form', `${field} ${quoted(value)} looks wrong. ${form.say}.`));
-  }
-  if (field === 'irmPurposeCode' && EXCLUDED_PURPOSES.has(value)) {
-    findings.push(
-      warningAt(
-        row,
-        field,
-        'purpose_excluded',
-        `Purpose ${value} is not certified by the authority's published rules. Ask the bank to correct the IRM's purpose.`,
-      ),
-    );
-  }
-  return findings;
+  const named = `${field} ${quoted(value)}`;
+  return warningsAt(row, field, {
+    surrounding_blanks: value !== value.trim() && `${named} has blanks around it. Remove them.`,
+    formula_text:
+      valueReadsAsFormula(value) && `${named} reads as a formula in a spreadsheet. Check that it is the real value.`,
+    unusual_form: form !== undefined && !form.fits.test(value.trim()) && `${named} looks wrong. ${form.say}.`,
+    purpose_excluded:
+      field === 'irmPurposeCode' &&
+      EXCLUDED_PURPOSES.has(value) &&
+      `Purpose ${value} is not certified by the authority's published rules. Ask the bank to correct the IRM's purpose.`,
+  });
 }
 
 /**

@@ -4,8 +4,9 @@ import { allowDuplicate } from './duplicates';
 import { groupBy } from '../values';
 import { MAX_FILING_BYTES, MAX_FILING_ROWS } from '../service/limits';
 import { utf8Bytes } from '../text';
-import { comparableDate, comparableText, irmIdentity, mappingIdentity, type MappingNames } from '../identity';
+import { comparableDate, comparableText, irmIdentity, mappingIdentity } from '../identity';
 import { type Amount, amountText, compareAmounts, isAmount, sumAmounts } from '../money';
+import type { Mapping } from '../filing/mapping';
 import { hasValue, type UncheckedRow } from './fields';
 import { listed, TOO_MUCH_TEXT } from './value-messages';
 import { isUploadType } from './columns';
@@ -48,15 +49,11 @@ function checkUploadTypes(unchecked: readonly UncheckedRow[], { uploadType }: Fi
   const expected = uploadType ?? typed[0]?.mapping.uploadType;
   const reason = uploadType === undefined ? `row ${typed[0]?.row} has ${expected}` : `this filing is ${expected}`;
   return typed
-    .filter((row) => row.mapping.uploadType !== expected)
-    .map((row) =>
-      errorAt(
-        row.row,
-        'uploadType',
-        'upload_type_differs',
-        `uploadType ${row.mapping.uploadType} differs: ${reason}. File each upload type on its own.`,
-      ),
-    );
+    .filter(({ mapping }) => mapping.uploadType !== expected)
+    .map(({ row, mapping }) => {
+      const message = `uploadType ${mapping.uploadType} differs: ${reason}. File each upload type on its own.`;
+      return errorAt(row, 'uploadType', 'upload_type_differs', message);
+    });
 }
 
 function checkSerials(unchecked: readonly UncheckedRow[]): Finding[] {
@@ -69,14 +66,8 @@ function checkSerials(unchecked: readonly UncheckedRow[]): Finding[] {
       first.set(serial, row.row);
       return [];
     }
-    return [
-      errorAt(
-        row.row,
-        'serialNo',
-        'duplicate_serial',
-        `serialNo ${serial} is used already by row ${holder}. Give every row a number of its own.`,
-      ),
-    ];
+    const message = `serialNo ${serial} is used already by row ${holder}. Give every row a number of its own.`;
+    return [errorAt(row.row, 'serialNo', 'duplicate_serial', message)];
   });
 }
 
@@ -85,7 +76,7 @@ function mappingKey(row: UncheckedRow): string | undefined {
   const { irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate, mappedIRMAmountFCC } = row.mapping;
   const texts = [irmNumber, irmAdCode, sbCumInvoiceNumber, sbCumInvoiceDate];
   if (!texts.every(isFilled) || !isAmount(mappedIRMAmountFCC)) return undefined;
-  return mappingIdentity(row.mapping as MappingNames);
+  return mappingIdentity(row.mapping as Mapping);
 }
 
 function checkDuplicates(unchecked: readonly UncheckedRow[], { permitted = new Set() }: FileContext): Finding[] {
@@ -97,15 +88,8 @@ function checkDuplicates(unchecked: readonly UncheckedRow[], { permitted = new S
     const message = `This row maps the same IRM to the same document with the same amount as row ${first.row}, which mints a second certificate.`;
     if (permitted.has(row.row)) return warningAt(row.row, null, 'duplicate_mapping', message);
     const option = allowDuplicate(rows);
-    return {
-      ...errorAt(
-        row.row,
-        null,
-        'duplicate_mapping',
-        `${message} Remove one of them, or correct the amount; where both are meant (two invoices on one shipping bill, equal tranches), give --allow-duplicate ${option}.`,
-      ),
-      allowDuplicate: option,
-    };
+    const advice = `Remove one of them, or correct the amount; where both are meant (two invoices on one shipping bill, equal tranches), give --allow-duplicate ${option}.`;
+    return { ...errorAt(row.row, null, 'duplicate_mapping', `${message} ${advice}`), allowDuplicate: option };
   });
 }
 
@@ -131,12 +115,12 @@ function totalOf(group: readonly UncheckedRow[]): Amount {
 
 /** The row at which a running sum first exceeds a limit: the cell that a person has to check. */
 export function rowThatExceeds(
-  rows: readonly { row: number; amount: number }[],
+  rows: readonly { row: number; mapping: Partial<Mapping> }[],
   limit: string | number,
 ): number | null {
   let sum = '0';
-  for (const { row, amount } of rows) {
-    sum = sumAmounts([sum, amount]);
+  for (const { row, mapping } of rows) {
+    sum = sumAmounts([sum, mapping.mappedIRMAmountFCC ?? 0]);
     if (compareAmounts(sum, limit) > 0) return row;
   }
   return rows.at(-1)?.row ?? null;
@@ -156,28 +140,15 @@ function checkRemittances(unchecked: readonly UncheckedRow[]): Finding[] {
       ({ mapping }) => isAmount(mapping.irmRemitAmtFCC) && compareAmounts(mapping.irmRemitAmtFCC, remittance) !== 0,
     );
     if (other) {
-      findings.push(
-        warningAt(
-          other.row,
-          'irmRemitAmtFCC',
-          'remittance_differs',
-          `This row gives another remittance amount than row ${all[0].row} for the same IRM. Write the same amount in both.`,
-        ),
-      );
+      const message = `This row gives another remittance amount than row ${all[0].row} for the same IRM. Write the same amount in both.`;
+      findings.push(warningAt(other.row, 'irmRemitAmtFCC', 'remittance_differs', message));
     }
     const largest = stated.reduce((a, b) => (compareAmounts(a, b) >= 0 ? a : b));
     const total = totalOf(group);
     if (compareAmounts(total, largest) > 0) {
-      const running = group.map((row) => ({ row: row.row, amount: row.mapping.mappedIRMAmountFCC ?? 0 }));
       const { irmFCC } = all[0].mapping;
-      findings.push(
-        errorAt(
-          rowThatExceeds(running, largest),
-          'mappedIRMAmountFCC',
-          'over_remittance',
-          `Mapped amounts of this IRM add up to ${amountText(total, irmFCC)} (${group.length === 1 ? 'row' : 'rows'} ${listed(group.map(({ row }) => row))}), more than the remittance of ${amountText(largest, irmFCC)}. Lower them.`,
-        ),
-      );
+      const message = `Mapped amounts of this IRM add up to ${amountText(total, irmFCC)} (${group.length === 1 ? 'row' : 'rows'} ${listed(group.map(({ row }) => row))}), more than the remittance of ${amountText(largest, irmFCC)}. Lower them.`;
+      findings.push(errorAt(rowThatExceeds(group, largest), 'mappedIRMAmountFCC', 'over_remittance', message));
     }
     return findings;
   });
@@ -204,54 +175,30 @@ function checkDocumentValue(group: readonly UncheckedRow[]): Finding[] {
   const sameCurrency = group.every(({ mapping }) => mapping.irmFCC === mapping.sbCumInvoiceFCC);
   const total = totalOf(group);
   if (!isAmount(value) || !sameCurrency || compareAmounts(total, value) <= 0) return [];
-  const running = group.map((row) => ({ row: row.row, amount: row.mapping.mappedIRMAmountFCC ?? 0 }));
-  return [
-    warningAt(
-      rowThatExceeds(running, value),
-      'mappedIRMAmountFCC',
-      'over_document_value',
-      `Mapped amounts of this document add up to ${amountText(total, currency)}, more than its value of ${amountText(value, currency)}. Check the amounts.`,
-    ),
-  ];
+  const message = `Mapped amounts of this document add up to ${amountText(total, currency)}, more than its value of ${amountText(value, currency)}. Check the amounts.`;
+  return [warningAt(rowThatExceeds(group, value), 'mappedIRMAmountFCC', 'over_document_value', message)];
 }
+
+const CLUBBED = [
+  ['irmFCC', 'currency'],
+  ['irmIfscCode', 'bank'],
+] as const;
 
 function checkClubbing(group: readonly UncheckedRow[]): Finding[] {
   const [first, ...others] = group;
   if (!first) return [];
-  const differing = (field: 'irmFCC' | 'irmIfscCode') =>
-    others.find(
-      ({ mapping }) =>
-        mapping[field] !== undefined && first.mapping[field] !== undefined && mapping[field] !== first.mapping[field],
+  const findings = CLUBBED.flatMap(([field, what]) => {
+    const shared = first.mapping[field];
+    const other = others.find(
+      ({ mapping }) => mapping[field] !== undefined && shared !== undefined && mapping[field] !== shared,
     );
-  const findings: Finding[] = [];
-  for (const [field, what] of [
-    ['irmFCC', 'currency'],
-    ['irmIfscCode', 'bank'],
-  ] as const) {
-    const other = differing(field);
-    if (other) {
-      findings.push(
-        warningAt(
-          other.row,
-          field,
-          'clubbed_irms_differ',
-          `The IRMs of this document differ in their ${what} (row ${first.row}). Remittances for one document usually share it: check both.`,
-        ),
-      );
-    }
-  }
-  const purposes = new Set(
-    group.map(({ mapping }) => mapping.irmPurposeCode).filter((code) => code && code !== 'P0103'),
-  );
-  if (purposes.size > 1) {
-    findings.push(
-      warningAt(
-        group.at(-1)?.row ?? null,
-        'irmPurposeCode',
-        'clubbed_purposes',
-        `The IRMs of this document have the purposes ${listed([...purposes].map(String))}. Only P0103 may be mixed with another: check them.`,
-      ),
-    );
-  }
-  return findings;
+    if (!other) return [];
+    const message = `The IRMs of this document differ in their ${what} (row ${first.row}). Remittances for one document usually share it: check both.`;
+    return [warningAt(other.row, field, 'clubbed_irms_differ', message)];
+  });
+  const codes = group.map(({ mapping }) => mapping.irmPurposeCode);
+  const purposes = new Set(codes.filter((code) => code && code !== 'P0103'));
+  if (purposes.size < 2) return findings;
+  const message = `The IRMs of this document have the purposes ${listed([...purposes].map(String))}. Only P0103 may be mixed with another: check them.`;
+  return [...findings, warningAt(group.at(-1)?.row ?? null, 'irmPurposeCode', 'clubbed_purposes', message)];
 }

@@ -1,25 +1,7 @@
-/**
- * A problem that a check found in a filing before it was sent, or that the service or the authority reported
- * afterwards. The command line prints this shape (`errors[]`, `warnings[]`), workbooks show it and the ledger stores
- * it.
- */
-export interface Finding {
-  severity: 'error' | 'warning';
-  /** Stable, snake_case; programs branch on it. */
-  code: string;
-  /** Excel row (header is 1) for a workbook, `serialNo` for a JSON message, null when it is about the whole filing. */
-  row: number | null;
-  /** The JSON field name, not the column header; null when it is about the whole row or filing. */
-  field: string | null;
-  /** One sentence that says what is wrong and what to do. */
-  message: string;
-  /** Column letter, for a workbook. */
-  column?: string;
-  /** The filing that holds the mapping or the balance, if that is the reason. */
-  filingId?: string;
-  /** The value of `--allow-duplicate` that lets just the refused rows pass: `17,203=REASON`. */
-  allowDuplicate?: string;
-}
+import type { z } from 'zod';
+import type { finding } from '../contracts';
+
+export type Finding = z.infer<typeof finding>;
 
 /** Whether one of the findings prevents filing. */
 export function hasErrors(findings: readonly Finding[]): boolean {
@@ -32,6 +14,15 @@ export function errorAt(row: number | null, field: string | null, code: string, 
 
 export function warningAt(row: number | null, field: string | null, code: string, message: string): Finding {
   return { severity: 'warning', code, row, field, message };
+}
+
+/** Warnings about one cell: for each code its message, or false where the rule is kept. */
+export function warningsAt(
+  row: number | null,
+  field: string | null,
+  messages: Readonly<Record<string, string | false>>,
+): Finding[] {
+  return Object.entries(messages).flatMap(([code, message]) => (message ? [warningAt(row, field, code, message)] : []));
 }
 
 /**

@@ -7,9 +7,6 @@ import type { MappingRow } from '../filing/mapping';
 import { compareAmounts, formatAmount, sumAmounts } from '../money';
 import { listed } from './value-messages';
 
-export type { HeldIrm } from '../exporter/balance-sums';
-export type { Hold } from '../exporter/balance-sums';
-
 /**
  * Checks the amounts mapped from each IRM against its held record: the remittance, and the balance less what our own
  * live filings hold. A mapping or hold refers to the record whose issue date it gives or, if there is none, whose
@@ -43,7 +40,7 @@ function checkIrm(
     const [first, ...others] = group.filter((row) => fitting.get(row)?.includes(record));
     if (!first) continue;
     const mine: RowsOfIrm = [first, ...others];
-    findings.push(...checkRecord(mine, record), ...checkSums(mine, accountOf(record), holdsOf(record, records, holds)));
+    findings.push(...checkRecord(mine, record), ...checkSums(mine, record, holdsOf(record, records, holds)));
   }
   for (const [row, ...others] of groupBy(group, ({ mapping }) => comparableDate(mapping.irmDt)).values()) {
     const fits = fitting.get(row) ?? [];
@@ -69,10 +66,6 @@ export function holdsOf<R extends HeldIrm, H extends Pick<Hold, 'irmDt'>>(
     const fits = recordsOf(hold.irmDt, records);
     return fits.length === 0 || fits.includes(record);
   });
-}
-
-function accountOf({ irmNumber, currency, amount, available, readAt }: HeldIrm): Account {
-  return { irmNumber, currency, amount, available, readAt };
 }
 
 /**
@@ -108,23 +101,15 @@ function unknownIrm({ row, mapping }: MappingRow, irms: readonly HeldIrm[]): Fin
     others.length > 0
       ? `That number is held with ${listed(others, 3)}: compare them`
       : 'Refresh the IRMs, or compare the number, AD code and date with the bank advice';
-  return warningAt(
-    row,
-    'irmNumber',
-    'irm_unknown',
-    `No IRM ${mapping.irmNumber} with this AD code and date is held for the exporter. ${hint}.`,
-  );
+  const message = `No IRM ${mapping.irmNumber} with this AD code and date is held for the exporter. ${hint}.`;
+  return warningAt(row, 'irmNumber', 'irm_unknown', message);
 }
 
 function ambiguousIrm([{ mapping, row }, ...others]: RowsOfIrm, fits: readonly HeldIrm[]): Finding {
   const records = fits.map((irm) => `IFSC ${irm.irmIfscCode}, dated ${datesOf(irm)}`);
   const rows = others.length > 0 ? ` (rows ${listed([row, ...others.map((each) => each.row)])})` : '';
-  return warningAt(
-    row,
-    'irmNumber',
-    'irm_ambiguous',
-    `IRM ${mapping.irmNumber} may be any of ${fits.length} held records (${listed(records, 3)})${rows}: the amount is held from each of them. Compare them with the bank advice.`,
-  );
+  const message = `IRM ${mapping.irmNumber} may be any of ${fits.length} held records (${listed(records, 3)})${rows}: the amount is held from each of them. Compare them with the bank advice.`;
+  return warningAt(row, 'irmNumber', 'irm_ambiguous', message);
 }
 
 function datesOf({ issueDate, remittanceDate }: HeldIrm): string {
@@ -143,52 +128,27 @@ function statusFindings({ row }: MappingRow, irm: HeldIrm): Finding[] {
   return [warningAt(row, 'irmNumber', 'irm_cancelled', message)];
 }
 
+/** What a row copies from its IRM: the field, the property of the record, the code, and both in words. */
+const COPIED = [
+  ['irmIfscCode', 'irmIfscCode', 'irm_ifsc_differs', 'has the IFSC', 'IFSC'],
+  ['irmFCC', 'currency', 'irm_currency_differs', 'is in', 'currency'],
+  ['irmPurposeCode', 'purpose', 'irm_purpose_differs', 'has the purpose', 'purpose'],
+] as const;
+
 /** Where a row's copy of the IRM differs from the held record. */
 function differences({ row, mapping }: MappingRow, irm: HeldIrm): Finding[] {
-  const findings: Finding[] = [];
-  if (irm.irmIfscCode !== '' && !sameText(irm.irmIfscCode, mapping.irmIfscCode)) {
-    findings.push(
-      warningAt(
-        row,
-        'irmIfscCode',
-        'irm_ifsc_differs',
-        `The held IRM has the IFSC ${irm.irmIfscCode}, this row says ${mapping.irmIfscCode}. Write the IRM's IFSC.`,
-      ),
-    );
-  }
-  if (irm.currency !== '' && !sameText(irm.currency, mapping.irmFCC)) {
-    findings.push(
-      warningAt(
-        row,
-        'irmFCC',
-        'irm_currency_differs',
-        `The held IRM is in ${irm.currency}, this row says ${mapping.irmFCC}. Write the IRM's currency.`,
-      ),
-    );
-  }
-  if (irm.purpose !== '' && !sameText(irm.purpose, mapping.irmPurposeCode)) {
-    findings.push(
-      warningAt(
-        row,
-        'irmPurposeCode',
-        'irm_purpose_differs',
-        `The held IRM has the purpose ${irm.purpose}, this row says ${mapping.irmPurposeCode}. Write the IRM's purpose.`,
-      ),
-    );
-  }
+  const findings = COPIED.filter(([field, held]) => irm[held] !== '' && !sameText(irm[held], mapping[field])).map(
+    ([field, held, code, has, what]) => {
+      const message = `The held IRM ${has} ${irm[held]}, this row says ${mapping[field]}. Write the IRM's ${what}.`;
+      return warningAt(row, field, code, message);
+    },
+  );
   // Public sources differ on whether the authority wants the whole remittance here or its remaining balance, so both
   // pass.
   const known = [irm.amount, irm.available].filter((amount) => amount !== null);
   if (known.length > 0 && known.every((amount) => compareAmounts(amount, mapping.irmRemitAmtFCC) !== 0)) {
-    const [amount, available] = [amountText(irm.amount), amountText(irm.available)];
-    findings.push(
-      warningAt(
-        row,
-        'irmRemitAmtFCC',
-        'irm_amount_differs',
-        `irmRemitAmtFCC ${formatAmount(mapping.irmRemitAmtFCC)} is neither the held remittance of ${amount} nor its balance of ${available}. Write one of them.`,
-      ),
-    );
+    const message = `irmRemitAmtFCC ${formatAmount(mapping.irmRemitAmtFCC)} is neither the held remittance of ${amountText(irm.amount)} nor its balance of ${amountText(irm.available)}. Write one of them.`;
+    findings.push(warningAt(row, 'irmRemitAmtFCC', 'irm_amount_differs', message));
   }
   return findings;
 }

@@ -22,8 +22,8 @@ export interface ParsedPushMessage {
   rows: MappingRow[];
 }
 
-type JsonObject = Record<string, unknown>;
-
+const NOT_A_MESSAGE =
+  'This is not a push message: it must be one JSON object with uploadType, decalarationFlag, recordResCount and ebrcBulkGenDtos.';
 const TOP_LEVEL = new Set([
   'platformCustomerId',
   'recordResCount',
@@ -46,18 +46,7 @@ export function parsePushMessage(
   value: unknown,
   permitted: readonly PermittedDuplicate[] = [],
 ): { message?: ParsedPushMessage; findings: Finding[] } {
-  if (!isObject(value)) {
-    return {
-      findings: [
-        errorAt(
-          null,
-          null,
-          'not_a_push_message',
-          'This is not a push message: it must be one JSON object with uploadType, decalarationFlag, recordResCount and ebrcBulkGenDtos.',
-        ),
-      ],
-    };
-  }
+  if (!isObject(value)) return { findings: [errorAt(null, null, 'not_a_push_message', NOT_A_MESSAGE)] };
   const uploadType = typeof value.uploadType === 'string' ? Number(value.uploadType) : undefined;
   const known = uploadType !== undefined && Object.hasOwn(UPLOAD_TYPES, uploadType);
   const items = Array.isArray(value.ebrcBulkGenDtos) ? (value.ebrcBulkGenDtos as unknown[]) : [];
@@ -86,7 +75,7 @@ export function parsePushMessage(
   };
 }
 
-function checkTopLevel(message: JsonObject, count: number): Finding[] {
+function checkTopLevel(message: Record<string, unknown>, count: number): Finding[] {
   return [
     ...unknownProperties(message, TOP_LEVEL, null),
     ...checkCustomerId(message.platformCustomerId),
@@ -173,7 +162,7 @@ function readPermitted(value: unknown): PermittedDuplicate | null {
 const UNKNOWN_NAMED = 50;
 const PROPERTY_BYTES = 100;
 
-function unknownProperties(object: JsonObject, known: ReadonlySet<string>, row: number | null): Finding[] {
+function unknownProperties(object: object, known: ReadonlySet<string>, row: number | null): Finding[] {
   return Object.keys(object)
     .filter((name) => !known.has(name))
     .slice(0, UNKNOWN_NAMED)
@@ -188,18 +177,9 @@ const ITEM_FIELDS: ReadonlySet<string> = new Set(FIELD_NAMES);
 function readItem(item: unknown, index: number): { unchecked: UncheckedRow; findings: Finding[] } {
   if (!isObject(item)) {
     const row = index + 1;
-    const unchecked: UncheckedRow = { row, mapping: {}, failed: ITEM_FIELDS };
-    return {
-      unchecked,
-      findings: [
-        errorAt(
-          row,
-          null,
-          'not_an_item',
-          `Item ${row} of ebrcBulkGenDtos is not a JSON object. Write one object per mapping.`,
-        ),
-      ],
-    };
+    const message = `Item ${row} of ebrcBulkGenDtos is not a JSON object. Write one object per mapping.`;
+    const findings = [errorAt(row, null, 'not_an_item', message)];
+    return { unchecked: { row, mapping: {}, failed: ITEM_FIELDS }, findings };
   }
   const row = Number.isSafeInteger(item.serialNo) ? Number(item.serialNo) : index + 1;
   const findings = unknownProperties(item, ITEM_FIELDS, row);

@@ -30,17 +30,9 @@ function checkGst(row: UncheckedRow): Finding[] {
     if (available === 'Y' && !filled) {
       return [errorAt(row.row, field, 'gst_missing', missing(field, 'it is needed because isGstAvail is Y'))];
     }
-    if (available === 'N' && filled) {
-      return [
-        errorAt(
-          row.row,
-          field,
-          'gst_not_empty',
-          `${field} must be empty because isGstAvail is N. Clear it, or set isGstAvail to Y.`,
-        ),
-      ];
-    }
-    return [];
+    if (available !== 'N' || !filled) return [];
+    const message = `${field} must be empty because isGstAvail is N. Clear it, or set isGstAvail to Y.`;
+    return [errorAt(row.row, field, 'gst_not_empty', message)];
   });
 }
 
@@ -49,53 +41,30 @@ function checkDocument(row: UncheckedRow, filingType: number | undefined): Findi
   const findings: Finding[] = [];
   const number = readable(row, 'sbCumInvoiceNumber');
   if (typeof number === 'string' && hasValue(number) && !/^\d{1,7}$/.test(number)) {
-    findings.push(
-      errorAt(
-        row.row,
-        'sbCumInvoiceNumber',
-        'not_a_shipping_bill_number',
-        `sbCumInvoiceNumber ${quoted(number)} is not a shipping bill number: digits only, at most 7. Put the shipping bill number here and the exporter's invoice reference in billNo.`,
-      ),
-    );
+    const message = `sbCumInvoiceNumber ${quoted(number)} is not a shipping bill number: digits only, at most 7. Put the shipping bill number here and the exporter's invoice reference in billNo.`;
+    findings.push(errorAt(row.row, 'sbCumInvoiceNumber', 'not_a_shipping_bill_number', message));
   }
   const port = readable(row, 'portCode');
   if (typeof port === 'string' && /^.{1,6}$/.test(port) && !/^IN[A-Z]{3}[12456B]$/.test(port)) {
-    findings.push(
-      warningAt(
-        row.row,
-        'portCode',
-        'unusual_port',
-        `portCode ${quoted(port)} is not of the usual form, such as INNSA1 or INBOM4. Compare it with the shipping bill.`,
-      ),
-    );
+    const message = `portCode ${quoted(port)} is not of the usual form, such as INNSA1 or INBOM4. Compare it with the shipping bill.`;
+    findings.push(warningAt(row.row, 'portCode', 'unusual_port', message));
   }
   return findings;
 }
 
 function checkPurpose(row: UncheckedRow): Finding[] {
   const purpose = readable(row, 'irmPurposeCode');
+  if (!purpose) return [];
   const findings: Finding[] = [];
-  if (purpose && readable(row, 'uploadType') === SOFTEX && !IT_PURPOSES.has(purpose)) {
-    findings.push(
-      warningAt(
-        row.row,
-        'irmPurposeCode',
-        'purpose_for_softex',
-        `Purpose ${quoted(purpose)} is unusual for Softex: ${[...IT_PURPOSES].join(', ')} are the published ones. Check it with the bank.`,
-      ),
-    );
+  if (readable(row, 'uploadType') === SOFTEX && !IT_PURPOSES.has(purpose)) {
+    const message = `Purpose ${quoted(purpose)} is unusual for Softex: ${[...IT_PURPOSES].join(', ')} are the published ones. Check it with the bank.`;
+    findings.push(warningAt(row.row, 'irmPurposeCode', 'purpose_for_softex', message));
   }
   const documentDate = readable(row, 'sbCumInvoiceDate');
   const remittanceDate = readable(row, 'irmDt');
   if (purpose === ADVANCE && documentDate && remittanceDate && isBefore(documentDate, remittanceDate)) {
-    findings.push(
-      warningAt(
-        row.row,
-        'sbCumInvoiceDate',
-        'document_before_advance',
-        `The document is dated before the remittance, but ${ADVANCE} is an advance. Check the date, or the purpose with the bank.`,
-      ),
-    );
+    const message = `The document is dated before the remittance, but ${ADVANCE} is an advance. Check the date, or the purpose with the bank.`;
+    findings.push(warningAt(row.row, 'sbCumInvoiceDate', 'document_before_advance', message));
   }
   return findings;
 }
@@ -104,14 +73,8 @@ function checkCurrencies(row: UncheckedRow): Finding[] {
   const irm = readable(row, 'irmFCC');
   const document = readable(row, 'sbCumInvoiceFCC');
   if (!irm || !document || irm.trim() === document.trim()) return [];
-  return [
-    warningAt(
-      row.row,
-      'sbCumInvoiceFCC',
-      'cross_currency',
-      `The document is in ${quoted(document)}, the IRM in ${quoted(irm)}. Check that this is a real cross-currency settlement.`,
-    ),
-  ];
+  const message = `The document is in ${quoted(document)}, the IRM in ${quoted(irm)}. Check that this is a real cross-currency settlement.`;
+  return [warningAt(row.row, 'sbCumInvoiceFCC', 'cross_currency', message)];
 }
 
 function isBefore(a: string, b: string): boolean {

@@ -1,7 +1,7 @@
 import type { RateClass } from '../names';
 import type { ErrorKind } from './error-kinds';
 
-export interface OperationInfo {
+interface OperationInfo {
   /** What the call does, as texts for people begin. */
   title: string;
   method: 'GET' | 'POST' | 'PATCH';
@@ -27,131 +27,60 @@ export interface OperationInfo {
 const MIB = 1024 * 1024;
 
 /** Most calls may be repeated, and have a small answer. */
-const REPEATABLE = { submits: false, timeoutFactor: 1, answerBytes: 8 * MIB } as const;
-const SUBMISSION = { submits: true, timeoutFactor: 1, answerBytes: 16 * MIB } as const;
+const call = (
+  title: string,
+  method: OperationInfo['method'],
+  path: string,
+  rateClass: OperationInfo['rateClass'],
+  others: Partial<OperationInfo> = {},
+): OperationInfo => ({
+  ...{ title, method, path, rateClass, submits: false, timeoutFactor: 1, answerBytes: 8 * MIB },
+  ...others,
+});
+const SUBMISSION = { submits: true, answerBytes: 16 * MIB };
+/** The service logs in to the portal, or reads a document. */
+const LONG = { timeoutFactor: 2 };
 
 /**
  * Every call the worker makes, by name (spec: "Endpoints"). Deleting a customer, the request history and the blank
  * template are "not shown" there and are not invented here.
  */
 export const OPERATIONS = {
-  createCustomer: {
-    ...REPEATABLE,
-    title: 'Creating the client',
-    method: 'POST',
-    path: '/platform-customers',
-    rateClass: 'api',
-  },
-  getCustomer: {
-    ...REPEATABLE,
-    title: 'Reading the client',
-    method: 'GET',
-    path: '/platform-customers/{id}',
-    rateClass: 'api',
-  },
-  updateCustomer: {
-    ...REPEATABLE,
-    title: 'Changing the client',
-    method: 'PATCH',
-    path: '/platform-customers/{id}',
-    rateClass: 'api',
-  },
-  listCustomers: {
-    ...REPEATABLE,
-    title: 'Listing the clients',
-    method: 'GET',
-    path: '/platform-customers',
-    rateClass: 'api',
-  },
-  checkCredentials: {
-    ...REPEATABLE,
-    title: 'Checking the portal login',
-    method: 'POST',
-    path: '/platform-customers/{id}/check-dgft-credentials',
-    rateClass: 'credentials',
-    timeoutFactor: 2,
-  },
-  pushIrm: {
-    ...SUBMISSION,
-    title: 'Sending the rows',
-    method: 'POST',
-    path: '/genebrc/push-irm',
-    rateClass: 'push',
-  },
-  bulkUpload: {
-    ...SUBMISSION,
-    title: 'Uploading the rows',
-    method: 'POST',
-    path: '/genebrc/bulk-upload',
-    rateClass: 'bulk',
-  },
-  status: {
-    ...REPEATABLE,
-    title: 'Asking about the request',
-    method: 'POST',
-    path: '/genebrc/status',
-    rateClass: 'api',
-  },
-  fetchDetails: {
-    ...REPEATABLE,
-    title: 'Reading the certificates',
-    method: 'POST',
-    path: '/genebrc/fetch-details',
-    rateClass: 'details',
-    timeoutFactor: 2,
+  createCustomer: call('Creating the client', 'POST', '/platform-customers', 'api'),
+  getCustomer: call('Reading the client', 'GET', '/platform-customers/{id}', 'api'),
+  updateCustomer: call('Changing the client', 'PATCH', '/platform-customers/{id}', 'api'),
+  listCustomers: call('Listing the clients', 'GET', '/platform-customers', 'api'),
+  checkCredentials: call(
+    'Checking the portal login',
+    'POST',
+    '/platform-customers/{id}/check-dgft-credentials',
+    'credentials',
+    LONG,
+  ),
+  pushIrm: call('Sending the rows', 'POST', '/genebrc/push-irm', 'push', SUBMISSION),
+  bulkUpload: call('Uploading the rows', 'POST', '/genebrc/bulk-upload', 'bulk', SUBMISSION),
+  status: call('Asking about the request', 'POST', '/genebrc/status', 'api'),
+  fetchDetails: call('Reading the certificates', 'POST', '/genebrc/fetch-details', 'details', {
+    ...LONG,
     answerBytes: 16 * MIB,
-  },
-  downloadPdf: {
-    ...REPEATABLE,
-    title: 'Downloading the PDF',
-    method: 'GET',
-    path: '/genebrc/download-pdf/{eBRCNumber}',
-    rateClass: 'pdf',
-    timeoutFactor: 2,
+  }),
+  downloadPdf: call('Downloading the PDF', 'GET', '/genebrc/download-pdf/{eBRCNumber}', 'pdf', {
+    ...LONG,
     answerBytes: 64 * MIB,
-  },
-  listIrms: { ...REPEATABLE, title: 'Reading the IRMs', method: 'GET', path: '/irm', rateClass: 'api' },
-  irmTemplate: {
-    ...REPEATABLE,
-    title: 'Reading the upload template',
-    method: 'GET',
-    path: '/irm/bulk-template',
-    rateClass: 'template',
-    answerBytes: 16 * MIB,
-  },
-  refreshIrms: {
-    ...REPEATABLE,
-    title: 'Refreshing the IRMs',
-    method: 'POST',
-    path: '/irm/refresh',
-    rateClass: 'irm-refresh',
-    timeoutFactor: 2,
-  },
-  extractShippingBill: {
-    ...REPEATABLE,
-    title: 'Extracting the shipping bill',
-    method: 'POST',
-    path: '/platform/shipping-bills/extract',
-    rateClass: null,
-    timeoutFactor: 2,
-  },
-  extractShippingBillFull: {
-    ...REPEATABLE,
-    title: 'Extracting the shipping bill',
-    method: 'POST',
-    path: '/platform/shipping-bills/extract/full',
-    rateClass: null,
-    timeoutFactor: 2,
-  },
-  extractInvoice: {
-    ...REPEATABLE,
-    title: 'Extracting the invoice',
-    method: 'POST',
-    path: '/platform/invoices/extract',
-    rateClass: null,
-    timeoutFactor: 2,
-  },
-} as const satisfies Readonly<Record<string, OperationInfo>>;
+  }),
+  listIrms: call('Reading the IRMs', 'GET', '/irm', 'api'),
+  irmTemplate: call('Reading the upload template', 'GET', '/irm/bulk-template', 'template', { answerBytes: 16 * MIB }),
+  refreshIrms: call('Refreshing the IRMs', 'POST', '/irm/refresh', 'irm-refresh', LONG),
+  extractShippingBill: call('Extracting the shipping bill', 'POST', '/platform/shipping-bills/extract', null, LONG),
+  extractShippingBillFull: call(
+    'Extracting the shipping bill',
+    'POST',
+    '/platform/shipping-bills/extract/full',
+    null,
+    LONG,
+  ),
+  extractInvoice: call('Extracting the invoice', 'POST', '/platform/invoices/extract', null, LONG),
+};
 
 export type Operation = keyof typeof OPERATIONS;
 export const OPERATION_NAMES = Object.keys(OPERATIONS) as Operation[];

@@ -1,9 +1,8 @@
 import { ERROR_KIND_NAMES, type ErrorKind } from './error-kinds';
-import type { Operation } from './operations';
-import { OPERATIONS } from './operations';
+import { OPERATIONS, type Operation } from './operations';
+import { MINUTE_MS as MINUTE } from '../dates';
 
 const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
 
 /**
  * A retry schedule: the first retry after `initialMs`, each following interval `factor` times longer, up to `maxMs`.
@@ -16,17 +15,17 @@ export interface Schedule {
   maxAttempts?: number;
 }
 
-/** What ends a wait. `activates_at` and `fuse` end at a known time; the others are checked repeatedly. */
-type WaitFor = 'activates_at' | 'fuse' | 'rate_window' | 'certificate' | 'acknowledgement';
-
-/** Who must act before a paused call can continue, and the attention state that shows it. */
-type PauseFor = 'needs_credentials' | 'needs_access';
-
-/** What is done about a failure of `kind` in `operation`: every retry in the project follows this table. */
+/** What is done about a failure of a kind. */
 export type Decision =
   | { action: 'retry'; schedule: Schedule }
-  | { action: 'wait'; until: WaitFor; schedule: Schedule }
-  | { action: 'pause'; state: PauseFor; schedule: Schedule }
+  /** `activates_at` and `fuse` end at a known time; the others are checked repeatedly. */
+  | {
+      action: 'wait';
+      until: 'activates_at' | 'fuse' | 'rate_window' | 'certificate' | 'acknowledgement';
+      schedule: Schedule;
+    }
+  /** `state` is the attention state that shows who must act before the call can continue. */
+  | { action: 'pause'; state: 'needs_credentials' | 'needs_access'; schedule: Schedule }
   | { action: 'refuse' }
   | { action: 'unknown' }
   | { action: 'resend'; schedule: Schedule };
@@ -52,6 +51,7 @@ const LOGIN: Schedule = { initialMs: MINUTE, factor: 2, maxMs: 15 * MINUTE };
 const refuse = { action: 'refuse' } as const satisfies Decision;
 const unknown: Decision = { action: 'unknown' };
 const resend: Decision = { action: 'resend', schedule: RESEND };
+const login: Decision = { action: 'retry', schedule: LOGIN };
 const needsCredentials = {
   action: 'pause',
   state: 'needs_credentials',
@@ -137,12 +137,7 @@ const SUBMISSIONS: Partial<Readonly<Record<ErrorKind, Decision>>> = {
 
 /** Exceptions for single operations. */
 const PER_OPERATION: Partial<Record<Operation, Partial<Record<ErrorKind, Decision>>>> = {
-  checkCredentials: {
-    timeout: { action: 'retry', schedule: LOGIN },
-    connection_lost: { action: 'retry', schedule: LOGIN },
-    portal_unavailable: { action: 'retry', schedule: LOGIN },
-    server_error: { action: 'retry', schedule: LOGIN },
-  },
+  checkCredentials: { timeout: login, connection_lost: login, portal_unavailable: login, server_error: login },
 };
 
 /** What is done about a failure of `kind` in `operation`: the one table that every retry in the project follows. */
@@ -151,11 +146,8 @@ export function decide(operation: Operation, kind: ErrorKind): Decision {
   return PER_OPERATION[operation]?.[kind] ?? base;
 }
 
-/** What a repeatable call waits for, and what ends the wait. */
-export type PauseReason = 'credentials' | 'access' | 'activation';
-
 /** How a failure of `kind` pauses a filing or an onboarding; null if it does not pause it. */
-export function pauseReasonOf(kind: ErrorKind | null): PauseReason | null {
+export function pauseReasonOf(kind: ErrorKind | null): 'credentials' | 'access' | 'activation' | null {
   const decision = kind === null ? null : READS[kind];
   if (decision?.action === 'pause') return decision.state === 'needs_credentials' ? 'credentials' : 'access';
   return decision?.action === 'wait' && decision.until === 'activates_at' ? 'activation' : null;

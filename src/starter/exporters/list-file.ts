@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { z } from 'zod';
 import { parseBoundedJson } from '../../domain/text';
-import { emailAddress } from '../../domain/exporter/exporter';
+import { emailAddress } from '../../domain/contracts';
 import { refusal, UsageError } from '../errors';
 import { csvRows, sheetRows, type ListRow } from '../input-files';
 

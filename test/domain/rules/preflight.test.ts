@@ -1,6 +1,6 @@
 import { pendingHolds } from '../../../src/domain/exporter/balance-sums';
 import { irmIdentity } from '../../../src/domain/identity';
-import type { HeldIrm, Hold } from '../../../src/domain/rules/preflight';
+import type { HeldIrm, Hold } from '../../../src/domain/exporter/balance-sums';
 import { checkBalances } from '../../../src/domain/rules/preflight';
 import { mapping, mappingRow } from '../../../dev/sample-mapping';
 
