@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { readSnapshotSource, saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { lineageSend } from '../../src/ledger/gates/absence';
 import { movePartyOf } from '../../src/ledger/exporters/party-merge';
-import { partyOf } from '../../src/ledger/reconciliation/parties';
+import { partyOf } from '../../src/ledger/reconciliation/runs';
 import { withTransaction } from '../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { knowExporter, NOW, open, rowsOf } from './filing-support';

@@ -1,7 +1,7 @@
 /** Exporters: onboarding, readiness, balances, credentials. Passwords go to the vault, and nowhere else. */
 import { z } from 'zod';
 import { emailAddress, onboardInput } from '../../domain/contracts';
-import { exportersAfter, findExporter, needExporter } from '../../ledger/exporters/exporters';
+import { exportersAfter, findExporter, needExporter, type ExporterRow } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irms';
 import { changeExporter, requireApproval } from '../../starter/exporters/change';
 import { onboard, updateCredentials, type ExporterOutcome } from '../../starter/exporters/operations';
