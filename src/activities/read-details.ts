@@ -19,6 +19,13 @@ export interface DetailsLook {
 }
 
 /**
+ * The certificates of an answer that do not name another IEC: another exporter's prove nothing of this one's, and the
+ * answer may be another one's whole.
+ */
+export const certificatesOf = <C extends { iec: string | null }>(iecCode: string, certificates: readonly C[]): C[] =>
+  certificates.filter(({ iec }) => [null, readIec(iecCode)].includes(readIec(iec)));
+
+/**
  * Reads every certificate of an exporter that was issued in a span of days into the ledger, from as few calls as the
  * window of three months allows (spec: "POST /genebrc/fetch-details"). The look goes on record with its times, a failed
  * one too: absence is judged by looks alone.
@@ -62,8 +69,7 @@ export async function readDetails(
       const call = () => withHeartbeat(exporterId, (context) => deps.api.fetchDetails(asked, context));
       const details = await withCredentials(deps, exporterId, call, credentials);
       credentials = undefined;
-      const ours = details.certificates.filter(({ iec }) => [null, readIec(iecCode)].includes(readIec(iec)));
-      // Another exporter's certificates prove nothing of this one's, and the answer may be another one's whole.
+      const ours = certificatesOf(iecCode, details.certificates);
       unread += details.unread + details.certificates.length - ours.length;
       for (const { eBRCNumber, sbCumInvoiceNumber, billNo } of ours) {
         if (eBRCNumber) numbers.add(eBRCNumber.trim());

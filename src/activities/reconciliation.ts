@@ -45,6 +45,7 @@ import { describeRun, checkRun } from '../temporal/filing-runs';
 import { withHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
 import { now, type ActivityDependencies } from './dependencies';
+import { certificatesOf } from './read-details';
 
 export type { PartyToReconcile, RepairableFinding };
 
@@ -163,9 +164,10 @@ async function readCertificates(
       ),
     ),
   );
-  await saveCertificates(pool, { exporterId, details: certificates, at: now(deps) });
-  // A window with entries that cannot be read was not read whole: it closes nothing.
-  const whole = unread === 0 && before?.whole !== false;
+  const details = certificatesOf(iecCode, certificates);
+  const saved = await saveCertificates(pool, { exporterId, iecCode, details, at: now(deps) });
+  // A window with entries that cannot be read, or name another IEC, was not read whole: it closes nothing.
+  const whole = saved !== null && unread === 0 && details.length === certificates.length && before?.whole !== false;
   if (whole && !more) await saveWindow(pool, { partyId, from, to, readAt });
   return { from, to, readAt: readAt.getTime(), certificates: certificates.length, whole };
 }

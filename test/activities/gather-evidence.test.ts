@@ -142,6 +142,24 @@ describe('what is seen for a send whose answer was lost', () => {
     expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true, openRows: 0 });
   });
 
+  it('keeps nothing of another IEC that a reconciliation is shown: no later look would list it', async () => {
+    const { exporterId } = await exporter();
+    const { certificate, args } = await lost(exporterId);
+    const { rows: parties } = await ledger.pool.query<{ partyId: number; iecCode: string }>(
+      'SELECT party_id AS "partyId", iec AS "iecCode" FROM exporters WHERE exporter_id = $1',
+      [exporterId],
+    );
+    const party = { exporterId, partyId: 0, iecCode: '', ...parties[0], from: '2026-02-01', to: '2026-02-28' };
+    at(300);
+    shown = [{ ...certificate, iec: 'ZZGCM4521K' }];
+    expect(await door.run('readCertificates', party)).toMatchObject({ certificates: 1, whole: false });
+    shown = [];
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true, agreeing: [] });
+    shown = [{ ...certificate, iec: party.iecCode }];
+    expect(await door.run('readCertificates', party)).toMatchObject({ certificates: 1, whole: true });
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true, agreeing: [certificate.eBRCNumber] });
+  });
+
   it('is no complete look where the answer has lost a certificate that an earlier one listed', async () => {
     const { exporterId } = await exporter();
     const { args } = await lost(exporterId);

@@ -5,7 +5,7 @@
  *   row's lineage, nor one that another row has: that is a question.
  * - details: fetch-details shows exactly as many new certificates as there are sent rows that they can be, agreeing in
  *   document, date and the known amount with its currency, issued from the day before the first mark on, with the
- * status   Issued, and the IRM's balance does not contradict it. Nothing without a list from before the first send.
+ *   status Issued, and the IRM's balance does not contradict it. Nothing without a list from before the first send.
  * - persons: two persons name the number.
  */
 import { matchCertificates, type Ambiguity } from '../../domain/reconciliation/certificate-matching';
@@ -16,8 +16,10 @@ import { candidateRows, countOpenRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
 import { settleSubmission } from '../submissions/submissions';
 import { lineageSend, type LineageSend } from './absence';
+import { closeOpenAttempts, lockAttempts } from './attempts';
 import { contradictedByBalance } from './balance-evidence';
 import { holdAsSent } from './held-rows';
+import { writeVerdict } from './verdict';
 
 export interface NamedCertificate {
   position: number;
@@ -66,19 +68,34 @@ export async function certifyByRecord(
   });
 }
 
-/** A row that was freed, and has a certificate: it was filed after all. */
+/**
+ * A row that was freed, or is to be sent again, and has a certificate: its submission was filed after all. An attempt
+ * that was judged absent counts as accepted then, so that the other rows are in doubt again.
+ */
 async function holdWhereReleased(
   client: Queryable,
   { filingId, submission, at }: CertifiedPart,
   records: readonly NamedCertificate[],
 ): Promise<void> {
   const positions = records.map(({ position }) => position);
-  const { rows } = await client.query<{ sentAt: Date | null }>(
-    `SELECT (SELECT max(marked_at) FROM attempts WHERE filing_id = $1 AND submission = $2) AS "sentAt" FROM filing_rows
-      WHERE filing_id = $1 AND submission = $2 AND NOT live AND position = ANY($3) LIMIT 1`,
+  const { rowCount } = await client.query(
+    `SELECT FROM filing_rows r WHERE filing_id = $1 AND submission = $2 AND position = ANY($3)
+        AND (NOT live OR (state = 'planned' AND EXISTS (SELECT FROM attempts a
+          WHERE a.filing_id = r.filing_id AND a.submission = r.submission AND a.verdict = 'absent'))) LIMIT 1`,
     [filingId, submission, positions],
   );
-  if (rows[0]) await holdAsSent(client, { filingId, submission, positions, sentAt: rows[0].sentAt ?? at, at });
+  if (!rowCount) return;
+  const attempts = await lockAttempts(client, filingId, submission);
+  const absent = attempts.findLast(({ verdict }) => verdict === 'absent');
+  if (absent) {
+    const { attemptId } = absent;
+    const reason = 'a certificate of it came later';
+    await closeOpenAttempts(client, { filingId, submission, reason, at });
+    await writeVerdict(client, { attemptId, from: ['absent'], verdict: 'accepted', reason, at });
+  }
+  const sent = attempts.flatMap(({ markedAt }) => markedAt?.getTime() ?? []);
+  const sentAt = sent.length > 0 ? new Date(Math.max(...sent)) : at;
+  await holdAsSent(client, { filingId, submission, positions, sentAt, at });
 }
 
 /** What fetch-details proves for the rows of a submission. */

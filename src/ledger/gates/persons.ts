@@ -228,7 +228,14 @@ async function permitDuplicate(client: Queryable, word: Word, others: readonly W
   const positions = doubted.map(({ position }) => position);
   // Said once more, as by a command whose answer was lost: what is permitted already is not permitted twice.
   if (await isPermitted(client, filingId, positions)) return { outcome: 'permitted' };
-  if (others.length === 0) {
+  const { rows: marks } = await client.query<{ at: Date | null }>(
+    `SELECT max(marked_at) AS at FROM attempts a WHERE filing_id = $1 AND EXISTS (SELECT FROM filing_rows r
+        WHERE r.filing_id = $1 AND r.submission = a.submission AND r.position = ANY($2))`,
+    [filingId, positions],
+  );
+  // What was said of an earlier send does not permit a duplicate beside this one.
+  const sentAt = marks[0]?.at ?? null;
+  if (!others.some(({ at }) => sentAt === null || at >= sentAt)) {
     const why = `${by} is the first to permit it; somebody else has to permit the same rows too`;
     return { outcome: 'stands', why };
   }

@@ -138,7 +138,12 @@ export async function releaseUnfiled(
           : 'never_attempted';
     const release = { filingId, submission: each.submission, ground, attemptId: last?.attemptId, reason, at };
     await freeRows(client, { release, state, from: ['planned'] });
-    await settleSubmission(client, { filingId, submission: each.submission, state: 'released', at });
+    const { rowCount: certified } = await client.query(
+      `SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND state = 'certified' LIMIT 1`,
+      [filingId, each.submission],
+    );
+    const end = certified ? 'settled' : 'released';
+    await settleSubmission(client, { filingId, submission: each.submission, state: end, at });
   }
   await giveBackIfAllFree(client, filingId);
   return { doubtful };

@@ -176,11 +176,12 @@ export class FilingRequests {
     else this.resolution = null;
   }
 
-  private judgeResolve({ as, attemptId, requestId, notOurs = [] }: ResolveArgs): void {
+  private judgeResolve({ as, attemptId, requestId, certificates = [], notOurs = [] }: ResolveArgs): void {
     const { state } = this.progress;
     const { inQuestion } = this;
     // At the send gate: rows that were released as not filed wait for what two persons say of their certificates.
-    const atSendGate = state === 'submitting' && inQuestion !== null && as === 'not-filed';
+    const isAboutRows = as === 'not-filed' || certificates.length > 0;
+    const atSendGate = state === 'submitting' && inQuestion !== null && isAboutRows;
     if (state !== 'outcome_unknown' && state !== 'overdue' && !atSendGate) {
       refuse(`The filing is ${state}; resolve is for outcome_unknown and overdue.`);
     }

@@ -119,6 +119,30 @@ describe('by its request’s own record', () => {
     expect(await gates.releases(filingId)).toEqual([{ ground: 'absent', withdrawn: true }]);
   });
 
+  it('of one row takes the release of all back: the others are in doubt again, and nothing of them is sent or stuck', async () => {
+    for (const ended of [false, true]) {
+      const own = await exporter();
+      const { filingId, attemptId } = await own.sent([{}, {}]);
+      if (ended) {
+        await ledger().pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [
+          filingId,
+        ]);
+        await move(ledger(), filingId, 'submitting', 'outcome_unknown', 'abandoned');
+      }
+      await own.look(OVER);
+      expect(await absent({ attemptId })).toMatchObject({ outcome: ended ? 'freed' : 'again' });
+      await own.look(minutesLater(250));
+      const next = ended ? null : await opened(filingId);
+      await byRecord(own, filingId, { 0: `EB-FIRST-${filingId}` }, minutesLater(260));
+      const state = ended ? 'abandoned_after_send' : 'submitted';
+      expect(await rows(filingId)).toMatchObject([{ state: 'certified' }, { state, live: true }]);
+      expect(await gates.attempts(filingId)).toEqual(next ? ['accepted', 'unsent'] : ['accepted']);
+      // The other one can be answered for.
+      const later = { at: minutesLater(270) };
+      expect(await absent({ attemptId }, later)).toEqual({ outcome: 'freed', freed: [1] });
+    }
+  });
+
   it('takes a handful of statements for a whole submission', async () => {
     const own = await exporter();
     const { filingId } = await own.sent(Array.from({ length: 300 }, () => ({ mappedIRMAmountFCC: 1 })));

@@ -616,7 +616,7 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
       return record(ledger(), `BESIDE-${references}`, content(document), { exporterId: party.exporterId, permitted });
     };
     const permit = (person: string) => word({ filingId: sent.filingId, kind: 'permit', sourceRows: [1], by: person });
-    return { ...sent, file, permit };
+    return { ...sent, party, file, permit };
   }
 
   it.each(['unknown', 'abandoned_after_send', 'submitted'] as const)(
@@ -645,6 +645,20 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
     await permit('ravi');
     await permit('meera');
     expect(await file(besides)).toMatchObject({ outcome: 'opened' });
+  });
+
+  it('is not permitted by a word about an earlier send and one about this', async () => {
+    const { filingId, attemptId, party, permit } = await holderInDoubt('submitted');
+    await accept({ attemptId }, null);
+    await permit('ravi');
+    await party.look(OVER);
+    expect(await word({ filingId, attemptId, by: 'meera' })).toEqual(again);
+    await party.look(minutesLater(250));
+    await party.sendAttempt(filingId, { at: minutesLater(255) });
+    await ledger().pool.query(`UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1`, [filingId]);
+    const say = (by: string) => word({ filingId, kind: 'permit', sourceRows: [1], by, at: minutesLater(300) });
+    expect(await say('meera')).toEqual(stands(/meera is the first/u));
+    expect(await say('ravi')).toEqual({ outcome: 'permitted' });
   });
 
   it('is not permitted twice by a command that is repeated', async () => {

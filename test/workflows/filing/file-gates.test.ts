@@ -222,6 +222,57 @@ describe('certificates of fetch-details', () => {
     await filing.result();
   });
 
+  /** A filing that was taken, whose certificate shows only once nothing of it is said to have been filed. */
+  async function fileShownLate(rest: object = {}) {
+    const exporter = await stage.exporter();
+    stage.fault(exporter, 'push-irm', 'accept-then-drop', { times: 1 });
+    const { api } = stage.worker.deps;
+    const read = api.fetchDetails.bind(api);
+    let released = false;
+    api.fetchDetails = async (...args) => {
+      const { rowCount } = await stage.ledger.pool.query(
+        'SELECT FROM releases JOIN filings USING (filing_id) WHERE exporter_id = $1',
+        [exporter.exporterId],
+      );
+      released ||= rowCount !== 0;
+      const answer = await read(...args);
+      const certificates = answer.certificates.map((each) => ({ ...each, ...rest }));
+      return { ...answer, certificates: released ? certificates : [] };
+    };
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'outcome_unknown');
+    await stage.settleWindowOver(filing);
+    await stage.resolve(filing, 'not-filed');
+    return { exporter, filing, restore: () => (api.fetchDetails = read) };
+  }
+
+  it('that show only after “not filed” certify their rows instead of a second send', async () => {
+    const { exporter, filing, restore } = await fileShownLate();
+    expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 1 } });
+    restore();
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('that show only after “not filed” can be named by two persons where nothing else tells whose they are', async () => {
+    const { exporter, filing, restore } = await fileShownLate({ realisedValueFCC: 1 });
+    const { filingId, attention } = await stage.until(
+      filing,
+      ({ attention: asks }) => asks?.includes('agree') ?? false,
+    );
+    expect(attention).toContain('--as filed --certificate ROW=NUMBER');
+    const { evidence } = await stage.view(filing);
+    const [eBRCNumber = ''] = (evidence as { agreeing?: string[] } | null)?.agreeing ?? [];
+    const say = (by: string) => {
+      const certificates = [{ row: 1, eBRCNumber }];
+      return operationsOf(stage).resolve(filingId ?? '', { as: 'filed', by, note: 'looked', certificates });
+    };
+    await expect(say('ravi')).rejects.toMatchObject({ message: expect.stringMatching(/somebody else/u) as string });
+    await say('meera');
+    expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 1 } });
+    restore();
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
   it('certify nothing when they were cancelled', async () => {
     const { filing } = await fileBesideForeign({ eBRCStatus: 'Cancelled' });
     expect((await stage.view(filing)).rows).toMatchObject([{ state: 'unknown', eBRCNumber: null }]);

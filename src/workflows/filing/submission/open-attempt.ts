@@ -7,7 +7,7 @@ import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { onceLedgerIsWhole, throughPauses, recordFailureAndContinue } from '../pauses';
 import { prepareFiling } from '../prepare-filing';
 import { FilingRefused } from '../finish-filing';
-import { roundMs } from './evidence';
+import { gather, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 import type { Attempt } from './unknown-outcome';
 
@@ -100,11 +100,13 @@ async function confirmAbsence(
   requests.inQuestion = { attemptId: null, requestId: null };
   const round = async ({ from, agreeing }: Kept): Promise<void> => {
     const over = Date.now() - began >= settings.settleAfterMs;
+    // A certificate that agrees may be the rows' own, which came late.
+    const found = agreeing.length > 0 ? await gather(run, stage, null) : null;
+    if (found && found.adopted.length > 0) return;
     if (agreeing.length > 0 || over) await askToConfirm(run, stage, agreeing);
     const wait = (ms: number) => run.wait(ms, 'Look at the certificates again', () => requests.answered);
     if (agreeing.length > 0) await wait(AGREEING_CHECK_MS);
-    const complete = await lookAgain(run, from);
-    if (!complete && !requests.answered) await wait(roundMs(settings.settleAfterMs, over));
+    else if (!(await lookAgain(run, from)) && !requests.answered) await wait(roundMs(settings.settleAfterMs, over));
     await carryOutAnswer(run, stage, () => Promise.resolve());
   };
   try {
@@ -121,7 +123,10 @@ async function askToConfirm(run: FilingRun, { submission }: SubmissionStage, agr
     agreeing.length > 0
       ? `Certificates ${agreeing.join(', ')} agree with rows of submission ${submission} that were treated as not filed`
       : `Rows of submission ${submission} were treated as not filed, and the certificates cannot be looked at since`;
-  const answer = agreeing.length > 0 ? '--not-ours NUMBER for each of them' : '--unseen';
+  const answer =
+    agreeing.length > 0
+      ? `--not-ours NUMBER for each of them --note TEXT, or, where they are these rows’ own: ebrc resolve ${run.filingId} --as filed --certificate ROW=NUMBER`
+      : '--unseen';
   const attention =
     `${why}. It is not sent again before two persons have looked at the portal and said: ` +
     `ebrc resolve ${run.filingId} --as not-filed ${answer} --note TEXT.`;
