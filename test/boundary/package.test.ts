@@ -98,7 +98,7 @@ const CONSUMERS = {
     const packages = Object.keys(require.cache).map((file) => /node_modules\\/((?:@[^/]+\\/)?[^/]+)\\/(?!.*node_modules)/.exec(file)?.[1]);
     console.log(JSON.stringify([...new Set(packages)]));`,
   // What the README shows, as a user would copy it.
-  'readme.mts': `import { openEbrcClient } from '@ebrc/worker';\n${/```ts\n([^`]+)```/.exec(readProject('README.md'))?.[1] ?? ''}`,
+  'readme.mts': `import { openEbrcClient } from '@ebrc/worker';\n${/```ts\n([^]+?)```/u.exec(readProject('README.md'))?.[1] ?? 'no example'}`,
 };
 
 it('is a library for ESM and CommonJS, whose types compile as they are, and loads no renderer and nothing native', async () => {
