@@ -1,8 +1,8 @@
 /** A filing as the API shows it. */
 import { z } from 'zod';
 import type { FilingCounts } from '../../domain/contracts';
-import type { QuestionView } from '../../domain/filing/questions';
-import { FILING_STATES, isEnd, type FilingState } from '../../domain/filing/states';
+import { actionsOfFiling, type QuestionView } from '../../domain/filing/questions';
+import { FILING_STATES, type FilingState } from '../../domain/filing/states';
 import { type PagedSubmission, partsOf } from '../../ledger/filings/filing-pages';
 import { type FilingRecord, getFiling } from '../../ledger/filings/filings';
 import { findingsForCaller, forCaller } from '../http/words';
@@ -89,7 +89,7 @@ function filingBody({
       since,
       actions: [...actions],
     })),
-    actions: actionsOf(filing, counts),
+    actions: actionsOfFiling(filing, counts),
     attempt,
     submissions: submissions.map(({ submission, requests }) => ({ submission, requests })),
     uploadType: filing.uploadType,
@@ -110,23 +110,6 @@ function filingBody({
       ...(filing.annotated !== null && { workbook: `${root}/workbook` }),
     },
   };
-}
-
-/** What may be done about a filing next, by the names of its routes. */
-function actionsOf({ state, asked, needsAttention }: FilingRecord, { errored }: FilingCounts): string[] {
-  switch (state) {
-    case 'awaiting_approval':
-      return ['approve', 'abandon'];
-    case 'outcome_unknown':
-      return asked ? ['resolve', 'abandon'] : ['abandon'];
-    case 'overdue':
-      return ['resolve', 'abandon'];
-    case 'needs_credentials':
-      return ['credentials', 'abandon'];
-    default:
-      if (isEnd(state)) return errored > 0 ? ['correct'] : [];
-      return needsAttention ? ['resume', 'abandon'] : ['abandon'];
-  }
 }
 
 function stateText({ state, asked }: FilingRecord, counts: FilingCounts): string {
