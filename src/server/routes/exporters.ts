@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { emailAddress } from '../../domain/exporter/exporter';
 import { onboardInput } from '../../domain/contracts';
+import { dateText } from '../../domain/dates';
 import { exportersAfter, findExporter, needExporter } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irms';
 import { changeExporter, requireApproval } from '../../starter/exporters/change';
@@ -15,7 +16,7 @@ import type { Door } from '../context';
 import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { Problem } from '../http/problem';
 import { addRoute, type Registrar } from '../http/route';
-import { exporterName, visible } from '../http/texts';
+import { exporterName, FILING_DATE, visible } from '../http/texts';
 
 const TAG = 'Exporters';
 const EXPORTER = z.object({ exporter: exporterName });
@@ -78,8 +79,8 @@ const irmSchema = z.object({
   irmNumber: z.string(),
   irmAdCode: z.string(),
   irmIfscCode: z.string(),
-  irmIssueDate: z.string().describe('DDMMYYYY, as all filing dates of the service'),
-  remittanceDate: z.string().nullable(),
+  irmIssueDate: z.string().describe(FILING_DATE),
+  remittanceDate: z.string().nullable().describe(FILING_DATE),
   currency: z.string().nullable(),
   amount,
   available: amount,
@@ -215,7 +216,7 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
         shown.push(...(free === 'true' ? page.filter((irm) => irm.free !== null && Number(irm.free) > 0) : page));
         if (shown.length > limit) break;
       }
-      return { body: pageOf(shown, limit, irmCursor, (irm) => irm) };
+      return { body: pageOf(shown, limit, irmCursor, irmBody) };
     },
   });
 
@@ -244,6 +245,12 @@ export function workbookHeaders(name: string): Record<string, string> {
 /** The view has more than the API shows. */
 const exporterBody = (view: ExporterView, counts: ReadonlyMap<string, number>) =>
   exporterSchema.parse({ ...view, state: view.readiness, irmCount: counts.get(view.exporterId) ?? 0 });
+
+const irmBody = (irm: IrmView) => ({
+  ...irm,
+  irmIssueDate: dateText(irm.irmIssueDate),
+  remittanceDate: dateText(irm.remittanceDate),
+});
 
 function progressAnswer(outcome: ExporterOutcome, { email, name }: { email: string; name: string }) {
   const { exporterId, state, activatesAt, irmCount, workflowId, message, notice, errors } = outcome;

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { MAY } from '../../domain/principal';
 import { fileInput } from '../../domain/contracts';
+import { dateText } from '../../domain/dates';
 import { FILING_STATES } from '../../domain/filing/states';
 import { pageOfEvents, pageOfFilings, pageOfRows } from '../../ledger/filings/filing-pages';
 import { inQuestion } from '../../ledger/filings/filing-view';
@@ -14,7 +15,7 @@ import { depsFor, type Door } from '../context';
 import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { callerGone, Problem, unavailable } from '../http/problem';
 import { addRoute, type Call, type Registrar } from '../http/route';
-import { exporterName, filingName, visible, shownAsWritten } from '../http/texts';
+import { exporterName, FILING_DATE, filingName, visible, shownAsWritten } from '../http/texts';
 import { filingSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
 import { sourceOf, statedSchema, type Stated } from './checks';
@@ -42,7 +43,7 @@ const rowSchema = z.object({
   submission: z.number().int(),
   state: z.string(),
   eBRCNumber: z.string().nullable(),
-  eBRCDate: z.string().nullable(),
+  eBRCDate: z.string().nullable().describe(FILING_DATE),
   document: z.string().nullable(),
   sha256: z.string().nullable(),
   errors: z.array(z.string()),
@@ -166,7 +167,7 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
           read,
           limit,
           ({ position }) => position,
-          ({ position: _, ...row }) => row,
+          ({ position: _, ...row }) => ({ ...row, eBRCDate: dateText(row.eBRCDate) }),
         ),
       };
     },

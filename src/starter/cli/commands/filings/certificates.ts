@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { counted } from '../../../../domain/text';
 import { amountText } from '../../../../domain/money';
 import type { Bind } from '../../context';
-import { dateText } from '../../filing-text';
+import { dateText } from '../../../../domain/dates';
 import { printList, withListOptions, type ListPart, checkOutputPath, forceOption } from '../options';
 import { optional, right, table, type Page } from '../../page';
 import type { Mode } from '../../../../domain/names';
