@@ -121,6 +121,11 @@ export function isoFromFilingDate(date: FilingDate): string {
   return new Date(utcMidnight(date)).toISOString().slice(0, 10);
 }
 
+/** A filing date as YYYY-MM-DD; anything else as it is. */
+export function dateText<T extends string | null>(date: T): T | string {
+  return isFilingDate(date) ? isoFromFilingDate(date) : date;
+}
+
 /**
  * Negative when `a` is the earlier day, positive when the later, 0 when the same. @throws RangeError for a non-date.
  */

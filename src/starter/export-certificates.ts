@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
-import { isFilingDate, isoFromFilingDate } from '../domain/dates';
+import { dateText } from '../domain/dates';
 import { writeOutputFile, zipStream } from '../documents/output-file';
 import type { DocumentStore } from '../documents/stored-document';
 import type { CertificateView } from '../ledger/certificates/certificates';
@@ -10,7 +10,7 @@ import { csvOf } from './input-files';
 function listed(certificates: readonly CertificateView[]) {
   return certificates.map((each) => ({
     eBRCNumber: each.eBRCNumber,
-    date: isFilingDate(each.eBRCDate) ? isoFromFilingDate(each.eBRCDate) : each.eBRCDate,
+    date: dateText(each.eBRCDate),
     status: each.eBRCStatus,
     document: each.sbCumInvoiceNumber,
     irmNumber: each.irmNumber,

@@ -245,6 +245,11 @@ describe('filing', () => {
 
   it('shows, lists, and keeps the certificates', async () => {
     expect(await json(['show', 'CON-1'])).toEqual(first);
+    expect(first).toMatchObject({
+      questions: [],
+      actions: [],
+      requests: [{ submission: 1, requestId: first.requestId, source: 'acknowledged', state: 'ended' }],
+    });
     expect(await json(['list', '--state', 'certified', '--exporter', exporterId])).toMatchObject([
       { filingId: first.filingId },
     ]);

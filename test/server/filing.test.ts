@@ -32,6 +32,7 @@ interface RowBody {
   row: number;
   state: string;
   eBRCNumber: string;
+  eBRCDate: string;
   sha256: string;
 }
 
@@ -54,6 +55,14 @@ it('files, waits for the end, and answers rows, certificates and PDFs', async ()
   expect(rows.body).toMatchObject({ items: [{ row: 1, serialNo: 1, state: 'certified', errors: [] }], next: null });
   const one = await stage.ask('GET', `/v1/certificates/${row?.eBRCNumber}`);
   expect(one.body).toMatchObject({ filingId: filed.body.filingId, reference: 'DOOR/1', sha256: row?.sha256 });
+  // Filing dates are ISO dates here, however the service writes them.
+  const irms = await stage.ask<{ items: { irmIssueDate: string; remittanceDate: string }[] }>(
+    'GET',
+    `/v1/exporters/${exporterId}/irms?limit=1`,
+  );
+  const { irmIssueDate, remittanceDate } = irms.body.items[0] ?? {};
+  const days = [row?.eBRCDate, one.body['eBRCDate'], irmIssueDate, remittanceDate];
+  for (const day of days) expect(day).toMatch(/^\d{4}-\d{2}-\d{2}$/u);
   const pdf = await stage.ask('GET', `/v1/certificates/${row?.eBRCNumber}/pdf`);
   const sha256 = createHash('sha256').update(pdf.bytes).digest();
   expect(pdf.bytes.toString('latin1')).toMatch(/^%PDF/);

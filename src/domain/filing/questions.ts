@@ -60,6 +60,26 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
 export const actionsOfQuestion = ({ kind, until }: Pick<Question, 'kind' | 'until'>): readonly string[] =>
   ACTIONS[kind] ?? (until === 'fact' ? ['acknowledge'] : ['abandon']);
 
+/** What may be done about a filing next, by the names of the commands. */
+export function actionsOfFiling(
+  { state, asked, needsAttention }: { state: FilingState; asked: boolean; needsAttention: boolean },
+  { errored }: { errored: number },
+): string[] {
+  switch (state) {
+    case 'awaiting_approval':
+      return ['approve', 'abandon'];
+    case 'outcome_unknown':
+      return asked ? ['resolve', 'abandon'] : ['abandon'];
+    case 'overdue':
+      return ['resolve', 'abandon'];
+    case 'needs_credentials':
+      return ['credentials', 'abandon'];
+    default:
+      if (isEnd(state)) return errored > 0 ? ['correct'] : [];
+      return needsAttention ? ['resume', 'abandon'] : ['abandon'];
+  }
+}
+
 /** A question as the filing shows it. */
 export interface QuestionView {
   id: string;

@@ -35,6 +35,10 @@ export interface FilingView {
   request: string | null;
   /** The gravest twenty. */
   questions: QuestionView[];
+  /** What may be done next, by the names of the commands. */
+  actions: string[];
+  /** The requests of its submissions, each followed to its end. */
+  requests: RequestView[];
   corrects: string | null;
   correctedBy: string[];
   counts: FilingCounts;
@@ -68,6 +72,13 @@ export interface SubmissionView {
   ackStatus: string | null;
   submittedAt: string | null;
   attempts: number;
+}
+
+export interface RequestView {
+  submission: number;
+  requestId: string;
+  source: string;
+  state: string;
 }
 
 export interface RowView extends Pick<Mapping, 'serialNo' | 'irmNumber' | 'sbCumInvoiceNumber' | 'mappedIRMAmountFCC'> {

@@ -1,5 +1,6 @@
 import { NO_ROWS } from '../../domain/contracts';
 import type { FilingView, OtherUse, RowView, SubmissionView } from '../../domain/filing/view';
+import { actionsOfFiling } from '../../domain/filing/questions';
 import { authorityErrors } from '../../domain/service/authority-codes';
 import { errorTexts } from '../../domain/service/request-status';
 import { isObject } from '../../domain/values';
@@ -9,7 +10,7 @@ import { HAS_REQUEST } from '../gates/attempts';
 import type { Queryable } from '../pool';
 import { readQuestions } from '../questions/questions';
 import { readLastingNotices } from '../submissions/answers';
-import { countRowsOf, pageOfFilings, type FilingPage } from './filing-pages';
+import { countRowsOf, pageOfFilings, partsOf, type FilingPage } from './filing-pages';
 import { getFiling, numberToFileAgain, type FilingRecord } from './filings';
 import type { Cadence } from '../../domain/filing/poll-cadence';
 import { readWaiting } from '../questions/waiting';
@@ -18,19 +19,22 @@ import { readWaiting } from '../questions/waiting';
 export async function readFilingView(db: Queryable, filingId: string, cadence: Cadence): Promise<FilingView | null> {
   const filing = await getFiling(db, filingId);
   if (!filing) return null;
-  const [rows, submissions, correctedBy, counts] = await Promise.all([
+  const [rows, submissions, correctedBy, parts] = await Promise.all([
     readRowViews(db, filingId),
     readSubmissionViews(db, filingId),
     readCorrections(db, filingId),
-    countRowsOf(db, [filingId]),
+    partsOf(db, [filingId]),
   ]);
+  const { counts, submissions: requested } = parts.get(filingId) ?? { counts: NO_ROWS, submissions: [] };
   return {
     ...headOf(filing),
     exporterName: await readName(db, filing.exporterId),
-    waiting: (await readWaiting(db, [filing], counts, cadence)).get(filingId) ?? null,
+    waiting: (await readWaiting(db, [filing], new Map([[filingId, counts]]), cadence)).get(filingId) ?? null,
     ...(await inQuestion(db, filingId)),
     questions: (await readQuestions(db, [filingId])).get(filingId) ?? [],
-    counts: counts.get(filingId) ?? NO_ROWS,
+    actions: actionsOfFiling(filing, counts),
+    requests: requested.flatMap(({ submission, requests }) => requests.map((request) => ({ submission, ...request }))),
+    counts,
     submissions,
     otherUses: filing.evidence === null ? [] : await readOtherUses(db, filingId),
     rows,
@@ -44,7 +48,16 @@ export async function readFilingView(db: Queryable, filingId: string, cadence: C
 /** A filing without its rows, for lists. */
 export type FilingSummary = Omit<
   FilingView,
-  'rows' | 'submissions' | 'otherUses' | 'correctedBy' | 'attempt' | 'request' | 'again' | 'questions'
+  | 'rows'
+  | 'submissions'
+  | 'otherUses'
+  | 'correctedBy'
+  | 'attempt'
+  | 'request'
+  | 'again'
+  | 'questions'
+  | 'actions'
+  | 'requests'
 >;
 
 /** Filings, newest first, each with its counts. */

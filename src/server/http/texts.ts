@@ -45,5 +45,8 @@ export const exporterName = visible(254).describe('id or e-mail of an exporter')
 /** A filing's id, or the caller's reference. */
 export const filingName = visible(300).describe('a filing id or a reference, percent-encoded');
 
+/** What an answer says of a filing date. */
+export const FILING_DATE = 'YYYY-MM-DD';
+
 /** A note of a person. */
 export const note = visible(2_000).describe('why, for the record');

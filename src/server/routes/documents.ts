@@ -1,5 +1,6 @@
 /** Documents: certificates with their PDFs, and the annotated workbook of a filing. */
 import { z } from 'zod';
+import { dateText } from '../../domain/dates';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificate-pages';
 import { readInputHead } from '../../ledger/filings/filing-inputs';
 import { evidenceBundle } from '../../starter/filings/evidence';
@@ -8,7 +9,7 @@ import type { Door } from '../context';
 import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { notFound } from '../http/problem';
 import { addRoute, type Call, type Registrar } from '../http/route';
-import { exporterName, filingName, visible } from '../http/texts';
+import { exporterName, FILING_DATE, filingName, visible } from '../http/texts';
 import { workbookHeaders } from './exporters';
 
 const TAG = 'Certificates';
@@ -18,7 +19,7 @@ const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(200)]);
 const text = z.string().nullable();
 const certificateSchema = z.object({
   eBRCNumber: z.string(),
-  eBRCDate: text,
+  eBRCDate: text.describe(FILING_DATE),
   eBRCStatus: text,
   exporterId: z.string(),
   filingId: text,
@@ -140,5 +141,6 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
 }
 
 function certificateBody({ archivedAt, mark: _, ...certificate }: PagedCertificate & { mark: string }) {
-  return { ...certificate, archivedAt: archivedAt?.toISOString() ?? null };
+  const { eBRCDate } = certificate;
+  return { ...certificate, eBRCDate: dateText(eBRCDate), archivedAt: archivedAt?.toISOString() ?? null };
 }

@@ -1,6 +1,7 @@
 /** Exporters: onboarding, readiness, balances, credentials. Passwords go to the vault, and nowhere else. */
 import { z } from 'zod';
 import { emailAddress, onboardInput } from '../../domain/contracts';
+import { dateText } from '../../domain/dates';
 import { exportersAfter, findExporter, needExporter, type ExporterRow } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irms';
 import { changeExporter, requireApproval } from '../../starter/exporters/change';
@@ -14,7 +15,7 @@ import type { Door } from '../context';
 import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { Problem } from '../http/problem';
 import { addRoute, type Registrar } from '../http/route';
-import { exporterName, visible } from '../http/texts';
+import { exporterName, FILING_DATE, visible } from '../http/texts';
 
 const TAG = 'Exporters';
 const EXPORTER = z.object({ exporter: exporterName });
@@ -77,8 +78,8 @@ const irmSchema = z.object({
   irmNumber: z.string(),
   irmAdCode: z.string(),
   irmIfscCode: z.string(),
-  irmIssueDate: z.string().describe('DDMMYYYY, as all filing dates of the service'),
-  remittanceDate: z.string().nullable(),
+  irmIssueDate: z.string().describe(FILING_DATE),
+  remittanceDate: z.string().nullable().describe(FILING_DATE),
   currency: z.string().nullable(),
   amount,
   available: amount,
@@ -213,7 +214,8 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
         shown.push(...(free === 'true' ? page.filter((irm) => irm.free !== null && Number(irm.free) > 0) : page));
         if (shown.length > limit) break;
       }
-      return { body: pageOf(shown, limit, irmCursor) };
+      const { items, next } = pageOf(shown, limit, irmCursor);
+      return { body: { items: items.map(irmBody), next } };
     },
   });
 
@@ -238,6 +240,12 @@ export function workbookHeaders(name: string): Record<string, string> {
   const safe = name.replace(/[^\w.-]/g, '_').slice(0, 120);
   return { 'content-type': WORKBOOK, 'content-disposition': `attachment; filename="${safe}"` };
 }
+
+const irmBody = (irm: IrmView) => ({
+  ...irm,
+  irmIssueDate: dateText(irm.irmIssueDate),
+  remittanceDate: dateText(irm.remittanceDate),
+});
 
 function progressAnswer(outcome: ExporterOutcome, { email, name }: { email: string; name: string }) {
   const { exporterId, state, activatesAt, irmCount, workflowId, message, notice, errors } = outcome;

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { MAY } from '../../domain/principal';
 import { fileInput } from '../../domain/contracts';
+import { dateText } from '../../domain/dates';
 import { FILING_STATES } from '../../domain/filing/states';
 import { pageOfEvents, pageOfFilings, pageOfRows } from '../../ledger/filings/filing-pages';
 import { inQuestion } from '../../ledger/filings/filing-view';
@@ -14,7 +15,7 @@ import { depsFor, type Door } from '../context';
 import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { callerGone, Problem, unavailable } from '../http/problem';
 import { addRoute, type Call, type Registrar } from '../http/route';
-import { exporterName, filingName, visible, shownAsWritten } from '../http/texts';
+import { exporterName, FILING_DATE, filingName, visible, shownAsWritten } from '../http/texts';
 import { filingSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
 import { sourceOf, statedSchema } from './checks';
@@ -42,7 +43,7 @@ const rowSchema = z.object({
   submission: z.number().int(),
   state: z.string(),
   eBRCNumber: z.string().nullable(),
-  eBRCDate: z.string().nullable(),
+  eBRCDate: z.string().nullable().describe(FILING_DATE),
   document: z.string().nullable(),
   sha256: z.string().nullable(),
   errors: z.array(z.string()),
@@ -155,7 +156,8 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
       const after = readCursor(cursor, z.number().int()) ?? -1;
       const read = await pageOfRows(pool, { filingId, after, limit: limit + 1, state });
       const { items, next } = pageOf(read, limit, ({ position }) => position);
-      return { body: { items: items.map(({ position: _, ...row }) => row), next } };
+      const rows = items.map(({ position: _, ...row }) => ({ ...row, eBRCDate: dateText(row.eBRCDate) }));
+      return { body: { items: rows, next } };
     },
   });
 

@@ -1,8 +1,8 @@
 /** A filing as the API shows it. */
 import { z } from 'zod';
 import type { FilingCounts } from '../../domain/contracts';
-import type { QuestionView } from '../../domain/filing/questions';
-import { FILING_STATES, isEnd, type FilingState } from '../../domain/filing/states';
+import { actionsOfFiling, type QuestionView } from '../../domain/filing/questions';
+import { FILING_STATES, type FilingState } from '../../domain/filing/states';
 import { type PagedSubmission, partsOf } from '../../ledger/filings/filing-pages';
 import { type FilingRecord, getFiling } from '../../ledger/filings/filings';
 import { findingsInApiTerms, inApiTerms } from '../http/api-terms';
@@ -72,7 +72,7 @@ function filingBody(filing: FilingRecord, { questions, ...around }: Around): Fil
     stateText: stateText(filing, counts),
     attention: filing.attention && inApiTerms(filing.attention),
     questions: questions.map((each) => ({ ...each, text: inApiTerms(each.text) })),
-    actions: actionsOf(filing, counts),
+    actions: actionsOfFiling(filing, counts),
     madeBy: filing.madeBy ?? null,
     madeAt: filing.madeAt.toISOString(),
     errors: findingsInApiTerms(filing.errors),
@@ -85,23 +85,6 @@ function filingBody(filing: FilingRecord, { questions, ...around }: Around): Fil
       ...(filing.annotated !== null && { workbook: `${root}/workbook` }),
     },
   });
-}
-
-/** What may be done about a filing next, by the names of its routes. */
-function actionsOf({ state, asked, needsAttention }: FilingRecord, { errored }: FilingCounts): string[] {
-  switch (state) {
-    case 'awaiting_approval':
-      return ['approve', 'abandon'];
-    case 'outcome_unknown':
-      return asked ? ['resolve', 'abandon'] : ['abandon'];
-    case 'overdue':
-      return ['resolve', 'abandon'];
-    case 'needs_credentials':
-      return ['credentials', 'abandon'];
-    default:
-      if (isEnd(state)) return errored > 0 ? ['correct'] : [];
-      return needsAttention ? ['resume', 'abandon'] : ['abandon'];
-  }
 }
 
 function stateText({ state, asked }: FilingRecord, counts: FilingCounts): string {

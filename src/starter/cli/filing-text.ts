@@ -1,6 +1,6 @@
 import type { Evidence } from '../../activities/filings/settle';
 import type { FilingResult } from '../../domain/contracts';
-import { isFilingDate, isoFromFilingDate } from '../../domain/dates';
+import { dateText } from '../../domain/dates';
 import { placeText, waitingText, waitsFor, type FilingView, type OtherUse } from '../../domain/filing/view';
 import type { RowView, Waiting } from '../../domain/filing/view';
 import { amountText, compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
@@ -193,9 +193,4 @@ export function progressText({ state, counts, asked }: FilingResult, waiting: Wa
   const subject = waiting ? shortly(waiting) : waitsFor({ state, asked }, counts);
   if (subject && state !== 'refused') parts.push(`waits for ${subject}`);
   return parts.join(', ');
-}
-
-/** DDMMYYYY as YYYY-MM-DD; anything else as it is. */
-export function dateText(date: string | null): string | null {
-  return isFilingDate(date) ? isoFromFilingDate(date) : date;
 }

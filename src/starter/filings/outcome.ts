@@ -83,6 +83,8 @@ const EMPTY: Omit<FilingView, 'workflowId' | 'reference' | 'n' | 'exporterId'> =
   attention: null,
   questionCount: 0,
   questions: [],
+  actions: [],
+  requests: [],
   asked: false,
   requestId: null,
   dgftAckId: null,

@@ -9,7 +9,7 @@ import { amountText } from '../../../../domain/money';
 import { describeProblems, stateCell } from '../../texts';
 import { apart, fields, localTime, optional, table, type Page, right } from '../../page';
 import type { RefreshIrmsResult } from '../../../../domain/contracts';
-import { dateText } from '../../filing-text';
+import { dateText } from '../../../../domain/dates';
 
 interface ChangeOptions {
   by: string;
