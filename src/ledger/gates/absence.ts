@@ -66,9 +66,11 @@ export async function agreeingCertificates(
   const { rows } = await db.query<AgreeingCertificate>(
     `WITH ${NAMED}
      SELECT DISTINCT n.of AS position, c.ebrc_number AS "eBRCNumber"
-       FROM named n JOIN certificates c ON c.party_id = n.party_id
-        AND ((c.document_key = n.document_key AND (c.document_on IS NULL OR n.document_on IS NULL OR c.document_on = n.document_on))
-          OR (n.bill_key <> '' AND c.bill_key = n.bill_key))
+       FROM named n CROSS JOIN LATERAL (
+         SELECT d.* FROM certificates d WHERE d.party_id = n.party_id AND d.document_key = n.document_key
+            AND (d.document_on IS NULL OR n.document_on IS NULL OR d.document_on = n.document_on)
+         UNION ALL
+         SELECT b.* FROM certificates b WHERE b.party_id = n.party_id AND b.bill_key = n.bill_key AND b.bill_key <> '') AS c
       WHERE NOT c.ebrc_number = ANY($5)
         AND (c.issued_on IS NULL OR $4::timestamptz IS NULL OR c.issued_on >= ($4::timestamptz AT TIME ZONE 'Asia/Kolkata')::date)
         AND NOT EXISTS (SELECT FROM filing_rows h WHERE h.party_id = c.party_id AND h.ebrc_number = c.ebrc_number
