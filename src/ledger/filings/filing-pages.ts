@@ -42,7 +42,7 @@ export async function pageOfFilings(db: Queryable, page: FilingPage): Promise<Pa
     .add(exporters, (p) => `exporter_id IN (SELECT exporter_id FROM exporters WHERE lower(exporter_id) = ANY(${p}))`)
     .add(attention, (p) => (attention ? `${ASKS} AND ${p}` : `NOT ${ASKS} AND NOT ${p}`))
     .add(since, (p) => `made_at >= ${p}`)
-    .add(search, (p) => `filing_id IN (${found(p)})`)
+    .add(search, (p) => `filing_id = ANY (ARRAY(${found(p)}))`)
     .behind(after && { at: after.madeAt, id: after.filingId }, { at: 'made_at', id: 'filing_id' });
   const { rows } = await db.query<PagedFiling>(
     `SELECT ${FILING_COLUMNS}, ${MICROSECONDS('made_at')} AS mark,
@@ -63,9 +63,9 @@ const exporterOf = (id: string) => `(SELECT exporter_id FROM exporters WHERE low
 const found = (
   text: string,
 ) => `SELECT filing_id FROM filings WHERE strpos(lower(reference), lower(${text})) > 0 OR filing_id = ${text}
-  UNION SELECT filing_id FROM requests WHERE ${text} IN (request_id, dgft_ack_id)
-  UNION SELECT filing_id FROM filing_inputs i JOIN filings USING (input_ref) WHERE strpos(i.words, lower(${text})) > 0
-  UNION SELECT r.filing_id FROM certificates c CROSS JOIN LATERAL (SELECT filing_id FROM filing_rows
+  UNION ALL SELECT filing_id FROM requests WHERE ${text} IN (request_id, dgft_ack_id)
+  UNION ALL SELECT filing_id FROM filing_inputs i JOIN filings USING (input_ref) WHERE strpos(i.words, lower(${text})) > 0
+  UNION ALL SELECT r.filing_id FROM certificates c CROSS JOIN LATERAL (SELECT filing_id FROM filing_rows
       WHERE party_id = c.party_id AND ebrc_number = c.ebrc_number AND NOT disputed OFFSET 0) AS r
     WHERE strpos(lower(c.ebrc_number), lower(${text})) > 0`;
 

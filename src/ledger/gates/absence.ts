@@ -76,8 +76,11 @@ export async function agreeingCertificates(
   const { rows } = await db.query<AgreeingCertificate>(
     `WITH ${NAMED}
      SELECT DISTINCT n.of AS position, c.ebrc_number AS "eBRCNumber"
-       FROM named n JOIN certificates c ON c.party_id = n.party_id AND ${agrees('n')}
-      WHERE NOT c.ebrc_number = ANY($5)
+       FROM named n CROSS JOIN LATERAL (
+         SELECT d.* FROM certificates d WHERE d.party_id = n.party_id AND d.document_key = n.document_key
+         UNION ALL
+         SELECT b.* FROM certificates b WHERE b.party_id = n.party_id AND b.bill_key = n.bill_key AND b.bill_key <> '') AS c
+      WHERE ${agrees('n')} AND NOT c.ebrc_number = ANY($5)
         AND (c.issued_on IS NULL OR $4::timestamptz IS NULL OR c.issued_on >= ($4::timestamptz AT TIME ZONE 'Asia/Kolkata')::date)
       ORDER BY 1, 2`,
     [filingId, submission, positions ?? null, from, before ?? []],
