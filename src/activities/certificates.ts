@@ -21,7 +21,7 @@ import type { CredentialVersion } from '../ledger/vault/credentials';
 import { readSubmissions } from '../ledger/submissions/submissions';
 import { withHeartbeat, withStepHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
-import type { ActivityDependencies } from './dependencies';
+import { now, type ActivityDependencies } from './dependencies';
 import { hold, moveOnSettled, recordEnd, type Decided, type FilingNow } from './filings/moves';
 import { readDetails } from './read-details';
 import type pg from 'pg';
@@ -81,7 +81,7 @@ async function fetchCertificates(
 ): Promise<FetchedCertificates> {
   const { pool, clock } = deps;
   const missing = async () => {
-    const { withoutDetail, toArchive } = await readMissing(pool, { filingId, limit: pdfs ?? 0, at: at(deps) });
+    const { withoutDetail, toArchive } = await readMissing(pool, { filingId, limit: pdfs ?? 0, at: now(deps) });
     return { withoutDetail, toArchive: pdfs === undefined ? null : toArchive };
   };
   const known = await readDetailsToRead(pool, { filingId, exporterId, submission: submission ?? null });
@@ -108,14 +108,6 @@ async function fetchCertificates(
   };
 }
 
-/** The next certificates of a filing that have no PDF yet and can be asked for now. */
-async function listToArchive(
-  deps: ActivityDependencies,
-  of: { filingId: string; limit: number },
-): Promise<PdfsToArchive> {
-  return (await readMissing(deps.pool, { ...of, at: at(deps) })).toArchive;
-}
-
 /**
  * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice.
  * `sha256` is null where what came is no whole PDF; the certificate is asked for again, with growing pauses. With
@@ -125,28 +117,24 @@ async function downloadCertificate(deps: ActivityDependencies, args: DownloadArg
   const { pool, logger } = deps;
   const { exporterId, eBRCNumber, end } = args;
   const { sha256: known, credentials } = await readPdfToFetch(pool, exporterId, eBRCNumber);
-  if (known !== null) return { sha256: known, ended: end ? await archiveLast(pool, end, at(deps)) : null };
+  if (known !== null) return { sha256: known, ended: end ? await archiveLast(pool, end, now(deps)) : null };
   try {
     const {
       name: document,
       sha256,
       bytes,
     } = (await storedPdf(deps, eBRCNumber)) ?? (await fetchPdf(deps, { ...args, credentials }));
-    const pdf = { exporterId, eBRCNumber, document, sha256, bytes, at: at(deps) };
+    const pdf = { exporterId, eBRCNumber, document, sha256, bytes, at: now(deps) };
     if (end) return { sha256, ended: await archiveLast(pool, end, pdf.at, pdf) };
     await markArchived(pool, pdf);
     return { sha256, ended: null };
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error;
     const pause = { firstMs: INITIAL_PAUSE_MS, longestMs: MAX_PAUSE_MS };
-    const nextInMs = await postponePdf(pool, { exporterId, eBRCNumber, at: at(deps), ...pause });
+    const nextInMs = await postponePdf(pool, { exporterId, eBRCNumber, at: now(deps), ...pause });
     logger.warn({ eBRCNumber, nextInMs, err: error }, 'what came is not a whole PDF');
     return { sha256: null, ended: null };
   }
-}
-
-function at({ clock }: ActivityDependencies) {
-  return new Date(clock());
 }
 
 /** The day on which anything of a filing was sent first. */
@@ -218,13 +206,20 @@ function archiveLast(pool: pg.Pool, decided: Decided, at: Date, pdf?: ArchivedPd
     const held = await hold(client, decided);
     if (pdf) await markArchived(client, pdf);
     if (held === 'differs') return null;
-    const now = await readNow(client, filingId, stepId());
-    if (held === 'repeated') return now;
-    const state = now.counts.archived < now.counts.certified ? null : endOf(now.counts);
+    const before = await readNow(client, filingId, stepId());
+    if (held === 'repeated') return before;
+    const state = before.counts.archived < before.counts.certified ? null : endOf(before.counts);
     if (state === null || !mayFollow(held.state, state)) return null;
-    return recordEnd(client, held, { filingId, state, now }, at);
+    return recordEnd(client, held, { filingId, state, now: before }, at);
   });
 }
 
 /** Reading certificate details and archiving the PDFs. */
-export const certificateActivities = { fetchCertificates, listToArchive, downloadCertificate };
+export const certificateActivities = {
+  fetchCertificates,
+  downloadCertificate,
+
+  /** The next certificates of a filing that have no PDF yet and can be asked for now. */
+  listToArchive: async (deps: ActivityDependencies, of: { filingId: string; limit: number }) =>
+    (await readMissing(deps.pool, { ...of, at: now(deps) })).toArchive,
+};

@@ -10,7 +10,7 @@ import {
   DAY_MS,
 } from '../domain/dates';
 import { nearMatcher } from '../domain/reconciliation/near-match';
-import type { FindingCounts, FindingKind, ReconcileCheck } from '../domain/reconciliation/findings';
+import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/findings';
 import { issueText, otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { compareParty, type Compared } from '../ledger/reconciliation/compare';
@@ -24,7 +24,7 @@ import {
 import {
   countFindings,
   leftOver,
-  noteHealed as noteHealedInLedger,
+  noteHealed,
   noteReasons,
   repairable,
   type RepairableFinding,
@@ -223,11 +223,6 @@ async function compareLedger(
   return compared;
 }
 
-/** What may be put right without a person. */
-function repairsOf({ pool }: ActivityDependencies, { partyId }: { partyId: number }): Promise<RepairableFinding[]> {
-  return repairable(pool, { partyId, limit: REPAIRS_PER_RUN });
-}
-
 /**
  * Sets a damaged PDF aside, so that the certificate is fetched again. False where nothing is wrong with it any
  * more.
@@ -259,14 +254,6 @@ async function followLostFiling(
   const { taskQueue } = Context.current().info;
   const { resumed, why } = await checkRun({ pool, temporal: deps.client(), taskQueue, logger, clock }, filing);
   return { why: resumed ? why : null };
-}
-
-/** Keeps what was done about a finding. */
-function noteHealed(
-  { pool }: ActivityDependencies,
-  args: { partyId: number; kind: FindingKind; subject: string; healed: string },
-): Promise<void> {
-  return noteHealedInLedger(pool, args);
 }
 
 /** Ends the run: what is open now, of what was reconciled. */
@@ -319,9 +306,14 @@ export const reconciliationActivities = {
   readCertificates,
   checkDocuments,
   compareLedger,
-  repairsOf,
   prepareRefetch,
   followLostFiling,
-  noteHealed,
   endReconciliation,
+
+  /** What may be put right without a person. */
+  repairsOf: ({ pool }: ActivityDependencies, { partyId }: { partyId: number }) =>
+    repairable(pool, { partyId, limit: REPAIRS_PER_RUN }),
+
+  /** Keeps what was done about a finding. */
+  noteHealed: ({ pool }: ActivityDependencies, args: Parameters<typeof noteHealed>[1]) => noteHealed(pool, args),
 };

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { FilingReadiness } from '../../domain/filing/move-texts';
 import { saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
@@ -11,8 +10,8 @@ import {
   type WordOf,
 } from '../../ledger/submissions/words';
 import { needFiling } from '../../ledger/filings/filings';
-import { readReadiness as readinessInLedger } from '../../ledger/filings/first-move';
-import { recordRunProblem as recordProblem } from '../../ledger/filings/open-filings';
+import { readReadiness } from '../../ledger/filings/first-move';
+import { recordRunProblem } from '../../ledger/filings/open-filings';
 import { withTransaction } from '../../ledger/pool';
 import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
 import type { FilingState } from '../../domain/filing/states';
@@ -47,14 +46,6 @@ async function recordProgress(deps: ActivityDependencies, move: MoveArgs): Promi
   const recorded = await withTransaction(pool, (client) => recordMove(client, move, now(deps)));
   if (recorded.filing !== 'differs') logger.info({ filingId, state, event: event.kind }, 'a filing moved');
   return recorded;
-}
-
-/** How fresh the balances are and whether the exporter may file yet. */
-function readReadiness(
-  { pool }: ActivityDependencies,
-  filing: { filingId: string; exporterId: string },
-): Promise<FilingReadiness> {
-  return readinessInLedger(pool, filing);
 }
 
 /**
@@ -92,42 +83,6 @@ function recordWord(deps: ActivityDependencies, { saidBy, ...word }: WordInput):
   return recordInLedger(pool, { ...word, step: `${saidBy}/${content}`, at: now(deps) });
 }
 
-/** Puts a word aside that cannot be carried out any more. */
-function closeWord(deps: ActivityDependencies, { why, ...word }: WordOf & { why: string }): Promise<void> {
-  const { pool } = deps;
-  return judgeWord(pool, { ...word, outcome: 'refused', why, at: now(deps) });
-}
-
-/** What is wrong with the filing's workflow; its next move clears it. */
-function recordRunProblem(deps: ActivityDependencies, args: { filingId: string; problem: string }): Promise<boolean> {
-  const { pool } = deps;
-  return recordProblem(pool, { ...args, at: now(deps) });
-}
-
-/** An event of a filing without a move. */
-function noteEvent(
-  deps: ActivityDependencies,
-  args: { filingId: string; kind: string; text: string; who?: string; data?: unknown },
-): Promise<void> {
-  const { pool } = deps;
-  return addEvent(pool, { ...args, step: stepId(), at: now(deps) });
-}
-
-/** Registers a filing that waits for better credentials; `retryNow` when they have come in the meantime. */
-function awaitCredentials(
-  { pool }: ActivityDependencies,
-  args: { workflowId: string; exporterId: string; versionSeen: number },
-): Promise<{ retryNow: boolean }> {
-  return registerWaiter(pool, args);
-}
-
-function stopAwaitingCredentials(
-  { pool }: ActivityDependencies,
-  { workflowId }: { workflowId: string },
-): Promise<void> {
-  return removeWaiter(pool, workflowId);
-}
-
 export interface ReserveArgs {
   filingId: string;
   /** The moves that the run knew of, for a step that may be late: nothing is recorded where there are others. */
@@ -163,13 +118,32 @@ export function reserveBalances(
 /** Writes of a filing's progress. Local work, each idempotent. */
 export const filingLedgerActivities = {
   recordProgress,
-  readReadiness,
   reserveBalances,
   recordApproval,
   recordWord,
-  closeWord,
-  recordRunProblem,
-  noteEvent,
-  awaitCredentials,
-  stopAwaitingCredentials,
+
+  /** How fresh the balances are and whether the exporter may file yet. */
+  readReadiness: ({ pool }: ActivityDependencies, filing: Parameters<typeof readReadiness>[1]) =>
+    readReadiness(pool, filing),
+
+  /** Puts a word aside that cannot be carried out any more. */
+  closeWord: (deps: ActivityDependencies, { why, ...word }: WordOf & { why: string }) =>
+    judgeWord(deps.pool, { ...word, outcome: 'refused', why, at: now(deps) }),
+
+  /** What is wrong with the filing's workflow; its next move clears it. */
+  recordRunProblem: (deps: ActivityDependencies, args: { filingId: string; problem: string }) =>
+    recordRunProblem(deps.pool, { ...args, at: now(deps) }),
+
+  /** An event of a filing without a move. */
+  noteEvent: (
+    deps: ActivityDependencies,
+    args: { filingId: string; kind: string; text: string; who?: string; data?: unknown },
+  ) => addEvent(deps.pool, { ...args, step: stepId(), at: now(deps) }),
+
+  /** Registers a filing that waits for better credentials; `retryNow` when they have come in the meantime. */
+  awaitCredentials: ({ pool }: ActivityDependencies, args: Parameters<typeof registerWaiter>[1]) =>
+    registerWaiter(pool, args),
+
+  stopAwaitingCredentials: ({ pool }: ActivityDependencies, { workflowId }: { workflowId: string }) =>
+    removeWaiter(pool, workflowId),
 };

@@ -104,7 +104,7 @@ export async function fileUpdatesAnswered({ fileUpdates }: FilingRun): Promise<v
  * @throws ApplicationFailure `reference_taken` where the reference and number have other content; `run_ending` where a
  * run that recorded nothing was about to end, or the ledger was put back: then the caller repeats
  */
-export async function answerFile(run: FilingRun, input: FileInput): Promise<FilingResult> {
+async function answerFile(run: FilingRun, input: FileInput): Promise<FilingResult> {
   const { fileUpdates } = run;
   fileUpdates.come += 1;
   fileUpdates.open += 1;

@@ -2,7 +2,13 @@
 import { counted } from '../../../domain/text';
 import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import { NOT_FILED, partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../../domain/filing/attempt';
+import {
+  MAYBE_FILED,
+  NOT_FILED,
+  partsOfAttemptId,
+  type AttemptReading,
+  type StoredAnswer,
+} from '../../../domain/filing/attempt';
 import { sentAs, withoutSend } from '../../../domain/filing/known-send';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
 import type { ErrorKind } from '../../../domain/service/error-kinds';
@@ -38,7 +44,8 @@ export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise
     const reason = `rows of request ${doubt.requestId} have no outcome, although the authority has answered for it`;
     if (await settle(run, stage, { ...doubt, reason })) return;
   }
-  let left = stage.attempt && !NOT_FILED.includes(stage.attempt.verdict) ? stage.attempt : null;
+  const { attempt: before } = stage;
+  let left = before?.verdict === 'open' || (before && MAYBE_FILED.includes(before.verdict)) ? before : null;
   for (let failures = 0, again = false; ;) {
     const attempt = left ?? (await openNext(run, stage, again));
     again = true;
