@@ -11,7 +11,6 @@ import { addRoute, type Call, type Registrar } from '../http/route';
 import { exporterName, filingName, visible } from '../http/texts';
 import { workbookHeaders } from './exporters';
 
-const TAG = 'Certificates';
 const CERTIFICATE = z.object({ number: visible(100).describe('an eBRC number') });
 const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(200)]);
 
@@ -32,7 +31,9 @@ const certificateSchema = z.object({
   archivedAt: text,
 });
 
-export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
+export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
+  const registrar = { ...server, tag: 'Certificates' };
+  const ofFilings = { ...server, tag: 'Filings' };
   const { pool, mode, documents } = deps;
 
   async function certificateOf({ principal, params }: Pick<Call<{ number: string }>, 'principal' | 'params'>) {
@@ -44,10 +45,8 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'listCertificates',
-    method: 'GET',
-    path: '/certificates',
+    route: 'GET /certificates',
     summary: 'List certificates, the newest first',
-    tag: TAG,
     query: z.strictObject({ ...paging, exporter: exporterName.optional(), filing: filingName.optional() }),
     answers: {
       200: { description: 'Certificates; clients of one IEC share theirs', schema: listOf(certificateSchema) },
@@ -69,10 +68,8 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'getCertificate',
-    method: 'GET',
-    path: '/certificates/:number',
+    route: 'GET /certificates/:number',
     summary: 'A certificate',
-    tag: TAG,
     params: CERTIFICATE,
     answers: { 200: { description: 'The certificate', schema: certificateSchema } },
     handle: async (call) => ({ body: certificateBody(await certificateOf(call)) }),
@@ -80,10 +77,8 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'getCertificatePdf',
-    method: 'GET',
-    path: '/certificates/:number/pdf',
+    route: 'GET /certificates/:number/pdf',
     summary: 'The PDF of a certificate, with its hash',
-    tag: TAG,
     params: CERTIFICATE,
     answers: {
       200: { description: 'The PDF', type: 'application/pdf' },
@@ -102,12 +97,10 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
     },
   });
 
-  addRoute(registrar, {
+  addRoute(ofFilings, {
     id: 'getFilingWorkbook',
-    method: 'GET',
-    path: '/filings/:filing/workbook',
+    route: 'GET /filings/:filing/workbook',
     summary: 'The workbook of a filing, with what became of its rows',
-    tag: 'Filings',
     params: z.object({ filing: filingName }),
     answers: {
       200: { description: 'A workbook', type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet' },
@@ -122,12 +115,10 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
     },
   });
 
-  addRoute(registrar, {
+  addRoute(ofFilings, {
     id: 'getBundle',
-    method: 'GET',
-    path: '/filings/:filing/bundle',
+    route: 'GET /filings/:filing/bundle',
     summary: 'All evidence of a filing as one zip, with the SHA-256 of every file',
-    tag: 'Filings',
     params: z.object({ filing: filingName }),
     answers: { 200: { description: 'The zip', type: 'application/zip' } },
     async handle({ principal, params }) {
