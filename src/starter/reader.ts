@@ -161,5 +161,3 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
     },
   };
 }
-
-export type EbrcReader = ReturnType<typeof createEbrcReader>;

@@ -1,4 +1,4 @@
-/** The built worker as users run it, on servers of its own, and the command line: both configured by the environment. */
+/** The built worker as users run it, on servers of its own, and the command line: configured by the environment. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

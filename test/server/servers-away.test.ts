@@ -1,5 +1,5 @@
 /** PostgreSQL, Temporal or the workers away: 503 with Retry-After, and nothing half done. */
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { Client, Connection, ServiceError } from '@temporalio/client';
 import { createPool } from '../../src/ledger/pool';
 import type pg from 'pg';
@@ -81,7 +81,8 @@ it('answers 503 on every route while PostgreSQL is lost behind the check of the 
 
 it.each(['refuses', 'is silent'])('without a Temporal server that %s, and reads go on', async (how) => {
   // Silent: it takes connections, and never says a word.
-  const silent = createServer();
+  const taken: Socket[] = [];
+  const silent = createServer((socket) => void taken.push(socket));
   await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done));
   const port = how === 'refuses' ? 1 : (silent.address() as AddressInfo).port;
   const connection = Connection.lazy({ address: `127.0.0.1:${port}`, interceptors: [] });
@@ -108,6 +109,7 @@ it.each(['refuses', 'is silent'])('without a Temporal server that %s, and reads 
   } finally {
     await door.close();
     await connection.close();
+    for (const socket of taken) socket.destroy();
     silent.close();
   }
 });

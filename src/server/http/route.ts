@@ -33,11 +33,9 @@ interface Answer {
 export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
   /** What generated clients call it. */
   id: string;
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH';
-  /** Below `/v1`. */
-  path: string;
+  /** Method, and path below `/v1`. */
+  route: `${'GET' | 'POST' | 'PUT' | 'PATCH'} /${string}`;
   summary: string;
-  tag: string;
   /** Who may: one of these roles is enough. Left out: every principal. */
   roles?: readonly Role[];
   params?: P;
@@ -54,7 +52,7 @@ const WITHIN_MS = 100_000;
 
 const NOTHING = z.strictObject({});
 
-/** What a group of routes is registered with. */
+/** What routes are registered with; each group adds its `tag`. */
 export interface Registrar {
   app: FastifyInstance;
   gate: Gate;
@@ -66,14 +64,14 @@ export function addRoute<
   P extends z.ZodType = typeof NOTHING,
   Q extends z.ZodType = typeof NOTHING,
   B extends z.ZodType = typeof NOTHING,
->({ app, gate, room }: Registrar, route: Route<P, Q, B>): void {
-  const { method, path, roles = [], handle } = route;
-  const name = `${method} /v1${path}`;
+>({ app, gate, room, tag }: Registrar & { tag: string }, route: Route<P, Q, B>): void {
+  const { roles = [], handle } = route;
+  const [method = '', path = ''] = route.route.split(' ');
   app.route({
     method,
     url: path,
-    schema: describeRoute(route),
-    config: { name, roles, changes: method !== 'GET' },
+    schema: describeRoute({ ...route, tag }),
+    config: { name: `${method} /v1${path}`, roles, changes: method !== 'GET' },
     async onRequest(request, reply) {
       await gate.enter(request);
       room.takeBody(request, reply);

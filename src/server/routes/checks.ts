@@ -20,13 +20,12 @@ const finding = z.object({
   message: z.string(),
 });
 
-export function addCheckRoutes(registrar: Registrar, { deps }: Door): void {
+export function addCheckRoutes(server: Registrar, { deps }: Door): void {
+  const registrar = { ...server, tag: 'Filings' };
   addRoute(registrar, {
     id: 'check',
-    method: 'POST',
-    path: '/checks',
+    route: 'POST /checks',
     summary: 'Check a push message or a workbook',
-    tag: 'Filings',
     roles: ['maker', 'checker', 'viewer', 'admin'],
     body: z.strictObject({ ...statedSchema.shape, exporter: exporterName }),
     takesFile: true,

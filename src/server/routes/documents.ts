@@ -12,7 +12,6 @@ import { addRoute, type Call, type Registrar } from '../http/route';
 import { exporterName, FILING_DATE, filingName, visible } from '../http/texts';
 import { workbookHeaders } from './exporters';
 
-const TAG = 'Certificates';
 const CERTIFICATE = z.object({ number: visible(100).describe('an eBRC number') });
 const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(200)]);
 
@@ -33,7 +32,9 @@ const certificateSchema = z.object({
   archivedAt: text,
 });
 
-export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
+export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
+  const registrar = { ...server, tag: 'Certificates' };
+  const ofFilings = { ...server, tag: 'Filings' };
   const { pool, mode, documents } = deps;
 
   async function certificateOf({ principal, params }: Pick<Call<{ number: string }>, 'principal' | 'params'>) {
@@ -45,10 +46,8 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'listCertificates',
-    method: 'GET',
-    path: '/certificates',
+    route: 'GET /certificates',
     summary: 'List certificates, the newest first',
-    tag: TAG,
     query: z.strictObject({ ...paging, exporter: exporterName.optional(), filing: filingName.optional() }),
     answers: {
       200: { description: 'Certificates; clients of one IEC share theirs', schema: listOf(certificateSchema) },
@@ -70,10 +69,8 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'getCertificate',
-    method: 'GET',
-    path: '/certificates/:number',
+    route: 'GET /certificates/:number',
     summary: 'A certificate',
-    tag: TAG,
     params: CERTIFICATE,
     answers: { 200: { description: 'The certificate', schema: certificateSchema } },
     handle: async (call) => ({ body: certificateBody(await certificateOf(call)) }),
@@ -81,10 +78,8 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'getCertificatePdf',
-    method: 'GET',
-    path: '/certificates/:number/pdf',
+    route: 'GET /certificates/:number/pdf',
     summary: 'The PDF of a certificate, with its hash',
-    tag: TAG,
     params: CERTIFICATE,
     answers: {
       200: { description: 'The PDF', type: 'application/pdf' },
@@ -103,12 +98,10 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
     },
   });
 
-  addRoute(registrar, {
+  addRoute(ofFilings, {
     id: 'getFilingWorkbook',
-    method: 'GET',
-    path: '/filings/:filing/workbook',
+    route: 'GET /filings/:filing/workbook',
     summary: 'The workbook of a filing, with what became of its rows',
-    tag: 'Filings',
     params: z.object({ filing: filingName }),
     answers: {
       200: { description: 'A workbook', type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet' },
@@ -123,12 +116,10 @@ export function addDocumentRoutes(registrar: Registrar, { deps }: Door): void {
     },
   });
 
-  addRoute(registrar, {
+  addRoute(ofFilings, {
     id: 'getBundle',
-    method: 'GET',
-    path: '/filings/:filing/bundle',
+    route: 'GET /filings/:filing/bundle',
     summary: 'All evidence of a filing as one zip, with the SHA-256 of every file',
-    tag: 'Filings',
     params: z.object({ filing: filingName }),
     answers: { 200: { description: 'The zip', type: 'application/zip' } },
     async handle({ principal, params }) {

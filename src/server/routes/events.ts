@@ -24,15 +24,14 @@ const eventSchema = z.object({
 const HOW = `Events in the order of their commits, as CloudEvents 1.0; those of a filing in the order of its moves. Keep \`next\`, and
 send it as \`after\`. An event may be handed to you again after a 410: its id is the same.`;
 
-export function addEventRoutes(registrar: Registrar, { deps, feed, isStopping }: Door): void {
+export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Door): void {
+  const registrar = { ...server, tag: 'Events' };
   const { pool, mode } = deps;
 
   addRoute(registrar, {
     id: 'readEvents',
-    method: 'GET',
-    path: '/events',
+    route: 'GET /events',
     summary: 'What happened since, or what happens next',
-    tag: 'Events',
     query: z.strictObject({
       after: cursorText
         .optional()

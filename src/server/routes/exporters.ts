@@ -17,7 +17,6 @@ import { Problem } from '../http/problem';
 import { addRoute, type Registrar } from '../http/route';
 import { exporterName, FILING_DATE, visible } from '../http/texts';
 
-const TAG = 'Exporters';
 const EXPORTER = z.object({ exporter: exporterName });
 const WORKBOOK = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 
@@ -88,7 +87,8 @@ const irmSchema = z.object({
   readAt: z.string(),
 });
 
-export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
+export function addExporterRoutes(server: Registrar, { deps }: Door): void {
+  const registrar = { ...server, tag: 'Exporters' };
   const { pool, mode } = deps;
   const reader = createEbrcReader(deps);
 
@@ -105,10 +105,8 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'onboardExporter',
-    method: 'POST',
-    path: '/exporters',
+    route: 'POST /exporters',
     summary: 'Onboard an exporter',
-    tag: TAG,
     roles: ['admin'],
     body: onboarding,
     answers: { 202: { description: 'Started; GET the exporter for its progress', schema: progressSchema } },
@@ -125,10 +123,8 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'listExporters',
-    method: 'GET',
-    path: '/exporters',
+    route: 'GET /exporters',
     summary: 'List the exporters',
-    tag: TAG,
     query: z.strictObject(paging),
     answers: { 200: { description: 'Exporters, by id', schema: listOf(exporterSchema) } },
     async handle({ principal, query: { cursor, limit } }) {
@@ -142,10 +138,8 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'getExporter',
-    method: 'GET',
-    path: '/exporters/:exporter',
+    route: 'GET /exporters/:exporter',
     summary: 'An exporter with its readiness',
-    tag: TAG,
     params: EXPORTER,
     answers: { 200: { description: 'The exporter', schema: exporterSchema } },
     async handle({ principal, params }) {
@@ -155,10 +149,8 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'changeExporter',
-    method: 'PATCH',
-    path: '/exporters/:exporter',
+    route: 'PATCH /exporters/:exporter',
     summary: 'Change its name, company name or address at the service, or whether its filings wait for a second person',
-    tag: TAG,
     roles: ['admin'],
     params: EXPORTER,
     body: changeInput,
@@ -178,10 +170,8 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'renewCredentials',
-    method: 'PUT',
-    path: '/exporters/:exporter/credentials',
+    route: 'PUT /exporters/:exporter/credentials',
     summary: 'Renew the portal credentials; filings that wait for them continue',
-    tag: TAG,
     roles: ['admin'],
     params: EXPORTER,
     body: z.strictObject({ username, password }),
@@ -195,10 +185,8 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'listIrms',
-    method: 'GET',
-    path: '/exporters/:exporter/irms',
+    route: 'GET /exporters/:exporter/irms',
     summary: 'Its remittances, with what our filings hold of their balances',
-    tag: TAG,
     params: EXPORTER,
     query: z.strictObject({
       ...paging,
@@ -221,10 +209,8 @@ export function addExporterRoutes(registrar: Registrar, { deps }: Door): void {
 
   addRoute(registrar, {
     id: 'getTemplate',
-    method: 'GET',
-    path: '/exporters/:exporter/template',
+    route: 'GET /exporters/:exporter/template',
     summary: 'The workbook to fill in, with one row for each remittance',
-    tag: TAG,
     params: EXPORTER,
     answers: { 200: { description: 'A workbook', type: WORKBOOK } },
     async handle({ principal, params }) {

@@ -20,7 +20,6 @@ import { recorded } from './filings';
 import { sourceOf, statedSchema } from './checks';
 
 const FILING = z.object({ filing: filingName });
-const TAG = 'Actions on filings';
 const attempt = visible(300)
   .optional()
   .describe(
@@ -42,7 +41,8 @@ const resolveInput = z.strictObject({
   note,
 });
 
-export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
+export function addFilingActionRoutes(server: Registrar, door: Door): void {
+  const registrar = { ...server, tag: 'Actions on filings' };
   const { deps, filings } = door;
   const after = { 200: { description: 'The filing as it stands afterwards', schema: filingSchema } };
 
@@ -64,10 +64,8 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'approveFiling',
-    method: 'POST',
-    path: '/filings/:filing/approve',
+    route: 'POST /filings/:filing/approve',
     summary: 'Approve a filing that waits for it; never by its maker',
-    tag: TAG,
     roles: MAY.approve,
     params: FILING,
     body: z.strictObject({
@@ -94,10 +92,8 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'resolveFiling',
-    method: 'POST',
-    path: '/filings/:filing/resolve',
+    route: 'POST /filings/:filing/resolve',
     summary: 'Answer the question about an unknown outcome',
-    tag: TAG,
     roles: MAY.resolve,
     params: FILING,
     body: resolveInput,
@@ -114,10 +110,8 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'abandonFiling',
-    method: 'POST',
-    path: '/filings/:filing/abandon',
+    route: 'POST /filings/:filing/abandon',
     summary: 'Give a filing up; a maker its own, a checker any',
-    tag: TAG,
     roles: MAY.abandon,
     params: FILING,
     body: z.strictObject({ note }),
@@ -135,10 +129,8 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'resumeFiling',
-    method: 'POST',
-    path: '/filings/:filing/resume',
+    route: 'POST /filings/:filing/resume',
     summary: 'Start a run for a filing whose workflow was ended',
-    tag: TAG,
     roles: ['maker', 'checker', 'admin'],
     params: FILING,
     answers: {
@@ -155,10 +147,8 @@ export function addFilingActionRoutes(registrar: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'correctFiling',
-    method: 'POST',
-    path: '/filings/:filing/correct',
+    route: 'POST /filings/:filing/correct',
     summary: 'File the errored rows of a filing again, corrected',
-    tag: TAG,
     roles: MAY.file,
     params: FILING,
     body: statedSchema.pick({ message: true, allowDuplicate: true }).strict(),

@@ -61,16 +61,15 @@ const eventSchema = z.object({
 
 const PREFER = '`Prefer: wait=60` waits for the end, or for a question.';
 
-export function addFilingRoutes(registrar: Registrar, door: Door): void {
+export function addFilingRoutes(server: Registrar, door: Door): void {
+  const registrar = { ...server, tag: 'Filings' };
   const { deps, filings } = door;
   const { pool, mode } = deps;
 
   addRoute(registrar, {
     id: 'file',
-    method: 'POST',
-    path: '/filings',
+    route: 'POST /filings',
     summary: 'File a push message or a workbook',
-    tag: 'Filings',
     roles: MAY.file,
     body: filingInput,
     takesFile: true,
@@ -97,10 +96,8 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'listFilings',
-    method: 'GET',
-    path: '/filings',
+    route: 'GET /filings',
     summary: 'List filings, newest first',
-    tag: 'Filings',
     query: z.strictObject({
       ...paging,
       state: z.enum(FILING_STATES).optional(),
@@ -129,10 +126,8 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'getFiling',
-    method: 'GET',
-    path: '/filings/:filing',
+    route: 'GET /filings/:filing',
     summary: 'A filing',
-    tag: 'Filings',
     params: FILING,
     answers: { 200: { description: `The filing. ${PREFER}`, schema: filingSchema } },
     async handle(call) {
@@ -144,10 +139,8 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'listRows',
-    method: 'GET',
-    path: '/filings/:filing/rows',
+    route: 'GET /filings/:filing/rows',
     summary: 'The rows of a filing, with certificate numbers and the authority’s errors',
-    tag: 'Filings',
     params: FILING,
     query: z.strictObject({ ...paging, state: visible(40).optional().describe('only rows in this state') }),
     answers: { 200: { description: 'Rows, in the order of the file', schema: listOf(rowSchema) } },
@@ -163,10 +156,8 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'listFilingEvents',
-    method: 'GET',
-    path: '/filings/:filing/events',
+    route: 'GET /filings/:filing/events',
     summary: 'What happened to a filing, oldest first',
-    tag: 'Filings',
     params: FILING,
     query: z.strictObject(paging),
     answers: { 200: { description: 'Events', schema: listOf(eventSchema) } },
@@ -181,10 +172,8 @@ export function addFilingRoutes(registrar: Registrar, door: Door): void {
 
   addRoute(registrar, {
     id: 'getEvidence',
-    method: 'GET',
-    path: '/filings/:filing/evidence',
+    route: 'GET /filings/:filing/evidence',
     summary: 'What was found of an unknown outcome, and what resolve would answer',
-    tag: 'Filings',
     params: FILING,
     answers: {
       200: {

@@ -14,7 +14,6 @@ import { inApiTerms } from '../http/api-terms';
 import { addRoute, type Registrar } from '../http/route';
 import { exporterName, note } from '../http/texts';
 
-const TAG = 'Reconciliation and reports';
 const text = z.string().nullable();
 
 const findingSchema = z.object({
@@ -43,7 +42,8 @@ const runSchema = z.object({
   counts: z.record(z.string(), z.number().int()),
 });
 
-export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): void {
+export function addReconciliationRoutes(server: Registrar, { deps }: Door): void {
+  const registrar = { ...server, tag: 'Reconciliation and reports' };
   /** The findings that a principal may see, by id; of each of its exporters so many, where there is a limit. */
   async function visibleFindings(principal: Principal, filter: FindingsRequest) {
     const { exporter, ...rest } = filter;
@@ -58,10 +58,8 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
 
   addRoute(registrar, {
     id: 'listFindings',
-    method: 'GET',
-    path: '/findings',
+    route: 'GET /findings',
     summary: 'What reconciliations found, oldest first',
-    tag: TAG,
     query: z.strictObject({
       ...paging,
       exporter: exporterName.optional(),
@@ -80,10 +78,8 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
 
   addRoute(registrar, {
     id: 'acknowledgeFinding',
-    method: 'POST',
-    path: '/findings/:id/acknowledge',
+    route: 'POST /findings/:id/acknowledge',
     summary: 'Acknowledge a finding; it stays open until it is gone',
-    tag: TAG,
     roles: ['checker', 'admin'],
     params: z.object({ id: z.string().regex(/^\d{1,15}$/, 'is not the id of a finding, which is a number') }),
     body: z.strictObject({ note }),
@@ -101,10 +97,8 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
 
   addRoute(registrar, {
     id: 'reconcile',
-    method: 'POST',
-    path: '/reconciliations',
+    route: 'POST /reconciliations',
     summary: 'Compare the ledger with the authority',
-    tag: TAG,
     roles: ['maker', 'checker', 'admin'],
     body: z.strictObject({
       exporter: exporterName.optional(),
@@ -123,10 +117,8 @@ export function addReconciliationRoutes(registrar: Registrar, { deps }: Door): v
   for (const report of ['daily', 'ageing'] as const) {
     addRoute(registrar, {
       id: report === 'daily' ? 'reportDay' : 'reportAgeing',
-      method: 'GET',
-      path: `/reports/${report}`,
+      route: `GET /reports/${report}`,
       summary: report === 'daily' ? 'The figures of a day' : 'How old what is open is',
-      tag: TAG,
       query: z.strictObject({ on: reconcileInput.shape.to.describe('YYYY-MM-DD; left out: today in Asia/Kolkata') }),
       answers: {
         200: {
