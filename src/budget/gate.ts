@@ -27,14 +27,11 @@ export interface GatePass {
   state: 'requested' | 'started' | 'through' | 'left';
 }
 
-interface WaitingPoll {
-  admit: () => void;
-}
-
 /** `maxTasks`: most tasks of the class in this process, waiting or running. Slow calls overlap up to it. */
 export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate {
   const passes = new Set<GatePass>();
-  const queue: WaitingPoll[] = [];
+  /** Admits the polls that wait, in their order. */
+  const queue: (() => void)[] = [];
   let waitingCalls = 0;
   let closed = false;
 
@@ -44,7 +41,7 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate
   }
 
   function admitNext(): void {
-    if (queue.length > 0 && isOpen()) queue.shift()?.admit();
+    if (queue.length > 0 && isOpen()) queue.shift()?.();
   }
 
   function leave(pass: GatePass): void {
@@ -66,17 +63,15 @@ export function createBudgetGate({ maxTasks }: { maxTasks: number }): BudgetGate
         if (signal.aborted) return reject(reasonOf(signal));
         if (queue.length === 0 && isOpen()) return resolve(newPass(signal));
         const giveUp = () => {
-          queue.splice(queue.indexOf(waiter), 1);
+          queue.splice(queue.indexOf(admit), 1);
           reject(reasonOf(signal));
         };
-        const waiter: WaitingPoll = {
-          admit: () => {
-            signal.removeEventListener('abort', giveUp);
-            resolve(newPass(signal));
-          },
+        const admit = () => {
+          signal.removeEventListener('abort', giveUp);
+          resolve(newPass(signal));
         };
         signal.addEventListener('abort', giveUp, { once: true });
-        queue.push(waiter);
+        queue.push(admit);
       });
     },
 

@@ -81,34 +81,6 @@ export interface Config {
   warnings: string[];
 }
 
-/** The sections of the configuration that a command can load. */
-const SECTIONS = {
-  api: ['apiUrl', 'apiKey', 'mode', 'httpTimeoutMs', 'rateWindowMs'],
-  tuning: ['httpTimeoutMs', 'rateWindowMs'],
-  mode: ['mode'],
-  extraction: ['extraction', 'extractionMapping'],
-  database: ['databaseUrl'],
-  temporal: ['temporal', 'taskQueue', 'payloadKeys'],
-  payloads: ['payloadKeys'],
-  codecServer: ['codecServer'],
-  encryption: ['encryptionKeys'],
-  documents: ['documents'],
-  schedules: ['schedules'],
-  reports: ['temporalUi'],
-  filing: ['poll', 'overdueAfterMs', 'settleAfterMs', 'singlePerson'],
-  token: ['token'],
-  http: ['http'],
-  observability: ['observability'],
-  traces: ['tracesEndpoint'],
-  deployment: ['deployment'],
-  memory: ['cachedWorkflows', 'databasePool'],
-  log: ['logLevel'],
-} as const satisfies Record<string, readonly (keyof Config)[]>;
-
-export type Section = keyof typeof SECTIONS;
-
-export type ConfigOf<S extends Section> = Pick<Config, (typeof SECTIONS)[S][number] | 'warnings'>;
-
 interface ConfigSource {
   env: Environment;
   read: Reader;
@@ -117,7 +89,8 @@ interface ConfigSource {
   whole: boolean;
 }
 
-const READERS: Record<Section, (source: ConfigSource) => Partial<Record<keyof Config, unknown>>> = {
+/** The sections of the configuration that a command can load, and how each is read. */
+const READERS = {
   api: ({ read, warnings }) => readApi(read, warnings),
   tuning: ({ read }) => readTuning(read),
   mode: ({ read }) => readMode(read),
@@ -147,7 +120,16 @@ const READERS: Record<Section, (source: ConfigSource) => Partial<Record<keyof Co
     databasePool: read.required('DATABASE_POOL'),
   }),
   log: ({ read }) => ({ logLevel: read.required('LOG_LEVEL') }),
-};
+} satisfies Record<string, (source: ConfigSource) => Partial<Record<keyof Config, unknown>>>;
+
+export type Section = keyof typeof READERS;
+
+type KeysOf<Part> = Part extends unknown ? keyof Part : never;
+/** What the sections have: the keys of what their readers return. */
+export type ConfigOf<S extends Section> = Pick<
+  Config,
+  Extract<KeysOf<ReturnType<(typeof READERS)[S]>>, keyof Config> | 'warnings'
+>;
 
 /** All wrong and missing variables; the program prints them and exits with 2. */
 export class ConfigError extends Error {
@@ -173,7 +155,7 @@ export function loadConfig(env: Environment = process.env, options?: { need: rea
   const read = createReader(env);
   const config: Partial<Config> & { warnings: string[] } = { warnings: [] };
   const source = { env, read, warnings: config.warnings, whole: options === undefined };
-  for (const section of options?.need ?? (Object.keys(SECTIONS) as Section[])) {
+  for (const section of options?.need ?? (Object.keys(READERS) as Section[])) {
     Object.assign(config, READERS[section](source));
   }
   if (read.problems().length > 0) throw new ConfigError(read.problems());

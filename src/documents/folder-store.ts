@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { access, link, mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -16,7 +16,7 @@ import {
   type DocumentStore,
   type StoredDocument,
 } from './stored-document';
-import { createRecordFiles, syncFolder } from './records';
+import { claimName, createRecordFiles, syncFolder, untilItWorks } from './records';
 
 const TEMPORARY = '.incoming-';
 /** Temporary files older than this belong to a process that died: writing a document never takes that long. */
@@ -25,16 +25,7 @@ const LEFTOVER_AFTER_MS = 24 * 60 * 60 * 1_000;
 /** A document store in a folder, given as a path or a `file:` URL; it is created if it does not exist. */
 export function createFolderStore(root: string): DocumentStore {
   const folder = resolve(root.startsWith('file:') ? fileURLToPath(root) : root);
-  let prepared: Promise<void> | null = null;
-
-  function prepare(): Promise<void> {
-    // A failure is not cached: the folder may become available again.
-    prepared ??= prepareFolder(folder).catch((error: unknown) => {
-      prepared = null;
-      throw error;
-    });
-    return prepared;
-  }
+  const prepare = untilItWorks(() => prepareFolder(folder));
 
   function pathOf(name: string): string {
     assertDocumentName(name);
@@ -125,22 +116,13 @@ async function writeDurably(path: string, source: Readable, check: ContentCheck)
   }
 }
 
-/**
- * Gives a finished file its name, unless the name is taken. A link refuses a taken name atomically, which a rename does
- * not; if the file system has no links, a check and a rename are used.
- */
-async function claim(temporary: string, path: string): Promise<boolean> {
-  try {
-    await link(temporary, path);
-    return true;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') return false;
-    if (code === undefined || !['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code)) throw error;
+/** Gives a finished file its name, unless the name is taken; without links by a check and a rename. */
+function claim(temporary: string, path: string): Promise<boolean> {
+  return claimName(temporary, path, async () => {
     if (await fileExists(path)) return false;
     await rename(temporary, path);
     return true;
-  }
+  });
 }
 
 async function fileExists(path: string): Promise<boolean> {

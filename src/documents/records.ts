@@ -34,6 +34,24 @@ export function assertRecordName(name: string): void {
   if (!NAME.test(name)) throw new RangeError(`${JSON.stringify(name)} is not the name of a record.`);
 }
 
+/** Runs its work until it has succeeded once: a failure is not kept, because the store may become available again. */
+export function untilItWorks(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | null = null;
+  return () =>
+    (done ??= work().catch((error: unknown) => {
+      done = null;
+      throw error;
+    }));
+}
+
+/** The id of a store, which whoever asks first gives it. */
+export async function storeIdOf(records: Pick<Records, 'createRecord' | 'readRecord'>): Promise<string> {
+  const known = await records.readRecord(STORE_ID);
+  if (known) return known.toString('utf8').trim();
+  await records.createRecord(STORE_ID, Buffer.from(`${randomUUID()}\n`));
+  return (await records.readRecord(STORE_ID))?.toString('utf8').trim() ?? '';
+}
+
 /** Records as files below a folder. `prepare` makes the folder. */
 export function createRecordFiles(root: string, prepare: () => Promise<void>): Records {
   const pathOf = (name: string): string => {
@@ -48,7 +66,16 @@ export function createRecordFiles(root: string, prepare: () => Promise<void>): R
     const temporary = join(root, `${TEMPORARY}${randomUUID()}`);
     try {
       await writeExclusively(temporary, content);
-      if (!(await claim(temporary, path, content))) return false;
+      // Without links the name is claimed first.
+      const writeAtOnce = () =>
+        writeExclusively(path, content).then(
+          () => true,
+          (error: NodeJS.ErrnoException) => {
+            if (error.code === 'EEXIST') return false;
+            throw error;
+          },
+        );
+      if (!(await claimName(temporary, path, writeAtOnce))) return false;
       await syncFolder(dirname(path));
       return true;
     } finally {
@@ -96,12 +123,7 @@ export function createRecordFiles(root: string, prepare: () => Promise<void>): R
       }
       return names;
     },
-    storeId: async () => {
-      const known = await readRecord(STORE_ID);
-      if (known) return known.toString('utf8').trim();
-      await createRecord(STORE_ID, Buffer.from(`${randomUUID()}\n`));
-      return (await readRecord(STORE_ID))?.toString('utf8').trim() ?? '';
-    },
+    storeId: () => storeIdOf({ createRecord, readRecord }),
   };
 }
 
@@ -130,25 +152,27 @@ async function writeExclusively(path: string, content: Buffer): Promise<void> {
   }
 }
 
+const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
 /**
- * Gives a complete file its name, unless the name is taken; if the file system has no links, the name is claimed first.
+ * Gives a finished file its name. A link refuses a taken name atomically, which a rename does not.
+ * @param withoutLinks does it where the file system has no links
+ * @returns false where the name is taken
  */
-async function claim(temporary: string, path: string, content: Buffer): Promise<boolean> {
+export async function claimName(
+  temporary: string,
+  path: string,
+  withoutLinks: () => Promise<boolean>,
+): Promise<boolean> {
   try {
     await link(temporary, path);
     return true;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') return false;
-    if (code === undefined || !['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code)) throw error;
+    if (!NO_LINKS.includes(code)) throw error;
   }
-  return writeExclusively(path, content).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EEXIST') return false;
-      throw error;
-    },
-  );
+  return withoutLinks();
 }
 
 /** Waits until a folder's entries are on the disk. */

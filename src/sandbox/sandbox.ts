@@ -3,26 +3,28 @@ import { deserialize, serialize } from 'node:v8';
 import { Decimal } from 'decimal.js';
 import type { AddressInfo } from 'node:net';
 import { type FastifyInstance, fastify, type FastifyError } from 'fastify';
-import { createCallLog, type CallRecord } from './http/calls';
+import { CallLog, type CallRecord } from './http/calls';
 import { DEFAULT_SEED } from './authority/default-seed';
 import type { FaultInput } from './faults/fault-schema';
-import { createFaultRegistry, type ArmedFault, seededRandom } from './faults/faults';
+import { FaultRegistry, type ArmedFault, seededRandom } from './faults/faults';
 import { doubleFilings, type DoubleFiling } from './endpoints/filings';
 import { settingsOf, type SandboxOptions, type Settings } from './options';
-import { createProcessing } from './authority/processing';
+import { processDue } from './authority/processing';
 import { createRateLimiter } from './http/admission';
-import type { Context } from './http/route';
+import { addRoute, type Context } from './http/route';
 import { keySchema, loadSeed, seedSchema, type ParsedSeed } from './authority/seed';
 import { createWorld, type PortalIrm, type World } from './authority/world';
 import multipart from '@fastify/multipart';
-import { addBulkRoute } from './bulk/bulk';
-import { addCertificateRoutes } from './endpoints/certificates';
+import { BULK_ROUTE } from './bulk/bulk';
+import { CERTIFICATE_ROUTES } from './endpoints/certificates';
 import { addControlRoutes } from './faults/control';
-import { addCredentialRoute, addCustomerRoutes } from './endpoints/customers';
-import { addExtractionRoutes } from './endpoints/extraction';
-import { addIrmRoutes, addTemplateRoute } from './endpoints/irms';
-import { addPushRoute } from './endpoints/push';
-import { addStatusRoute } from './endpoints/status';
+import { CUSTOMER_ROUTES } from './endpoints/customers';
+import { extractionRoutes } from './endpoints/extraction';
+import { IRM_ROUTES } from './endpoints/irms';
+import { PUSH_ROUTE } from './endpoints/push';
+import { STATUS_ROUTE } from './endpoints/status';
+
+const SERVICE_ROUTES = [...CUSTOMER_ROUTES, ...IRM_ROUTES, PUSH_ROUTE, BULK_ROUTE, STATUS_ROUTE, ...CERTIFICATE_ROUTES];
 
 /** A push message of 999 rows has about half a megabyte. */
 const BODY_LIMIT = 10 * 1024 * 1024;
@@ -54,34 +56,17 @@ async function buildServer(
   app.setNotFoundHandler((request, reply) =>
     reply.code(404).send({ statusCode: 404, message: `Cannot ${request.method} ${request.url.split('?')[0]}` }),
   );
-  await app.register(
-    (api, _options, done) => {
-      addCustomerRoutes(api, context);
-      addCredentialRoute(api, context);
-      addIrmRoutes(api, context);
-      addTemplateRoute(api, context);
-      addPushRoute(api, context);
-      addBulkRoute(api, context);
-      addStatusRoute(api, context);
-      addCertificateRoutes(api, context);
-      done();
-    },
-    { prefix: '/api/v1' },
-  );
-  await app.register(
-    (extraction, _options, done) => {
-      addExtractionRoutes(extraction, context);
-      done();
-    },
-    { prefix: '/platform' },
-  );
-  await app.register(
-    (control, _options, done) => {
-      addControlRoutes(control, context, refuse);
-      done();
-    },
-    { prefix: '/__sandbox' },
-  );
+  const register = (prefix: string, add: (part: FastifyInstance) => void) =>
+    app.register(
+      (part, _options, done) => {
+        add(part);
+        done();
+      },
+      { prefix },
+    );
+  await register('/api/v1', (api) => SERVICE_ROUTES.forEach((route) => addRoute(api, context, route)));
+  await register('/platform', (api) => extractionRoutes().forEach((route) => addRoute(api, context, route)));
+  await register('/__sandbox', (control) => addControlRoutes(control, context, refuse));
   return app;
 }
 
@@ -126,10 +111,9 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const context: Context = {
     world,
     settings,
-    faults: createFaultRegistry(seed.faults),
-    calls: createCallLog(),
+    faults: new FaultRegistry(seed.faults),
+    calls: new CallLog(),
     limiter: createRateLimiter({ enabled: settings.rateLimits, windowMs: settings.rateWindowMs }),
-    processing: createProcessing(world, settings),
     random: seededRandom(1),
     stop: stop.signal,
   };
@@ -157,7 +141,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     controlUrl: `${origin}/__sandbox`,
     port,
     async state() {
-      context.processing.advance(await settings.clock());
+      processDue(context, await settings.clock());
       return world;
     },
     addFault: (fault) => context.faults.add(fault).id,

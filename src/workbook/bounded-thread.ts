@@ -9,31 +9,15 @@ export interface BoundedThread {
   execArgv?: string[];
 }
 
-export interface BoundedJobs<Job, Result> {
-  /**
-   * @param whose of whom the job is: those who wait take turns, whoever has how many
-   * @throws AbortError after the time-out, ERR_WORKER_OUT_OF_MEMORY beyond the heap
-   */
-  run(job: Job, whose?: string): Promise<Result>;
-  close(): Promise<void>;
-}
-
 /**
  * Runs jobs one at a time in a separate thread, with limits on time and memory; the time of a job begins with the job.
  * The thread starts with a job, ends after `idleMs` without one, and has an empty environment.
  */
 export function createBoundedThread<Job, Result>(
   filename: string,
-  {
-    idleMs,
-    timeoutMs,
-    memoryMb,
-    execArgv,
-  }: Required<Omit<BoundedThread, 'execArgv'>> & {
-    idleMs: number;
-    execArgv: string[] | undefined;
-  },
-): BoundedJobs<Job, Result> {
+  limits: { idleMs: number; timeoutMs: number; memoryMb: number; execArgv: string[] | undefined },
+) {
+  const { idleMs, timeoutMs, memoryMb, execArgv } = limits;
   const turns = new Turns();
   let opened: Promise<Piscina<Job, Result>> | undefined;
   const open = async () => {
@@ -50,12 +34,16 @@ export function createBoundedThread<Job, Result>(
     });
   };
   return {
-    run: (job, whose = '') =>
+    /**
+     * @param whose of whom the job is: those who wait take turns, whoever has how many
+     * @throws AbortError after the time-out, ERR_WORKER_OUT_OF_MEMORY beyond the heap
+     */
+    run: (job: Job, whose = ''): Promise<Result> =>
       turns.take(whose, async () => {
         const pool = await (opened ??= open());
         return pool.run(job, { signal: AbortSignal.timeout(timeoutMs) });
       }),
-    close: async () => (await opened)?.destroy(),
+    close: async (): Promise<void> => (await opened)?.destroy(),
   };
 }
 

@@ -2,8 +2,7 @@ import { oncePerCell, type Finding } from '../domain/rules/finding';
 import type { MappingRow } from '../domain/filing/mapping';
 import { checkUncheckedRows } from '../domain/rules/rules';
 import type { FileContext } from '../domain/rules/file';
-import type { ReadOptions, WorkbookReading } from './read';
-import { withSheetHeaders, readWorkbook } from './read';
+import { withSheetHeaders, readWorkbook, type ReadOptions, type WorkbookReading } from './read';
 
 export interface CheckedWorkbook {
   /** Whether there is no error; there may be warnings. */

@@ -9,8 +9,8 @@ import { type CellContent, cellContent } from './sheet/cell-content';
 import { shown } from './sheet/cell-value';
 import { openWorkbook } from './sheet/open-workbook';
 import { textsOf } from './sheet/filled-rows';
-import { BULK_SHEET } from './write';
-import { filingDateFromAnything, isoFromFilingDate, type FilingDate } from '../domain/dates';
+import { BULK_SHEET, midnight } from './write';
+import { filingDateFromAnything } from '../domain/dates';
 import { irmIdentity } from '../domain/identity';
 import { compareAmounts } from '../domain/money';
 import { printable } from '../domain/text';
@@ -216,11 +216,6 @@ export function widthOf(sheet: Worksheet, index: number, header: string): number
     longest = Math.max(longest, value instanceof Date ? 10 : text.length);
   });
   return Math.min(Math.max(longest + 2, 12), WIDEST);
-}
-
-/** exceljs takes a date cell as midnight in UTC. */
-export function midnight(date: FilingDate): Date {
-  return new Date(`${isoFromFilingDate(date)}T00:00:00Z`);
 }
 
 /**

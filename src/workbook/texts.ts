@@ -1,7 +1,5 @@
-import type { WorkbookLimits } from './ooxml/limits';
 import { WORKBOOK_LIMITS } from './ooxml/limits';
-import type { CellContent } from './sheet/cell-content';
-import { cellContent } from './sheet/cell-content';
+import { cellContent, type CellContent } from './sheet/cell-content';
 import { shown } from './sheet/cell-value';
 import { openWorkbook } from './sheet/open-workbook';
 
@@ -20,11 +18,8 @@ export interface TextRow {
  * limits apply as for every workbook.
  * @throws WorkbookRefused with what to do
  */
-export async function readTexts(
-  source: string | Buffer,
-  { limits = {} }: { limits?: Partial<WorkbookLimits> } = {},
-): Promise<TextRow[]> {
-  const { first } = await openWorkbook(source, { ...WORKBOOK_LIMITS, ...limits });
+export async function readTexts(source: string | Buffer): Promise<TextRow[]> {
+  const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
   const rows: TextRow[] = [];
   for (const { number, cells } of first.sheet.rows()) {
     const texts: string[] = [];

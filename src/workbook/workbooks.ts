@@ -4,7 +4,7 @@ import type { FileContext } from '../domain/rules/file';
 import type { Annotation } from './annotate';
 import { bufferOf, createBoundedThread, type BoundedThread } from './bounded-thread';
 import type { CheckedWorkbook } from './check';
-import { WorkbookRefused } from './ooxml/limits';
+import { oversized, WorkbookRefused } from './ooxml/limits';
 
 /** Operations on workbooks; the implementation decides in which thread. */
 export interface Workbooks {
@@ -92,17 +92,7 @@ export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, exec
 
 function limitOf(error: unknown): WorkbookRefused | undefined {
   const { name, code } = error as { name?: string; code?: string };
-  if (name === 'AbortError') {
-    return new WorkbookRefused(
-      'too_slow',
-      'The workbook takes longer than any normal one. Copy the filled rows into a new workbook and save that.',
-    );
-  }
-  if (code === 'ERR_WORKER_OUT_OF_MEMORY') {
-    return new WorkbookRefused(
-      'too_large',
-      'The workbook needs more memory than is allowed. Copy the filled rows into a new workbook and save that.',
-    );
-  }
-  return undefined;
+  if (name === 'AbortError') return oversized('too_slow', 'The workbook takes longer than any normal one');
+  if (code !== 'ERR_WORKER_OUT_OF_MEMORY') return undefined;
+  return oversized('too_large', 'The workbook needs more memory than is allowed');
 }

@@ -6,7 +6,7 @@ import {
   isExtraField,
   normaliseHeader,
 } from '../domain/rules/columns';
-import { isoFromFilingDate } from '../domain/dates';
+import { isoFromFilingDate, type FilingDate } from '../domain/dates';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { UNWRITABLE } from '../domain/rules/value-messages';
 import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
@@ -37,9 +37,8 @@ export async function writeBulkWorkbook(
   template: Pick<BulkTemplate, 'labels'> = BUILT_IN_TEMPLATE,
 ): Promise<Buffer> {
   if (rows.length > MAX_ROWS_PER_SUBMISSION) {
-    throw new RangeError(
-      `One upload takes at most ${MAX_ROWS_PER_SUBMISSION} rows, not ${rows.length}: split them into several submissions.`,
-    );
+    const message = `One upload takes at most ${MAX_ROWS_PER_SUBMISSION} rows, not ${rows.length}: split them into several submissions.`;
+    throw new RangeError(message);
   }
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(BULK_SHEET);
@@ -60,6 +59,11 @@ export async function writeBulkWorkbook(
   return Buffer.from(await workbook.xlsx.writeBuffer());
 }
 
+/** exceljs takes a date cell as midnight in UTC. */
+export function midnight(date: FilingDate): Date {
+  return new Date(`${isoFromFilingDate(date)}T00:00:00Z`);
+}
+
 /** The template's labels, then those of filled columns that are no longer in it since the workbook was checked. */
 function labelsOf(rows: readonly MappingRow[], labels: readonly string[]): string[] {
   const known = new Set(labels.map(normaliseHeader));
@@ -72,7 +76,7 @@ function cellOf({ mapping }: MappingRow, label: string, extra: ReadonlyMap<strin
   if (field !== undefined && !isExtraField(field)) return mapping[field];
   const value = extra.get(normaliseHeader(label));
   if (value === undefined) return field === 'isThirdPartyExport' ? 'N' : null;
-  return typeof value === 'object' ? new Date(`${isoFromFilingDate(value.date)}T00:00:00Z`) : value;
+  return typeof value === 'object' ? midnight(value.date) : value;
 }
 
 /**

@@ -3,36 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Readable } from 'node:stream';
 import { BudgetStoppedError } from '../../src/budget/ports';
 import { collect, invoke } from './support/invoke';
-import {
-  clientOf,
-  closedPort,
-  CUSTOMER_ID,
-  envelope,
-  errorOf,
-  json,
-  raw,
-  startService,
-  startTcp,
-  type Service,
-} from './support/service';
+import { closedAfterEach, closedPort, CUSTOMER_ID, envelope, errorOf, json, raw } from './support/service';
 
 const STATUS = { platformCustomerId: CUSTOMER_ID, requestId: 'REQ1' };
 
 describe('reads', () => {
-  const closers: (() => Promise<void>)[] = [];
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close();
-  });
-  async function service(...args: Parameters<typeof startService>): Promise<Service> {
-    const started = await startService(...args);
-    closers.push(started.close);
-    return started;
-  }
-  function client(...args: Parameters<typeof clientOf>) {
-    const made = clientOf(...args);
-    closers.push(() => made.api.close());
-    return made;
-  }
+  const { service, tcp, client } = closedAfterEach();
 
   test('share kept connections, with and without the envelope', async () => {
     const server = await service((_request, response) => json(response, 200, envelope({ requestId: 'REQ1' })));
@@ -127,8 +103,7 @@ describe('reads', () => {
 
   test('cancelling is prompt: while waiting for a slot, while connecting, while waiting for the answer', async () => {
     const server = await service(() => undefined);
-    const silent = await startTcp(() => undefined);
-    closers.push(silent.close);
+    const silent = await tcp(() => undefined);
     const waiting = {
       acquire: (_rateClass: string, { signal }: { signal?: AbortSignal }) =>
         new Promise<never>((_resolve, reject) =>

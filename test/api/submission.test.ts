@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../../src/api/errors/api-error';
 import {
   acknowledgement,
-  clientOf,
+  closedAfterEach,
+  type clientOf,
   closedPort,
   CUSTOMER_ID,
   envelope,
@@ -13,34 +14,12 @@ import {
   mayWrite,
   pushOf,
   raw,
-  startService,
-  startTcp,
-  type Service,
 } from './support/service';
 import { TEST_TLS } from './support/tls';
 
 /** What is known about a submission after it failed decides whether it may ever be sent again. */
 describe('a submission', () => {
-  const closers: (() => Promise<void>)[] = [];
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close();
-  });
-
-  async function service(...args: Parameters<typeof startService>): Promise<Service> {
-    const started = await startService(...args);
-    closers.push(started.close);
-    return started;
-  }
-  async function tcp(...args: Parameters<typeof startTcp>) {
-    const started = await startTcp(...args);
-    closers.push(started.close);
-    return started;
-  }
-  function client(...args: Parameters<typeof clientOf>) {
-    const made = clientOf(...args);
-    closers.push(() => made.api.close());
-    return made;
-  }
+  const { service, tcp, client } = closedAfterEach();
 
   test('is answered on a connection of its own that is closed afterwards, and keeps the answer word for word', async () => {
     const noise = { traceId: '81cefeed-3d0a-4fc3-800d-6584716f4b3c', meta: { v: 1 } };

@@ -42,18 +42,21 @@ export function outgoing<T>(operation: Operation, schema: z.ZodType<T>, value: u
 const EXCERPT_BYTES = 4_096;
 
 /** Makes a call whose answer is a file, and streams it to `sink`. The file is never held completely in memory here. */
-export function createDownload(caller: Caller) {
-  return async function download<T>(request: CallRequest, sink: DownloadSink<T>, call: CallContext): Promise<T> {
-    return caller.call({ accept: '*/*', ...request }, call, async (answer) => {
-      const info = infoOf(answer);
-      // A proxy's page, or JSON in place of a file, must not reach the store.
-      if (info.contentType !== null && /json|html|xml(?!formats)|text\//iu.test(info.contentType)) {
-        const start = await readText(answer.body, EXCERPT_BYTES);
-        throw new BadAnswerError(`the answer is ${info.contentType} instead of a file`, start);
-      }
-      return sink(answer.body, info);
-    });
-  };
+export async function download<T>(
+  caller: Caller,
+  request: CallRequest,
+  sink: DownloadSink<T>,
+  call: CallContext,
+): Promise<T> {
+  return caller.call({ accept: '*/*', ...request }, call, async (answer) => {
+    const info = infoOf(answer);
+    // A proxy's page, or JSON in place of a file, must not reach the store.
+    if (info.contentType !== null && /json|html|xml(?!formats)|text\//iu.test(info.contentType)) {
+      const start = await readText(answer.body, EXCERPT_BYTES);
+      throw new BadAnswerError(`the answer is ${info.contentType} instead of a file`, start);
+    }
+    return sink(answer.body, info);
+  });
 }
 
 function infoOf(answer: TransportAnswer): DownloadInfo {
@@ -72,16 +75,14 @@ function header(answer: TransportAnswer, name: string): string | null {
 }
 
 /**
- * A file part that is read completely (at most 5 MB), so that a file that fails half-way can never cut off a request.
+ * The headers and body of a multipart/form-data request with the one part `file`, which has been read completely: a
+ * file that fails half-way can never cut off a request.
  */
-export interface FilePart {
+export async function multipartBody(part: {
   content: Buffer;
   fileName: string;
   contentType: string;
-}
-
-/** The headers and body of a multipart/form-data request with the one part `file`. */
-export async function multipartBody(part: FilePart): Promise<{ headers: Record<string, string>; body: Buffer }> {
+}): Promise<{ headers: Record<string, string>; body: Buffer }> {
   const form = new FormData();
   form.set('file', new File([part.content], part.fileName, { type: part.contentType }));
   // The platform's own encoder. The body is encoded before the call, so that the request has a length and cannot break
@@ -135,10 +136,7 @@ async function readAll(operation: Operation, file: string | Readable, maxBytes: 
     }
     return Buffer.concat(pieces);
   } catch (cause) {
-    throw unsendable(
-      operation,
-      `the file cannot be read (${cause instanceof Error ? cause.message : String(cause)})`,
-      cause,
-    );
+    const why = `the file cannot be read (${cause instanceof Error ? cause.message : String(cause)})`;
+    throw unsendable(operation, why, cause);
   }
 }

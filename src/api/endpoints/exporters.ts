@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Operation } from '../../domain/service/operations';
 import type { Caller, CallRequest } from '../http/call';
 import type { CallContext, DownloadSink } from '../client-types';
-import { callJson, jsonBody, outgoing, createDownload } from './calls';
+import { callJson, download, jsonBody, outgoing } from './calls';
 import { MAX_PAGE_SIZE, allPages, readPage, type Page } from './paging';
 import {
   createCustomerBody,
@@ -11,12 +11,7 @@ import {
   updateCustomerBody,
   irm,
   listIrmsQuery,
-  type CreateCustomerBody,
-  type CredentialsBody,
   type Customer,
-  type Irm,
-  type ListIrmsQuery,
-  type UpdateCustomerBody,
 } from '../schemas/exporters';
 import { readText } from '../http/answers';
 import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
@@ -41,10 +36,16 @@ function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: (T | null)[]; totalPa
 
 const CUSTOMERS = pageOf(customer);
 
-/** The readable items of a list. An unreadable item must not hide the others; it is counted and logged. */
-async function* readable<T>(caller: Caller, operation: Operation, items: AsyncIterable<T | null>): AsyncGenerator<T> {
+/** The readable items of all pages. An unreadable item must not hide the others; it is counted and logged. */
+async function* readable<T>(
+  caller: Caller,
+  { operation, query }: Pick<CallRequest, 'operation' | 'query'>,
+  { limit, page: schema }: { limit: number; page: ReturnType<typeof pageOf<T>> },
+  call: CallContext,
+): AsyncGenerator<T> {
   let unread = 0;
-  for await (const item of items) {
+  const list = (page: number) => callJson(caller, { operation, query: { ...query, page, limit } }, call, schema);
+  for await (const item of allPages(limit, list)) {
     if (item === null) unread += 1;
     else yield item;
   }
@@ -57,50 +58,35 @@ export function createCustomerApi(caller: Caller) {
     return { operation, params: { id: outgoing(operation, identifier, id) } };
   }
 
-  async function* listCustomers(query: { search?: string; limit?: number }, call: CallContext) {
-    const limit = Math.min(Math.max(query.limit ?? MAX_PAGE_SIZE, 1), MAX_PAGE_SIZE);
-    const list = (page: number) => ({
-      operation: 'listCustomers' as const,
-      query: { page, limit, search: query.search },
-    });
-    yield* readable(
-      caller,
-      'listCustomers',
-      allPages(limit, (page) => callJson(caller, list(page), call, CUSTOMERS)),
-    );
-  }
-
   return {
     /** `type` is filled in. */
-    async createCustomer(input: CreateCustomerBody, call: CallContext = {}): Promise<Customer> {
+    async createCustomer(
+      input: Omit<z.input<typeof createCustomerBody>, 'type'>,
+      call: CallContext = {},
+    ): Promise<Customer> {
       const body = outgoing('createCustomer', createCustomerBody, { ...input, type: 'customer' });
-      const request: CallRequest = {
-        operation: 'createCustomer',
-        ...jsonBody(body),
-        secrets: [body.dgftPassword],
-      };
+      const request: CallRequest = { operation: 'createCustomer', ...jsonBody(body), secrets: [body.dgftPassword] };
       return callJson(caller, request, call, customer);
     },
     /** Without `mode`. */
     getCustomer: async (id: string, call: CallContext = {}): Promise<Customer> =>
       callJson(caller, forCustomer('getCustomer', id), call, customer),
     /** Only sent fields change. */
-    async updateCustomer(id: string, patch: UpdateCustomerBody, call: CallContext = {}): Promise<Customer> {
+    async updateCustomer(id: string, patch: z.input<typeof updateCustomerBody>, call: CallContext = {}) {
       const body = outgoing('updateCustomer', updateCustomerBody, patch);
       return callJson(caller, { ...forCustomer('updateCustomer', id), ...jsonBody(body) }, call, customer);
     },
     /** All pages: without `mode` and `dgftApiStatus`. `limit` is the page size. */
-    listCustomers: (query: { search?: string; limit?: number } = {}, call: CallContext = {}): AsyncIterable<Customer> =>
-      listCustomers(query, call),
+    async *listCustomers(query: { search?: string; limit?: number } = {}, call: CallContext = {}) {
+      const limit = Math.min(Math.max(query.limit ?? MAX_PAGE_SIZE, 1), MAX_PAGE_SIZE);
+      const request = { operation: 'listCustomers' as const, query: { search: query.search } };
+      yield* readable(caller, request, { limit, page: CUSTOMERS }, call);
+    },
     /** A real portal login, so it may take long. */
-    async checkCredentials(id: string, credentials: CredentialsBody, call: CallContext = {}): Promise<Customer> {
+    async checkCredentials(id: string, credentials: z.input<typeof credentialsBody>, call: CallContext = {}) {
       const body = outgoing('checkCredentials', credentialsBody, credentials);
-      const request: CallRequest = {
-        ...forCustomer('checkCredentials', id),
-        ...jsonBody(body),
-        secrets: [body.dgftPassword],
-      };
-      return callJson(caller, request, call, customer);
+      const secrets = [body.dgftPassword];
+      return callJson(caller, { ...forCustomer('checkCredentials', id), ...jsonBody(body), secrets }, call, customer);
     },
   };
 }
@@ -111,29 +97,16 @@ const IRMS = pageOf(irm);
 
 /** Saved IRM records (spec: "GET /irm", "GET /irm/bulk-template", "POST /irm/refresh"). */
 export function createIrmApi(caller: Caller) {
-  const download = createDownload(caller);
-
-  async function* listIrms(input: ListIrmsQuery, call: CallContext) {
-    const query = outgoing('listIrms', listIrmsQuery, input);
-    const list = (page: number) => ({
-      operation: 'listIrms' as const,
-      query: { ...query, page, limit: MAX_PAGE_SIZE },
-    });
-    yield* readable(
-      caller,
-      'listIrms',
-      allPages(MAX_PAGE_SIZE, (page) => callJson(caller, list(page), call, IRMS)),
-    );
-  }
-
   return {
     /** All pages of the saved records. */
-    listIrms: (query: ListIrmsQuery, call: CallContext = {}): AsyncIterable<Irm> => listIrms(query, call),
+    async *listIrms(input: z.input<typeof listIrmsQuery>, call: CallContext = {}) {
+      const request = { operation: 'listIrms' as const, query: outgoing('listIrms', listIrmsQuery, input) };
+      yield* readable(caller, request, { limit: MAX_PAGE_SIZE, page: IRMS }, call);
+    },
     /** Streamed to `sink`. */
     async irmTemplate<T>(platformCustomerId: string, sink: DownloadSink<T>, call: CallContext = {}): Promise<T> {
       const query = { platformCustomerId: outgoing('irmTemplate', customerId, platformCustomerId) };
-      const request = { operation: 'irmTemplate' as const, query };
-      return download(request, sink, call);
+      return download(caller, { operation: 'irmTemplate', query }, sink, call);
     },
     /** Accepts any 2xx, and returns its body as it was read. */
     async refreshIrms(platformCustomerId: string, call: CallContext = {}): Promise<unknown> {

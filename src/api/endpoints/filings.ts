@@ -4,7 +4,7 @@ import { isObject } from '../../domain/values';
 import { BadAnswerError, parseAnswer, readText, unknownRemarks, unwrap } from '../http/answers';
 import type { Caller, CallRequest } from '../http/call';
 import type { BulkUploadInput, CallContext, DownloadSink, SubmissionResult, SubmitContext } from '../client-types';
-import { createDownload, callJson, jsonBody, outgoing, multipartBody, readUpload } from './calls';
+import { download, callJson, jsonBody, outgoing, multipartBody, readUpload } from './calls';
 import { ApiError, type FieldError } from '../errors/api-error';
 import { NOTHING_LISTED } from '../errors/classify';
 import { isAbsent, recordList } from '../schemas/tolerant';
@@ -19,10 +19,8 @@ import {
   requestStatus,
   statusBody,
   type BulkUploadAnswer,
-  type FetchDetailsBody,
   type PushAnswer,
   type RequestStatus,
-  type StatusBody,
 } from '../schemas/filings';
 import type { PushMessage } from '../../domain/filing/mapping';
 
@@ -90,8 +88,6 @@ const certificateList = z.unknown().transform((value, context) => {
 
 /** Filing, its status and its certificates (spec: "POST /genebrc/push-irm" to "GET /genebrc/download-pdf"). */
 export function createFilingsApi(caller: Caller) {
-  const download = createDownload(caller);
-
   return {
     /** On a connection of its own. Never repeat it on a guess. */
     async pushIrm(message: PushMessage, call: SubmitContext): Promise<SubmissionResult<PushAnswer>> {
@@ -108,14 +104,14 @@ export function createFilingsApi(caller: Caller) {
       const { query, request } = await bulkRequest(input);
       return submit(caller, { ...request, query }, call, { schema: bulkUploadAnswer, known: KNOWN_BULK_FIELDS });
     },
-    async status(query: StatusBody, call: CallContext = {}): Promise<RequestStatus> {
+    async status(query: z.input<typeof statusBody>, call: CallContext = {}): Promise<RequestStatus> {
       const body = outgoing('status', statusBody, query);
       const status = await callJson(caller, { operation: 'status', ...jsonBody(body) }, call, requestStatus);
       caller.noteUnread('status', status.unreadEntries);
       return status;
     },
     /** A window of at most three months. `unread`: entries that cannot be read; each may be any certificate. */
-    async fetchDetails(query: FetchDetailsBody, call: CallContext = {}) {
+    async fetchDetails(query: z.input<typeof fetchDetailsBody>, call: CallContext = {}) {
       const body = outgoing('fetchDetails', fetchDetailsBody, query);
       try {
         const list = await callJson(caller, { operation: 'fetchDetails', ...jsonBody(body) }, call, certificateList);
@@ -135,12 +131,8 @@ export function createFilingsApi(caller: Caller) {
       call: CallContext = {},
     ): Promise<T> {
       const { eBRCNumber, platformCustomerId } = outgoing('downloadPdf', downloadQuery, certificate);
-      const request: CallRequest = {
-        operation: 'downloadPdf',
-        params: { eBRCNumber },
-        query: { platformCustomerId },
-      };
-      return download(request, sink, call);
+      const request: CallRequest = { operation: 'downloadPdf', params: { eBRCNumber }, query: { platformCustomerId } };
+      return download(caller, request, sink, call);
     },
   };
 }

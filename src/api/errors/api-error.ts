@@ -11,81 +11,61 @@ export interface FieldError {
   message: string;
 }
 
-export interface ApiErrorDetails {
-  kind: ErrorKind;
-  operation: Operation;
-  message: string;
-  /** HTTP status, where an answer came. */
-  status?: number;
+/** What an error answer says of itself (spec: "Errors"). */
+export interface ErrorAnswer {
   errorCode?: string;
   requestId?: string;
   requiresPasswordUpdate?: boolean;
-  fieldErrors?: FieldError[];
+  fieldErrors: FieldError[];
   causes?: string[];
   path?: string;
   timestamp?: string;
-  /** Earliest time for a repeat, if the answer gives it. */
-  retryAfterMs?: number;
-  /** Start of the answer's body, for evidence; redacted. */
-  bodyExcerpt?: string;
-  cause?: unknown;
 }
 
 /**
  * A failed call. Branch on `kind`. Texts from the service are already redacted: no property contains the API key or a
  * portal password, nor does the cause.
  */
-export class ApiError extends Error {
+export class ApiError extends Error implements ErrorAnswer {
   override readonly name = 'ApiError';
-  readonly kind: ErrorKind;
-  readonly operation: Operation;
+  readonly kind!: ErrorKind;
+  readonly operation!: Operation;
+  /** HTTP status, where an answer came. */
   readonly status?: number;
   readonly errorCode?: string;
   readonly requestId?: string;
   readonly requiresPasswordUpdate?: boolean;
-  readonly fieldErrors: FieldError[];
+  readonly fieldErrors: FieldError[] = [];
   readonly causes?: string[];
   readonly path?: string;
   readonly timestamp?: string;
+  /** Earliest time for a repeat, if the answer gives it. */
   readonly retryAfterMs?: number;
+  /** Start of the answer's body, for evidence; redacted. */
   readonly bodyExcerpt?: string;
 
-  constructor(details: ApiErrorDetails) {
-    super(details.message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.kind = details.kind;
-    this.operation = details.operation;
-    this.status = details.status;
-    this.errorCode = details.errorCode;
-    this.requestId = details.requestId;
-    this.requiresPasswordUpdate = details.requiresPasswordUpdate;
-    this.fieldErrors = details.fieldErrors ?? [];
-    this.causes = details.causes;
-    this.path = details.path;
-    this.timestamp = details.timestamp;
-    this.retryAfterMs = details.retryAfterMs;
-    this.bodyExcerpt = details.bodyExcerpt;
+  constructor({
+    message,
+    cause,
+    ...details
+  }: Pick<ApiError, 'kind' | 'operation' | 'message' | 'cause'> &
+    Partial<ErrorAnswer & Pick<ApiError, 'status' | 'retryAfterMs' | 'bodyExcerpt'>>) {
+    super(message, cause === undefined ? undefined : { cause });
+    Object.assign(this, details);
   }
 }
 
-/** Why an exchange failed, independent of the operation. */
-export type TransportReason =
-  /** The caller's signal. */
-  | 'cancelled'
-  /** The total, connect, headers or body time-out. */
-  | 'timeout'
-  /** `beforeWrite` threw. */
-  | 'before_write'
-  /** Refused, name or TLS failure, reset, closed, not HTTP. */
-  | 'network'
-  /** The answer is longer than the cap for its kind. */
-  | 'too_large';
-
-/** An exchange without a complete answer. `written` says whether the first byte may have been sent. */
+/**
+ * An exchange without a complete answer. `written` says whether the first byte may have been sent; `reason` why it
+ * failed: by the caller's signal, by a time-out (total, connect, headers or body), because `beforeWrite` threw, because
+ * the connection failed (refused, name, TLS, reset, not HTTP), or because the answer is longer than the cap for its
+ * kind.
+ */
 export class TransportError extends Error {
   override readonly name = 'TransportError';
 
   constructor(
-    readonly reason: TransportReason,
+    readonly reason: 'cancelled' | 'timeout' | 'before_write' | 'network' | 'too_large',
     readonly written: boolean,
     message: string,
     options?: ErrorOptions,

@@ -23,60 +23,25 @@ export const NOTHING_LISTED =
  * "Validate credentials", "Push, status, fetch-details"). The first matching row decides; if none matches, the status
  * alone decides.
  */
-const BY_MESSAGE: readonly {
-  statuses: readonly number[];
-  operations: readonly Operation[];
-  pattern: RegExp;
-  kind: ErrorKind;
-}[] = [
+const BY_MESSAGE: readonly [
+  statuses: readonly number[],
+  operations: readonly Operation[],
+  pattern: RegExp,
+  kind: ErrorKind,
+][] = [
   // The address may be between the words.
-  {
-    statuses: [400, 409],
-    operations: CUSTOMER_ENDPOINTS,
-    pattern: /\be-?mail\b.{0,400}\balready (exists|in use|registered|taken)/isu,
-    kind: 'email_taken',
-  },
-  {
-    statuses: [400, 409],
-    operations: CUSTOMER_ENDPOINTS,
-    pattern: /DGFT username already (in use|aligned)/iu,
-    kind: 'dgft_username_taken',
-  },
-  {
-    statuses: [400, 409],
-    operations: ['checkCredentials'],
-    pattern: /credentials are already set/iu,
-    kind: 'credentials_already_set',
-  },
-  {
-    statuses: [400, 401, 409, 422],
-    operations: ['checkCredentials'],
-    pattern: /invalid DGFT credentials/iu,
-    kind: 'credentials_rejected',
-  },
-  {
-    statuses: [400],
-    operations: ['fetchDetails'],
-    pattern: /\b(3|three)[ -]?months?\b|date (range|window)/iu,
-    kind: 'window_too_wide',
-  },
+  [[400, 409], CUSTOMER_ENDPOINTS, /\be-?mail\b.{0,400}\balready (exists|in use|registered|taken)/isu, 'email_taken'],
+  [[400, 409], CUSTOMER_ENDPOINTS, /DGFT username already (in use|aligned)/iu, 'dgft_username_taken'],
+  [[400, 409], ['checkCredentials'], /credentials are already set/iu, 'credentials_already_set'],
+  [[400, 401, 409, 422], ['checkCredentials'], /invalid DGFT credentials/iu, 'credentials_rejected'],
+  [[400], ['fetchDetails'], /\b(3|three)[ -]?months?\b|date (range|window)/iu, 'window_too_wide'],
   // The web framework's own 404: a wrong address. It concerns neither the client nor the request.
-  { statuses: [404], operations: OPERATION_NAMES, pattern: /^Cannot (GET|POST|PATCH) /u, kind: 'not_found' },
+  [[404], OPERATION_NAMES, /^Cannot (GET|POST|PATCH) /u, 'not_found'],
   // A 404 about the client must not be mistaken for one about the request, because the rows of an unknown request are
   // freed.
-  {
-    statuses: [404],
-    operations: ['status', 'downloadPdf', 'fetchDetails'],
-    pattern: /\bcustomer\b/iu,
-    kind: 'customer_not_found',
-  },
+  [[404], ['status', 'downloadPdf', 'fetchDetails'], /\bcustomer\b/iu, 'customer_not_found'],
   // A 404 for an empty list: no certificate was issued in the window.
-  {
-    statuses: [404],
-    operations: ['fetchDetails'],
-    pattern: NOTHING_LISTED,
-    kind: 'certificate_not_ready',
-  },
+  [[404], ['fetchDetails'], NOTHING_LISTED, 'certificate_not_ready'],
 ];
 
 /** The kind of a well-formed 404 without a code that is not about the client. */
@@ -121,11 +86,12 @@ function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): Er
   if (coded !== undefined) return coded;
   // For a new code, or none, `requiresPasswordUpdate` is as clear as a code (spec: "Credential and download errors").
   if ((status === 409 || status === 422) && body.requiresPasswordUpdate === true) return 'credentials_invalid';
-  const worded = BY_MESSAGE.find(
-    (row) =>
-      row.statuses.includes(status) && row.operations.includes(operation) && row.pattern.test(body.message ?? ''),
-  );
-  if (worded !== undefined) return worded.kind;
+  const [, , , worded] =
+    BY_MESSAGE.find(
+      ([statuses, operations, pattern]) =>
+        statuses.includes(status) && operations.includes(operation) && pattern.test(body.message ?? ''),
+    ) ?? [];
+  if (worded !== undefined) return worded;
   if (status >= 500) {
     return status === 500 && operation === 'checkCredentials' ? 'credential_check_failed' : 'server_error';
   }
@@ -150,13 +116,8 @@ function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): Er
 function badRequest(operation: Operation, body: ErrorBody): ErrorKind {
   if (!body.wellFormed) return 'bad_answer';
   // A check that is refused for an undocumented reason proves nothing about the credentials.
-  if (
-    operation === 'checkCredentials' &&
-    body.fieldErrors.length === 0 &&
-    !/validation failed/iu.test(body.message ?? '')
-  ) {
-    return 'refused';
-  }
+  const isUnexplained = body.fieldErrors.length === 0 && !/validation failed/iu.test(body.message ?? '');
+  if (operation === 'checkCredentials' && isUnexplained) return 'refused';
   if (operation !== 'bulkUpload') return 'validation_failed';
   // Errors of a workbook are about rows or the whole file (more than 999 rows); errors of the query only name fields.
   const aboutFields = body.fieldErrors.length > 0 && body.fieldErrors.every((error) => error.row === undefined);

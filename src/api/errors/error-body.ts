@@ -3,24 +3,17 @@ import { isObject } from '../../domain/values';
 import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
 import { BULK_COLUMNS } from '../../domain/rules/columns';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
-import type { FieldError } from './api-error';
+import type { ErrorAnswer, FieldError } from './api-error';
 import type { Redactor } from './redact';
 
 /** The readable content of an error answer's body (spec: "Errors"). */
-export interface ErrorBody {
+export interface ErrorBody extends ErrorAnswer {
   /**
    * Whether it is a JSON object with a message or a code, like every error of the service, or with
    * `requiresPasswordUpdate`.
    */
   wellFormed: boolean;
   message?: string;
-  errorCode?: string;
-  requestId?: string;
-  requiresPasswordUpdate?: boolean;
-  fieldErrors: FieldError[];
-  causes?: string[];
-  path?: string;
-  timestamp?: string;
 }
 
 /**

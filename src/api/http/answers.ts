@@ -28,12 +28,6 @@ export async function readText(body: Readable, maxBytes = Infinity): Promise<str
   return Buffer.concat(pieces).subarray(0, maxBytes).toString('utf8');
 }
 
-/** The content of an answer, and what its envelope has besides that the specification does not name. */
-export interface Unwrapped {
-  data: unknown;
-  beside: Record<string, unknown>;
-}
-
 /**
  * Parses a JSON answer, cleans it and unwraps the success envelope; a body without an envelope is returned as it is.
  */
@@ -41,8 +35,8 @@ export function readEnvelope(text: string, options?: CleanOptions): unknown {
   return unwrap(text, options).data;
 }
 
-/** As {@link readEnvelope}, with what stands beside `data`. */
-export function unwrap(text: string, options?: CleanOptions): Unwrapped {
+/** As {@link readEnvelope}, with what the envelope has besides `data` that the specification does not name. */
+export function unwrap(text: string, options?: CleanOptions): { data: unknown; beside: Record<string, unknown> } {
   let value: unknown;
   try {
     value = cleanAnswer(parseJson(text), options);

@@ -1,20 +1,14 @@
 import type { Socket } from 'node:net';
+import { isObject } from '../../domain/values';
 import { buildConnector } from 'undici';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 
-export interface ConnectionOptions {
-  connectTimeoutMs: number;
-  /** The only certificate authority to trust, PEM; the system's own list if undefined. */
-  ca?: string;
-}
-
-/** The standard connector: TCP, and TLS for https. HTTP/1.1 only, because the write marker does not support HTTP/2. */
-export function createConnector(options: ConnectionOptions): buildConnector.connector {
-  return buildConnector({
-    timeout: options.connectTimeoutMs,
-    allowH2: false,
-    ...(options.ca === undefined ? {} : { ca: options.ca }),
-  });
+/**
+ * The standard connector: TCP, and TLS for https. HTTP/1.1 only, because the write marker does not support HTTP/2. `ca`
+ * is the only certificate authority to trust, PEM; the system's own list if undefined.
+ */
+export function createConnector({ connectTimeoutMs, ca }: { connectTimeoutMs: number; ca?: string }) {
+  return buildConnector({ timeout: connectTimeoutMs, allowH2: false, ...(ca === undefined ? {} : { ca }) });
 }
 
 /**
@@ -71,21 +65,15 @@ function isUsable(socket: Socket): boolean {
   return !socket.destroyed && socket.readyState === 'open';
 }
 
+const CREATED = 'undici:request:create';
+const SEND_HEADERS = 'undici:client:sendHeaders';
+
 /**
  * Reports when the first byte of one of our requests is handed to its socket. The HTTP library announces this on the
  * channel `undici:client:sendHeaders`, directly before it writes. Its `bodySent` is not suitable: it fires when the
  * body is handed to the stream, even if the peer resets while reading.
  */
-export interface WriteMarker {
-  /** Runs `dispatch`, which must hand its request to undici synchronously, and calls `onWritten` at its first byte. */
-  watch<T>(dispatch: () => T, onWritten: () => void): T;
-  close(): void;
-}
-
-const CREATED = 'undici:request:create';
-const SEND_HEADERS = 'undici:client:sendHeaders';
-
-export function createWriteMarker(): WriteMarker {
+export function createWriteMarker() {
   const watched = new WeakMap<object, () => void>();
   // The channels are shared by everything in the process that uses undici, including Node's own fetch. A request is
   // ours if it is created during our synchronous dispatch.
@@ -102,7 +90,8 @@ export function createWriteMarker(): WriteMarker {
   subscribe(SEND_HEADERS, onSendHeaders);
 
   return {
-    watch: (dispatch, onWritten) => {
+    /** Runs `dispatch`, which must hand its request to undici at once, and calls `onWritten` at its first byte. */
+    watch<T>(dispatch: () => T, onWritten: () => void): T {
       dispatching = onWritten;
       try {
         return dispatch();
@@ -118,11 +107,5 @@ export function createWriteMarker(): WriteMarker {
 }
 
 function isRequestMessage(message: unknown): message is { request: object } {
-  return (
-    typeof message === 'object' &&
-    message !== null &&
-    'request' in message &&
-    typeof message.request === 'object' &&
-    message.request !== null
-  );
+  return isObject(message) && isObject(message.request);
 }

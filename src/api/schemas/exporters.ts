@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { emailAddress } from '../../domain/contracts';
-import { flag, record, requiredText, text, code, number } from './tolerant';
+import { flag, record, requiredText, text, texts, code, number } from './tolerant';
 
 /**
  * Outgoing schemas are strict, because the service rejects every unknown property (spec: "POST /platform-customers").
@@ -20,8 +20,6 @@ export const createCustomerBody = z.strictObject({
   dgftUsername: z.string().min(1).optional(),
   dgftPassword: z.string().min(1).optional(),
 });
-/** `type` is optional; it is always `customer`. */
-export type CreateCustomerBody = Omit<z.input<typeof createCustomerBody>, 'type'> & { type?: 'customer' };
 
 /** The only fields that PATCH accepts; only fields that are sent change. */
 export const updateCustomerBody = z.strictObject({
@@ -29,10 +27,8 @@ export const updateCustomerBody = z.strictObject({
   companyName: z.string().optional(),
   address: z.string().optional(),
 });
-export type UpdateCustomerBody = z.input<typeof updateCustomerBody>;
 
 export const credentialsBody = z.strictObject({ dgftUsername: z.string().min(1), dgftPassword: z.string().min(1) });
-export type CredentialsBody = z.input<typeof credentialsBody>;
 
 const dgftApiStatus = record({ state: text, activatesAt: text, sharedCredentialsLikely: flag })
   .nullish()
@@ -46,19 +42,11 @@ const dgftApiStatus = record({ state: text, activatesAt: text, sharedCredentials
  */
 export const customer = record({
   id: requiredText,
-  name: text,
-  email: text,
-  type: text,
-  companyName: text,
-  iec: text,
-  address: text,
-  platformId: text,
-  mode: text,
+  ...texts('name', 'email', 'type', 'companyName', 'iec', 'address', 'platformId', 'mode'),
   isActive: flag,
   hasDgftCredentials: flag,
   dgftApiStatus,
-  createdAt: text,
-  updatedAt: text,
+  ...texts('createdAt', 'updatedAt'),
 });
 export type Customer = z.output<typeof customer>;
 
@@ -69,36 +57,23 @@ export type Customer = z.output<typeof customer>;
 export const irm = record({
   id: text,
   irmNumber: requiredText,
-  irmIssueDate: text,
-  irmStatus: text,
-  ifscCode: text,
-  remittanceAdCode: text,
-  remittanceDate: text,
-  remittanceFCC: text,
+  ...texts('irmIssueDate', 'irmStatus', 'ifscCode', 'remittanceAdCode', 'remittanceDate', 'remittanceFCC'),
   remittanceFCCAmount: number,
   ormAmountFCC: number,
   irmAvailableAmt: number,
   irmUtilizedAmt: number,
-  iecCode: text,
-  panNumber: text,
-  remitterName: text,
+  ...texts('iecCode', 'panNumber', 'remitterName'),
   remitterCountry: code,
-  purposeOfRemittance: text,
-  subjectType: text,
-  userId: text,
-  platformCustomerId: text,
-  createdAt: text,
-  updatedAt: text,
+  ...texts('purposeOfRemittance', 'subjectType', 'userId', 'platformCustomerId', 'createdAt', 'updatedAt'),
 });
 export type Irm = z.output<typeof irm>;
 
 const isoDate = z.string().regex(/^\d{4}-\d{2}-\d{2}/, 'must be an ISO date (YYYY-MM-DD)');
 
+/** Query of GET /irm (spec: "GET /irm"). */
 export const listIrmsQuery = z.strictObject({
   platformCustomerId: z.string().min(1),
   irmNumber: z.string().min(1).optional(),
   fromDate: isoDate.optional(),
   toDate: isoDate.optional(),
 });
-/** Query of GET /irm (spec: "GET /irm"); the dates are ISO dates. */
-export type ListIrmsQuery = z.input<typeof listIrmsQuery>;

@@ -7,7 +7,7 @@ import {
   type MappingField,
 } from '../../domain/filing/mapping';
 import { UPLOAD_TYPES } from '../../domain/rules/columns';
-import { anyList, number, record, recordList, text } from './tolerant';
+import { anyList, number, record, recordList, text, texts } from './tolerant';
 
 const filingDate = z.string().regex(/^\d{8}$/, 'must be a date as DDMMYYYY');
 const yesNo = z.enum(['Y', 'N']);
@@ -94,11 +94,7 @@ export type PushAnswer = z.output<typeof pushAnswer>;
 
 const uploadedIrm = record({
   serialNo: number,
-  irmNumber: text,
-  irmDt: text,
-  irmAdCode: text,
-  irmIfscCode: text,
-  sbCumInvoiceNumber: text,
+  ...texts('irmNumber', 'irmDt', 'irmAdCode', 'irmIfscCode', 'sbCumInvoiceNumber'),
 });
 
 /** Acknowledgement of a bulk upload. Reconcile by `irms`, never by `irmNumbers` (spec: "POST /genebrc/bulk-upload"). */
@@ -113,22 +109,11 @@ export const bulkUploadAnswer = record({
 export type BulkUploadAnswer = z.output<typeof bulkUploadAnswer>;
 
 export const statusBody = z.strictObject({ platformCustomerId: customerId, requestId: z.string().min(1) });
-export type StatusBody = z.input<typeof statusBody>;
 
 const statusEntry = record({
-  serialNo: text,
-  irmNumber: text,
-  irmDt: text,
-  iecNumber: text,
-  sbCumInvoiceNumber: text,
-  sbCumInvoiceDate: text,
-  portCode: text,
-  eBRCNumber: text,
-  billNo: text,
-  eBRCDt: text,
+  ...texts('serialNo', 'irmNumber', 'irmDt', 'iecNumber', 'sbCumInvoiceNumber', 'sbCumInvoiceDate', 'portCode'),
+  ...texts('eBRCNumber', 'billNo', 'eBRCDt', 'fcc', 'processingStatus'),
   fobFCC: number,
-  fcc: text,
-  processingStatus: text,
   errorDetails: anyList,
 });
 
@@ -158,24 +143,11 @@ export const fetchDetailsBody = z.strictObject({
   sbCumInvoiceNumber: z.string().max(25).optional(),
   sbCumInvoiceDate: filingDate.optional(),
 });
-export type FetchDetailsBody = z.input<typeof fetchDetailsBody>;
 
 /** Certificate detail (spec: "Certificate detail"): one entry per IRM record processed. */
 export const certificateDetail = record({
-  iec: text,
-  eBRCNumber: text,
-  eBRCDate: text,
-  eBRCStatus: text,
-  billNo: text,
-  sbCumInvoiceNumber: text,
-  sbCumInvoiceDate: text,
+  ...texts('iec', 'eBRCNumber', 'eBRCDate', 'eBRCStatus', 'billNo', 'sbCumInvoiceNumber', 'sbCumInvoiceDate'),
   realisedValueFCC: number,
-  currencyCode: text,
-  realizationDt: text,
-  brcUtilStatus: text,
-  isGstAvailed: text,
-  gstin: text,
-  gstInvoiceNo: text,
-  gstInvoiceDate: text,
+  ...texts('currencyCode', 'realizationDt', 'brcUtilStatus', 'isGstAvailed', 'gstin', 'gstInvoiceNo', 'gstInvoiceDate'),
 });
 export type CertificateDetail = z.output<typeof certificateDetail>;

@@ -52,6 +52,11 @@ function toBoolean(value: unknown): boolean | null {
 /** A text, or null; unknown values are kept. */
 export const text = z.unknown().transform(toText).optional().default(null);
 
+/** Fields that are texts. */
+export function texts<Name extends string>(...names: Name[]): Record<Name, typeof text> {
+  return Object.fromEntries(names.map((name) => [name, text])) as Record<Name, typeof text>;
+}
+
 /** A text in which `NA` is a value: the country code of Namibia. */
 export const code = z
   .unknown()
@@ -104,20 +109,14 @@ export function record<T extends z.core.$ZodLooseShape>(shape: T) {
   });
 }
 
-/** The readable records of a list, and the number of unreadable entries. */
-export interface RecordList<T> {
-  records: T[];
-  unread: number;
-}
-
 /**
- * A list of records in which an unreadable entry does not affect the others. Absent, `""` and `{}` are an empty list,
- * empty entries are ignored, and a record in place of a list is a list of one.
+ * A list of records in which an unreadable entry does not affect the others: those are counted as `unread`. Absent,
+ * `""` and `{}` are an empty list, empty entries are ignored, and a record in place of a list is a list of one.
  */
 export function recordList<T>(entry: z.ZodType<T>) {
   return z
     .unknown()
-    .transform((value): RecordList<T> => {
+    .transform((value): { records: T[]; unread: number } => {
       const entries = entriesOf(value).filter((each) => !isAbsent(each));
       const read = entries.map((each) => (isObject(each) ? entry.safeParse(each) : null));
       const records = read.flatMap((each) => (each?.success ? [each.data] : []));

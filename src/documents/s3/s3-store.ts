@@ -13,7 +13,7 @@ import {
   type DocumentStore,
   type StoredDocument,
 } from '../stored-document';
-import { assertRecordName, STORE_ID } from '../records';
+import { assertRecordName, storeIdOf, untilItWorks } from '../records';
 import { parseS3Location, S3_FORM, type S3Location } from '../s3-location';
 import { assertConditionalWrites, createS3Objects } from './objects';
 
@@ -33,16 +33,8 @@ export function createS3Store(root: string): DocumentStore {
   const location = locationOf(root);
   const objects = createS3Objects(location);
   const base = `s3://${location.bucket}/${location.prefix}`;
-  let prepared: Promise<void> | null = null;
-
   /** Once per process, before its first write. */
-  function prepare(): Promise<void> {
-    prepared ??= assertConditionalWrites(objects).catch((error: unknown) => {
-      prepared = null;
-      throw error;
-    });
-    return prepared;
-  }
+  const prepare = untilItWorks(() => assertConditionalWrites(objects));
 
   function keyOf(name: string): string {
     assertDocumentName(name);
@@ -94,12 +86,7 @@ export function createS3Store(root: string): DocumentStore {
       assertRecordName(folder);
       return objects.list(`${folder}/`, after, limit);
     },
-    storeId: async () => {
-      const known = await readRecord(STORE_ID);
-      if (known) return known.toString('utf8').trim();
-      await createRecord(STORE_ID, Buffer.from(`${randomUUID()}\n`));
-      return (await readRecord(STORE_ID))?.toString('utf8').trim() ?? '';
-    },
+    storeId: () => storeIdOf({ createRecord, readRecord }),
     put: async (input) => {
       const { name: key, kind, mode, expectedBytes } = input;
       const source = 'stream' in input ? input.stream : Readable.from([input.buffer], { objectMode: false });

@@ -178,8 +178,10 @@ export const BUILT_IN_TEMPLATE: BulkTemplate = {
   learnedAt: null,
 };
 
-/** The columns that the specification names; a template must have all of them. */
-const NAMED = BULK_COLUMNS.filter(({ need, field }) => need !== 'optional' || field === 'isThirdPartyExport');
+/** Whether the specification itself names the column, so that its content is known, and a template must have it. */
+export function isNamed({ need, field }: BulkColumn): boolean {
+  return need !== 'optional' || field === 'isThirdPartyExport';
+}
 
 /** Why a list of labels cannot be the template of the bulk upload; null if it can. */
 export function templateProblem(labels: readonly string[]): string | null {
@@ -187,7 +189,9 @@ export function templateProblem(labels: readonly string[]): string | null {
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   if (twice !== undefined) return `two columns are called ${twice}`;
   const fields = new Set(labels.map((label) => columnOfHeader(label)?.field));
-  const lacking = NAMED.filter(({ field }) => !fields.has(field)).map(({ header }) => header);
+  const lacking = BULK_COLUMNS.filter((column) => isNamed(column) && !fields.has(column.field)).map(
+    ({ header }) => header,
+  );
   return lacking.length === 0 ? null : `it lacks ${lacking.join(', ')}`;
 }
 

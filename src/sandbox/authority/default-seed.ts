@@ -1,11 +1,20 @@
-import type { Seed } from './seed';
+import type { Seed, SeedIrm } from './seed';
 
 const HDFC = { ifscCode: 'HDFC0000060', remittanceAdCode: '0510060' };
 const ICICI = { ifscCode: 'ICIC0000104', remittanceAdCode: '6390104' };
 const SBI = { ifscCode: 'SBIN0000813', remittanceAdCode: '0002813' };
 const AXIS = { ifscCode: 'UTIB0000004', remittanceAdCode: '6360004' };
 
-const usd = (remittanceFCCAmount: number) => ({ remittanceFCC: 'USD', remittanceFCCAmount });
+const irm = (
+  bank: Pick<SeedIrm, 'ifscCode' | 'remittanceAdCode'>,
+  irmNumber: string,
+  irmIssueDate: string,
+  [remittanceFCC, remittanceFCCAmount]: readonly [currency: string, amount: number],
+  remitterName: string,
+  others: Partial<SeedIrm> = {},
+) => ({ ...bank, irmNumber, irmIssueDate, remittanceFCC, remittanceFCCAmount, remitterName, ...others });
+
+const SOFTWARE = { purposeOfRemittance: 'P0802' };
 
 /**
  * The data of a sandbox that was given no seed: three exporters, each with an account at the portal. docs/sandbox.md
@@ -21,39 +30,15 @@ export const DEFAULT_SEED = {
       iec: 'AAGCM4521K',
       panNumber: 'AAGCM4521K',
       irms: [
-        {
-          ...HDFC,
-          irmNumber: 'HDFCIRM26000101',
-          irmIssueDate: '12052026',
-          ...usd(250_000),
-          remitterName: 'Northwind Textiles Inc',
-        },
-        {
-          ...HDFC,
-          irmNumber: 'HDFCIRM26000102',
-          irmIssueDate: '19052026',
-          ...usd(84_300.5),
-          remitterName: 'Northwind Textiles Inc',
-        },
-        {
-          ...HDFC,
-          irmNumber: 'HDFCIRM26000103',
-          irmIssueDate: '02062026',
-          remittanceFCC: 'EUR',
-          remittanceFCCAmount: 120_750,
-          remitterName: 'Weber Handels GmbH',
+        irm(HDFC, 'HDFCIRM26000101', '12052026', ['USD', 250_000], 'Northwind Textiles Inc'),
+        irm(HDFC, 'HDFCIRM26000102', '19052026', ['USD', 84_300.5], 'Northwind Textiles Inc'),
+        irm(HDFC, 'HDFCIRM26000103', '02062026', ['EUR', 120_750], 'Weber Handels GmbH', {
           remitterCountry: 'GERMANY',
-        },
+        }),
         // The same number under another AD code is another remittance.
-        {
-          ...ICICI,
-          irmNumber: 'HDFCIRM26000103',
-          irmIssueDate: '04062026',
-          remittanceFCC: 'GBP',
-          remittanceFCCAmount: 41_200,
-          remitterName: 'Ashdown Trading Ltd',
+        irm(ICICI, 'HDFCIRM26000103', '04062026', ['GBP', 41_200], 'Ashdown Trading Ltd', {
           remitterCountry: 'UNITED KINGDOM',
-        },
+        }),
       ],
     },
     {
@@ -63,32 +48,12 @@ export const DEFAULT_SEED = {
       panNumber: 'AAKCK7719P',
       sharedCredentials: true,
       irms: [
-        {
-          ...SBI,
-          irmNumber: 'SBINIRM26004410',
-          irmIssueDate: '03062026',
-          ...usd(310_000),
-          purposeOfRemittance: 'P0802',
-          remitterName: 'Lakeshore Analytics LLC',
-        },
-        {
-          ...SBI,
-          irmNumber: 'SBINIRM26004411',
-          irmIssueDate: '17062026',
-          ...usd(96_480.25),
-          purposeOfRemittance: 'P0802',
-          remitterName: 'Harbour Health Systems Inc',
-        },
-        {
-          ...SBI,
-          irmNumber: 'SBINIRM26004412',
-          irmIssueDate: '01072026',
-          remittanceFCC: 'AUD',
-          remittanceFCCAmount: 55_000,
+        irm(SBI, 'SBINIRM26004410', '03062026', ['USD', 310_000], 'Lakeshore Analytics LLC', SOFTWARE),
+        irm(SBI, 'SBINIRM26004411', '17062026', ['USD', 96_480.25], 'Harbour Health Systems Inc', SOFTWARE),
+        irm(SBI, 'SBINIRM26004412', '01072026', ['AUD', 55_000], 'Coral Bay Pty Ltd', {
           purposeOfRemittance: 'P0807',
-          remitterName: 'Coral Bay Pty Ltd',
           remitterCountry: 'AUSTRALIA',
-        },
+        }),
       ],
     },
     {
@@ -97,30 +62,11 @@ export const DEFAULT_SEED = {
       iec: '0388123459',
       panNumber: 'AABCZ3459L',
       irms: [
-        {
-          ...AXIS,
-          irmNumber: 'UTIBIRM26007701',
-          irmIssueDate: '22042026',
-          remittanceFCC: 'JPY',
-          remittanceFCCAmount: 18_500_000,
-          remitterName: 'Hoshino Seiki KK',
-          remitterCountry: 'JAPAN',
-        },
-        {
-          ...AXIS,
-          irmNumber: 'UTIBIRM26007702',
-          irmIssueDate: '11062026',
-          ...usd(142_000),
-          remitterName: 'Prairie Pump Works Inc',
-        },
-        {
-          ...AXIS,
-          irmNumber: 'UTIBIRM26007703',
-          irmIssueDate: '25062026',
-          ...usd(67_925.75),
+        irm(AXIS, 'UTIBIRM26007701', '22042026', ['JPY', 18_500_000], 'Hoshino Seiki KK', { remitterCountry: 'JAPAN' }),
+        irm(AXIS, 'UTIBIRM26007702', '11062026', ['USD', 142_000], 'Prairie Pump Works Inc'),
+        irm(AXIS, 'UTIBIRM26007703', '25062026', ['USD', 67_925.75], 'Prairie Pump Works Inc', {
           purposeOfRemittance: 'P1006',
-          remitterName: 'Prairie Pump Works Inc',
-        },
+        }),
       ],
     },
   ],

@@ -5,27 +5,18 @@ import type { Settings } from '../options';
 import { DIRECT_EXPORT, type PushItem } from '../endpoints/push-message';
 import type { Filing, FilingRow, PortalAccount, PortalIrm, World } from './world';
 
-export interface Processing {
-  /**
-   * Processes the filings that are due by `now` (sandbox clock, milliseconds), in the order of their times. There are
-   * no timers, so the clock may jump by a day.
-   */
-  advance(now: number): void;
-}
-
-/** The authority: decides on rows, reduces IRM balances and creates certificates. */
-export function createProcessing(world: World, settings: Settings): Processing {
-  return {
-    advance(now) {
-      const due = [...world.pending]
-        .filter((filing) => filing.processAt <= now)
-        .sort((a, b) => a.processAt - b.processAt || a.acceptedAt - b.acceptedAt);
-      for (const filing of due) {
-        world.pending.delete(filing);
-        processFiling(filing, world, settings);
-      }
-    },
-  };
+/**
+ * The authority: decides on the rows of the filings that are due by `now` (sandbox clock, milliseconds), in the order
+ * of their times, reduces IRM balances and creates certificates. There are no timers, so the clock may jump by a day.
+ */
+export function processDue({ world, settings }: { world: World; settings: Settings }, now: number): void {
+  const due = [...world.pending]
+    .filter((filing) => filing.processAt <= now)
+    .sort((a, b) => a.processAt - b.processAt || a.acceptedAt - b.acceptedAt);
+  for (const filing of due) {
+    world.pending.delete(filing);
+    processFiling(filing, world, settings);
+  }
 }
 
 function processFiling(filing: Filing, world: World, settings: Settings): void {

@@ -8,16 +8,12 @@ import {
   NOT_A_SHIPPING_BILL,
   UPLOAD_TYPES,
   isShippingBillNumber,
+  itemOf,
   type PushItem,
 } from '../endpoints/push-message';
 import type { SavedIrm } from '../authority/world';
 
 const MAX_ROWS = 999;
-
-export interface ValidatedBulk {
-  items: PushItem[];
-  errors: CellError[];
-}
 
 /** A cell that was read: its value in the form of the JSON message, or why it has none. */
 type Reading = { value: string | null } | { error: string };
@@ -28,7 +24,11 @@ type Reading = { value: string | null } | { error: string };
  * @param uploadType the submission's upload type, for which 101 has the shipping bill rule.
  * @param held the client's saved IRMs, against whose available amounts the mapped sums are checked.
  */
-export function validateBulk(rows: readonly SheetRow[], uploadType: string, held: readonly SavedIrm[]): ValidatedBulk {
+export function validateBulk(
+  rows: readonly SheetRow[],
+  uploadType: string,
+  held: readonly SavedIrm[],
+): { items: PushItem[]; errors: CellError[] } {
   if (rows.length > MAX_ROWS) {
     const message = `The file has ${rows.length} data rows; at most ${MAX_ROWS} are allowed`;
     return { items: [], errors: [{ row: rows[MAX_ROWS]?.row ?? 0, field: 'file', message }] };
@@ -169,30 +169,10 @@ function heldAvailable(values: Values, held: readonly SavedIrm[]): Decimal | nul
 
 /** A valid row as a push item; optional columns that a push item lacks are dropped. */
 function toItem(values: Values): PushItem {
-  const text = (field: string): string => values.get(field) ?? '';
-  return {
-    serialNo: Number(text('serialNo')),
-    uploadType: Number(text('uploadType')),
-    branchSlNo: Number(text('branchSlNo')),
-    irmIfscCode: text('irmIfscCode'),
-    irmAdCode: text('irmAdCode'),
-    irmNumber: text('irmNumber'),
-    irmDt: text('irmDt'),
-    irmFCC: text('irmFCC'),
-    irmPurposeCode: text('irmPurposeCode'),
-    irmRemitAmtFCC: Number(text('irmRemitAmtFCC')),
-    sbCumInvoiceNumber: text('sbCumInvoiceNumber'),
-    sbCumInvoiceDate: text('sbCumInvoiceDate'),
-    portCode: text('portCode'),
-    billNo: text('billNo'),
-    sbCumInvoiceFCC: text('sbCumInvoiceFCC'),
-    sbCumInvoiceValueinFCC: Number(text('sbCumInvoiceValueinFCC')),
-    mappedIRMAmountFCC: Number(text('mappedIRMAmountFCC')),
-    isVostro: text('isVostro'),
-    isGstAvail: text('isGstAvail'),
-    gstinInvoiceNumber: values.get('gstinInvoiceNumber') ?? null,
-    gstinInvoiceDate: values.get('gstinInvoiceDate') ?? null,
-  };
+  return itemOf((field, kind) => {
+    const text = values.get(field);
+    return kind === 'whole' || kind === 'amount' ? Number(text) : text;
+  });
 }
 
 function invalidDate(field: string, text: string): string {

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { readSheet, type SheetRow } from './bulk-sheet';
 import { validateBulk } from './bulk-validation';
 import { acceptFiling } from '../endpoints/filings';
@@ -6,7 +6,7 @@ import type { CallFacts } from '../faults/faults';
 import { customerOf, logInAtPortal } from '../authority/portal-access';
 import { excelValidationFailed, json, validationFailed } from '../http/problem';
 import { UPLOAD_TYPES, type PushItem } from '../endpoints/push-message';
-import { addRoute, type Call, type Context } from '../http/route';
+import type { Call, Route } from '../http/route';
 import { readUpload, type Upload, FieldErrors, oneOf, requiredUuid } from '../endpoints/validate';
 
 const MAX_FILE_BYTES = 5 * 1024 * 1024;
@@ -18,16 +18,14 @@ interface BulkFile {
 }
 
 /** POST /genebrc/bulk-upload (spec: "POST /genebrc/bulk-upload", "Bulk upload"). */
-export function addBulkRoute(app: FastifyInstance, context: Context): void {
-  addRoute<BulkFile>(app, context, {
-    operation: 'bulk-upload',
-    method: 'POST',
-    url: '/genebrc/bulk-upload',
-    prepare,
-    facts,
-    handle: bulkUpload,
-  });
-}
+export const BULK_ROUTE: Route<BulkFile> = {
+  operation: 'bulk-upload',
+  method: 'POST',
+  url: '/genebrc/bulk-upload',
+  prepare,
+  facts,
+  handle: bulkUpload,
+};
 
 async function prepare(request: FastifyRequest): Promise<BulkFile> {
   const upload = await readUpload(request, MAX_FILE_BYTES);
@@ -56,9 +54,8 @@ function bulkUpload(call: Call, { upload, rows }: BulkFile) {
 
   const customer = customerOf(call, id);
   if (!rows) {
-    throw excelValidationFailed([
-      { row: 1, field: 'file', message: 'The file could not be read; save it as an .xlsx workbook' },
-    ]);
+    const message = 'The file could not be read; save it as an .xlsx workbook';
+    throw excelValidationFailed([{ row: 1, field: 'file', message }]);
   }
   const { items, errors: cellErrors } = validateBulk(rows, uploadType, customer.irms);
   if (cellErrors.length > 0) throw excelValidationFailed(cellErrors);

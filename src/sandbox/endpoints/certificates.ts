@@ -1,9 +1,8 @@
-import type { FastifyInstance } from 'fastify';
 import { dayNumber, threeMonthsAfter, isoOf } from '../authority/calendar';
 import { effectOf } from '../faults/faults';
 import { credentialProblem, customerOf, linkedAccount, logInAtPortal } from '../authority/portal-access';
 import { json, problem, validationFailed } from '../http/problem';
-import { addRoute, type Call, type Context } from '../http/route';
+import type { Call, Route } from '../http/route';
 import { FieldErrors, requiredDate, requiredText, requiredUuid } from './validate';
 import type { Certificate } from '../authority/world';
 import PDFDocument from 'pdfkit';
@@ -55,8 +54,8 @@ function lines(certificate: Certificate, exporterName: string): [string, string]
 const DOCUMENT_FILTER_MAX = 25;
 
 /** POST /genebrc/fetch-details and GET /genebrc/download-pdf/{eBRCNumber} (spec: "Endpoints"). */
-export function addCertificateRoutes(app: FastifyInstance, context: Context): void {
-  addRoute(app, context, {
+export const CERTIFICATE_ROUTES: readonly Route[] = [
+  {
     operation: 'fetch-details',
     method: 'POST',
     url: '/genebrc/fetch-details',
@@ -65,8 +64,8 @@ export function addCertificateRoutes(app: FastifyInstance, context: Context): vo
       documents: typeof body['sbCumInvoiceNumber'] === 'string' ? [body['sbCumInvoiceNumber']] : [],
     }),
     handle: fetchDetails,
-  });
-  addRoute(app, context, {
+  },
+  {
     operation: 'download-pdf',
     method: 'GET',
     url: '/genebrc/download-pdf/:eBRCNumber',
@@ -75,8 +74,8 @@ export function addCertificateRoutes(app: FastifyInstance, context: Context): vo
       eBRCNumber: params['eBRCNumber'] ?? '',
     }),
     handle: download,
-  });
-}
+  },
+];
 
 function fetchDetails(call: Call) {
   const { body } = call;
@@ -88,10 +87,8 @@ function fetchDetails(call: Call) {
   const document = body['sbCumInvoiceNumber'] ?? null;
   const documentDate = body['sbCumInvoiceDate'] ?? null;
   if (document !== null && (typeof document !== 'string' || document.length > DOCUMENT_FILTER_MAX)) {
-    errors.add(
-      'sbCumInvoiceNumber',
-      `sbCumInvoiceNumber must be a string of at most ${DOCUMENT_FILTER_MAX} characters`,
-    );
+    const message = `sbCumInvoiceNumber must be a string of at most ${DOCUMENT_FILTER_MAX} characters`;
+    errors.add('sbCumInvoiceNumber', message);
   }
   if (documentDate !== null) requiredDate(body, 'sbCumInvoiceDate', errors);
   errors.throwIfAny();

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
 import { customerOf, applyPortalFaults, portalIsDown, tryPassword } from '../authority/portal-access';
 import { json, problem, tooManyRequests } from '../http/problem';
-import { addRoute, type Call, type Context } from '../http/route';
+import type { Call, Route } from '../http/route';
 import { FieldErrors, isEmail, isUuid, pageOf, paging, requiredText } from './validate';
 import type { Customer } from '../authority/world';
 
@@ -12,18 +11,21 @@ const OPTIONAL_TEXTS = ['companyName', 'address', 'dgftUsername', 'dgftPassword'
 const CREATE = ['name', 'email', 'type', 'iec', ...OPTIONAL_TEXTS, ...LEGACY];
 const EDITABLE = ['name', 'companyName', 'address'] as const;
 
-/** Create, get, update and list platform customers (spec: "Endpoints", /platform-customers). */
-export function addCustomerRoutes(app: FastifyInstance, context: Context): void {
-  addRoute(app, context, { operation: 'create-customer', method: 'POST', url: '/platform-customers', handle: create });
-  addRoute(app, context, { operation: 'list-customers', method: 'GET', url: '/platform-customers', handle: list });
-  addRoute(app, context, { operation: 'get-customer', method: 'GET', url: '/platform-customers/:id', handle: get });
-  addRoute(app, context, {
-    operation: 'update-customer',
-    method: 'PATCH',
-    url: '/platform-customers/:id',
-    handle: update,
-  });
-}
+const CUSTOMERS = '/platform-customers';
+
+/** Platform customers and their credentials (spec: "Endpoints", /platform-customers; "Validate credentials"). */
+export const CUSTOMER_ROUTES: readonly Route[] = [
+  { operation: 'create-customer', method: 'POST', url: CUSTOMERS, handle: create },
+  { operation: 'list-customers', method: 'GET', url: CUSTOMERS, handle: list },
+  { operation: 'get-customer', method: 'GET', url: `${CUSTOMERS}/:id`, handle: get },
+  { operation: 'update-customer', method: 'PATCH', url: `${CUSTOMERS}/:id`, handle: update },
+  {
+    operation: 'check-dgft-credentials',
+    method: 'POST',
+    url: `${CUSTOMERS}/:id/check-dgft-credentials`,
+    handle: check,
+  },
+];
 
 function create(call: Call) {
   const { body, now, caller, context } = call;
@@ -187,16 +189,6 @@ function textOrNull(value: unknown): string | null {
 const FUSE_FAILURES = 5;
 const FUSE_MS = 15 * 60_000;
 
-/** POST /platform-customers/{id}/check-dgft-credentials (spec: "Validate credentials"). */
-export function addCredentialRoute(app: FastifyInstance, context: Context): void {
-  addRoute(app, context, {
-    operation: 'check-dgft-credentials',
-    method: 'POST',
-    url: '/platform-customers/:id/check-dgft-credentials',
-    handle: check,
-  });
-}
-
 function check(call: Call) {
   const { body, now, context } = call;
   const errors = new FieldErrors();
@@ -204,9 +196,7 @@ function check(call: Call) {
   const password = requiredText(body, 'dgftPassword', errors);
   errors.throwIfAny();
 
-  const id = call.params['id'] ?? '';
-  if (!isUuid(id)) throw problem(400, 'Invalid platform customer ID format');
-  const customer = customerOf(call, id.toLowerCase(), 'Platform customer not found');
+  const customer = customerOf(call, pathId(call), 'Platform customer not found');
   refuseWhileFused(customer, call);
   if (customer.dgftUsername !== null && customer.dgftUsername !== username) {
     throw problem(400, 'DGFT credentials are already set for this customer');

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { FaultedOperation } from '../faults/fault-schema';
 import { problem, Problem, tooManyRequests, type Answer } from '../http/problem';
-import { addRoute, type Context } from '../http/route';
+import type { Route } from '../http/route';
 import { readUpload, type Upload } from './validate';
 import { z } from 'zod';
 
@@ -70,31 +69,24 @@ const PATHS: readonly {
  * plausible values from a hash of the file, the same ones for the same file. The only thing read from the PDF is a
  * script, in a comment line that begins with `%ebrc-sandbox`.
  */
-export function addExtractionRoutes(app: FastifyInstance, context: Context): void {
+export function extractionRoutes(): Route<Upload | null>[] {
   const given = new Map<string, number>();
-  for (const { operation, url, extract } of PATHS) {
-    addRoute<Upload | null>(app, context, {
-      operation,
-      method: 'POST',
-      url,
-      extraction: true,
-      prepare: (request: FastifyRequest) => readUpload(request, PDF_LIMIT_BYTES),
-      facts: () => ({}),
-      handle: (_call, upload): Answer => {
-        const content = checkedPdf(upload);
-        const script = scriptIn(content);
-        const seed = seedOf(content);
-        const answer = { status: 'success', data: script?.data ?? extract(seed) };
-        return (
-          (script && scriptedAnswer(script, `${operation} ${seed}`, answer)) ?? {
-            kind: 'bare',
-            status: 200,
-            body: answer,
-          }
-        );
-      },
-    });
-  }
+  return PATHS.map(({ operation, url, extract }) => ({
+    operation,
+    method: 'POST',
+    url,
+    extraction: true,
+    prepare: (request) => readUpload(request, PDF_LIMIT_BYTES),
+    facts: () => ({}),
+    handle: (_call, upload): Answer => {
+      const content = checkedPdf(upload);
+      const script = scriptIn(content);
+      const seed = seedOf(content);
+      const body = { status: 'success', data: script?.data ?? extract(seed) };
+      const scripted = script && scriptedAnswer(script, `${operation} ${seed}`, body);
+      return scripted ?? { kind: 'bare', status: 200, body };
+    },
+  }));
 
   /** The answer that the script sets, as often as it says; null for the ordinary answer. */
   function scriptedAnswer({ answer, times = Infinity }: DocumentScript, key: string, instead: object): Answer | null {

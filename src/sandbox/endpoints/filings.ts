@@ -6,24 +6,16 @@ import { mappingFingerprint, type PushItem } from './push-message';
 import type { Call } from '../http/route';
 import type { Customer, Filing, FilingRow, PortalAccount, World } from '../authority/world';
 
-/** The acknowledgement fields that push-irm and bulk-upload share (spec: "Generation request"). */
-export interface Acknowledgement {
-  dgftAckId: string | null;
-  requestId: string;
-  ackStatus: 'Validated' | 'Failed';
-  recordResCount: number;
-  errorDetails: unknown[];
-}
-
 /**
  * Accepts a validated submission: from here on the authority will process it, even if the answer is lost. An identical
- * mapping is accepted again, as by the service, and recorded as a double filing.
+ * mapping is accepted again, as by the service, and recorded as a double filing. @returns the acknowledgement of either
+ * channel (spec: "Generation request")
  */
 export function acceptFiling(
   call: Call,
   operation: Filing['operation'],
   { customer, account, items }: { customer: Customer; account: PortalAccount; items: PushItem[] },
-): Acknowledgement {
+) {
   const { world, settings } = call.context;
   const failed = effectOf(call.effects, 'failed-ack');
   const hidden = effectOf(call.effects, 'accepted-but-invisible');

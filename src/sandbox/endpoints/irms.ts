@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { Decimal } from 'decimal.js';
-import type { FastifyInstance } from 'fastify';
 import { dayNumber, isoOf, kolkataDate } from '../authority/calendar';
 import { effectOf } from '../faults/faults';
 import { customerOf, logInAtPortal } from '../authority/portal-access';
 import { json, type Answer } from '../http/problem';
-import { addRoute, type Call, type Context } from '../http/route';
+import type { Call, Route } from '../http/route';
 import { FieldErrors, pageOf, paging, requiredUuid } from './validate';
 import { irmKey, type Customer, type PortalAccount, type SavedIrm } from '../authority/world';
 import { Workbook } from 'exceljs';
 import { BULK_COLUMNS, SHEET_NAME } from '../bulk/bulk-columns';
 
-/** POST /irm/refresh and GET /irm (spec: "Endpoints"). */
-export function addIrmRoutes(app: FastifyInstance, context: Context): void {
-  addRoute(app, context, { operation: 'refresh-irms', method: 'POST', url: '/irm/refresh', handle: refresh });
-  addRoute(app, context, { operation: 'list-irms', method: 'GET', url: '/irm', handle: list });
-}
+/** The saved IRMs and the template that names them (spec: "Endpoints", "GET /irm/bulk-template"). */
+export const IRM_ROUTES: readonly Route[] = [
+  { operation: 'refresh-irms', method: 'POST', url: '/irm/refresh', handle: refresh },
+  { operation: 'list-irms', method: 'GET', url: '/irm', handle: list },
+  { operation: 'bulk-template', method: 'GET', url: '/irm/bulk-template', handle: template },
+];
 
 /**
  * Copies the portal's IRMs into the client's saved ones. The request and the answer are not documented: the client's id
@@ -69,25 +69,16 @@ function irmRecord(
 ) {
   const date = (ddmmyyyy: string): string =>
     call.context.settings.irmDateForm === 'iso' ? `${isoOf(ddmmyyyy)}T00:00:00.000Z` : ddmmyyyy;
-  const whole = new Decimal(record.remittanceFCCAmount);
+  const { available, ...irm } = record;
   return {
     id,
-    irmNumber: record.irmNumber,
-    irmIssueDate: date(record.irmIssueDate),
-    irmStatus: record.irmStatus,
-    ifscCode: record.ifscCode,
-    remittanceAdCode: record.remittanceAdCode,
-    remittanceDate: date(record.remittanceDate),
-    remittanceFCC: record.remittanceFCC,
-    remittanceFCCAmount: record.remittanceFCCAmount,
-    ormAmountFCC: record.ormAmountFCC,
-    irmAvailableAmt: record.available.toNumber(),
-    irmUtilizedAmt: whole.minus(record.available).toNumber(),
+    ...irm,
+    irmIssueDate: date(irm.irmIssueDate),
+    remittanceDate: date(irm.remittanceDate),
+    irmAvailableAmt: available.toNumber(),
+    irmUtilizedAmt: new Decimal(irm.remittanceFCCAmount).minus(available).toNumber(),
     iecCode: account?.iec ?? customer.iec,
     panNumber: account?.panNumber ?? null,
-    remitterName: record.remitterName,
-    remitterCountry: record.remitterCountry,
-    purposeOfRemittance: record.purposeOfRemittance,
     subjectType: 'USER',
     userId: customer.id,
     platformCustomerId: customer.id,
@@ -106,11 +97,6 @@ function isoDay(query: Record<string, unknown>, field: string, errors: FieldErro
 }
 
 const XLSX = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
-
-/** GET /irm/bulk-template (spec: "GET /irm/bulk-template"). */
-export function addTemplateRoute(app: FastifyInstance, context: Context): void {
-  addRoute(app, context, { operation: 'bulk-template', method: 'GET', url: '/irm/bulk-template', handle: template });
-}
 
 async function template(call: Call): Promise<Answer> {
   const errors = new FieldErrors();

@@ -1,33 +1,25 @@
-import { DIRECT_EXPORT, NOT_A_SHIPPING_BILL, UPLOAD_TYPES, isShippingBillNumber, type PushItem } from './push-message';
+import {
+  DIRECT_EXPORT,
+  ITEM_FIELDS,
+  NOT_A_SHIPPING_BILL,
+  UPLOAD_TYPES,
+  isShippingBillNumber,
+  itemOf,
+  type PushItem,
+} from './push-message';
 import { isDdmmyyyy } from '../authority/calendar';
 import { FieldErrors, asObject, oneOf, requiredDate, requiredText, requiredUuid } from './validate';
-import type { FastifyInstance } from 'fastify';
 import { acceptFiling } from './filings';
 import { customerOf, logInAtPortal } from '../authority/portal-access';
 import { json } from '../http/problem';
-import { addRoute, type Call, type Context } from '../http/route';
+import type { Call, Route } from '../http/route';
 import type { Customer } from '../authority/world';
 
-interface PushMessage {
-  platformCustomerId: string;
-  uploadType: string;
-  decalarationFlag: string;
-  items: PushItem[];
-}
-
 const YES_NO = ['Y', 'N'] as const;
-const TEXTS = [
-  'irmIfscCode',
-  'irmAdCode',
-  'irmNumber',
-  'irmFCC',
-  'irmPurposeCode',
-  'sbCumInvoiceNumber',
-  'portCode',
-  'billNo',
-  'sbCumInvoiceFCC',
-] as const;
-const AMOUNTS = ['irmRemitAmtFCC', 'sbCumInvoiceValueinFCC', 'mappedIRMAmountFCC'] as const;
+const fieldsOf = (...kinds: string[]) =>
+  Object.entries(ITEM_FIELDS).flatMap(([field, kind]) => (kinds.includes(kind) ? [field] : []));
+const TEXTS = fieldsOf('text');
+const AMOUNTS = fieldsOf('amount');
 const WHOLE_NUMBERS = ['serialNo', 'branchSlNo'] as const;
 
 /**
@@ -36,11 +28,11 @@ const WHOLE_NUMBERS = ['serialNo', 'branchSlNo'] as const;
  * @throws Problem 400 `Validation failed` with one text for each wrong field, items as
  * `ebrcBulkGenDtos.<index>.<field>`.
  */
-function readPushMessage(body: Record<string, unknown>): PushMessage {
+function readPushMessage(body: Record<string, unknown>): { platformCustomerId: string; items: PushItem[] } {
   const errors = new FieldErrors();
   const platformCustomerId = requiredUuid(body, 'platformCustomerId', errors);
   const uploadType = oneOf(body, 'uploadType', UPLOAD_TYPES, errors);
-  const decalarationFlag = oneOf(body, 'decalarationFlag', YES_NO, errors);
+  oneOf(body, 'decalarationFlag', YES_NO, errors);
   const dtos: unknown = body['ebrcBulkGenDtos'];
   const count = body['recordResCount'];
   if (!Array.isArray(dtos) || dtos.length === 0) {
@@ -49,14 +41,12 @@ function readPushMessage(body: Record<string, unknown>): PushMessage {
   const entries = Array.isArray(dtos) ? (dtos as unknown[]) : [];
   if (!Number.isInteger(count)) errors.add('recordResCount', 'recordResCount must be an integer number');
   else if (count !== entries.length) {
-    errors.add(
-      'recordResCount',
-      `recordResCount must equal the number of entries in ebrcBulkGenDtos (${entries.length})`,
-    );
+    const message = `recordResCount must equal the number of entries in ebrcBulkGenDtos (${entries.length})`;
+    errors.add('recordResCount', message);
   }
   const items = entries.map((entry, index) => readItem(asObject(entry), index, uploadType, errors));
   errors.throwIfAny();
-  return { platformCustomerId, uploadType, decalarationFlag, items };
+  return { platformCustomerId, items };
 }
 
 function readItem(raw: Record<string, unknown>, index: number, uploadType: string, errors: FieldErrors): PushItem {
@@ -67,7 +57,7 @@ function readItem(raw: Record<string, unknown>, index: number, uploadType: strin
   if (directExport && typeof document === 'string' && document.trim() !== '' && !isShippingBillNumber(document)) {
     errors.add(at('sbCumInvoiceNumber'), NOT_A_SHIPPING_BILL);
   }
-  const texts = Object.fromEntries(TEXTS.map((field) => [field, requiredText(raw, field, errors, at(field))]));
+  for (const field of TEXTS) requiredText(raw, field, errors, at(field));
   for (const field of WHOLE_NUMBERS) {
     if (!Number.isInteger(raw[field])) errors.add(at(field), `${field} must be an integer number`);
   }
@@ -79,24 +69,14 @@ function readItem(raw: Record<string, unknown>, index: number, uploadType: strin
   if (!UPLOAD_TYPES.some((code) => Number(code) === raw['uploadType'])) {
     errors.add(at('uploadType'), `uploadType must be one of the following values: ${UPLOAD_TYPES.join(', ')}`);
   }
-  return {
-    ...(texts as Record<(typeof TEXTS)[number], string>),
-    serialNo: Number(raw['serialNo']),
-    branchSlNo: Number(raw['branchSlNo']),
-    uploadType: Number(raw['uploadType']),
-    irmRemitAmtFCC: Number(raw['irmRemitAmtFCC']),
-    sbCumInvoiceValueinFCC: Number(raw['sbCumInvoiceValueinFCC']),
-    mappedIRMAmountFCC: Number(raw['mappedIRMAmountFCC']),
-    irmDt: requiredDate(raw, 'irmDt', errors, at('irmDt')),
-    sbCumInvoiceDate: requiredDate(raw, 'sbCumInvoiceDate', errors, at('sbCumInvoiceDate')),
-    isVostro: oneOf(raw, 'isVostro', YES_NO, errors, at('isVostro')),
-    ...readGst(raw, errors, at),
-  };
+  for (const field of fieldsOf('date')) requiredDate(raw, field, errors, at(field));
+  for (const field of fieldsOf('yesNo')) oneOf(raw, field, YES_NO, errors, at(field));
+  checkGst(raw, errors, at);
+  return itemOf((field) => raw[field]);
 }
 
 /** When isGstAvail is Y both GST fields are mandatory; when N both must be null (a field left out counts as null). */
-function readGst(raw: Record<string, unknown>, errors: FieldErrors, at: (field: string) => string) {
-  const isGstAvail = oneOf(raw, 'isGstAvail', YES_NO, errors, at('isGstAvail'));
+function checkGst(raw: Record<string, unknown>, errors: FieldErrors, at: (field: string) => string): void {
   const number = raw['gstinInvoiceNumber'] ?? null;
   const date = raw['gstinInvoiceDate'] ?? null;
   if (raw['isGstAvail'] === 'Y') {
@@ -110,30 +90,23 @@ function readGst(raw: Record<string, unknown>, errors: FieldErrors, at: (field: 
     if (number !== null) errors.add(at('gstinInvoiceNumber'), 'gstinInvoiceNumber must be null when isGstAvail is N');
     if (date !== null) errors.add(at('gstinInvoiceDate'), 'gstinInvoiceDate must be null when isGstAvail is N');
   }
-  return {
-    isGstAvail,
-    gstinInvoiceNumber: typeof number === 'string' ? number : null,
-    gstinInvoiceDate: typeof date === 'string' ? date : null,
-  };
 }
 
 /** POST /genebrc/push-irm (spec: "POST /genebrc/push-irm"). */
-export function addPushRoute(app: FastifyInstance, context: Context): void {
-  addRoute(app, context, {
-    operation: 'push-irm',
-    method: 'POST',
-    url: '/genebrc/push-irm',
-    facts: (call) => {
-      const items = Array.isArray(call.body['ebrcBulkGenDtos']) ? call.body['ebrcBulkGenDtos'].map(asObject) : [];
-      return {
-        platformCustomerId: String(call.body['platformCustomerId']),
-        irmNumbers: items.map((item) => String(item['irmNumber'])),
-        documents: items.map((item) => String(item['sbCumInvoiceNumber'])),
-      };
-    },
-    handle: push,
-  });
-}
+export const PUSH_ROUTE: Route = {
+  operation: 'push-irm',
+  method: 'POST',
+  url: '/genebrc/push-irm',
+  facts: (call) => {
+    const items = Array.isArray(call.body['ebrcBulkGenDtos']) ? call.body['ebrcBulkGenDtos'].map(asObject) : [];
+    return {
+      platformCustomerId: String(call.body['platformCustomerId']),
+      irmNumbers: items.map((item) => String(item['irmNumber'])),
+      documents: items.map((item) => String(item['sbCumInvoiceNumber'])),
+    };
+  },
+  handle: push,
+};
 
 function push(call: Call) {
   const { platformCustomerId, items } = readPushMessage(call.body);

@@ -1,15 +1,18 @@
-import type { FastifyInstance } from 'fastify';
 import { effectOf, type CallFacts } from '../faults/faults';
 import { customerOf, logInAtPortal } from '../authority/portal-access';
 import { json, problem } from '../http/problem';
-import { addRoute, type Call, type Context } from '../http/route';
+import type { Call, Route } from '../http/route';
 import { FieldErrors, requiredText, requiredUuid } from './validate';
 import type { Filing, FilingRow } from '../authority/world';
 
 /** POST /genebrc/status (spec: "Request status record"). */
-export function addStatusRoute(app: FastifyInstance, context: Context): void {
-  addRoute(app, context, { operation: 'status', method: 'POST', url: '/genebrc/status', facts, handle: status });
-}
+export const STATUS_ROUTE: Route = {
+  operation: 'status',
+  method: 'POST',
+  url: '/genebrc/status',
+  facts,
+  handle: status,
+};
 
 function facts(call: Call): CallFacts {
   const requestId = String(call.body['requestId']);

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { faultSchema } from './fault-schema';
 import { doubleFilings } from '../endpoints/filings';
 import type { Context } from '../http/route';
+import { processDue } from '../authority/processing';
 import { accountSchema, certificateSchema, irmSchema, keySchema, outcomeSchema } from '../authority/seed';
 import { irmKey, portalAccount, portalIrm, type Filing, type PortalAccount, type World } from '../authority/world';
 
@@ -155,7 +156,7 @@ function addSettingRoutes(app: FastifyInstance, { world }: Context): void {
 }
 
 function addReportRoutes(app: FastifyInstance, context: Context): void {
-  const { calls, limiter, processing, settings, world } = context;
+  const { calls, limiter, settings, world } = context;
   app.get<{ Querystring: { operation?: string; since?: string } }>('/calls', (request) => {
     const { operation, since } = request.query;
     return calls.list({ ...(operation ? { operation } : {}), since: Number(since ?? 0) });
@@ -165,7 +166,7 @@ function addReportRoutes(app: FastifyInstance, context: Context): void {
     return reply.code(204).send();
   });
   app.get('/filings', async () => {
-    processing.advance(await settings.clock());
+    processDue(context, await settings.clock());
     const certificates = world.accounts.flatMap((account) => account.certificates);
     return {
       requests: [...world.filings.values()].map(filingView),

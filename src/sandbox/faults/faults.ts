@@ -25,20 +25,6 @@ export interface ArmedFault {
   applied: number;
 }
 
-export interface FaultRegistry {
-  /** @throws ZodError when the fault is not one of `faultSchema`. */
-  add(fault: FaultInput): ArmedFault;
-  remove(id: string): boolean;
-  clear(): void;
-  list(): readonly ArmedFault[];
-  /** The transport fault of a call whose headers have come and whose body has not been read. */
-  atHeaders(operation: FaultedOperation, reusedConnection: boolean): Fault | null;
-  /** The transport fault of a call that has been read. */
-  atBody(operation: FaultedOperation, facts: CallFacts, reusedConnection: boolean): Fault | null;
-  /** The effect faults of a call that has been read. */
-  effects(operation: FaultedOperation, facts: CallFacts): Fault[];
-}
-
 const FILING: readonly FaultedOperation[] = ['push-irm', 'bulk-upload'];
 const PORTAL: readonly FaultedOperation[] = [
   ...FILING,
@@ -74,52 +60,60 @@ const CONCERNS: Partial<Record<Fault['kind'], readonly FaultedOperation[]>> = {
 const BEFORE_ACCEPT: readonly Fault['kind'][] = ['drop-before-accept', 'reset-before-accept', 'close-keep-alive'];
 
 /** Armed faults; of several that match, the first one added applies. */
-export function createFaultRegistry(initial: readonly FaultInput[]): FaultRegistry {
-  let armed: (ArmedFault & { random: () => number })[] = [];
-  let nextId = 1;
+export class FaultRegistry {
+  private armed: (ArmedFault & { random: () => number })[] = [];
+  private nextId = 1;
 
-  const registry: FaultRegistry = {
-    add(input) {
-      const fault = faultSchema.parse(input);
-      const entry = { id: `fault-${nextId++}`, fault, seen: 0, applied: 0, random: seededRandom(fault.rngSeed) };
-      armed.push(entry);
-      return view(entry);
-    },
-    remove(id) {
-      const before = armed.length;
-      armed = armed.filter((entry) => entry.id !== id);
-      return armed.length < before;
-    },
-    clear() {
-      armed = [];
-    },
-    list: () => armed.map(view),
-    atHeaders: (operation, reused) =>
-      first((fault) => isEarly(fault) && concerns(fault, operation) && fitsConnection(fault, reused)),
-    atBody: (operation, facts, reused) =>
-      first(
-        (fault) =>
-          isTransport(fault) &&
-          !isEarly(fault) &&
-          concerns(fault, operation) &&
-          fitsConnection(fault, reused) &&
-          matches(fault, facts),
-      ),
-    effects: (operation, facts) =>
-      armed
-        .filter(({ fault }) => isEffect(fault) && concerns(fault, operation) && matches(fault, facts))
-        .filter(isDue)
-        .map(({ fault }) => fault),
-  };
-
-  function first(suits: (fault: Fault) => boolean): Fault | null {
-    // Every fault that matches counts the call, so that two faults on one operation do not disturb each other's counts.
-    const due = armed.filter(({ fault }) => suits(fault)).filter(isDue);
-    return due[0]?.fault ?? null;
+  constructor(initial: readonly FaultInput[]) {
+    for (const fault of initial) this.add(fault);
   }
 
-  for (const fault of initial) registry.add(fault);
-  return registry;
+  /** @throws ZodError when the fault is not one of `faultSchema`. */
+  add(input: FaultInput): ArmedFault {
+    const fault = faultSchema.parse(input);
+    const entry = { id: `fault-${this.nextId++}`, fault, seen: 0, applied: 0, random: seededRandom(fault.rngSeed) };
+    this.armed.push(entry);
+    return view(entry);
+  }
+
+  remove(id: string): boolean {
+    const before = this.armed.length;
+    this.armed = this.armed.filter((entry) => entry.id !== id);
+    return this.armed.length < before;
+  }
+
+  clear(): void {
+    this.armed = [];
+  }
+
+  list(): readonly ArmedFault[] {
+    return this.armed.map(view);
+  }
+
+  /** The transport fault of a call whose headers have come and whose body has not been read. */
+  atHeaders(operation: FaultedOperation, reused: boolean): Fault | null {
+    return this.due(operation, (fault) => isEarly(fault) && fitsConnection(fault, reused))[0] ?? null;
+  }
+
+  /** The transport fault of a call that has been read. */
+  atBody(operation: FaultedOperation, facts: CallFacts, reused: boolean): Fault | null {
+    const suits = (fault: Fault) =>
+      isTransport(fault) && !isEarly(fault) && fitsConnection(fault, reused) && matches(fault, facts);
+    return this.due(operation, suits)[0] ?? null;
+  }
+
+  /** The effect faults of a call that has been read. */
+  effects(operation: FaultedOperation, facts: CallFacts): Fault[] {
+    return this.due(operation, (fault) => isEffect(fault) && matches(fault, facts));
+  }
+
+  /** Every fault that matches counts the call, so that two on one operation do not disturb each other's counts. */
+  private due(operation: FaultedOperation, suits: (fault: Fault) => boolean): Fault[] {
+    return this.armed
+      .filter(({ fault }) => concerns(fault, operation) && suits(fault))
+      .filter(isDue)
+      .map(({ fault }) => fault);
+  }
 }
 
 /** Counts a matching call. @returns whether the fault applies to it */

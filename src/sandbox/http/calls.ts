@@ -24,29 +24,27 @@ export interface CallRecord {
   mappings: string[];
 }
 
-export interface CallLog {
-  add(start: Omit<CallRecord, 'seq'>): CallRecord;
-  list(filter?: { operation?: string; since?: number }): CallRecord[];
-  clear(): void;
-}
-
 /** The oldest entries go first when there are more than this. */
 const KEPT = 200_000;
 
-export function createCallLog(): CallLog {
-  let records: CallRecord[] = [];
-  let seq = 0;
-  return {
-    add(start) {
-      const record = { seq: ++seq, ...start };
-      records.push(record);
-      if (records.length > KEPT) records = records.slice(KEPT / 10);
-      return record;
-    },
-    list: ({ operation, since = 0 } = {}) =>
-      records.filter((record) => record.seq > since && (operation === undefined || record.operation === operation)),
-    clear() {
-      records = [];
-    },
-  };
+export class CallLog {
+  private records: CallRecord[] = [];
+  private seq = 0;
+
+  add(start: Omit<CallRecord, 'seq'>): CallRecord {
+    const record = { seq: ++this.seq, ...start };
+    this.records.push(record);
+    if (this.records.length > KEPT) this.records = this.records.slice(KEPT / 10);
+    return record;
+  }
+
+  list({ operation, since = 0 }: { operation?: string; since?: number } = {}): CallRecord[] {
+    return this.records.filter(
+      (record) => record.seq > since && (operation === undefined || record.operation === operation),
+    );
+  }
+
+  clear(): void {
+    this.records = [];
+  }
 }

@@ -96,14 +96,6 @@ const PROXY_PAGE =
   '<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head>\n' +
   '<body><center><h1>502 Bad Gateway</h1></center><hr><center>nginx</center></body></html>\n';
 
-export interface Delivery {
-  request: FastifyRequest;
-  reply: FastifyReply;
-  now: number;
-  /** Ends waits of slow answers when the sandbox closes. */
-  stop: AbortSignal;
-}
-
 /** Faults that answer with something else; the call itself is made only where `process` says so. */
 const REPLACEMENTS: Partial<
   Record<Fault['kind'], { process: boolean; answer: (fault: Fault, request: FastifyRequest, now: number) => Rendered }>
@@ -132,12 +124,12 @@ const CHANGES: Partial<Record<Fault['kind'], (rendered: Rendered) => Rendered>> 
 
 /**
  * Runs a call and sends its answer, changed by the fault if there is one. `run` is the call itself and never throws a
- * Problem. Resolves with what was sent, or with null when nothing was.
+ * Problem. `stop` ends the waits of slow answers. Resolves with what was sent, or with null when nothing was.
  */
 export async function deliver(
   fault: Fault | null,
   run: () => Promise<Rendered>,
-  { request, reply, now, stop }: Delivery,
+  { request, reply, now, stop }: { request: FastifyRequest; reply: FastifyReply; now: number; stop: AbortSignal },
 ): Promise<Rendered | null> {
   const send = (rendered: Rendered): Rendered => {
     void reply.code(rendered.status).headers(rendered.headers).send(rendered.body);

@@ -57,15 +57,7 @@ export function tooManyRequests(): Problem {
   return problem(429, 'Too many requests. Please try again later.');
 }
 
-export type PortalErrorCode =
-  | 'DGFT_CREDENTIALS_INVALID'
-  | 'DGFT_ACCOUNT_LOCKED'
-  | 'DGFT_CREDENTIALS_MISSING'
-  | 'EBRC_NOT_FOUND'
-  | 'DGFT_PORTAL_UNAVAILABLE'
-  | 'DGFT_IP_ACTIVATION_PENDING';
-
-const PORTAL_ERRORS: Record<PortalErrorCode, { status: number; update: boolean; message: string; causes: string[] }> = {
+const PORTAL_ERRORS = {
   DGFT_CREDENTIALS_INVALID: {
     status: 409,
     update: true,
@@ -103,6 +95,8 @@ const PORTAL_ERRORS: Record<PortalErrorCode, { status: number; update: boolean; 
     causes: ['The authority opens API access 24 hours after validation'],
   },
 };
+
+export type PortalErrorCode = keyof typeof PORTAL_ERRORS;
 
 /** A credential or download error with the documented body (spec: "Credential and download errors"). */
 export function portalProblem(errorCode: PortalErrorCode, path: string, now: number): Problem {

@@ -7,7 +7,7 @@ import { type Rendered, Problem, type Answer } from './problem';
 import type { Fault, FaultedOperation } from '../faults/fault-schema';
 import type { CallFacts, FaultRegistry } from '../faults/faults';
 import type { Settings } from '../options';
-import type { Processing } from '../authority/processing';
+import { processDue } from '../authority/processing';
 import { asObject } from '../endpoints/validate';
 import type { World } from '../authority/world';
 
@@ -20,7 +20,6 @@ export interface Context {
   limiter: RateLimiter;
   /** Seeded, so that a run can be reproduced. */
   random: () => number;
-  processing: Processing;
   /** Aborted when the sandbox closes. */
   stop: AbortSignal;
 }
@@ -41,7 +40,7 @@ export interface Call {
   request: FastifyRequest;
 }
 
-export interface Route<Prepared = undefined> {
+export interface Route<Prepared = unknown> {
   operation: FaultedOperation;
   method: HTTPMethods;
   /** Path below `/api/v1`, or below `/platform` for the extraction service. */
@@ -49,17 +48,17 @@ export interface Route<Prepared = undefined> {
   /** The extraction service has keys of its own, no documented rate limits and no agreements to sign. */
   extraction?: true;
   /** Reads what the call needs beyond its JSON body, such as an uploaded file. */
-  prepare?: (request: FastifyRequest) => Promise<Prepared>;
+  prepare?(request: FastifyRequest): Promise<Prepared>;
   /** What the call is about, for matching faults. */
-  facts?: (call: Call, prepared: Prepared) => CallFacts;
-  handle: (call: Call, prepared: Prepared) => Answer | Promise<Answer>;
+  facts?(call: Call, prepared: Prepared): CallFacts;
+  handle(call: Call, prepared: Prepared): Answer | Promise<Answer>;
 }
 
 /**
  * Registers an endpoint. The order of a call: log, faults at the headers, key and rate limit, reading, agreements,
  * processing of what is due, faults, the endpoint itself, delivery.
  */
-export function addRoute<Prepared = undefined>(app: FastifyInstance, context: Context, route: Route<Prepared>): void {
+export function addRoute(app: FastifyInstance, context: Context, route: Route): void {
   const records = new WeakMap<FastifyRequest, { record: CallRecord; caller: Caller | null }>();
 
   app.route({
@@ -111,15 +110,14 @@ export function addRoute<Prepared = undefined>(app: FastifyInstance, context: Co
   });
 }
 
-async function answer<Prepared>(route: Route<Prepared>, call: Call, reply: FastifyReply): Promise<void> {
+async function answer(route: Route, call: Call, reply: FastifyReply): Promise<void> {
   const { context, record, now, request } = call;
-  let prepared: Prepared;
+  let prepared: unknown;
   let transport: Fault | null = null;
   try {
     authorize(call.caller, route.operation);
-    // Endpoints without `prepare` have `undefined` for Prepared.
-    prepared = (await route.prepare?.(request)) as Prepared;
-    context.processing.advance(now);
+    prepared = await route.prepare?.(request);
+    processDue(context, now);
     const facts = route.facts?.(call, prepared) ?? { platformCustomerId: customerIdOf(call) };
     record.platformCustomerId = facts.platformCustomerId ?? null;
     transport = context.faults.atBody(route.operation, facts, record.reusedConnection);
@@ -144,7 +142,7 @@ async function answer<Prepared>(route: Route<Prepared>, call: Call, reply: Fasti
   );
 }
 
-function admit<Prepared>(context: Context, route: Route<Prepared>, request: FastifyRequest): Caller {
+function admit(context: Context, route: Route, request: FastifyRequest): Caller {
   const header = request.headers['x-api-key'];
   let caller: Caller;
   try {
@@ -173,11 +171,7 @@ function rendered(error: unknown, context: Context, operation: FaultedOperation)
 
 const connections = new WeakMap<Socket, number>();
 
-async function openRecord<Prepared>(
-  context: Context,
-  route: Route<Prepared>,
-  request: FastifyRequest,
-): Promise<Omit<CallRecord, 'seq'>> {
+async function openRecord(context: Context, route: Route, request: FastifyRequest): Promise<Omit<CallRecord, 'seq'>> {
   const { socket } = request.raw;
   const carried = connections.get(socket) ?? 0;
   connections.set(socket, carried + 1);

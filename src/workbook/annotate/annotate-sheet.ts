@@ -8,7 +8,7 @@ import { NO_SHAPES, editShapes, NO_NOTES, Notes } from './notes';
 import { type PackageEditor, XML_START } from '../ooxml/package-editor';
 import { RowEdits } from './row-edits';
 import { notesDrawing, openFrame, withColumnWidths, withLastColumn, withNotesDrawing } from './sheet-frame';
-import { columnLetter, columnNumber } from '../sheet/addresses';
+import { columnLetter, LAST_COLUMN, placeOf } from '../sheet/addresses';
 import type { FilledRows } from '../sheet/filled-rows';
 
 /** The values of the Status column that this file writes; `ebrc correct` files the rows with {@link ERROR_STATUS}. */
@@ -18,7 +18,6 @@ const OK_STATUS = 'OK';
 
 /** Longest text of a cell in the format, less room for our own text. */
 const MAX_TEXT_LENGTH = 32_000;
-const LAST_COLUMN = 16_384;
 const STATUS_WIDTH = 22;
 const ERRORS_WIDTH = 80;
 
@@ -136,18 +135,16 @@ function statusColumn({ headers, lastColumn }: FilledRows): number {
   return headers.status?.index ?? lastColumn + 1;
 }
 
-interface NotesOfSheet {
-  part: string;
-  notesPart: string | undefined;
-  notes: Notes;
-  messages: ReadonlyMap<string, string>;
-  tail: string;
-}
-
 /** Writes the notes and their boxes. @returns the end of the sheet, which names the drawing of the boxes */
 async function writeNotes(
   editor: PackageEditor,
-  { part, notesPart, notes, messages, tail }: NotesOfSheet,
+  {
+    part,
+    notesPart,
+    notes,
+    messages,
+    tail,
+  }: { part: string; notesPart?: string; notes: Notes; messages: ReadonlyMap<string, string>; tail: string },
 ): Promise<string> {
   const { xml, added, removed } = notes.write(messages);
   const { relations } = await editor.namespaces();
@@ -177,11 +174,6 @@ async function dropCalculationChain(editor: PackageEditor): Promise<void> {
   const relations = await editor.relations(editor.workbookPart);
   for (const { type, part } of relations.values())
     if (type === 'calcChain') await editor.remove(editor.workbookPart, part);
-}
-
-function placeOf(address: string): [row: number, column: number] {
-  const [, letters = '', row] = /^([A-Z]+)(\d+)$/.exec(address) ?? [];
-  return [Number(row), columnNumber(letters)];
 }
 
 function statusOf(found: readonly Finding[], outcome: string | undefined): string {

@@ -1,6 +1,6 @@
 import { NOTE_START } from './cell-styles';
 import { type ElementAt, appendChild, elements, attribute, runsText, textElement, xmlData } from '../ooxml/xml-edit';
-import { columnNumber } from '../sheet/addresses';
+import { placeOf } from '../sheet/addresses';
 
 const AUTHOR = 'eBRC check';
 /** The author that a threaded comment has in the part of plain notes; its text there is for old programs alone. */
@@ -144,19 +144,14 @@ export function editShapes(drawing: string, removed: readonly string[], added: r
   return kept.slice(0, end) + type + shapes + kept.slice(end);
 }
 
-/** Row and column from 0. */
-function placeOf(address: string): [number, number] {
-  const [, letters = '', row] = /^([A-Z]+)(\d+)$/.exec(address) ?? [];
-  return [Number(row) - 1, columnNumber(letters) - 1];
-}
-
+/** The place of a box, as {@link placeOf}; in the drawing, both are counted from 0. */
 function placeIn(content: string): string {
   const value = (name: string) => Number(new RegExp(`<x:${name}>\\s*(\\d+)\\s*</x:${name}>`).exec(content)?.[1]);
-  return [value('Row'), value('Column')].join();
+  return [value('Row') + 1, value('Column') + 1].join();
 }
 
 function shape(address: string, id: number): string {
-  const [row, column] = placeOf(address);
+  const [row, column] = placeOf(address).map((one) => one - 1) as [number, number];
   const anchor = [column + 1, 15, row, 2, column + 5, 15, row + 6, 4].join(', ');
   return `<v:shape id="_x0000_s${id}" type="#_x0000_t202" style="position:absolute;margin-left:60pt;margin-top:2pt;width:240pt;height:90pt;z-index:1;visibility:hidden" fillcolor="#ffffe1" o:insetmode="auto"><v:fill color2="#ffffe1"/><v:shadow on="t" color="black" obscured="t"/><v:path o:connecttype="none"/><v:textbox style="mso-direction-alt:auto"><div style="text-align:left"></div></v:textbox><x:ClientData ObjectType="Note"><x:MoveWithCells/><x:SizeWithCells/><x:Anchor>${anchor}</x:Anchor><x:AutoFill>False</x:AutoFill><x:Row>${row}</x:Row><x:Column>${column}</x:Column></x:ClientData></v:shape>`;
 }

@@ -1,4 +1,4 @@
-import { columnLetter, columnNumber } from '../sheet/addresses';
+import { columnLetter, columnNumber, LAST_ROW } from '../sheet/addresses';
 import { type ElementAt, elements, withAttribute, attribute, textElement } from '../ooxml/xml-edit';
 
 /** A change to one cell. */
@@ -8,8 +8,6 @@ export interface CellEdit {
   /** Computes the new style from the current one. */
   style?: (before: number) => number;
 }
-
-const LAST_ROW = 1_048_576;
 
 /** Changes to the cells of a sheet by row and column, both from 1. */
 export class RowEdits {

@@ -1,4 +1,4 @@
-import { columnLetter, columnNumber } from '../sheet/addresses';
+import { columnLetter, columnNumber, LAST_COLUMN } from '../sheet/addresses';
 import { elements, insertChild, withAttribute, attribute } from '../ooxml/xml-edit';
 
 /** A sheet in three parts: before its rows, the rows with their addresses, after the rows. */
@@ -9,7 +9,6 @@ export interface SheetFrame {
 }
 
 const ROWS_END = '</sheetData>';
-const LAST_COLUMN = 16_384;
 
 /** The elements that follow the drawing of notes in the format. */
 const AFTER_NOTES = [

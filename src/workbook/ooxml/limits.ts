@@ -57,3 +57,27 @@ export class WorkbookRefused extends Error {
     super(message);
   }
 }
+
+/** @param opened what the person opens: `it` where the sentence is about the file itself */
+export const damaged = (what: string, opened = 'it') =>
+  new WorkbookRefused('damaged', `${what}. Open ${opened} in Excel and save it anew as .xlsx.`);
+
+export const encrypted = () =>
+  new WorkbookRefused('encrypted', 'The workbook is protected by a password. Remove the password and save it again.');
+
+export const declaresEntities = () =>
+  new WorkbookRefused(
+    'xml_entities',
+    'The workbook declares XML entities, which no spreadsheet program writes. Save it anew as .xlsx.',
+  );
+
+/** @param cell such as `Cell B2` */
+export const tooLong = (cell: string) =>
+  new WorkbookRefused(
+    'too_long',
+    `${cell} holds more text than a cell of Excel can. Shorten it and save the workbook.`,
+  );
+
+/** Too much of something beside the rows, which alone are of use. */
+export const oversized = (code: string, what: string) =>
+  new WorkbookRefused(code, `${what}. Copy the filled rows into a new workbook and save that.`);

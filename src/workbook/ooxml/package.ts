@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { bufferOf } from '../bounded-thread';
-import { type WorkbookLimits, WorkbookRefused } from './limits';
+import { declaresEntities, encrypted, oversized, type WorkbookLimits, WorkbookRefused } from './limits';
 import { decodeXml, tidyXml, readXml } from './xml-reader';
 import { type PackagePart, partKey, readZip, unpack } from './zip';
 import { posix } from 'node:path';
@@ -59,10 +59,8 @@ export async function openPackage(source: string | Buffer, limits: WorkbookLimit
   const size = typeof source === 'string' ? (await stat(source)).size : source.length;
   if (size > limits.fileBytes) {
     const megabytes = (bytes: number) => (bytes / 1024 / 1024).toFixed(1);
-    throw new WorkbookRefused(
-      'too_large',
-      `The workbook has ${megabytes(size)} MB; at most ${megabytes(limits.fileBytes)} MB are taken. Remove pictures and unused sheets, or split it.`,
-    );
+    const message = `The workbook has ${megabytes(size)} MB; at most ${megabytes(limits.fileBytes)} MB are taken. Remove pictures and unused sheets, or split it.`;
+    throw new WorkbookRefused('too_large', message);
   }
   const file = typeof source === 'string' ? await readFile(source) : bufferOf(source);
   refuseOtherKinds(file);
@@ -82,15 +80,9 @@ export async function openPackage(source: string | Buffer, limits: WorkbookLimit
 
 function refuseOtherKinds(file: Buffer): void {
   if (file.subarray(0, 4).equals(COMPOUND_FILE)) {
-    throw file.includes(ENCRYPTED_STREAM)
-      ? new WorkbookRefused(
-          'encrypted',
-          'The workbook is protected by a password. Remove the password and save it again.',
-        )
-      : new WorkbookRefused(
-          'xls_format',
-          `An .xls workbook cannot be checked row by row, and rows that cannot be checked could be filed twice. ${SAVE_AS}.`,
-        );
+    if (file.includes(ENCRYPTED_STREAM)) throw encrypted();
+    const message = `An .xls workbook cannot be checked row by row, and rows that cannot be checked could be filed twice. ${SAVE_AS}.`;
+    throw new WorkbookRefused('xls_format', message);
   }
   if (!file.subarray(0, 4).equals(ZIP)) {
     throw new WorkbookRefused('not_a_workbook', `This is not an .xlsx workbook, whatever its name says. ${SAVE_AS}.`);
@@ -108,37 +100,28 @@ function refuseForbidden(entries: ReadonlyMap<string, PackagePart>): void {
 }
 
 function refuseBombs(entries: ReadonlyMap<string, PackagePart>, limits: WorkbookLimits): void {
-  const bomb = (what: string) =>
-    new WorkbookRefused('zip_bomb', `${what}. Copy the filled rows into a new workbook and save that.`);
   let total = 0;
   for (const { name, size, packed } of entries.values()) {
     total += size;
     if (size > 1024 * 1024 && size > packed.length * limits.ratio)
-      throw bomb(`Part ${name} unpacks to ${Math.round(size / packed.length)} times its size`);
+      throw oversized('zip_bomb', `Part ${name} unpacks to ${Math.round(size / packed.length)} times its size`);
   }
   if (total > limits.unpackedBytes)
-    throw bomb(`The workbook unpacks to ${Math.round(total / 1024 / 1024)} MB, more than is read`);
+    throw oversized('zip_bomb', `The workbook unpacks to ${Math.round(total / 1024 / 1024)} MB, more than is read`);
 }
 
 async function bytesOf(entry: PackagePart | undefined, limits: WorkbookLimits): Promise<Buffer | undefined> {
   if (!entry) return undefined;
   if (entry.size > limits.partBytes) {
-    throw new WorkbookRefused(
-      'zip_bomb',
-      `Part ${entry.name} unpacks to ${Math.round(entry.size / 1024 / 1024)} MB, more than is read. Copy the filled rows into a new workbook and save that.`,
-    );
+    const megabytes = Math.round(entry.size / 1024 / 1024);
+    throw oversized('zip_bomb', `Part ${entry.name} unpacks to ${megabytes} MB, more than is read`);
   }
   return unpack(entry);
 }
 
 function textOf(bytes: Buffer): string {
   const text = decodeXml(bytes);
-  if (text.includes('<!DOCTYPE') || text.includes('<!ENTITY')) {
-    throw new WorkbookRefused(
-      'xml_entities',
-      'The workbook declares XML entities, which no spreadsheet program writes. Save it anew as .xlsx.',
-    );
-  }
+  if (text.includes('<!DOCTYPE') || text.includes('<!ENTITY')) throw declaresEntities();
   return tidyXml(text);
 }
 
@@ -170,11 +153,12 @@ type PartBytes = Pick<WorkbookPackage, 'bytes'>;
 
 /** @throws WorkbookRefused */
 export async function readDirectory(source: PartBytes): Promise<WorkbookDirectory> {
-  const part = await workbookPart(source);
+  const main = [...(await relationsOf(source, '')).values()].find(({ type }) => type === 'officeDocument');
+  const part = main?.part ?? 'xl/workbook.xml';
   const relations = await relationsOf(source, part);
   const sheets: SheetEntry[] = [];
   let date1904 = false;
-  readXml((await source.bytes(part)) ?? NOTHING, {
+  readXml(await source.bytes(part), {
     open: (name, attributes) => {
       if (name === 'workbookPr') date1904 = /^(1|true|on)$/.test(attributes['date1904'] ?? '');
       if (name !== 'sheet') return;
@@ -187,13 +171,6 @@ export async function readDirectory(source: PartBytes): Promise<WorkbookDirector
   return { part, sheets, date1904, parts: { sharedStrings: partOf('sharedStrings'), styles: partOf('styles') } };
 }
 
-const NOTHING = Buffer.from('<nothing/>');
-
-async function workbookPart(source: PartBytes): Promise<string> {
-  const relations = await relationsOf(source, '');
-  return [...relations.values()].find(({ type }) => type === 'officeDocument')?.part ?? 'xl/workbook.xml';
-}
-
 /** Name of the part with a part's relationships; for the whole file with the empty name. */
 export function relationsName(part: string): string {
   return posix.join(posix.dirname(part), '_rels', `${posix.basename(part)}.rels`);
@@ -203,7 +180,7 @@ export function relationsName(part: string): string {
 export async function relationsOf(source: PartBytes, part: string): Promise<Map<string, Relation>> {
   const relations = new Map<string, Relation>();
   const folder = posix.dirname(part);
-  readXml((await source.bytes(relationsName(part))) ?? NOTHING, {
+  readXml(await source.bytes(relationsName(part)), {
     open: (name, { Id = '', Target = '', Type = '' }) => {
       if (name !== 'Relationship') return;
       relations.set(Id, { type: Type.split('/').at(-1) ?? '', part: targetOf(folder, Target) });

@@ -71,26 +71,21 @@ export function withAttribute(attributes: string, name: string, value: string | 
   return value === undefined ? without : `${without} ${name}="${value}"`;
 }
 
-/** `<x:row>` as `<row>`: other programs bind the same namespace to a prefix. */
-function withoutPrefix(xml: string): string {
-  const prefix = rootPrefix(xml);
-  return prefix === undefined ? xml : xml.replaceAll(`<${prefix}:`, '<').replaceAll(`</${prefix}:`, '</');
-}
-
-/** XML without the prefix of its root, to save it again: the namespace becomes the default one. */
+/**
+ * XML without the prefix of its root, to which other programs bind the namespace (`<x:row>`), to save it again: the
+ * namespace becomes the default one.
+ */
 export function withDefaultNamespace(xml: string): string {
-  const prefix = rootPrefix(xml);
+  const prefix = ROOT_PREFIX.exec(xml)?.[1];
   if (prefix === undefined) return xml;
-  return withoutPrefix(xml).replace(/<[A-Za-z][^<>]*>/, (root) =>
+  const plain = xml.replaceAll(`<${prefix}:`, '<').replaceAll(`</${prefix}:`, '</');
+  return plain.replace(/<[A-Za-z][^<>]*>/, (root) =>
     root.replace(/\sxmlns="[^"]*"/, '').replace(` xmlns:${prefix}=`, ' xmlns='),
   );
 }
 
-function rootPrefix(xml: string): string | undefined {
-  return /^\s*(?:<\?[^>]*>\s*)?<([A-Za-z_][\w.-]*):(?:worksheet|workbook|sst|styleSheet|comments|Types|Relationships)[\s>]/.exec(
-    xml,
-  )?.[1];
-}
+const ROOT_PREFIX =
+  /^\s*(?:<\?[^>]*>\s*)?<([A-Za-z_][\w.-]*):(?:worksheet|workbook|sst|styleSheet|comments|Types|Relationships)[\s>]/;
 
 const NAMED: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
 

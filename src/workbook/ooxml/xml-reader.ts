@@ -1,5 +1,5 @@
 import { SaxesParser } from 'saxes';
-import { WorkbookRefused } from './limits';
+import { damaged, declaresEntities, WorkbookRefused } from './limits';
 
 /** The encoding of an XML part: UTF-8, UTF-16, or the one that it declares. */
 function encodingOf(bytes: Buffer): string {
@@ -29,12 +29,12 @@ const MAX_ATTRIBUTE_CHARACTERS = 200_000;
 const CHUNK = 64 * 1024;
 
 /**
- * Reads the bytes of an XML part once from front to back; the cost grows only linearly with its length. A handler may
- * throw to stop the reading.
+ * Reads the bytes of an XML part once from front to back; the cost grows only linearly with its length. A part that is
+ * absent has nothing to read. A handler may throw to stop the reading.
  * @throws WorkbookRefused (`damaged`, `xml_entities`)
  */
-export function readXml(bytes: Buffer, handler: XmlHandler): void {
-  for (const _ of xmlSteps(bytes, handler)) continue;
+export function readXml(bytes: Buffer | undefined, handler: XmlHandler): void {
+  if (bytes !== undefined) for (const _ of xmlSteps(bytes, handler)) continue;
 }
 
 /**
@@ -63,10 +63,7 @@ function parserFor({ open, close, text }: XmlHandler): PlainParser {
   let attributeText = 0;
   const local = (name: string) => (prefix && name.startsWith(prefix) ? name.slice(prefix.length) : name);
   parser.on('doctype', () => {
-    throw new WorkbookRefused(
-      'xml_entities',
-      'The workbook declares XML entities, which no spreadsheet program writes. Save it anew as .xlsx.',
-    );
+    throw declaresEntities();
   });
   parser.on('opentagstart', () => {
     attributes = 0;
@@ -126,19 +123,11 @@ function decode<T>(step: () => T): T {
   try {
     return step();
   } catch {
-    throw new WorkbookRefused(
-      'damaged',
-      'The text of the workbook cannot be decoded. Open it in Excel and save it anew as .xlsx.',
-    );
+    throw damaged('The text of the workbook cannot be decoded');
   }
 }
 
-function damagedXml(): WorkbookRefused {
-  return new WorkbookRefused(
-    'damaged',
-    'The workbook is cut off or damaged. Open it in Excel and save it anew as .xlsx.',
-  );
-}
+const damagedXml = () => damaged('The workbook is cut off or damaged');
 
 /**
  * Normalises XML to the form that nearly all spreadsheet programs write: no comments and processing instructions, CDATA

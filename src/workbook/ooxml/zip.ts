@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { crc32, inflateRaw, inflateRawSync, createDeflateRaw, deflateRaw } from 'node:zlib';
 import { type Entry, type ZipFile, fromBufferPromise } from 'yauzl';
-import { WorkbookRefused } from './limits';
+import { damaged as damagedFile, encrypted, WorkbookRefused } from './limits';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
@@ -56,10 +56,8 @@ export async function readZip(file: Buffer, maxEntries: number): Promise<Map<str
     throw damaged();
   }
   if (zip.entryCount > maxEntries) {
-    throw new WorkbookRefused(
-      'zip_bomb',
-      `The file has ${zip.entryCount} parts, more than the ${maxEntries} that a workbook may have. Save it anew as .xlsx.`,
-    );
+    const message = `The file has ${zip.entryCount} parts, more than the ${maxEntries} that a workbook may have. Save it anew as .xlsx.`;
+    throw new WorkbookRefused('zip_bomb', message);
   }
   const entries = new Map<string, PackagePart>();
   try {
@@ -76,12 +74,7 @@ export async function readZip(file: Buffer, maxEntries: number): Promise<Map<str
 }
 
 async function partOf(file: Buffer, zip: ZipFile, entry: Entry): Promise<PackagePart> {
-  if (entry.isEncrypted()) {
-    throw new WorkbookRefused(
-      'encrypted',
-      'The workbook is protected by a password. Remove the password and save it again.',
-    );
-  }
+  if (entry.isEncrypted()) throw encrypted();
   const { fileDataStart } = await zip.readLocalFileHeaderPromise(entry, { minimal: true });
   const packed = file.subarray(fileDataStart, fileDataStart + entry.compressedSize);
   const known = entry.compressionMethod === DEFLATED || entry.compressionMethod === STORED;
@@ -111,19 +104,12 @@ async function inflated({ name, size, packed }: PackagePart): Promise<Buffer> {
     return size <= UNPACKED_AT_ONCE ? inflateRawSync(packed, bound) : await inflate(packed, bound);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') throw damaged();
-    throw new WorkbookRefused(
-      'zip_bomb',
-      `Part ${name} unpacks to more than it declares. Save the workbook anew as .xlsx.`,
-    );
+    const message = `Part ${name} unpacks to more than it declares. Save the workbook anew as .xlsx.`;
+    throw new WorkbookRefused('zip_bomb', message);
   }
 }
 
-function damaged(): WorkbookRefused {
-  return new WorkbookRefused(
-    'damaged',
-    'The file is damaged or is not a workbook. Open it in Excel and save it anew as .xlsx.',
-  );
-}
+const damaged = () => damagedFile('The file is damaged or is not a workbook');
 
 /**
  * Writes zip files. Our own code, because unchanged parts are copied without being unpacked, which no maintained zip

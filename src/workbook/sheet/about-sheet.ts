@@ -4,7 +4,7 @@ import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import type { UncheckedRow } from '../../domain/rules/fields';
 import { listed } from '../../domain/rules/value-messages';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
-import { columnLetter, columnNumber } from './addresses';
+import { columnLetter, placeOf } from './addresses';
 
 /** The code of the finding about filled columns that are sent or not, depending on a template that is not known yet. */
 export const TEMPLATE_UNKNOWN = 'template_unknown';
@@ -38,30 +38,16 @@ export function aboutRows(
   }
   if (unchecked.length > MAX_ROWS_PER_SUBMISSION) {
     const uploads = Math.ceil(unchecked.length / MAX_ROWS_PER_SUBMISSION);
-    findings.push(
-      warningAt(
-        null,
-        null,
-        'several_submissions',
-        `${unchecked.length} rows are more than the ${MAX_ROWS_PER_SUBMISSION} of one upload: they will be filed in ${uploads} submissions of one filing.`,
-      ),
-    );
+    const message = `${unchecked.length} rows are more than the ${MAX_ROWS_PER_SUBMISSION} of one upload: they will be filed in ${uploads} submissions of one filing.`;
+    findings.push(warningAt(null, null, 'several_submissions', message));
   }
   const [first] = hidden;
   if (first !== undefined) {
     const rows = hidden.length > 1 ? `Rows ${listed(hidden)} are hidden but are` : `Row ${first} is hidden but is`;
-    findings.push(
-      warningAt(first, null, 'hidden_rows', `${rows} filed like the others. Show them to check them, or delete them.`),
-    );
+    const message = `${rows} filed like the others. Show them to check them, or delete them.`;
+    findings.push(warningAt(first, null, 'hidden_rows', message));
   }
   return findings;
-}
-
-interface Range {
-  left: number;
-  top: number;
-  right: number;
-  bottom: number;
 }
 
 /**
@@ -70,12 +56,13 @@ interface Range {
  * leaves values in covered cells, where nobody sees them: they are not filed either.
  */
 export class MergedCells {
-  private readonly ranges: Range[];
+  private readonly ranges;
 
   constructor(references: readonly string[]) {
     this.ranges = references.map((reference) => {
-      const [, left = '', top, right = '', bottom] = /^([A-Z]+)(\d+):([A-Z]+)(\d+)$/.exec(reference) ?? [];
-      return { left: columnNumber(left), top: Number(top), right: columnNumber(right), bottom: Number(bottom) };
+      const [first = '', last = ''] = reference.split(':');
+      const [[top, left], [bottom, right]] = [placeOf(first), placeOf(last)];
+      return { left, top, right, bottom };
     });
   }
 

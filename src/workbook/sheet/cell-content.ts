@@ -1,7 +1,7 @@
 import { type FilingDate, filingDateFromIso, parseFilingDate, DAY_MS } from '../../domain/dates';
 import { TOO_MUCH_TEXT } from '../../domain/rules/value-messages';
 import { utf8Bytes } from '../../domain/text';
-import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
+import { oversized, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import type { RawCell } from './sheet-rows';
 import { unescaped } from '../ooxml/xml-edit';
 import { readXml } from '../ooxml/xml-reader';
@@ -49,6 +49,11 @@ export function cellContext({
 }
 
 const BLANK: CellContent = { kind: 'blank' };
+const NO_RESULT: CellContent = {
+  kind: 'unusable',
+  shown: 'a formula',
+  hint: 'The formula has no stored result. Open the workbook in Excel and save it, or write the value.',
+};
 
 /**
  * Spaces that programs and web pages put into cells: no-break and narrow spaces become plain ones; invisible
@@ -70,13 +75,7 @@ export function cellContent(cell: RawCell, context: CellContext): CellContent {
 }
 
 function contentOf({ type, style, data }: RawCell, context: CellContext): CellContent {
-  if (data === undefined) {
-    return {
-      kind: 'unusable',
-      shown: 'a formula',
-      hint: 'The formula has no stored result. Open the workbook in Excel and save it, or write the value.',
-    };
-  }
+  if (data === undefined) return NO_RESULT;
   switch (type) {
     case 's':
       return /^\s*\d{1,9}\s*$/.test(data) ? context.shared(Number(data)) : BLANK;
@@ -168,10 +167,7 @@ export function readNumberFormats(styles: Buffer, limits: WorkbookLimits): (styl
       else if (name === 'cellXfs') inCellStyles = true;
       else if (name === 'xf' && inCellStyles) formats.push(codes.get(Number(numFmtId)) ?? builtIn(Number(numFmtId)));
       if (formats.length > limits.styles)
-        throw new WorkbookRefused(
-          'too_many_styles',
-          'The workbook has more cell styles than Excel takes. Copy the filled rows into a new workbook and save that.',
-        );
+        throw oversized('too_many_styles', 'The workbook has more cell styles than Excel takes');
     },
     close: (name) => {
       if (name === 'cellXfs') inCellStyles = false;

@@ -6,6 +6,7 @@ import {
   type ColumnField,
   BULK_COLUMNS,
   columnOfHeader,
+  isNamed,
   normaliseHeader,
 } from '../../domain/rules/columns';
 import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
@@ -30,30 +31,22 @@ const OURS: ReadonlySet<string> = new Set(
 /** Whether a column that is not sent is known to be one of ours. */
 export const isOurs = (header: string): boolean => OURS.has(normaliseHeader(header));
 
-export interface ColumnAt {
-  column: BulkColumn;
-  /** From 1. */
-  index: number;
-  letter: string;
-  header: string;
-}
-
-/** A column that the template has and JSON messages lack. */
-export interface OptionalColumn {
-  /** As spelled in the template. */
-  label: string;
-  /** From 1. */
-  index: number;
-  letter: string;
-  header: string;
-}
-
 /** A column that neither the specification nor the template names. */
 export interface OwnColumn {
   /** From 1. */
   index: number;
   letter: string;
   header: string;
+}
+
+export interface ColumnAt extends OwnColumn {
+  column: BulkColumn;
+}
+
+/** A column that the template has and JSON messages lack. */
+export interface OptionalColumn extends OwnColumn {
+  /** As spelled in the template. */
+  label: string;
 }
 
 export interface Headers {
@@ -95,14 +88,8 @@ export function readHeaders(texts: readonly string[], template: BulkTemplate = B
   for (const { header, field } of BULK_COLUMNS.filter(
     ({ need, field: name }) => need === 'mandatory' && !headers.columns.has(name),
   )) {
-    headers.findings.push(
-      errorAt(
-        1,
-        field,
-        'missing_column',
-        `Required column ${quoted(header)} (${field}) is missing. Add it to row 1, with a value in every row.`,
-      ),
-    );
+    const message = `Required column ${quoted(header)} (${field}) is missing. Add it to row 1, with a value in every row.`;
+    headers.findings.push(errorAt(1, field, 'missing_column', message));
   }
   const unlisted = headers.own.length - MAX_OWN_COLUMNS;
   if (unlisted > 0)
@@ -133,11 +120,6 @@ function place(headers: Headers, header: string, index: number, template: BulkTe
       ? `Column ${letter} ${quoted(header)} is none of those that the specification names. Only a column of the service's template, which has not been read yet, is sent.`
       : `Column ${letter} ${quoted(header)} is no column of the service's template: it stays in your workbook and is not sent.`;
   headers.findings.push({ ...warningAt(1, null, 'unknown_column', message), column: letter });
-}
-
-/** Whether the specification itself names the column, so that its content is known. */
-function isNamed({ need, field }: BulkColumn): boolean {
-  return need !== 'optional' || field === 'isThirdPartyExport';
 }
 
 function twice(field: string, label: string, earlier: string, letter: string): Finding {

@@ -6,28 +6,22 @@ import {
   type WorkbookPackage,
   openPackage,
 } from '../ooxml/package';
-import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
+import { oversized, tooLong, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { readXml } from '../ooxml/xml-reader';
 import { type CellContext, cellContext, readNumberFormats } from './cell-content';
 import { SheetRows } from './sheet-rows';
-
-export interface OpenWorkbook {
-  source: WorkbookPackage;
-  directory: WorkbookDirectory;
-  first: OpenSheet;
-}
 
 /**
  * Opens a workbook by its first worksheet. It also reads once the parts into which findings are written later, so that
  * a file that could not be returned with its errors is refused now, while a person is informed.
  * @throws WorkbookRefused; errors of the file system
  */
-export async function openWorkbook(source: string | Buffer, limits: WorkbookLimits): Promise<OpenWorkbook> {
+export async function openWorkbook(source: string | Buffer, limits: WorkbookLimits) {
   const opened = await openPackage(source, limits);
   const directory = await readDirectory(opened);
   const first = await openSheet(opened, directory, directory.sheets[0], limits);
   const part = directory.sheets[0]?.part ?? '';
-  readXml((await opened.bytes('[Content_Types].xml')) ?? EMPTY, {});
+  readXml(await opened.bytes('[Content_Types].xml'), {});
   for (const relation of (await relationsOf(opened, part)).values()) {
     if (relation.type === 'comments') await readNotes(opened, relation.part, limits);
     // The drawing of notes uses a format older than XML, in which programs leave HTML tags open.
@@ -36,18 +30,14 @@ export async function openWorkbook(source: string | Buffer, limits: WorkbookLimi
   return { source: opened, directory, first };
 }
 
-const EMPTY = Buffer.from('<Types/>');
-
 async function readNotes(source: WorkbookPackage, part: string, { notes: most }: WorkbookLimits): Promise<void> {
   let notes = 0;
-  readXml((await source.bytes(part)) ?? EMPTY, {
+  readXml(await source.bytes(part), {
     open: (name) => {
       if (name === 'comment') notes += 1;
-      if (notes > most)
-        throw new WorkbookRefused(
-          'too_many_notes',
-          `The first worksheet has more than ${most} notes. Remove them, or copy the filled rows into a new workbook.`,
-        );
+      if (notes <= most) return;
+      const message = `The first worksheet has more than ${most} notes. Remove them, or copy the filled rows into a new workbook.`;
+      throw new WorkbookRefused('too_many_notes', message);
     },
   });
 }
@@ -70,11 +60,7 @@ function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: Wor
     text: (piece) => {
       if (!inText || aids > 0 || text === undefined) return;
       text += piece;
-      if (text.length > cellText)
-        throw new WorkbookRefused(
-          'too_long',
-          'A cell holds more text than a cell of Excel can. Shorten it and save the workbook.',
-        );
+      if (text.length > cellText) throw tooLong('A cell');
     },
     close: (name) => {
       if (name === 't') inText = false;
@@ -82,11 +68,7 @@ function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: Wor
       else if (name === 'si') {
         strings.push(text ?? '');
         text = undefined;
-        if (strings.length > most)
-          throw new WorkbookRefused(
-            'too_many_cells',
-            'The workbook has more texts than are read. Copy the filled rows into a new workbook and save that.',
-          );
+        if (strings.length > most) throw oversized('too_many_cells', 'The workbook has more texts than are read');
       }
     },
   });

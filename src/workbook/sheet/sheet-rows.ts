@@ -1,6 +1,6 @@
-import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
+import { damaged as damagedPart, tooLong, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { xmlSteps } from '../ooxml/xml-reader';
-import { columnLetter, columnNumber } from './addresses';
+import { columnLetter, columnNumber, LAST_COLUMN, LAST_ROW } from './addresses';
 
 /** A filled cell as stored in the file. */
 export interface RawCell {
@@ -20,8 +20,6 @@ export interface RawRow {
   cells: RawCell[];
 }
 
-const LAST_COLUMN = 16_384;
-const LAST_ROW = 1_048_576;
 /** More ranges than a bulk workbook needs; cells of further ranges only get no hint. */
 const MAX_MERGED_RANGES = 2000;
 
@@ -125,7 +123,7 @@ class RowHandler {
       case 'value':
       case 'inlineText':
         this.cell.data += text;
-        if (this.cell.data.length > this.limits.cellText) throw tooLong(this.row.number, this.column);
+        if (this.cell.data.length > this.limits.cellText) throw tooLong(where(this.row.number, this.column));
         return;
       case 'part':
       case 'formula':
@@ -176,10 +174,8 @@ class RowHandler {
     this.rowNumbers.add(row.number);
     this.rowCount += 1;
     if (this.rowCount > this.limits.rows + 1) {
-      throw new WorkbookRefused(
-        'too_many_rows',
-        `The first worksheet has more than the ${this.limits.rows} data rows that are taken. Split it into several workbooks.`,
-      );
+      const message = `The first worksheet has more than the ${this.limits.rows} data rows that are taken. Split it into several workbooks.`;
+      throw new WorkbookRefused('too_many_rows', message);
     }
     this.ready.push(row);
   }
@@ -194,14 +190,7 @@ class RowHandler {
       if (Number(row) !== this.row.number) throw damaged(this.row.number, 0);
     }
     if (this.column < 1 || this.column > LAST_COLUMN) throw damaged(this.row.number, 0);
-    this.cell = {
-      type: attributes['t'] ?? '',
-      style: attributes['s'],
-      data: '',
-      value: false,
-      formula: false,
-      inline: false,
-    };
+    this.cell = { ...NO_CELL, type: attributes['t'] ?? '', style: attributes['s'] };
     this.place = 'cell';
   }
 
@@ -236,10 +225,8 @@ class RowHandler {
     }
     this.cellCount += 1;
     if (this.cellCount > this.limits.cells) {
-      throw new WorkbookRefused(
-        'too_many_cells',
-        `The first worksheet has more than ${this.limits.cells} filled cells. Split it into several workbooks.`,
-      );
+      const message = `The first worksheet has more than ${this.limits.cells} filled cells. Split it into several workbooks.`;
+      throw new WorkbookRefused('too_many_cells', message);
     }
     cells.push(filled);
   }
@@ -278,16 +265,4 @@ function where(row: number, column: number): string {
   return row >= 1 && column >= 1 ? `Cell ${columnLetter(column)}${row}` : 'A row of the first worksheet';
 }
 
-function damaged(row: number, column: number): WorkbookRefused {
-  return new WorkbookRefused(
-    'damaged',
-    `${where(row, column)} cannot be read. Open the workbook in Excel and save it anew as .xlsx.`,
-  );
-}
-
-function tooLong(row: number, column: number): WorkbookRefused {
-  return new WorkbookRefused(
-    'too_long',
-    `${where(row, column)} holds more text than a cell of Excel can. Shorten it and save the workbook.`,
-  );
-}
+const damaged = (row: number, column: number) => damagedPart(`${where(row, column)} cannot be read`, 'the workbook');

@@ -169,6 +169,28 @@ export function clientOf(baseUrl: string, options: Partial<FilingApiOptions> = {
   return { api, budget, audited };
 }
 
+/** Services and clients of one test, which are closed behind it. */
+export function closedAfterEach() {
+  const closers: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close();
+  });
+  const kept = async <T extends { close: () => Promise<void> }>(starting: Promise<T>): Promise<T> => {
+    const started = await starting;
+    closers.push(started.close);
+    return started;
+  };
+  return {
+    service: (...args: Parameters<typeof startService>) => kept(startService(...args)),
+    tcp: (...args: Parameters<typeof startTcp>) => kept(startTcp(...args)),
+    client: (...args: Parameters<typeof clientOf>) => {
+      const made = clientOf(...args);
+      closers.push(() => made.api.close());
+      return made;
+    },
+  };
+}
+
 /** The `ApiError` that a call rejects with; fails for a call that succeeds or rejects with something else. */
 export async function errorOf(call: Promise<unknown>): Promise<ApiError> {
   const error: unknown = await call.then(
