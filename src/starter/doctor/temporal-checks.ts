@@ -79,11 +79,14 @@ async function checkSearchAttributes(client: Client, namespace: string): Promise
   const { customAttributes } = await client.connection.operatorService.listSearchAttributes({ namespace });
   const missing = Object.entries(SEARCH_ATTRIBUTES).filter(([name]) => !(name in (customAttributes ?? {})));
   if (missing.length === 0) return fine('search attributes', 'all are registered');
-  const create = missing.map(([name, type]) => `--name ${name} --type ${type}`).join(' ');
+  const words = missing.map(([name, type]) => `--name ${name} --type ${type}`).join(' ');
+  const pairs = missing.map(([name, type]) => `--sa "${name}=${type}"`).join(' ');
   return wrong(
     'search attributes',
     `missing: ${missing.map(([name]) => name).join(', ')}`,
-    `A worker registers them if it has the right to; otherwise: temporal operator search-attribute create ${create}`,
+    'A worker registers them if it has the right to; otherwise: ' +
+      `temporal operator search-attribute create --namespace ${namespace} ${words}; in Temporal Cloud: ` +
+      `tcld namespace search-attributes add --namespace ${namespace} ${pairs}`,
   );
 }
 
