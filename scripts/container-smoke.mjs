@@ -1,6 +1,6 @@
 // `npm run smoke`: builds the image, brings the sandbox profile up, onboards, files by the command line and over HTTP, kills the worker in the
-// middle, restarts the sandbox, and checks the certificates; then the production profile on the same servers, with drills. Starts a Docker engine where none answers and this is root; is skipped, with a
-// reason and exit code 0, where there is none, no Compose, or no base image.
+// middle, restarts the sandbox, and checks the certificates; then the production profile on the same servers, with drills. Starts a Docker
+// engine where none answers and this is root; is skipped, with a reason and exit code 0, where there is none, no Compose, or no base image.
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -177,7 +177,7 @@ async function main() {
       process.stderr.write(await compose(['logs', '--tail', '40']).catch(() => ''));
       throw error;
     } finally {
-      await compose(['down', '--volumes', '--timeout', '20']).catch((error) => say(error.message));
+      await compose(['down', '--volumes', '--remove-orphans', '--timeout', '20']).catch((error) => say(error.message));
     }
     say('passed');
   } catch (error) {

@@ -1,9 +1,11 @@
-// The production profile of the smoke run, on the sandbox's servers as "servers of your own": secrets in files, a filing, both phases of a new
-// key, a Temporal that lost everything, and the erasure of an exporter, as docs/operations.md tells them.
+// The production profile of the smoke run, on the sandbox's servers as "servers of your own": with --strict, client certificates for Temporal and
+// documents in a bucket; secrets in files, a filing, both phases of a new key, a Temporal that lost everything, and the erasure of an exporter, as
+// docs/operations.md tells them.
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { makeStrict } from './smoke-strict.mjs';
 
 const OPERATIONS = fileURLToPath(new URL('../../docs/operations.md', import.meta.url));
 const REFERENCE = 'PRODUCTION-1';
@@ -25,8 +27,12 @@ export async function smokeProduction(tools) {
   const { docker, folder, work, exporter, account, messageOf, assert, say, eventually, authority } = tools;
   const secrets = join(folder, 'secrets');
   const fileOf = (name) => join(secrets, name);
-  const env = { ...SETTINGS, ...Object.fromEntries(SECRETS.map((name) => [`${name}_FILE`, fileOf(name)])) };
-  const compose = (args, options) => tools.compose(['--profile', 'production', ...args], { ...options, env });
+  const plain = { args: [], env: {}, tls: false, bucket: null };
+  const strict = process.argv.includes('--strict') ? await makeStrict(folder, say) : plain;
+  const files = Object.fromEntries(SECRETS.map((name) => [`${name}_FILE`, fileOf(name)]));
+  const env = { ...SETTINGS, ...files, ...strict.env };
+  const compose = (args, options) =>
+    tools.compose([...strict.args, '--profile', 'production', ...args], { ...options, env });
   const run = (service, ...args) => compose(['run', '--rm', '-T', service, ...args]);
   const refusal = (...args) => compose(['run', '--rm', '-T', ...args]).then(() => 'nothing', String);
   const ebrc = async (...args) => JSON.parse(await run('ebrc-production', '--json', ...args));
@@ -44,7 +50,8 @@ export async function smokeProduction(tools) {
     return docker.run(['exec', '--interactive', '--env', `PGPASSWORD=${user}`, postgres, ...psql], { input: text });
   };
 
-  await compose(['up', '--detach', '--no-build', 'sandbox', 'temporal-namespace'], { withinMs: 300_000 });
+  const servers = ['sandbox', 'temporal-namespace', ...(strict.bucket ? [strict.bucket] : [])];
+  await compose(['up', '--detach', '--no-build', ...servers], { withinMs: 300_000 });
   await mkdir(secrets);
   const [first, second] = [newKey('k1'), newKey('k2')];
   const write = (name, value) => writeFile(fileOf(name), value);
@@ -69,6 +76,11 @@ export async function smokeProduction(tools) {
   const { state } = JSON.parse(await compose(onboarding, { input: password }));
   assert(state === 'ready', 'an exporter was onboarded, by a command line without the key of passwords');
   await ebrc('schedules', 'apply');
+  if (strict.tls) {
+    const bare = ['CERT', 'KEY'].flatMap((part) => ['-e', `TEMPORAL_TLS_CLIENT_${part}_PATH=`]);
+    const refused = await refusal(...bare, 'ebrc-production', 'schedules', 'apply');
+    assert(/Temporal/.test(refused), 'Temporal is not reached without a client certificate');
+  }
   const askDoctor = async (when) => {
     const shell = ['exec', await worker(), 'sh', '-c', 'ebrc --json doctor || true'];
     const found = JSON.parse(await docker.run(shell));
@@ -108,6 +120,11 @@ export async function smokeProduction(tools) {
   });
   const { doubleFilings } = await authority();
   assert(doubleFilings.length === 0, 'it was certified with the new key, and nothing was filed twice');
+  if (strict.bucket) {
+    const container = (await compose(['ps', '-q', strict.bucket])).trim();
+    const kept = await docker.run(['exec', container, 'find', '/tmp/data/ebrc/production', '-type', 'f']);
+    assert(/\/sent\//.test(kept) && /\.pdf$/m.test(kept), 'the sends and the certificates are in the bucket');
+  }
 
   const statements = /^## Erasure[^]*?```sql\n([^]*?)```/m.exec(await readFile(OPERATIONS, 'utf8'))?.[1] ?? '';
   const erased = await sql('ebrc', 'ebrc', statements.replaceAll('accounts@asha.example', exporter));

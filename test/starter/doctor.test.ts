@@ -205,7 +205,9 @@ it('names missing search attributes', async () => {
     workflowExecutionRetentionPeriod: { seconds: 86_400 as never },
   });
   const wrong = await wrongOnes({ TEMPORAL_NAMESPACE: 'bare' });
-  expect(wrong.find(({ check }) => check === 'search attributes')?.advice).toContain('--name EbrcState --type Keyword');
+  const { advice } = wrong.find(({ check }) => check === 'search attributes') ?? {};
+  expect(advice).toMatch(/search-attribute create --namespace bare .*--name EbrcState --type Keyword/);
+  expect(advice).toMatch(/tcld namespace search-attributes add --namespace bare .*--sa "EbrcState=Keyword"/);
 });
 
 it('names schedules that are paused, or were never made', async () => {

@@ -14,7 +14,7 @@ export interface Certificate {
 /** A certificate authority for one test, with the certificates that it signs. */
 export interface Authority {
   certificate: string;
-  /** A certificate for a server on 127.0.0.1 and localhost, or for a client. */
+  /** A certificate for a server on 127.0.0.1, localhost and the host of this name, or for a client. */
   sign(name: string): Promise<Certificate>;
 }
 
@@ -37,7 +37,8 @@ export async function createAuthority(folder: string, name = 'authority'): Promi
     sign: async (subject) => {
       const [request, extensions] = [at(`${subject}.csr`), at(`${subject}.ext`)];
       const signed = { certificate: at(`${subject}.pem`), key: at(`${subject}.key`) };
-      await writeFile(extensions, 'subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n');
+      const names = `subjectAltName=DNS:localhost,DNS:${subject},IP:127.0.0.1`;
+      await writeFile(extensions, `${names}\nbasicConstraints=CA:FALSE\n`);
       await run('openssl', ['req', ...key, '-subj', `/CN=${subject}`, '-keyout', signed.key, '-out', request]);
       const by = ['-CA', own.certificate, '-CAkey', own.key, '-CAcreateserial', '-days', '2', '-extfile', extensions];
       await run('openssl', ['x509', '-req', '-in', request, ...by, '-out', signed.certificate]);

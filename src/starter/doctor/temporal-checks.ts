@@ -80,7 +80,11 @@ async function checkSearchAttributes(client: Client, namespace: string): Promise
   const missing = Object.entries(SEARCH_ATTRIBUTES).filter(([name]) => !(name in (customAttributes ?? {})));
   if (missing.length === 0) return fine('search attributes', 'all are registered');
   const create = missing.map(([name, type]) => `--name ${name} --type ${type}`).join(' ');
-  const advice = `A worker registers them if it has the right to; otherwise: temporal operator search-attribute create ${create}`;
+  const cloud = missing.map(([name, type]) => `--sa "${name}=${type}"`).join(' ');
+  const advice =
+    'A worker registers them if it has the right to; otherwise: ' +
+    `temporal operator search-attribute create --namespace ${namespace} ${create}; in Temporal Cloud: ` +
+    `tcld namespace search-attributes add --namespace ${namespace} ${cloud}`;
   return wrong('search attributes', `missing: ${missing.map(([name]) => name).join(', ')}`, advice);
 }
 
