@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { isEnd, type FilingState } from '../../domain/filing/states';
+import { isEnd } from '../../domain/filing/states';
 import { feedEnd, type FeedMark } from '../../ledger/events/feed';
 import { standingsOf } from '../../ledger/filings/filing-pages';
 import { waitsForPerson } from '../../starter/filings/outcome';
@@ -61,9 +61,7 @@ function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: 
 export function createFilingWatch({ pool }: { pool: pg.Pool }): Watch<string> {
   return createWatch(1_000, async (waiting) => {
     const standings = await standingsOf(pool, [...new Set(waiting)]);
-    const over = standings.filter(
-      ({ state, asked }) => isEnd(state as FilingState) || waitsForPerson({ state, asked }),
-    );
+    const over = standings.filter(({ state, asked }) => isEnd(state) || waitsForPerson({ state, asked }));
     const ids = new Set(over.map(({ filingId }) => filingId));
     return (filingId) => ids.has(filingId);
   });
