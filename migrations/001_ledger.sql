@@ -472,7 +472,6 @@ CREATE TABLE releases (
 );
 CREATE INDEX releases_filing ON releases (filing_id, submission);
 CREATE INDEX releases_absent ON releases (filing_id, submission) WHERE ground = 'absent';
-CREATE INDEX releases_look ON releases (look_id) WHERE look_id IS NOT NULL;
 ALTER TABLE filing_rows ADD FOREIGN KEY (release_id) REFERENCES releases;
 
 -- What persons said, and were not contradicted in: append-only. Judgements and withdrawals are rows of their own.
@@ -524,8 +523,6 @@ CREATE TABLE looks (
   problem   text
 );
 CREATE INDEX looks_party ON looks (party_id, began_at);
--- For what is removed.
-CREATE INDEX looks_began ON looks (began_at);
 
 -- The ledger's sends, one per mark, in its transaction. A number without an attempt is one that a void file fills. An
 -- attempt has several only after sends were brought back from the document store.

@@ -21,7 +21,7 @@ const FIRST_YEAR = 1900;
 const LAST_YEAR = 2999;
 
 const DAY_FIRST = /^(\d{2})(?:\/(\d{2})\/|-(\d{2})-|(\d{2}))(\d{4})$/;
-const ISO_DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
+export const ISO_DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const ISO_TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$/i;
 
 /**

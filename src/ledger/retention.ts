@@ -1,6 +1,6 @@
 /**
  * How long rows are kept that only time makes useless (docs/operations.md has the whole table). Nothing is here that a
- * gate reads: filings with their rows, attempts, requests, words, releases, snapshots and sends stay for ever.
+ * gate reads: filings with their rows, attempts, requests, words, releases, looks, snapshots and sends stay for ever.
  */
 import { DAY_MS } from '../domain/dates';
 import { pruneEvents } from './events/feed';
@@ -18,37 +18,59 @@ const BATCH = 10_000;
 
 interface OldRows {
   what: string;
-  table: string;
   days: number;
-  /** What is removed, of rows before the time $1. */
-  where: string;
+  /** The rows of before the time $1 that are removed. */
+  old: string;
+  remove: string;
 }
 
 const OLD_ROWS: readonly OldRows[] = [
-  { what: 'calls', table: 'api_calls', days: API_CALL_DAYS, where: 'at < $1' },
-  { what: 'findings', table: 'questions', days: RECONCILIATION_DAYS, where: 'closed_at < $1' },
-  { what: 'runs', table: 'reconciliation_runs', days: RECONCILIATION_DAYS, where: 'started_at < $1' },
-  { what: 'windows', table: 'certificate_windows', days: RECONCILIATION_DAYS, where: 'read_at < $1' },
   {
-    what: 'looks',
-    table: 'looks',
-    days: RECONCILIATION_DAYS,
-    // A release stands on its look, and a party's newest whole one proves what is asked about now.
-    where: `began_at < $1 AND NOT EXISTS (SELECT FROM releases r WHERE r.look_id = looks.look_id)
-      AND EXISTS (SELECT FROM looks n WHERE n.party_id = looks.party_id AND n.complete AND n.began_at > looks.began_at)`,
+    what: 'calls',
+    days: API_CALL_DAYS,
+    old: 'SELECT ctid FROM api_calls WHERE at < $1',
+    remove: 'DELETE FROM api_calls',
   },
-  // The cadence of polls takes the newest.
-  { what: 'answerTimes', table: 'acknowledgement_times', days: 400, where: `mode IN ('test', 'live') AND at < $1` },
+  {
+    what: 'findings',
+    days: RECONCILIATION_DAYS,
+    old: 'SELECT ctid FROM questions WHERE closed_at < $1',
+    remove: 'DELETE FROM questions',
+  },
+  {
+    what: 'runs',
+    days: RECONCILIATION_DAYS,
+    old: 'SELECT ctid FROM reconciliation_runs WHERE started_at < $1',
+    remove: 'DELETE FROM reconciliation_runs',
+  },
+  {
+    what: 'windows',
+    days: RECONCILIATION_DAYS,
+    old: 'SELECT ctid FROM certificate_windows WHERE read_at < $1',
+    remove: 'DELETE FROM certificate_windows',
+  },
+  {
+    what: 'answerTimes',
+    days: 400,
+    // The cadence of polls takes the newest.
+    old: `SELECT ctid FROM acknowledgement_times WHERE mode IN ('test', 'live') AND at < $1`,
+    remove: 'DELETE FROM acknowledgement_times',
+  },
   {
     what: 'inputs',
-    table: 'filing_inputs',
     days: 90,
     // Older ones were looked at a month ago, and have their filing.
-    where: `created_at BETWEEN $1::timestamptz - interval '30 days' AND $1
+    old: `SELECT ctid FROM filing_inputs WHERE created_at BETWEEN $1::timestamptz - interval '30 days' AND $1
       AND NOT EXISTS (SELECT FROM filings f WHERE f.input_ref = filing_inputs.input_ref)`,
+    remove: 'DELETE FROM filing_inputs',
   },
-  // One that is set aside waits for a person.
-  { what: 'steps', table: 'steps_under_way', days: 30, where: 'since < $1 AND NOT set_aside' },
+  {
+    what: 'steps',
+    days: 30,
+    // One that is set aside waits for a person.
+    old: 'SELECT ctid FROM steps_under_way WHERE since < $1 AND NOT set_aside',
+    remove: 'DELETE FROM steps_under_way',
+  },
 ];
 
 /** Removes what is older than it is kept, in small batches. @returns how many rows, by what they were */
@@ -62,14 +84,11 @@ export async function removeOldRows(db: Queryable, at: number): Promise<Record<s
 
 async function removeSome(
   db: Queryable,
-  { table, where }: Pick<OldRows, 'table' | 'where'>,
+  { old, remove }: Pick<OldRows, 'old' | 'remove'>,
   before: Date,
   limit: number,
 ): Promise<number> {
-  const { rowCount } = await db.query(
-    `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM ${table} WHERE ${where} LIMIT ${limit})) AND ${where}`,
-    [before],
-  );
+  const { rowCount } = await db.query(`${remove} WHERE ctid = ANY(ARRAY(${old} LIMIT ${limit}))`, [before]);
   return rowCount ?? 0;
 }
 

@@ -137,34 +137,47 @@ function isResult(name: keyof Activities, result: unknown): boolean {
   return expected === 'any' || (typeof result === expected && result !== null);
 }
 
-/**
- * Activities under a complete profile: `calls('ledger', { summary: '…' }).openFiling(input)`. An operator can complete
- * one by hand, without its result: then it is asked again. A send never is: its caller reads the ledger.
- */
-export function calls(
+type ActivityCalls = ActivityInterfaceFor<Activities>;
+
+/** Activities of which each is called by `call`. */
+function calledBy(call: (name: keyof Activities, args: unknown[]) => Promise<unknown>): ActivityCalls {
+  const get =
+    (_target: object, name: keyof Activities) =>
+    (...args: unknown[]) =>
+      call(name, args);
+  return new Proxy({}, { get }) as ActivityCalls;
+}
+
+/** An operator can complete an activity by hand, without its result: then it is asked again. */
+async function untilResult(scheduled: ActivityCalls, name: keyof Activities, args: unknown[]): Promise<unknown> {
+  for (;;) {
+    const result = await (scheduled[name] as AnyActivity)(...args);
+    if (isResult(name, result)) return result;
+    log.warn('an activity was completed by hand without its result, and is asked again', { activity: name });
+  }
+}
+
+function scheduledUnder(
   profile: ProfileName,
   { summary, rateClass, exporterId, priorityKey }: CallAbout,
-): ActivityInterfaceFor<Activities> {
+): ActivityCalls {
   const mainQueue = workflowInfo().taskQueue;
-  const asked = proxyActivities<Activities>({
+  return proxyActivities<Activities>({
     ...PROFILES[profile],
     taskQueue: rateClass ? queueOfClass(mainQueue, rateClass) : mainQueue,
     // Names, ids and words of others are in some of them.
     summary: summaryText(summary),
     priority: { ...(exporterId && { fairnessKey: exporterId.slice(0, 64) }), ...(priorityKey && { priorityKey }) },
   });
-  if (profile === 'submit') return asked;
-  return new Proxy(asked, {
-    get(_target, name: keyof Activities) {
-      return async (...args: unknown[]): Promise<unknown> => {
-        for (;;) {
-          const result = await (asked[name] as AnyActivity)(...args);
-          if (isResult(name, result)) return result;
-          log.warn('an activity was completed by hand without its result, and is asked again', { activity: name });
-        }
-      };
-    },
-  });
+}
+
+/**
+ * Activities under a complete profile: `calls('ledger', { summary: '…' }).openFiling(input)`. A send that was completed
+ * by hand is never asked again: its caller reads the ledger.
+ */
+export function calls(profile: ProfileName, about: CallAbout): ActivityCalls {
+  const scheduled = scheduledUnder(profile, about);
+  return profile === 'submit' ? scheduled : calledBy((name, args) => untilResult(scheduled, name, args));
 }
 
 /**
@@ -191,22 +204,22 @@ export function steps({
   rows?: number;
   /** The profile of the normal activity. */
   profile?: 'ledger' | 'note';
-}): ActivityInterfaceFor<Activities> {
-  const normal = calls(profile, { summary });
-  if (rows > ROWS_IN_A_LOCAL_STEP) return normal;
-  const local = proxyLocalActivities<Activities>({ ...LOCAL_STEP, summary: summaryText(summary) });
-  return new Proxy(normal, {
-    get(_target, name: keyof Activities) {
-      return async (...args: unknown[]): Promise<unknown> => {
-        try {
-          // A cancelled local activity would be given up in the middle of its transaction.
-          return await CancellationScope.nonCancellable(() => (local[name] as AnyActivity)(...args));
-        } catch {
-          // Whatever the cause, the normal activity waits for it to pass, or fails where operators see it.
-          return (normal[name] as AnyActivity)(...args);
-        }
-      };
-    },
+}): ActivityCalls {
+  const normal = scheduledUnder(profile, { summary });
+  const local =
+    rows > ROWS_IN_A_LOCAL_STEP
+      ? null
+      : proxyLocalActivities<Activities>({ ...LOCAL_STEP, summary: summaryText(summary) });
+  return calledBy(async (name, args) => {
+    if (local) {
+      try {
+        // A cancelled local activity would be given up in the middle of its transaction.
+        return await CancellationScope.nonCancellable(() => (local[name] as AnyActivity)(...args));
+      } catch {
+        // Whatever the cause, the normal activity waits for it to pass, or fails where operators see it.
+      }
+    }
+    return untilResult(normal, name, args);
   });
 }
 

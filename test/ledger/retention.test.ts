@@ -91,24 +91,6 @@ it('closed questions are removed, and open ones never', async () => {
   expect(rows).toEqual([{ key: 'k0' }, { key: 'k729' }]);
 });
 
-it('looks are removed, except those that a release stands on and the last whole one of a party', async () => {
-  const filingId = await open(ledger, 'LOOKS', rowsOf({ mappedIRMAmountFCC: 1 }));
-  // The newest of all was not whole, so that the one of 800 days proves what is asked about now.
-  await ledger.pool.query(
-    `INSERT INTO looks (party_id, began_at, ended_at, from_date, to_date, complete)
-     SELECT ${PARTY}, at, at, at, at, days <> 1 FROM (SELECT days, $1::timestamptz - days * interval '1 day' AS at
-       FROM unnest('{1,800,900,1000}'::int[]) AS days) AS made`,
-    [new Date(NOW)],
-  );
-  await ledger.pool.query(
-    `INSERT INTO releases (filing_id, submission, ground, look_id, released_at)
-     SELECT $1, 1, 'absent', (SELECT look_id FROM looks ORDER BY began_at LIMIT 1), $2`,
-    [filingId, new Date(NOW)],
-  );
-  expect(await removeOldRows(ledger.pool, NOW)).toMatchObject({ looks: 1 });
-  expect(await ages('looks', 'began_at')).toEqual([1, 800, 1000]);
-});
-
 it('inputs that no filing was made of are removed, unless they were handed in again', async () => {
   const input = (row: number) => ({ rows: rowsOf({ mappedIRMAmountFCC: row }), sourceKind: 'json' as const });
   const filed = await open(ledger, 'INPUT', rowsOf({ mappedIRMAmountFCC: 7, sbCumInvoiceNumber: '77' }));

@@ -119,7 +119,8 @@ export function bounded(value: unknown): unknown {
 /** Whether it is the body of an error (spec: "Errors"), by its status; an outage may send it as a success. */
 const namesFailure = (value: unknown): boolean => isObject(value) && Number(value.statusCode) >= 400;
 
-const ENVELOPE = ['success', 'statusCode', 'timestamp'];
+// Error bodies name their `path`; an envelope that does so as well observes nothing by it.
+const ENVELOPE = ['success', 'statusCode', 'timestamp', 'path'];
 
 function withoutEnvelope(value: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(value).filter(([name]) => !ENVELOPE.includes(name)));

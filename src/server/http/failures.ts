@@ -1,7 +1,8 @@
 /** From whatever a request failed with to the problem that is answered. */
 import { isGrpcStatus } from '../../temporal/grpc-status';
 import type { FastifyError } from 'fastify';
-import type { ErrorKind } from '../../domain/service/error-kinds';
+import { isErrorKind } from '../../domain/service/error-kinds';
+import { decide } from '../../domain/service/retry-table';
 import { WorkbookRefused } from '../../workbook/read';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { RefusedError, UnreachableError, UsageError } from '../../starter/errors';
@@ -69,24 +70,17 @@ export function unreadProblem(code?: string): Problem {
   return new Problem(400, 'bad_request', 'This is no HTTP request.');
 }
 
-/** Kinds of failures of the filing service that pass: nothing of the request is wrong. */
-const PASSING: readonly string[] = [
-  'not_sent',
-  'timeout',
-  'connection_lost',
-  'rate_limited',
-  'portal_unavailable',
-  'server_error',
-  'bad_answer',
-  'ledger_unavailable',
-  'documents_unavailable',
-  'unauthorized',
-  'forbidden',
-] satisfies ErrorKind[];
+/** Whether a failure of the filing service passes, by what is done about it: nothing of the request is wrong. */
+function passes(code: string): boolean {
+  if (!isErrorKind(code) || code === 'unexpected') return false;
+  const decision = decide('updateCustomer', code);
+  if (decision.action === 'wait') return decision.until === 'rate_window';
+  return decision.action === 'pause' ? decision.state === 'needs_access' : decision.action === 'retry';
+}
 
 function refused(error: RefusedError): Problem {
   const [first] = error.errors;
-  if (first && PASSING.includes(first.code)) {
+  if (first && passes(first.code)) {
     const detail = 'The filing service cannot be used right now. Repeat the request: nothing is done twice.';
     return unavailable('service_unavailable', detail, { cause: error, retryAfterS: 60 });
   }

@@ -9,6 +9,9 @@ import { addRoute, type Call, type Registrar } from '../http/route';
 import { exporterName } from '../http/texts';
 import { workbookHeaders } from './exporters';
 import { fileInput } from '../../domain/contracts';
+import { ISO_DATE, parseFilingDate } from '../../domain/dates';
+import { FIELD_NAMES, MAPPING_FIELDS } from '../../domain/filing/mapping';
+import { isObject } from '../../domain/values';
 import { UPLOAD_TYPES } from '../../domain/rules/columns';
 import type { FilingSource } from '../../starter/filings/read-file';
 
@@ -70,7 +73,7 @@ export const statedSchema = z.strictObject({
   message: z
     .record(z.string(), z.unknown())
     .optional()
-    .describe('a push message; in a form, the part `file` takes its place'),
+    .describe('a push message, its dates as YYYY-MM-DD or DDMMYYYY; in a form, the part `file` takes its place'),
   uploadType: uploadType.optional().describe('where the file does not have it'),
   declaration: z.enum(['Y', 'N']).optional().describe('the legal declaration, where the message does not have it'),
   allowDuplicate: fileInput.shape.allowDuplicate,
@@ -86,6 +89,24 @@ export function sourceOf({
   if (upload && message)
     throw badRequest('invalid_request', 'Give either message or the part `file`, not both.', 'file');
   if (upload) return upload;
-  if (message) return { message };
+  if (message) return { message: withFilingDates(message) };
   throw badRequest('invalid_request', 'Give a message, or a form with a part `file`.', 'message');
+}
+
+const DATES = FIELD_NAMES.filter((field) => MAPPING_FIELDS[field] === 'date');
+
+/** A message may have its dates as this API writes them, YYYY-MM-DD; the specification's form is DDMMYYYY. */
+function withFilingDates(message: Record<string, unknown>): Record<string, unknown> {
+  const { ebrcBulkGenDtos: items } = message;
+  if (!Array.isArray(items)) return message;
+  const dated = (items as unknown[]).map((item) => {
+    if (!isObject(item)) return item;
+    const read = DATES.flatMap((field) => {
+      const text = item[field];
+      const parsed = typeof text === 'string' && ISO_DATE.test(text) ? parseFilingDate(text) : null;
+      return parsed?.ok ? [[field, parsed.date] as const] : [];
+    });
+    return read.length > 0 ? { ...item, ...Object.fromEntries(read) } : item;
+  });
+  return { ...message, ebrcBulkGenDtos: dated };
 }

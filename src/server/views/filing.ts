@@ -1,6 +1,6 @@
 /** A filing as the API shows it. */
 import { z } from 'zod';
-import type { FilingCounts } from '../../domain/contracts';
+import { NO_ROWS, type FilingCounts } from '../../domain/contracts';
 import { actionsOfFiling, type QuestionView } from '../../domain/filing/questions';
 import { FILING_STATES, type FilingState } from '../../domain/filing/states';
 import { type PagedSubmission, partsOf } from '../../ledger/filings/filing-pages';
@@ -110,7 +110,7 @@ function stateText({ state, asked }: FilingRecord, counts: FilingCounts): string
   return texts[state];
 }
 
-const NO_PARTS = { counts: { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 }, submissions: [] };
+const NO_PARTS = { counts: NO_ROWS, submissions: [] };
 const NO_QUESTIONS = new Map<string, never[]>();
 /** How long the typical time of an acknowledgement is taken from memory. */
 const MEAN_KEPT_MS = 60_000;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EbrcReaderDependencies } from '../dependencies';
-import type { FilingResult } from '../../domain/contracts';
+import { NO_ROWS, type FilingResult } from '../../domain/contracts';
 import type { FilingView } from '../../domain/filing/view';
 import { findExporter } from '../../ledger/exporters/exporters';
 import { getFiling } from '../../ledger/filings/filings';
@@ -97,7 +97,7 @@ const EMPTY: Omit<FilingView, 'workflowId' | 'reference' | 'n' | 'exporterId'> =
   request: null,
   corrects: null,
   correctedBy: [],
-  counts: { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 },
+  counts: NO_ROWS,
   submissions: [],
   warnings: [],
   rows: [],
