@@ -188,10 +188,10 @@ CREATE TABLE filing_inputs (
   warnings        jsonb NOT NULL DEFAULT '[]',
   -- Of the last time it was handed in: what no filing was made of is removed some time after it.
   created_at      timestamptz NOT NULL DEFAULT now(),
-  words           text STORAGE MAIN GENERATED ALWAYS AS (words_of(rows)) STORED
+  words           text GENERATED ALWAYS AS (words_of(rows)) STORED
 );
 -- The rows stand apart, so that a search reads the words alone.
-ALTER TABLE filing_inputs SET (toast_tuple_target = 128);
+ALTER TABLE filing_inputs ALTER COLUMN words SET STORAGE MAIN, SET (toast_tuple_target = 128);
 CREATE INDEX filing_inputs_created ON filing_inputs (created_at);
 
 CREATE TABLE filings (

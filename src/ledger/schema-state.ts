@@ -21,10 +21,11 @@ export interface SchemaState {
 export async function readSchemaState(db: Queryable): Promise<SchemaState> {
   const hashes = await migrationHashes();
   const known = [...hashes.keys()];
-  const { rows: tables } = await db.query<{ there: boolean }>(
-    "SELECT to_regclass('schema_migrations') IS NOT NULL AS there",
+  // The first migration grants the right to read the table: where that is missing, so is the migration.
+  const { rows: tables } = await db.query<{ readable: boolean | null }>(
+    "SELECT has_table_privilege(to_regclass('schema_migrations')::oid, 'SELECT') AS readable",
   );
-  if (!tables[0]?.there) return { applied: [], missing: known, unknown: [], changed: [] };
+  if (!tables[0]?.readable) return { applied: [], missing: known, unknown: [], changed: [] };
   // As JSON, because a ledger that an older version migrated lacks the column.
   const { rows } = await db.query<{ name: string; sha256: string | null }>(
     "SELECT name, to_jsonb(m)->>'sha256' AS sha256 FROM schema_migrations m ORDER BY name",
