@@ -3,7 +3,7 @@
 // First, so that signals are handled while the rest is still being loaded.
 import { onStopSignal } from './worker/stop-signal';
 import { access } from 'node:fs/promises';
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { dataConverterOf } from './encryption/payload-codec';
@@ -23,6 +23,7 @@ import { installRuntime, limitHeaps } from './worker/runtime';
 import { observeJob } from './worker/observe';
 import { compose } from './worker/compose';
 import { createWorkers } from './worker/create-workers';
+import { connect } from './temporal/connect';
 import { ensureSearchAttributes } from './temporal/search-attributes';
 import { once } from './domain/values';
 import { CLOSE_WITHIN_MS, runAll, shutdownTimes, within } from './worker/shutdown';
@@ -68,7 +69,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
     { passes },
   );
   const temporal = { name: 'Temporal', address, hint: 'Check TEMPORAL_ADDRESS and that the server runs.' };
-  const connection = await waitFor(temporal, () => Connection.connect(connectionOptions), logger);
+  const connection = await waitFor(temporal, () => connect(connectionOptions), logger);
   const native = await waitFor(temporal, () => NativeConnection.connect(connectionOptions), logger);
   const searchAttributes = await ensureSearchAttributes(connection, namespace, logger);
 

@@ -88,12 +88,13 @@ export async function connectTemporal(
   { withinMs = CONNECT_WITHIN_MS, interceptors = [] }: ConnectOptions = {},
 ): Promise<Client> {
   // Loaded here: most commands only read the ledger, and these take longer than they do.
-  const [temporal, { dataConverterOf }] = await Promise.all([
+  const [temporal, { connect }, { dataConverterOf }] = await Promise.all([
     import('@temporalio/client'),
+    import('../temporal/connect.js'),
     import('../encryption/payload-codec.js'),
   ]);
   try {
-    const connection = await temporal.Connection.connect({ ...connectionOptions, connectTimeout: withinMs });
+    const connection = await connect({ ...connectionOptions, connectTimeout: withinMs });
     return new temporal.Client({
       connection,
       namespace,

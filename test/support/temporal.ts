@@ -1,10 +1,11 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
+import { Client, type Connection } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { NativeConnection } from '@temporalio/worker';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
+import { connect } from '../../src/temporal/connect';
 import { noteOpen } from './jest/left-open';
 import { findServer } from '../../dev/servers';
 import { startTemporalServer, type TemporalServerOptions } from '../../dev/temporal-server';
@@ -106,13 +107,13 @@ export async function devServer(options: TemporalServerOptions = {}): Promise<De
     open.push(connection);
     return connection;
   };
-  const connect = async () => kept(await Connection.connect({ address }));
+  const connected = async () => kept(await connect({ address }));
   return {
     address,
     namespace,
-    connect,
+    connect: connected,
     connectNative: async () => kept(await NativeConnection.connect({ address })),
-    client: async () => new Client({ connection: await connect(), namespace }),
+    client: async () => new Client({ connection: await connected(), namespace }),
     stop: async () => {
       await Promise.all(open.map((connection) => connection.close()));
       await server.stop();

@@ -1,0 +1,41 @@
+import { InterceptingCall, type Interceptor } from '@grpc/grpc-js';
+import {
+  Connection,
+  defaultGrpcRetryOptions,
+  makeGrpcRetryInterceptor,
+  type ConnectionOptions,
+} from '@temporalio/client';
+
+/** `CANCELLED` of gRPC. */
+const CANCELLED = 1;
+
+/**
+ * Connects a client of Temporal. The SDK repeats a failed call from a timer; if the connection was closed meanwhile,
+ * the channel throws there, where nothing can catch it, and ends the process. Here such a call ends as cancelled.
+ */
+export function connect(options: ConnectionOptions): Promise<Connection> {
+  const retries = makeGrpcRetryInterceptor(defaultGrpcRetryOptions());
+  return Connection.connect({ ...options, interceptors: [retries, cancelledWhenClosed] });
+}
+
+const cancelledWhenClosed: Interceptor = (options, nextCall) => {
+  try {
+    return new InterceptingCall(nextCall(options));
+  } catch (error) {
+    return new InterceptingCall(endedCall(String(error)));
+  }
+};
+
+function endedCall(details: string): NonNullable<ConstructorParameters<typeof InterceptingCall>[0]> {
+  const nothing = () => undefined;
+  return {
+    start: (metadata, listener) => listener?.onReceiveStatus?.({ code: CANCELLED, details, metadata }),
+    cancelWithStatus: nothing,
+    sendMessageWithContext: nothing,
+    sendMessage: nothing,
+    startRead: nothing,
+    halfClose: nothing,
+    getPeer: () => '',
+    getAuthContext: () => null,
+  };
+}
