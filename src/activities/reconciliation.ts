@@ -58,13 +58,6 @@ export interface WindowReading extends Window {
   readAt: number;
 }
 
-export interface ReconciliationPlan {
-  /** What is wrong with the input; then nothing else is there. */
-  problems: string[];
-  from: string;
-  to: string;
-}
-
 const DEFAULT_MONTHS = 3;
 /** A window that ended longer ago than this changes rarely; it is read once a day. */
 const QUIET_AFTER_MS = 7 * DAY_MS;
@@ -79,7 +72,12 @@ const NEAR_MATCHES = 2_000;
 async function planReconciliation(
   deps: ActivityDependencies,
   args: { input: ReconcileInput; runId: string; workflowId: string },
-): Promise<ReconciliationPlan> {
+): Promise<{
+  /** What is wrong with the input; then nothing else is there. */
+  problems: string[];
+  from: string;
+  to: string;
+}> {
   const { mode, clock, pool } = deps;
   const { input, runId, workflowId } = args;
   const parsed = reconcileInput.safeParse(input);

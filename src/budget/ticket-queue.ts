@@ -15,16 +15,6 @@ export class BudgetUnavailableError extends Error {
   }
 }
 
-export interface TicketQueueOptions {
-  store: BudgetStore;
-  timing: BudgetTiming;
-  rateClass: RateClass;
-  /** Calls that a window holds. */
-  limit: number;
-  /** Called with a slot that was granted to a caller that had left. */
-  onUnclaimed: (granted: GrantedTicket) => void;
-}
-
 interface WaitingCall {
   ticket: string;
   ahead: number;
@@ -37,7 +27,21 @@ interface WaitingCall {
  * This process's callers in the queue of one rate class, which all processes share. One loop serves them: a step in the
  * store, then a sleep until the first of them can expect its slot, within bounds. No connection is held in between.
  */
-export function createTicketQueue({ store, timing, rateClass, limit, onUnclaimed }: TicketQueueOptions) {
+export function createTicketQueue({
+  store,
+  timing,
+  rateClass,
+  limit,
+  onUnclaimed,
+}: {
+  store: BudgetStore;
+  timing: BudgetTiming;
+  rateClass: RateClass;
+  /** Calls that a window holds. */
+  limit: number;
+  /** Called with a slot that was granted to a caller that had left. */
+  onUnclaimed: (granted: GrantedTicket) => void;
+}) {
   const waiters = new Map<string, WaitingCall>();
   /** Tickets of callers that left. They are removed between two steps: a step under way would enter them again. */
   const removed = new Set<string>();

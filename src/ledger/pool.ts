@@ -35,7 +35,19 @@ const POOL_TIMEOUTS: PoolTimeouts = {
 /** An idle connection is probed after this, so that one whose peer is gone is found out before it is needed. */
 const KEEP_ALIVE_MS = 10_000;
 
-export interface PoolOptions {
+/**
+ * A pool whose values read as this project means them: `date` stays the text `YYYY-MM-DD` (a filing date passes through
+ * no time zone; the driver's default would make a local midnight of it), `numeric` stays text (money is never a binary
+ * float), `bigint` stays text too, `timestamptz` becomes a `Date`. Every statement and every wait is bounded, and every
+ * trouble that passes rejects with {@link LedgerUnavailableError}.
+ */
+export function createPool({
+  url,
+  applicationName = 'ebrc',
+  max = 10,
+  onIdleError,
+  ...options
+}: {
   /** `postgres://user:password@host:port/database`. */
   url: string;
   /** Shown in `pg_stat_activity`; default `ebrc`. */
@@ -48,15 +60,7 @@ export interface PoolOptions {
   tracer?: Tracer;
   /** Called for connections that broke while idle (the server restarted, for instance); the pool replaces them. */
   onIdleError?: (error: Error) => void;
-}
-
-/**
- * A pool whose values read as this project means them: `date` stays the text `YYYY-MM-DD` (a filing date passes through
- * no time zone; the driver's default would make a local midnight of it), `numeric` stays text (money is never a binary
- * float), `bigint` stays text too, `timestamptz` becomes a `Date`. Every statement and every wait is bounded, and every
- * trouble that passes rejects with {@link LedgerUnavailableError}.
- */
-export function createPool({ url, applicationName = 'ebrc', max = 10, onIdleError, ...options }: PoolOptions): pg.Pool {
+}): pg.Pool {
   const { tracer = NO_TRACES } = options;
   const timeouts = { ...POOL_TIMEOUTS, ...options.timeouts };
   // By a statement: PgBouncer refuses connections that ask for these when they begin.

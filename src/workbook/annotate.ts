@@ -136,18 +136,11 @@ const WIDTHS = [12, 10, 26, 26, 110];
 
 type SummaryValue = string | number | null;
 
-/** Styles by their numbers in the style sheet. */
-export interface SummaryStyles {
-  title: number;
-  heading: number;
-  wrapped: number;
-}
-
 /** The XML of a sheet that counts rows by status and findings by kind, and lists the findings with links to cells. */
 export function summarySheet(
   statuses: readonly string[],
   { sheet, findings }: { sheet: string; findings: readonly Finding[] },
-  styles: SummaryStyles,
+  styles: { title: number; heading: number; wrapped: number },
   main: string,
 ): string {
   const rows: string[] = [];

@@ -28,19 +28,6 @@ import { cleaningJobs, templateReading, secretSweepJob, vaultKeyJob } from './jo
 import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeJob, observeSweep } from './observe';
 import type { Metrics } from './metrics';
 
-export interface Composition {
-  deps: ActivityDependencies;
-  budget: StoppableBudget;
-  /** Background jobs of the worker. */
-  jobs: BackgroundJob[];
-  /** Answers whether the document store can be used, as the jobs found. */
-  documentsProbe: Probe;
-  /** What must have run once before the worker takes work. */
-  beforeWork(): Promise<void>;
-  /** Closes everything that was created, in order, once no activity is running. */
-  close(): Promise<void>;
-}
-
 export function compose({
   config,
   pool,
@@ -58,7 +45,18 @@ export function compose({
   metrics: Metrics;
   /** Measures calls; left out: none. */
   tracer?: Tracer;
-}): Composition {
+}): {
+  deps: ActivityDependencies;
+  budget: StoppableBudget;
+  /** Background jobs of the worker. */
+  jobs: BackgroundJob[];
+  /** Answers whether the document store can be used, as the jobs found. */
+  documentsProbe: Probe;
+  /** What must have run once before the worker takes work. */
+  beforeWork(): Promise<void>;
+  /** Closes everything that was created, in order, once no activity is running. */
+  close(): Promise<void>;
+} {
   const audit = createApiCallAudit({
     pool,
     onLost: (rows: unknown, error: unknown) => logger.warn({ rows, err: error }, 'audit rows were lost'),

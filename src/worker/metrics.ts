@@ -11,11 +11,6 @@ interface Definition {
   /** The text of `# HELP`. */
   help: string;
 }
-interface HistogramDefinition extends Definition {
-  /** Upper bounds, in seconds. */
-  buckets: readonly number[];
-}
-
 /** Read from the ledger by the worker that leads, 0 or absent in the others: take `max` over workers. */
 export const LEDGER_GAUGES = {
   ebrc_figures_read_timestamp_seconds: { help: 'When these figures were read from PostgreSQL last' },
@@ -71,17 +66,20 @@ export const HISTOGRAMS = {
     help: 'How late a poll began after it was due',
     buckets: [0.1, 1, 5, 15, 60, 300, 900, 3600],
   },
-} as const satisfies Record<string, HistogramDefinition>;
+} as const satisfies Record<
+  string,
+  Definition & {
+    /** Upper bounds, in seconds. */
+    buckets: readonly number[];
+  }
+>;
 
-type GaugeName = keyof typeof LEDGER_GAUGES | keyof typeof PROCESS_GAUGES;
 type CounterName = keyof typeof COUNTERS;
-type HistogramName = keyof typeof HISTOGRAMS;
-
 /** The instruments; each is created once. */
 export interface Metrics {
   count(name: CounterName, tags?: MetricTags, by?: number): void;
-  observe(name: HistogramName, seconds: number, tags?: MetricTags): void;
-  set(name: GaugeName, value: number, tags?: MetricTags): void;
+  observe(name: keyof typeof HISTOGRAMS, seconds: number, tags?: MetricTags): void;
+  set(name: keyof typeof LEDGER_GAUGES | keyof typeof PROCESS_GAUGES, value: number, tags?: MetricTags): void;
 }
 
 /**

@@ -79,17 +79,9 @@ export async function updateCredentials(input: UpdateCredentialsInput): Promise<
   return status.view;
 }
 
-interface Context {
-  status: ExporterStatus;
-  exporterId: string;
-}
-
-type CredentialOutcome = Exclude<CheckResult, { outcome: 'superseded' } | { outcome: 'validated' }> | Validated;
-interface Validated {
-  outcome: 'validated';
-  exporter: ExporterState;
-}
-
+type CredentialOutcome =
+  | Exclude<CheckResult, { outcome: 'superseded' } | { outcome: 'validated' }>
+  | { outcome: 'validated'; exporter: ExporterState };
 const NOTHING_SUBMITTED: CredentialOutcome = {
   outcome: 'incomplete',
   fixable: true,
@@ -98,7 +90,10 @@ const NOTHING_SUBMITTED: CredentialOutcome = {
   countsAgainstFuse: false,
 };
 
-async function checkOne(context: Context, submission: CredentialSubmission): Promise<CredentialOutcome> {
+async function checkOne(
+  context: { status: ExporterStatus; exporterId: string },
+  submission: CredentialSubmission,
+): Promise<CredentialOutcome> {
   const { status, exporterId } = context;
   const readExporter = () =>
     retryUntilFixed(status, UNKNOWN_CLIENT, () =>

@@ -97,11 +97,6 @@ const ROWS_FOR_BULK_WHEN_BUSY = 20;
 /** How busy a rate class is: calls waiting for a slot. */
 export type Queueing = ReadonlyMap<RateClass, number>;
 
-export interface Channel {
-  channel: 'push' | 'bulk';
-  warnings: Finding[];
-}
-
 /**
  * The channel of a filing. Bulk wherever an optional workbook column is filled, because the JSON items cannot carry it;
  * `auto` also for many rows, and for a good few while pushes queue and uploads do not; push otherwise.
@@ -110,7 +105,7 @@ export async function chooseChannel(
   asked: 'auto' | 'push' | 'bulk',
   rows: readonly MappingRow[],
   queueing: () => Promise<Queueing>,
-): Promise<Channel> {
+): Promise<{ channel: 'push' | 'bulk'; warnings: Finding[] }> {
   const extra = rows.find((row) => row.extra && Object.keys(row.extra).length > 0);
   if (extra) {
     const columns = Object.keys(extra.extra ?? {}).join(', ');

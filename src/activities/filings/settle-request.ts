@@ -12,23 +12,29 @@ import { endRequest, hasFollowed, settleIfDone, type RequestRecord } from '../..
 import type { ActivityDependencies } from '../dependencies';
 import { moveOnSettled, type FilingNow } from './moves';
 
-interface ReadRecord {
-  request: RequestRecord;
-  verdict: StatusVerdict;
-  /** Whether the request has ended with it. */
-  final: boolean;
-  processingStatus: string | null;
-  /** The request's age, in ms. */
-  age: number;
-  exporterId: string;
-  at: Date;
-}
-
 /** Records the outcome of a request's rows, and what follows of it. Must run in a transaction. */
 export async function settleRequest(
   client: pg.PoolClient,
   { settings, mode }: Pick<ActivityDependencies, 'settings' | 'mode'>,
-  { request, verdict, final, processingStatus, age, exporterId, at }: ReadRecord,
+  {
+    request,
+    verdict,
+    final,
+    processingStatus,
+    age,
+    exporterId,
+    at,
+  }: {
+    request: RequestRecord;
+    verdict: StatusVerdict;
+    /** Whether the request has ended with it. */
+    final: boolean;
+    processingStatus: string | null;
+    /** The request's age, in ms. */
+    age: number;
+    exporterId: string;
+    at: Date;
+  },
 ): Promise<{ outcome: 'settled' | 'incomplete' | 'doubt' | 'not_yet'; filing: FilingNow | null }> {
   const { filingId, submission } = request;
   const filing = await lockFiling(client, filingId);

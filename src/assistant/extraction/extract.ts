@@ -18,16 +18,6 @@ import { open, readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { MAX_EXTRACTION_BYTES, pdfProblem } from '../../domain/pdf';
 
-export interface ExtractRequest {
-  kind: DocumentKind;
-  /** PDFs under 5 MB, and folders with PDFs. */
-  paths: readonly string[];
-  /** Everything in a shipping bill, not only the fields that a filing needs. */
-  full?: boolean;
-  /** Ask again for documents that were refused or failed. */
-  again?: boolean;
-}
-
 export interface ExtractWait {
   /** Documents that are not answered within this time continue in the background; default 15 minutes. */
   withinMs?: number;
@@ -62,7 +52,20 @@ const NOTICE_AFTER_MS = 10_000;
  */
 export async function extractFiles(
   deps: EbrcClientDependencies,
-  { kind, paths, full = false, again = false }: ExtractRequest,
+  {
+    kind,
+    paths,
+    full = false,
+    again = false,
+  }: {
+    kind: DocumentKind;
+    /** PDFs under 5 MB, and folders with PDFs. */
+    paths: readonly string[];
+    /** Everything in a shipping bill, not only the fields that a filing needs. */
+    full?: boolean;
+    /** Ask again for documents that were refused or failed. */
+    again?: boolean;
+  },
   { withinMs = WITHIN_MS, onProgress, onNotice }: ExtractWait = {},
 ): Promise<ExtractedFile[]> {
   if (full && kind === 'invoice')

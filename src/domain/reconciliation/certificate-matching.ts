@@ -35,12 +35,6 @@ export interface OpenRow extends Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvo
   irmKey?: string;
 }
 
-interface Match {
-  position: number;
-  eBRCNumber: string;
-  eBRCDate: string | null;
-}
-
 export interface Ambiguity {
   positions: number[];
   candidates: string[];
@@ -49,7 +43,7 @@ export interface Ambiguity {
 }
 
 export interface MatchResult {
-  matches: Match[];
+  matches: { position: number; eBRCNumber: string; eBRCDate: string | null }[];
   ambiguous: Ambiguity[];
   /** Positions of own rows that no certificate fits. */
   unmatched: number[];

@@ -92,15 +92,6 @@ interface StepMove {
   kind: string;
 }
 
-interface HeldStep {
-  filingId: string;
-  /** Number of the last move that the run knows of. */
-  seq: number;
-  step?: string;
-  /** What the step records, where the caller knows; a workflow task that is repeated may decide otherwise. */
-  move?: StepMove;
-}
-
 /** A filing that is locked for a step; `repeated`: a try of the same step has recorded its move already. */
 export type Held = LockedFiling | 'repeated';
 
@@ -113,7 +104,19 @@ export type Held = LockedFiling | 'repeated';
  */
 export async function holdStep(
   db: Queryable,
-  { filingId, seq, step, move }: HeldStep,
+  {
+    filingId,
+    seq,
+    step,
+    move,
+  }: {
+    filingId: string;
+    /** Number of the last move that the run knows of. */
+    seq: number;
+    step?: string;
+    /** What the step records, where the caller knows; a workflow task that is repeated may decide otherwise. */
+    move?: StepMove;
+  },
   filing?: LockedFiling | null,
 ): Promise<Held | 'differs'> {
   const locked = filing === undefined ? await lockFiling(db, filingId) : filing;
@@ -217,21 +220,22 @@ function needRow<T>(row: T | undefined, filingId: string): T {
   return row;
 }
 
-export interface FilingEvent {
-  filingId: string;
-  seq?: number;
-  step?: string;
-  at: Date;
-  kind: string;
-  /** The state that a move led to; absent for an event without a move. */
-  state?: FilingState;
-  text: string;
-  who?: string;
-  data?: unknown;
-}
-
 /** Adds an event to a filing; with a `seq` or a `step` it is written once. */
-export async function addEvent(db: Queryable, event: FilingEvent): Promise<void> {
+export async function addEvent(
+  db: Queryable,
+  event: {
+    filingId: string;
+    seq?: number;
+    step?: string;
+    at: Date;
+    kind: string;
+    /** The state that a move led to; absent for an event without a move. */
+    state?: FilingState;
+    text: string;
+    who?: string;
+    data?: unknown;
+  },
+): Promise<void> {
   await db.query(
     `INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)

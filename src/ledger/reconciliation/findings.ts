@@ -11,18 +11,6 @@ import {
 import type { NearSide } from '../../domain/reconciliation/near-match';
 import type { Queryable } from '../pool';
 
-export interface FindingFilter {
-  mode: string;
-  /** All clients of this exporter's party. */
-  partyId?: number | null;
-  kind?: FindingKind;
-  /** Closed and acknowledged ones too. */
-  all?: boolean;
-  /** The id of the finding behind which the list begins. */
-  after?: string;
-  limit?: number;
-}
-
 type FindingRow = Omit<FindingView, 'advice' | 'firstSeenAt' | 'lastSeenAt' | 'closedAt' | 'acknowledgedAt'> & {
   firstSeenAt: Date;
   lastSeenAt: Date;
@@ -38,7 +26,20 @@ const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
   acknowledged_at AS "acknowledgedAt", acknowledged_by AS "acknowledgedBy", note`;
 
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */
-export async function listFindings(db: Queryable, filter: FindingFilter): Promise<FindingView[]> {
+export async function listFindings(
+  db: Queryable,
+  filter: {
+    mode: string;
+    /** All clients of this exporter's party. */
+    partyId?: number | null;
+    kind?: FindingKind;
+    /** Closed and acknowledged ones too. */
+    all?: boolean;
+    /** The id of the finding behind which the list begins. */
+    after?: string;
+    limit?: number;
+  },
+): Promise<FindingView[]> {
   const { rows } = await db.query<FindingRow>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
