@@ -63,7 +63,6 @@ export const updateCredentialsInput = z.strictObject({
   credentialsRef: z.uuid().optional(),
   startedBy: z.string().max(200).default('unknown'),
 });
-export type UpdateCredentialsInput = z.input<typeof updateCredentialsInput>;
 
 export const changeExporterInput = z
   .strictObject({
@@ -297,7 +296,6 @@ export const submitCredentialsArgs = z.object({
   credentialsRef: z.string().describe('vault reference of the portal user name and password'),
   by: z.string().describe('who gives the consent to submit them'),
 });
-export type SubmitCredentialsArgs = z.infer<typeof submitCredentialsArgs>;
 
 /** First of the details with which an update of a filing fails (ApplicationFailure). */
 export const refusalDetails = z.object({

@@ -74,10 +74,9 @@ export const HISTOGRAMS = {
   }
 >;
 
-type CounterName = keyof typeof COUNTERS;
 /** The instruments; each is created once. */
 export interface Metrics {
-  count(name: CounterName, tags?: MetricTags, by?: number): void;
+  count(name: keyof typeof COUNTERS, tags?: MetricTags, by?: number): void;
   observe(name: keyof typeof HISTOGRAMS, seconds: number, tags?: MetricTags): void;
   set(name: keyof typeof LEDGER_GAUGES | keyof typeof PROCESS_GAUGES, value: number, tags?: MetricTags): void;
 }
@@ -119,7 +118,7 @@ export function createMetrics(meter: MetricMeter): Metrics {
     meter.createGauge(name, 'float', undefined, help),
   );
   // Created at the start: a counter that first appears with a value has no increase that an alert could detect.
-  const beginAtZero = (name: CounterName, label: string, values: readonly string[]) => {
+  const beginAtZero = (name: keyof typeof COUNTERS, label: string, values: readonly string[]) => {
     for (const value of values) counters.get(name)?.add(0, { [label]: value });
   };
   beginAtZero('ebrc_rate_limit_refusals', 'rate_class', RATE_CLASSES);

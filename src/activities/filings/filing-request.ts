@@ -11,19 +11,8 @@ import type { Queryable } from '../../ledger/pool';
 import { needFewRows } from '../step-id';
 import type { RateClass } from '../../domain/names';
 
-/** The rows to file, and what the message states for all of them. */
-export interface FilingRequest {
-  rows: MappingRow[];
-  uploadType?: number;
-  declaration?: 'Y' | 'N';
-  /** The id of rows that the ledger has already. */
-  inputRef?: string;
-  allowDuplicate: PermittedDuplicate[];
-  findings: Finding[];
-}
-
 /** Reads the rows from the message or from the ledger; what cannot be read is a finding. */
-export async function readRequest(db: Queryable, input: FileInput): Promise<FilingRequest> {
+export async function readRequest(db: Queryable, input: FileInput) {
   const allowDuplicate = input.allowDuplicate ?? [];
   if (input.inputRef) {
     // Before they are read: many rows are not for a local step.
@@ -51,7 +40,15 @@ export async function readRequest(db: Queryable, input: FileInput): Promise<Fili
 /** All findings at once: the request's own, and those of the rules. */
 export function judgeRequest(
   input: FileInput,
-  read: FilingRequest,
+  read: {
+    rows: MappingRow[];
+    uploadType?: number;
+    declaration?: 'Y' | 'N';
+    /** The id of rows that the ledger has already. */
+    inputRef?: string;
+    allowDuplicate: PermittedDuplicate[];
+    findings: Finding[];
+  },
 ): { uploadType?: number; declaration?: 'Y' | 'N'; findings: Finding[] } {
   const findings = [...read.findings];
   const uploadType = input.uploadType ?? read.uploadType ?? read.rows[0]?.mapping.uploadType;

@@ -100,11 +100,6 @@ export async function extractFiles(
   }
 }
 
-interface Started {
-  workflowId: string;
-  input: ExtractDocumentInput;
-}
-
 /**
  * Stores the PDF where the workers find it and starts its workflow, or joins the one in progress; null for a PDF that
  * cannot be sent.
@@ -113,7 +108,7 @@ async function start(
   { temporal, taskQueue, documents }: EbrcClientDependencies,
   { name, sha256, content, problem }: PdfFile,
   { kind, full, again }: { kind: DocumentKind; full: boolean; again: boolean },
-): Promise<Started | null> {
+) {
   if (problem !== null || sha256 === null) return null;
   const stored = await documents.put({ name: `document-${sha256}`, kind: 'pdf', buffer: content });
   const input = { kind, full, document: stored.name, sha256, fileName: name.slice(-255), again };
@@ -130,7 +125,7 @@ async function start(
 async function finish(
   { temporal, pool }: EbrcClientDependencies,
   { file, sha256 }: PdfFile,
-  { workflowId, input }: Started,
+  { workflowId, input }: { workflowId: string; input: ExtractDocumentInput },
   { deadline, stop }: { deadline: Promise<null>; stop: AbortController },
 ): Promise<ExtractedFile> {
   const handle = temporal.workflow.getHandle(workflowId);
