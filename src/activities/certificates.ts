@@ -59,12 +59,7 @@ const MAX_PAUSE_MS = 6 * 60 * 60_000;
  */
 async function fetchCertificates(
   deps: ActivityDependencies,
-  {
-    filingId,
-    exporterId,
-    submission,
-    pdfs,
-  }: {
+  args: {
     filingId: string;
     exporterId: string;
     /** Which one to settle, and whose open rows are counted; left out: those of the whole filing. */
@@ -73,6 +68,7 @@ async function fetchCertificates(
     pdfs?: number;
   },
 ): Promise<FetchedCertificates> {
+  const { filingId, exporterId, submission, pdfs } = args;
   const { pool, clock } = deps;
   const missing = async () => {
     const { withoutDetail, toArchive } = await readMissing(pool, { filingId, limit: pdfs ?? 0, at: now(deps) });

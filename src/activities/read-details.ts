@@ -25,13 +25,7 @@ export const certificatesOf = <C extends { iec: string | null }>(iecCode: string
  */
 export async function readDetails(
   deps: Pick<ActivityDependencies, 'pool' | 'api' | 'clock' | 'logger'>,
-  {
-    exporterId,
-    iecCode,
-    from,
-    to,
-    ...caller
-  }: {
+  args: {
     exporterId: string;
     iecCode: string;
     from: FilingDate;
@@ -44,6 +38,7 @@ export async function readDetails(
   /** Why it is not complete; null: every entry of every day was read. */
   problem: string | null;
 }> {
+  const { exporterId, iecCode, from, to, ...caller } = args;
   const now = () => new Date(deps.clock());
   const look = { exporterId, iecCode, beganAt: now(), from, to };
   const numbers = new Set<string>();

@@ -9,7 +9,6 @@ import {
   splitWindow,
   DAY_MS,
 } from '../domain/dates';
-import { nearMatcher } from '../domain/reconciliation/near-match';
 import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/findings';
 import { issueText, otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
@@ -23,9 +22,8 @@ import {
 } from '../ledger/reconciliation/documents';
 import {
   countFindings,
-  leftOver,
+  explainNearMatches,
   noteHealed,
-  noteReasons,
   repairable,
   type RepairableFinding,
 } from '../ledger/reconciliation/findings';
@@ -66,7 +64,6 @@ const DOCUMENTS_PER_LOOK = 200;
 const CHECK_DOCUMENTS_MS = 60_000;
 /** Five PDFs a minute: twenty minutes of repairs a party and run; the next run goes on. */
 const REPAIRS_PER_RUN = 100;
-const NEAR_MATCHES = 2_000;
 
 /** Checks the input, settles the dates and records that the run began. */
 async function planReconciliation(
@@ -216,7 +213,7 @@ async function compareLedger(
     overdueAfterMs: settings.overdueAfterMs,
     at: now(deps),
   });
-  if (checks.includes('certificates')) await explainNearMatches(deps, partyId);
+  if (checks.includes('certificates')) await explainNearMatches(pool, partyId);
   logger.info({ partyId, ...compared }, 'reconciled');
   return compared;
 }
@@ -279,21 +276,6 @@ async function filingsWithoutWorkflow(deps: ActivityDependencies, partyId: numbe
     if ((await describeRun(deps.client(), workflowId)).status !== 'running') lost.push(filingId);
   }
   return lost;
-}
-
-/** Certificates that no row claims, each with the rows of ours that come near. */
-async function explainNearMatches({ pool }: ActivityDependencies, partyId: number): Promise<void> {
-  const sides = await leftOver(pool, { partyId, limit: NEAR_MATCHES });
-  const near = nearMatcher(sides.filter(({ side }) => side === 'ours'));
-  const reasons = sides
-    .filter(({ side }) => side === 'theirs')
-    .flatMap((theirs) => {
-      const matches = near(theirs);
-      if (matches.length === 0) return [];
-      const text = matches.map((match) => `${match.id} (${match.reasons.join(', ')})`).join('; ');
-      return [{ id: theirs.id, reason: `no row of ours agrees in everything; near: ${text}` }];
-    });
-  if (reasons.length > 0) await noteReasons(pool, reasons);
 }
 
 /** Comparing the ledger with the authority, the balances and the document store. */

@@ -6,16 +6,15 @@ import type { BudgetStore, TicketState } from './ports';
  * The budget's statements (migration 003). Each is one round trip on a connection of the pool, none waits for a slot,
  * and each may be repeated: an answer that was lost changes nothing.
  */
-export function createBudgetStore({
-  pool,
-  keyHash,
-  owner,
-}: {
-  /** SHA-256 of the API key, hex: the key itself is never stored. */
-  keyHash: string;
-  /** This process, a UUID. */
-  owner: string;
-} & { pool: Queryable }): BudgetStore {
+export function createBudgetStore(
+  args: {
+    /** SHA-256 of the API key, hex: the key itself is never stored. */
+    keyHash: string;
+    /** This process, a UUID. */
+    owner: string;
+  } & { pool: Queryable },
+): BudgetStore {
+  const { pool, keyHash, owner } = args;
   /** The answer's headers have arrived, so the service counted the call before now. */
   async function answered(ticket: string, windowMs: number): Promise<void> {
     await pool.query(

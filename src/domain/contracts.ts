@@ -108,15 +108,6 @@ const permittedDuplicate = z.strictObject({
   reason: z.string().trim().min(1).max(500),
 });
 
-export const isoDate = z
-  .string()
-  .regex(/^\d{4}-\d{2}-\d{2}$/u, 'a date is YYYY-MM-DD')
-  // Date.parse turns 30 February into 2 March.
-  .refine((text) => {
-    const day = new Date(`${text}T00:00:00Z`);
-    return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
-  }, 'no calendar has this day');
-
 export const fileInput = z
   .strictObject({
     mode,

@@ -28,15 +28,7 @@ import { cleaningJobs, templateReading, secretSweepJob, vaultKeyJob } from './jo
 import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeJob, observeSweep } from './observe';
 import type { Metrics } from './metrics';
 
-export function compose({
-  config,
-  pool,
-  logger,
-  searchAttributes,
-  client,
-  metrics,
-  tracer,
-}: {
+export function compose(args: {
   config: Config;
   pool: pg.Pool;
   logger: Logger;
@@ -57,6 +49,7 @@ export function compose({
   /** Closes everything that was created, in order, once no activity is running. */
   close(): Promise<void>;
 } {
+  const { config, pool, logger, searchAttributes, client, metrics, tracer } = args;
   const audit = createApiCallAudit({
     pool,
     onLost: (rows: unknown, error: unknown) => logger.warn({ rows, err: error }, 'audit rows were lost'),

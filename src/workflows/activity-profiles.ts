@@ -14,7 +14,7 @@ import {
   type LocalActivityOptions,
 } from '@temporalio/workflow';
 import type { Activities } from '../activities/create-activities';
-import type { StartedWorkflow } from '../activities/filings/settings';
+import type { StartedWorkflow } from '../activities/settings';
 import { queueOfClass, ROWS_IN_A_LOCAL_STEP, type EXTRACTION, type RateClass } from '../domain/names';
 import { summaryText } from '../domain/text';
 import { otherModeText } from '../domain/values';
@@ -192,17 +192,14 @@ const LOCAL_STEP = {
  * within seconds (PostgreSQL is away, or the step is a large one), a normal activity of the same code waits as long as
  * needed. One is made at a time (interceptors.ts).
  */
-export function steps({
-  summary,
-  rows = 0,
-  profile = 'ledger',
-}: {
+export function steps(options: {
   summary: string;
   /** How many rows the step opens or settles. */
   rows?: number;
   /** The profile of the normal activity. */
   profile?: 'ledger' | 'note';
 }): ActivityCalls {
+  const { summary, rows = 0, profile = 'ledger' } = options;
   const normal = scheduledUnder(profile, { summary });
   const local =
     rows > ROWS_IN_A_LOCAL_STEP

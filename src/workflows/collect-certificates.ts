@@ -11,11 +11,7 @@ const BATCH = 50;
 const EVENTS_PER_RUN = 1_500;
 
 /** Downloads whatever is missing; a filing that is collected already is done at once. */
-export async function collectCertificates({
-  filingId,
-  exporterId,
-  done = 0,
-}: {
+export async function collectCertificates(args: {
   filingId: string;
   exporterId: string;
   /** PDFs that earlier runs of this workflow have archived. */
@@ -25,6 +21,7 @@ export async function collectCertificates({
   /** Why it stopped before the end; the filing waits for the cause to pass and starts the collection again. */
   failure: ReadFailure | null;
 }> {
+  const { filingId, exporterId, done = 0 } = args;
   let archived = done;
   for (;;) {
     const summary = 'Which certificates have no PDF yet?';
@@ -49,18 +46,14 @@ const UNDER_WAY = 5;
  * Downloads a batch with a few under way at a time. A failure that no repeat fixes is returned at the end; one that
  * needs a person stops the batch, because the others would meet it too.
  */
-export async function downloadAll({
-  numbers,
-  exporterId,
-  end,
-  onArchived,
-}: {
+export async function downloadAll(given: {
   numbers: readonly string[];
   exporterId: string;
   /** The filing that may end with the last of them; left out: none may. */
   end?: () => Decided;
   onArchived?: () => void;
 }) {
+  const { numbers, exporterId, end, onArchived } = given;
   const queue = [...numbers];
   const batch: {
     /** One that no repeat fixes, or that needs a person. */

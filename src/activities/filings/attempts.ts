@@ -109,17 +109,14 @@ function adoptAnswer(
  */
 function carryOutWord(
   deps: ActivityDependencies,
-  {
-    wordId,
-    attemptId,
-    moves,
-  }: {
+  args: {
     wordId: string;
     /** The attempt that it is about: a mark whose send was never counted is judged by that alone. */
     attemptId: string | null;
     moves: { again: MoveArgs; filed: MoveArgs };
   },
 ): Promise<Carried & Left> {
+  const { wordId, attemptId, moves } = args;
   const { settings } = deps;
   const { filingId, seq } = moves.again;
   const carryOut = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<Carried & Left> => {

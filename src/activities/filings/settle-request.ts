@@ -16,15 +16,7 @@ import { moveOnSettled, type FilingNow } from './moves';
 export async function settleRequest(
   client: pg.PoolClient,
   { settings, mode }: Pick<ActivityDependencies, 'settings' | 'mode'>,
-  {
-    request,
-    verdict,
-    final,
-    processingStatus,
-    age,
-    exporterId,
-    at,
-  }: {
+  args: {
     request: RequestRecord;
     verdict: StatusVerdict;
     /** Whether the request has ended with it. */
@@ -36,6 +28,7 @@ export async function settleRequest(
     at: Date;
   },
 ): Promise<{ outcome: 'settled' | 'incomplete' | 'doubt' | 'not_yet'; filing: FilingNow | null }> {
+  const { request, verdict, final, processingStatus, age, exporterId, at } = args;
   const { filingId, submission } = request;
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);

@@ -24,10 +24,7 @@ export interface TakenSnapshot {
  */
 async function takeSnapshot(
   deps: ActivityDependencies,
-  {
-    open,
-    ...of
-  }: {
+  args: {
     filingId: string;
     submission: number;
     exporterId: string;
@@ -40,6 +37,7 @@ async function takeSnapshot(
     };
   },
 ): Promise<TakenSnapshot> {
+  const { open, ...of } = args;
   const { pool, clock } = deps;
   const { filingId, submission, exporterId } = of;
   const { count: certificates, ...list } = await certificatesNow(deps, exporterId);

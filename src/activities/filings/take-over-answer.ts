@@ -31,12 +31,7 @@ export interface AdoptedAnswer {
 export async function takeOverAnswer(
   client: pg.PoolClient,
   { logger, mode, settings }: Pick<ActivityDependencies, 'logger' | 'mode' | 'settings'>,
-  {
-    attemptId,
-    answer: travelled,
-    sentBy,
-    at,
-  }: {
+  args: {
     attemptId: string;
     /** The whole answer, or the sample of it that travelled. */
     answer: StoredAnswer;
@@ -45,6 +40,7 @@ export async function takeOverAnswer(
     at: Date;
   },
 ): Promise<{ late: boolean; adopted: AdoptedAnswer } | null> {
+  const { attemptId, answer: travelled, sentBy, at } = args;
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const stored = await storeAnswer(client, { attemptId, answer: travelled, sentBy, at });
   if (!stored) return null;

@@ -35,12 +35,7 @@ export interface DraftOutcome {
  */
 export async function draftFiling(
   deps: EbrcClientDependencies,
-  {
-    exporter,
-    paths,
-    uploadType: asked,
-    mapping = {},
-  }: {
+  args: {
     /** Id or e-mail. */
     exporter: string;
     /** PDFs, and folders of them. */
@@ -51,6 +46,7 @@ export async function draftFiling(
   },
   wait: ExtractWait = {},
 ): Promise<DraftOutcome> {
+  const { exporter, paths, uploadType: asked, mapping = {} } = args;
   const { pool, mode } = deps;
   const exporterId = await exporterIdOf(pool, mode, exporter);
   const iec = (await getExporter(pool, exporterId))?.iec ?? null;

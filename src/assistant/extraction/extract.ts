@@ -52,12 +52,7 @@ const NOTICE_AFTER_MS = 10_000;
  */
 export async function extractFiles(
   deps: EbrcClientDependencies,
-  {
-    kind,
-    paths,
-    full = false,
-    again = false,
-  }: {
+  args: {
     kind: DocumentKind;
     /** PDFs under 5 MB, and folders with PDFs. */
     paths: readonly string[];
@@ -68,6 +63,7 @@ export async function extractFiles(
   },
   { withinMs = WITHIN_MS, onProgress, onNotice }: ExtractWait = {},
 ): Promise<ExtractedFile[]> {
+  const { kind, paths, full = false, again = false } = args;
   if (full && kind === 'invoice')
     throw new UsageError('--full is for shipping bills; an invoice is always read completely.');
   const files = await pdfPaths(paths);

@@ -180,17 +180,14 @@ const BATCH = 5_000;
  */
 export async function importInvoices(
   { pool, mode }: LedgerDependencies,
-  {
-    path,
-    exporter,
-    by,
-  }: {
+  args: {
     path: string;
     /** Id, e-mail or IEC, for rows that name no exporter. */
     exporter?: string;
     by: string;
   },
 ): Promise<InvoiceImportOutcome> {
+  const { path, exporter, by } = args;
   const now = new Date();
   const { invoices, errors, ignoredColumns } = await readInvoiceList(path, filingDateInKolkata(now.getTime()));
   const exporterOf = await exporterFinder(pool, mode);

@@ -43,16 +43,14 @@ export interface ProposeOutcome {
  */
 export async function proposeMappings(
   deps: LedgerDependencies,
-  {
-    exporter,
-    uploadType: asked,
-  }: {
+  args: {
     /** Id or e-mail. */
     exporter: string;
     /** Only documents of this type, and those of unknown type; a filing has one type. */
     uploadType?: number;
   },
 ): Promise<ProposeOutcome> {
+  const { exporter, uploadType: asked } = args;
   const { pool, mode } = deps;
   const exporterId = await exporterIdOf(pool, mode, exporter);
   const known = await knownDocuments(pool, exporterId);

@@ -32,14 +32,7 @@ export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNum
  */
 export async function saveCertificates(
   db: Queryable,
-  {
-    exporterId,
-    iecCode,
-    details,
-    days,
-    look,
-    at,
-  }: {
+  args: {
     exporterId: string;
     iecCode?: string;
     details: readonly CertificateDetailRecord[];
@@ -48,6 +41,7 @@ export async function saveCertificates(
     at: Date;
   },
 ): Promise<number | null> {
+  const { exporterId, iecCode, details, days, look, at } = args;
   const rows = details
     .filter((detail) => detail.eBRCNumber)
     .map((detail) => ({

@@ -27,10 +27,7 @@ export function certificatesBefore(of: string): string {
  */
 export async function saveSnapshot(
   db: Queryable,
-  {
-    certificates,
-    ...of
-  }: {
+  args: {
     filingId: string;
     submission: number;
     exporterId: string;
@@ -39,6 +36,7 @@ export async function saveSnapshot(
     at: Date;
   },
 ): Promise<void> {
+  const { certificates, ...of } = args;
   await db.query(
     `WITH snapshot AS (
        INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, listed, balances)

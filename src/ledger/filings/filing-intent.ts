@@ -132,13 +132,7 @@ function filingIdOf({ mode, reference, n }: Intent): string {
  */
 async function insertFiling(
   client: Queryable,
-  {
-    intent,
-    filingId,
-    partyId,
-    claims,
-    reserved,
-  }: {
+  args: {
     intent: Intent;
     filingId: string;
     partyId: number;
@@ -147,6 +141,7 @@ async function insertFiling(
     reserved: boolean;
   },
 ): Promise<number[]> {
+  const { intent, filingId, partyId, claims, reserved } = args;
   const input = intent.inputRef === null ? inputToSave({ rows: intent.rows, sourceKind: 'json' }) : null;
   const rows = rowsOf(filingId, intent.rows, claims);
   const held = claims.flatMap((claim, position) => claim.held.map((each) => ({ position, ...each })));

@@ -63,19 +63,9 @@ export interface FilingNow {
 }
 
 /**
- * Records a move of a filing with its event, under the filing's lock. A repeated activity, a late worker or a replay
- * changes nothing twice or backwards. Must run in a transaction.
- * @returns the filing as it is then; `differs`: see {@link holdStep}
+ * Records the next move of a filing that is held, with its event. Must run in a transaction.
  * @throws RangeError when the state does not follow from the recorded one: that is a defect of the workflow.
  */
-export async function recordProgress(db: Queryable, note: ProgressNote): Promise<FilingNow | 'differs'> {
-  const { filingId, step, state } = note;
-  const held = await holdStep(db, { filingId, seq: note.seq - 1, step, move: { state, kind: note.event.kind } });
-  if (held === 'differs') return held;
-  return held === 'repeated' ? readNow(db, filingId, step) : moveHeld(db, held, note);
-}
-
-/** As {@link recordProgress}, of a filing that is held: its next move. */
 export async function moveHeld(
   db: Queryable,
   held: LockedFiling,
@@ -104,12 +94,7 @@ export type Held = LockedFiling | 'repeated';
  */
 export async function holdStep(
   db: Queryable,
-  {
-    filingId,
-    seq,
-    step,
-    move,
-  }: {
+  args: {
     filingId: string;
     /** Number of the last move that the run knows of. */
     seq: number;
@@ -119,6 +104,7 @@ export async function holdStep(
   },
   filing?: LockedFiling | null,
 ): Promise<Held | 'differs'> {
+  const { filingId, seq, step, move } = args;
   const locked = filing === undefined ? await lockFiling(db, filingId) : filing;
   if (locked === null || locked.seq === seq) return locked ?? 'differs';
   const recorded = step === undefined ? undefined : await moveOfStep(db, filingId, step);

@@ -17,14 +17,7 @@ export type Absence =
 /** What is known of the subject; refused where it was filed, or where something else has to be judged first. */
 export async function stateOfSubject(
   client: Queryable,
-  {
-    subject,
-    filingId,
-    submission,
-    attempts,
-    settleMs,
-    at,
-  }: {
+  args: {
     subject: AbsentSubject;
     filingId: string;
     submission: number;
@@ -39,6 +32,7 @@ export async function stateOfSubject(
     )
   | Extract<Absence, { outcome: 'refused' }>
 > {
+  const { subject, filingId, submission, attempts, settleMs, at } = args;
   const { rows: requests } = await client.query<{
     requestId: string;
     attemptId: string | null;

@@ -196,17 +196,12 @@ const UNSETTLED: readonly RowState[] = [...OPEN_ROW_STATES, 'abandoned_after_sen
  */
 async function claim(
   client: Queryable,
-  {
-    filingId,
-    exporterId,
-    adoption,
-    certificates,
-    at,
-  }: Omit<CertifiedPart, 'submission'> & {
+  args: Omit<CertifiedPart, 'submission'> & {
     adoption: 'record' | 'details' | 'persons';
     certificates: readonly NamedCertificate[];
   },
 ): Promise<ReadonlySet<number>> {
+  const { filingId, exporterId, adoption, certificates, at } = args;
   if (certificates.length === 0) return new Set();
   const { rows: claims } = await client.query<{ position: number; number: string }>(
     `WITH open AS (

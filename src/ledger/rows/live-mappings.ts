@@ -56,12 +56,7 @@ export interface MappingClaim {
  */
 export async function judgeClaims(
   db: Queryable,
-  {
-    partyId,
-    rows,
-    permitted,
-    predecessors = [],
-  }: {
+  args: {
     partyId: number;
     rows: readonly MappingRow[];
     permitted: readonly PermittedDuplicate[];
@@ -69,6 +64,7 @@ export async function judgeClaims(
     predecessors?: readonly (Predecessor | null)[];
   },
 ): Promise<{ claims: MappingClaim[]; findings: [] } | { claims: null; findings: Finding[] }> {
+  const { partyId, rows, permitted, predecessors = [] } = args;
   const wanted = rows.map(({ mapping }, position) => [
     ...new Set([fingerprintOf(partyId, mapping), ...(predecessors[position]?.fingerprints ?? [])]),
   ]);

@@ -20,17 +20,14 @@ const ROW_COLUMNS = `position, source_row, submission, serial_no, exporter_id, i
  */
 export async function rebuildFiling(
   client: Queryable,
-  {
-    content,
-    attemptId,
-    known,
-  }: {
+  args: {
     content: string;
     attemptId: string;
     /** Whether the ledger has a filing with this id. */
     known: boolean;
   },
 ): Promise<string> {
+  const { content, attemptId, known } = args;
   const parts = partsOfAttemptId(attemptId);
   const same = known && (await sameContent(client, parts.filingId, content));
   const filingId = known && !same ? `${parts.filingId}R${parts.number}` : parts.filingId;

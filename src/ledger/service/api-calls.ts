@@ -8,12 +8,7 @@ const BATCH = 1_000;
  * The audit of calls. A call never waits for its row: rows are written together, a little later, and rows that cannot
  * be written are kept and tried again. `close` writes the remaining rows, so an orderly shutdown loses none.
  */
-export function createApiCallAudit({
-  pool,
-  flushMs = 500,
-  capacity = 10_000,
-  onLost,
-}: {
+export function createApiCallAudit(args: {
   pool: Queryable;
   /** How long rows may wait before they are written together, in milliseconds. */
   flushMs?: number;
@@ -21,6 +16,7 @@ export function createApiCallAudit({
   capacity?: number;
   onLost?: (rows: number, cause: unknown) => void;
 }) {
+  const { pool, flushMs = 500, capacity = 10_000, onLost } = args;
   const rows: ApiCall[] = [];
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> | undefined;

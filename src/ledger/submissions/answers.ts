@@ -127,14 +127,7 @@ async function report(
  */
 export async function reportContradiction(
   client: Queryable,
-  {
-    filingId,
-    kind,
-    key,
-    text,
-    data,
-    at,
-  }: {
+  args: {
     filingId: string;
     kind: (typeof CONTRADICTIONS)[number];
     key: string;
@@ -143,6 +136,7 @@ export async function reportContradiction(
     at: Date;
   },
 ): Promise<void> {
+  const { filingId, kind, key, text, data, at } = args;
   await addEvent(client, { filingId, step: `${kind}/${key}`, at, kind, text, data });
   await askAbout(client, { filingId, kind, text, until: 'fact', key, at });
 }
@@ -178,13 +172,7 @@ const UNACKNOWLEDGED: readonly FilingState[] = ['checking', 'awaiting_approval',
 export async function acknowledge(
   client: Queryable,
   filing: LockedFiling,
-  {
-    attemptId,
-    answer,
-    fresh,
-    dueInMs = null,
-    at,
-  }: {
+  args: {
     attemptId: string;
     /** As it is stored; an answer that is not stored acknowledges nothing. */
     answer: StoredAnswer;
@@ -195,6 +183,7 @@ export async function acknowledge(
     at: Date;
   },
 ): Promise<FilingNow | null> {
+  const { attemptId, answer, fresh, dueInMs = null, at } = args;
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const { state } = filing;
   if (filing.ended) return null;

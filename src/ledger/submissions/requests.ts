@@ -209,14 +209,7 @@ export async function notePoll(
 export async function endRequest(
   client: Queryable,
   request: Pick<RequestRecord, 'filingId' | 'submission' | 'requestId'>,
-  {
-    state,
-    processingStatus,
-    errored,
-    contradicted = [],
-    answered,
-    at,
-  }: {
+  args: {
     state: Exclude<RequestState, 'followed'>;
     processingStatus: string | null;
     errored: readonly { position: number; errors: string[] }[];
@@ -225,6 +218,7 @@ export async function endRequest(
     at: Date;
   },
 ): Promise<void> {
+  const { state, processingStatus, errored, contradicted = [], answered, at } = args;
   const { filingId, submission, requestId } = request;
   await client.query(
     `WITH answered AS (${recordsAnswer('$9::jsonb')})

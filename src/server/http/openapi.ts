@@ -16,17 +16,7 @@ export type Answers = Readonly<Record<number, AnswerDescription>>;
 
 const JSON_TYPE = 'application/json';
 
-export function describeRoute({
-  id,
-  summary,
-  tag,
-  roles = [],
-  params,
-  query,
-  body,
-  takesFile,
-  answers,
-}: {
+export function describeRoute(args: {
   id: string;
   summary: string;
   tag: string;
@@ -37,6 +27,7 @@ export function describeRoute({
   takesFile?: boolean;
   answers: Answers;
 }): FastifySchema {
+  const { id, summary, tag, roles = [], params, query, body, takesFile, answers } = args;
   const input = body && jsonSchema(body);
   const may = roles.length > 0 ? `Needs a role of: ${roles.join(', ')}.` : 'Every principal may.';
   return {

@@ -56,10 +56,7 @@ export type FilingBody = z.infer<typeof filingSchema>;
 /** The record has more than the API shows, which the schema leaves out. */
 function filingBody(
   filing: FilingRecord,
-  {
-    questions,
-    ...around
-  }: {
+  args: {
     counts: FilingCounts;
     submissions: readonly PagedSubmission[];
     questions: readonly QuestionView[];
@@ -68,6 +65,7 @@ function filingBody(
     expectedBy: string | null;
   },
 ): FilingBody {
+  const { questions, ...around } = args;
   const { counts } = around;
   const root = `/v1/filings/${encodeURIComponent(filing.filingId)}`;
   return filingSchema.parse({
