@@ -49,12 +49,6 @@ export interface DownloadArgs {
   end?: Decided;
 }
 
-export interface Downloaded {
-  sha256: string | null;
-  /** The end of the filing, where it was recorded with this PDF. */
-  ended: FilingNow | null;
-}
-
 /** A body that is cut short or is no PDF is a fault of the portal; it is requested again with growing pauses. */
 const INITIAL_PAUSE_MS = 30_000;
 const MAX_PAUSE_MS = 6 * 60 * 60_000;
@@ -65,12 +59,7 @@ const MAX_PAUSE_MS = 6 * 60 * 60_000;
  */
 async function fetchCertificates(
   deps: ActivityDependencies,
-  {
-    filingId,
-    exporterId,
-    submission,
-    pdfs,
-  }: {
+  args: {
     filingId: string;
     exporterId: string;
     /** Which one to settle, and whose open rows are counted; left out: those of the whole filing. */
@@ -79,6 +68,7 @@ async function fetchCertificates(
     pdfs?: number;
   },
 ): Promise<FetchedCertificates> {
+  const { filingId, exporterId, submission, pdfs } = args;
   const { pool, clock } = deps;
   const missing = async () => {
     const { withoutDetail, toArchive } = await readMissing(pool, { filingId, limit: pdfs ?? 0, at: now(deps) });
@@ -113,7 +103,14 @@ async function fetchCertificates(
  * `sha256` is null where what came is no whole PDF; the certificate is asked for again, with growing pauses. With
  * `end`, the filing ends in the same transaction if this was its last one.
  */
-async function downloadCertificate(deps: ActivityDependencies, args: DownloadArgs): Promise<Downloaded> {
+async function downloadCertificate(
+  deps: ActivityDependencies,
+  args: DownloadArgs,
+): Promise<{
+  sha256: string | null;
+  /** The end of the filing, where it was recorded with this PDF. */
+  ended: FilingNow | null;
+}> {
   const { pool, logger } = deps;
   const { exporterId, eBRCNumber, end } = args;
   const { sha256: known, credentials } = await readPdfToFetch(pool, exporterId, eBRCNumber);

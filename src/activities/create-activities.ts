@@ -12,7 +12,7 @@ import { openFilingActivities } from './filings/open-filing';
 import { pollActivities } from './filings/poll-status';
 import { reconciliationActivities } from './reconciliation';
 import { reportActivities } from './daily-report';
-import { settingsActivities } from './filings/settings';
+import { settingsActivities } from './settings';
 import { settleActivities } from './filings/settle';
 import { snapshotActivities } from './filings/snapshot';
 import { submitActivities } from './filings/submit';

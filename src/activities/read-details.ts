@@ -11,13 +11,6 @@ import type { ActivityDependencies } from './dependencies';
 /** Until a look that began under another IEC is made again. */
 const IEC_CHANGED_MS = 1_000;
 
-/** A look at an exporter's certificates. */
-export interface DetailsLook {
-  numbers: string[];
-  /** Why it is not complete; null: every entry of every day was read. */
-  problem: string | null;
-}
-
 /**
  * The certificates of an answer that do not name another IEC: another exporter's prove nothing of this one's, and the
  * answer may be another one's whole.
@@ -32,13 +25,7 @@ export const certificatesOf = <C extends { iec: string | null }>(iecCode: string
  */
 export async function readDetails(
   deps: Pick<ActivityDependencies, 'pool' | 'api' | 'clock' | 'logger'>,
-  {
-    exporterId,
-    iecCode,
-    from,
-    to,
-    ...caller
-  }: {
+  args: {
     exporterId: string;
     iecCode: string;
     from: FilingDate;
@@ -46,7 +33,12 @@ export async function readDetails(
     /** For the first call, where they were read just before. */
     credentials?: CredentialVersion | null;
   },
-): Promise<DetailsLook> {
+): Promise<{
+  numbers: string[];
+  /** Why it is not complete; null: every entry of every day was read. */
+  problem: string | null;
+}> {
+  const { exporterId, iecCode, from, to, ...caller } = args;
   const now = () => new Date(deps.clock());
   const look = { exporterId, iecCode, beganAt: now(), from, to };
   const numbers = new Set<string>();

@@ -9,7 +9,6 @@ import {
   splitWindow,
   DAY_MS,
 } from '../domain/dates';
-import { nearMatcher } from '../domain/reconciliation/near-match';
 import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/findings';
 import { issueText, otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
@@ -23,9 +22,8 @@ import {
 } from '../ledger/reconciliation/documents';
 import {
   countFindings,
-  leftOver,
+  explainNearMatches,
   noteHealed,
-  noteReasons,
   repairable,
   type RepairableFinding,
 } from '../ledger/reconciliation/findings';
@@ -58,13 +56,6 @@ export interface WindowReading extends Window {
   readAt: number;
 }
 
-export interface ReconciliationPlan {
-  /** What is wrong with the input; then nothing else is there. */
-  problems: string[];
-  from: string;
-  to: string;
-}
-
 const DEFAULT_MONTHS = 3;
 /** A window that ended longer ago than this changes rarely; it is read once a day. */
 const QUIET_AFTER_MS = 7 * DAY_MS;
@@ -73,13 +64,17 @@ const DOCUMENTS_PER_LOOK = 200;
 const CHECK_DOCUMENTS_MS = 60_000;
 /** Five PDFs a minute: twenty minutes of repairs a party and run; the next run goes on. */
 const REPAIRS_PER_RUN = 100;
-const NEAR_MATCHES = 2_000;
 
 /** Checks the input, settles the dates and records that the run began. */
 async function planReconciliation(
   deps: ActivityDependencies,
   args: { input: ReconcileInput; runId: string; workflowId: string },
-): Promise<ReconciliationPlan> {
+): Promise<{
+  /** What is wrong with the input; then nothing else is there. */
+  problems: string[];
+  from: string;
+  to: string;
+}> {
   const { mode, clock, pool } = deps;
   const { input, runId, workflowId } = args;
   const parsed = reconcileInput.safeParse(input);
@@ -218,7 +213,7 @@ async function compareLedger(
     overdueAfterMs: settings.overdueAfterMs,
     at: now(deps),
   });
-  if (checks.includes('certificates')) await explainNearMatches(deps, partyId);
+  if (checks.includes('certificates')) await explainNearMatches(pool, partyId);
   logger.info({ partyId, ...compared }, 'reconciled');
   return compared;
 }
@@ -281,21 +276,6 @@ async function filingsWithoutWorkflow(deps: ActivityDependencies, partyId: numbe
     if ((await describeRun(deps.client(), workflowId)).status !== 'running') lost.push(filingId);
   }
   return lost;
-}
-
-/** Certificates that no row claims, each with the rows of ours that come near. */
-async function explainNearMatches({ pool }: ActivityDependencies, partyId: number): Promise<void> {
-  const sides = await leftOver(pool, { partyId, limit: NEAR_MATCHES });
-  const near = nearMatcher(sides.filter(({ side }) => side === 'ours'));
-  const reasons = sides
-    .filter(({ side }) => side === 'theirs')
-    .flatMap((theirs) => {
-      const matches = near(theirs);
-      if (matches.length === 0) return [];
-      const text = matches.map((match) => `${match.id} (${match.reasons.join(', ')})`).join('; ');
-      return [{ id: theirs.id, reason: `no row of ours agrees in everything; near: ${text}` }];
-    });
-  if (reasons.length > 0) await noteReasons(pool, reasons);
 }
 
 /** Comparing the ledger with the authority, the balances and the document store. */

@@ -12,13 +12,6 @@ export interface GrantedTicket {
   leasedFrom: Moment;
 }
 
-export interface SlotReporterOptions {
-  store: BudgetStore;
-  timing: BudgetTiming;
-  /** Called for a report that could not be stored; the slot then counts until its lease and guard have expired. */
-  onLostReport: (error: unknown) => void;
-}
-
 /** A report that failed is tried again after this part of the lease. */
 const RETRY_PART = 1 / 10;
 /**
@@ -33,7 +26,13 @@ const STAMP_PART = 1 / 10;
  * background for one lease. While a slot is taken and not reported as written, its lease is renewed, all slots of the
  * process in one statement.
  */
-export function createSlotReporter({ store, timing, onLostReport }: SlotReporterOptions) {
+export function createSlotReporter(args: {
+  store: BudgetStore;
+  timing: BudgetTiming;
+  /** Called for a report that could not be stored; the slot then counts until its lease and guard have expired. */
+  onLostReport: (error: unknown) => void;
+}) {
+  const { store, timing, onLostReport } = args;
   /** When the lease of each slot began. */
   const held = new Map<string, Moment>();
   const reports = new Set<Promise<void>>();

@@ -2,19 +2,19 @@ import type { RateClass } from '../domain/names';
 import type { Queryable } from '../ledger/pool';
 import type { BudgetStore, TicketState } from './ports';
 
-/** The owner of tickets and slots: a process and a key. */
-export interface BudgetScope {
-  /** SHA-256 of the API key, hex: the key itself is never stored. */
-  keyHash: string;
-  /** This process, a UUID. */
-  owner: string;
-}
-
 /**
  * The budget's statements (migration 003). Each is one round trip on a connection of the pool, none waits for a slot,
  * and each may be repeated: an answer that was lost changes nothing.
  */
-export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool: Queryable }): BudgetStore {
+export function createBudgetStore(
+  args: {
+    /** SHA-256 of the API key, hex: the key itself is never stored. */
+    keyHash: string;
+    /** This process, a UUID. */
+    owner: string;
+  } & { pool: Queryable },
+): BudgetStore {
+  const { pool, keyHash, owner } = args;
   /** The answer's headers have arrived, so the service counted the call before now. */
   async function answered(ticket: string, windowMs: number): Promise<void> {
     await pool.query(
@@ -94,23 +94,20 @@ export function createBudgetStore({ pool, keyHash, owner }: BudgetScope & { pool
   };
 }
 
-/** The usage of one rate class, for operators. */
-export interface BudgetUsage {
-  rateClass: RateClass;
-  /** Slots that the service may still count. */
-  used: number;
-  /** Calls waiting in worker processes; the tasks that wait in Temporal are not among them. */
-  waiting: number;
-  /** 429 answers since the ledger began. Each means that something else uses the key. */
-  refusals: number;
-  refusedAt: Date | null;
-  /** Set while a 429 keeps the class shut. */
-  closedUntil: Date | null;
-}
-
 /** The classes that a key (by its hash) has used so far, by name. */
-export async function readBudgetUsage(db: Queryable, keyHash: string): Promise<BudgetUsage[]> {
-  const { rows } = await db.query<BudgetUsage>(
+export async function readBudgetUsage(db: Queryable, keyHash: string) {
+  const { rows } = await db.query<{
+    rateClass: RateClass;
+    /** Slots that the service may still count. */
+    used: number;
+    /** Calls waiting in worker processes; the tasks that wait in Temporal are not among them. */
+    waiting: number;
+    /** 429 answers since the ledger began. Each means that something else uses the key. */
+    refusals: number;
+    refusedAt: Date | null;
+    /** Set while a 429 keeps the class shut. */
+    closedUntil: Date | null;
+  }>(
     `SELECT c.rate_class AS "rateClass", c.refusals::integer AS refusals, c.refused_at AS "refusedAt",
             CASE WHEN c.closed_until > clock_timestamp() THEN c.closed_until END AS "closedUntil",
             (SELECT count(*)::integer FROM budget_slots s

@@ -15,16 +15,6 @@ export class BudgetUnavailableError extends Error {
   }
 }
 
-export interface TicketQueueOptions {
-  store: BudgetStore;
-  timing: BudgetTiming;
-  rateClass: RateClass;
-  /** Calls that a window holds. */
-  limit: number;
-  /** Called with a slot that was granted to a caller that had left. */
-  onUnclaimed: (granted: GrantedTicket) => void;
-}
-
 interface WaitingCall {
   ticket: string;
   ahead: number;
@@ -37,7 +27,16 @@ interface WaitingCall {
  * This process's callers in the queue of one rate class, which all processes share. One loop serves them: a step in the
  * store, then a sleep until the first of them can expect its slot, within bounds. No connection is held in between.
  */
-export function createTicketQueue({ store, timing, rateClass, limit, onUnclaimed }: TicketQueueOptions) {
+export function createTicketQueue(args: {
+  store: BudgetStore;
+  timing: BudgetTiming;
+  rateClass: RateClass;
+  /** Calls that a window holds. */
+  limit: number;
+  /** Called with a slot that was granted to a caller that had left. */
+  onUnclaimed: (granted: GrantedTicket) => void;
+}) {
+  const { store, timing, rateClass, limit, onUnclaimed } = args;
   const waiters = new Map<string, WaitingCall>();
   /** Tickets of callers that left. They are removed between two steps: a step under way would enter them again. */
   const removed = new Set<string>();
@@ -146,13 +145,8 @@ export function createTicketQueue({ store, timing, rateClass, limit, onUnclaimed
 
   return {
     /** Waits at the end of the queue. @returns the ticket that was granted. Rejects with the signal's reason. */
-    async wait({
-      signal,
-      onWaiting,
-    }: {
-      signal?: AbortSignal;
-      onWaiting?: (ahead: number) => void;
-    }): Promise<GrantedTicket> {
+    async wait(args: { signal?: AbortSignal; onWaiting?: (ahead: number) => void }): Promise<GrantedTicket> {
+      const { signal, onWaiting } = args;
       signal?.throwIfAborted();
       return new Promise((resolve, reject) => {
         const end = () => signal?.removeEventListener('abort', giveUp);

@@ -81,14 +81,6 @@ export interface Config {
   warnings: string[];
 }
 
-interface ConfigSource {
-  env: Environment;
-  read: Reader;
-  warnings: string[];
-  /** Whether the whole configuration is read, as by a worker. */
-  whole: boolean;
-}
-
 /** The sections of the configuration that a command can load, and how each is read. */
 const READERS = {
   api: ({ read, warnings }) => readApi(read, warnings),
@@ -120,7 +112,16 @@ const READERS = {
     databasePool: read.required('DATABASE_POOL'),
   }),
   log: ({ read }) => ({ logLevel: read.required('LOG_LEVEL') }),
-} satisfies Record<string, (source: ConfigSource) => Partial<Record<keyof Config, unknown>>>;
+} satisfies Record<
+  string,
+  (source: {
+    env: Environment;
+    read: Reader;
+    warnings: string[];
+    /** Whether the whole configuration is read, as by a worker. */
+    whole: boolean;
+  }) => Partial<Record<keyof Config, unknown>>
+>;
 
 export type Section = keyof typeof READERS;
 

@@ -16,9 +16,7 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
-type Refine<T> = z.core.$RefinementCtx<T>;
-
-function wrong(context: Refine<string>, message: string): typeof z.NEVER {
+function wrong(context: z.core.$RefinementCtx<string>, message: string): typeof z.NEVER {
   context.addIssue({ code: 'custom', message });
   return z.NEVER;
 }

@@ -76,19 +76,6 @@ export interface StoredDocument {
   bytes: number;
 }
 
-/** The content as a stream, which is never held completely in memory, or as a buffer. */
-type DocumentInput = DocumentDescription & ({ stream: Readable } | { buffer: Buffer });
-
-interface DocumentDescription {
-  /** For a certificate its eBRC number; the file name is made only from it. */
-  name: string;
-  kind: DocumentKind;
-  /** For a certificate the mode that it was issued in. */
-  mode?: Mode;
-  /** Announced length (Content-Length), which the document must have. */
-  expectedBytes?: number;
-}
-
 /**
  * Stores certificates and workbooks, as files of a folder or objects of a bucket. Every stored document is complete and
  * checked. Records are stored beside them.
@@ -100,7 +87,17 @@ export interface DocumentStore extends Records {
    * bytes each time it is fetched, so call `find` before fetching. Rejects with {@link DocumentError}, with the error
    * of the stream, or with the system's error (disk full).
    */
-  put(input: DocumentInput): Promise<StoredDocument>;
+  put(
+    input: {
+      /** For a certificate its eBRC number; the file name is made only from it. */
+      name: string;
+      kind: DocumentKind;
+      /** For a certificate the mode that it was issued in. */
+      mode?: Mode;
+      /** Announced length (Content-Length), which the document must have. */
+      expectedBytes?: number;
+    } & ({ stream: Readable } | { buffer: Buffer }),
+  ): Promise<StoredDocument>;
   /** The complete document of this name; null if there is none, or if it is damaged. */
   find(input: { name: string; kind: DocumentKind; mode?: Mode }): Promise<StoredDocument | null>;
   read(name: string): Promise<Buffer>;

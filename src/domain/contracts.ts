@@ -63,7 +63,6 @@ export const updateCredentialsInput = z.strictObject({
   credentialsRef: z.uuid().optional(),
   startedBy: z.string().max(200).default('unknown'),
 });
-export type UpdateCredentialsInput = z.input<typeof updateCredentialsInput>;
 
 export const changeExporterInput = z
   .strictObject({
@@ -108,15 +107,6 @@ const permittedDuplicate = z.strictObject({
     .describe('filings that hold the mapping; left out: those that a refusal has named'),
   reason: z.string().trim().min(1).max(500),
 });
-
-export const isoDate = z
-  .string()
-  .regex(/^\d{4}-\d{2}-\d{2}$/u, 'a date is YYYY-MM-DD')
-  // Date.parse turns 30 February into 2 March.
-  .refine((text) => {
-    const day = new Date(`${text}T00:00:00Z`);
-    return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
-  }, 'no calendar has this day');
 
 export const fileInput = z
   .strictObject({
@@ -297,7 +287,6 @@ export const submitCredentialsArgs = z.object({
   credentialsRef: z.string().describe('vault reference of the portal user name and password'),
   by: z.string().describe('who gives the consent to submit them'),
 });
-export type SubmitCredentialsArgs = z.infer<typeof submitCredentialsArgs>;
 
 /** First of the details with which an update of a filing fails (ApplicationFailure). */
 export const refusalDetails = z.object({

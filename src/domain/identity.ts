@@ -76,17 +76,13 @@ export function comparableDate(date: string): string {
  * The key by which a certificate of fetch-details is matched to a row: document, its date, amount and currency (an
  * entry has no IRM). Null if one of them is missing.
  */
-export function certificateIdentity({
-  document,
-  date,
-  amount,
-  currency,
-}: {
+export function certificateIdentity(args: {
   document: string | null;
   date: string | null;
   amount: number | string | null;
   currency: string | null;
 }): string | null {
+  const { document, date, amount, currency } = args;
   const day = filingDateFromAnything(date);
   if (!document || !day || !currency || amount === null || !isAmount(amount)) return null;
   return JSON.stringify([comparableText(document), day, canonicalAmount(amount), comparableText(currency)]);

@@ -32,8 +32,6 @@ export const MAY = {
   policy: ['admin'],
 } as const satisfies Record<string, readonly Role[]>;
 
-export type GrantAction = keyof typeof MAY;
-
 /** Said where a second person is asked for and somebody without a token answers. */
 export const NEEDS_TOKEN =
   'two persons have to answer for it, and a name alone proves nobody: set EBRC_TOKEN to a token of your own (`ebrc principals add` makes one), or use the HTTP API';

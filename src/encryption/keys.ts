@@ -51,15 +51,16 @@ const PURPOSES = {
   payloads: 'ebrc/1/payloads',
 } as const;
 
-export type KeyPurpose = keyof typeof PURPOSES;
-
 const KEY_BYTES = 32;
 
 /**
  * The sub-keys for one purpose, under the ids of the keys that they are derived from (HKDF-SHA-256), in the same order.
  * @throws EncryptionError for no key, a key that is not 32 bytes long, or two keys with one id
  */
-export function subKeys(keys: readonly EncryptionKey[], purpose: KeyPurpose): [EncryptionKey, ...EncryptionKey[]] {
+export function subKeys(
+  keys: readonly EncryptionKey[],
+  purpose: keyof typeof PURPOSES,
+): [EncryptionKey, ...EncryptionKey[]] {
   const [first, ...more] = checkedKeys(keys).map(({ id, key }) => ({
     id,
     key: Buffer.from(hkdfSync('sha256', key, '', PURPOSES[purpose], KEY_BYTES)),

@@ -30,12 +30,7 @@ export async function sealTo({ publicKey }: PublicKey, bytes: Buffer, context: s
   return Buffer.concat([Buffer.from(enc), Buffer.from(ct)]);
 }
 
-interface KeyPair {
-  keyId: string;
-  pair: webcrypto.CryptoKeyPair;
-}
-
-const keyPair = async ({ id, key }: EncryptionKey): Promise<KeyPair> => ({
+const keyPair = async ({ id, key }: EncryptionKey) => ({
   keyId: id,
   pair: (await suite.kem.deriveKeyPair(key)) as webcrypto.CryptoKeyPair,
 });
@@ -44,7 +39,7 @@ const keyPair = async ({ id, key }: EncryptionKey): Promise<KeyPair> => ({
 export function createBoxOpener(keys: readonly EncryptionKey[]): BoxOpener {
   const [first, ...more] = subKeys(keys, 'vault');
   // Derived when first needed, because that is asynchronous.
-  let derived: Promise<KeyPair[]> | undefined;
+  let derived: Promise<{ keyId: string; pair: webcrypto.CryptoKeyPair }[]> | undefined;
   const pairs = () => (derived ??= Promise.all([first, ...more].map(keyPair)));
   return {
     async publicKeys() {

@@ -1,15 +1,13 @@
 import type { Queryable } from './pool';
 
-/** Read-only checks of a ledger that may not be fully set up; none requires its tables to exist. */
-export interface ServerState {
-  /** PostgreSQL's clock. */
-  now: Date;
-  /** A standby, or a server that takes no writes. */
-  readOnly: boolean;
-}
-
-export async function readServerState(db: Queryable): Promise<ServerState> {
-  const { rows } = await db.query<ServerState>(
+/** Requires no tables, as the other checks here: the ledger may not be fully set up. */
+export async function readServerState(db: Queryable) {
+  const { rows } = await db.query<{
+    /** PostgreSQL's clock. */
+    now: Date;
+    /** A standby, or a server that takes no writes. */
+    readOnly: boolean;
+  }>(
     `SELECT clock_timestamp() AS now,
             pg_is_in_recovery() OR current_setting('default_transaction_read_only') = 'on' AS "readOnly"`,
   );
@@ -38,15 +36,13 @@ export async function tablesWithoutRights(db: Queryable): Promise<string[]> {
 export const CONNECTIONS = `(SELECT jsonb_build_object('used', sum(numbackends), 'most', current_setting('max_connections')::integer)
   FROM pg_stat_database)`;
 
-export interface LoginFacts {
-  connections: { used: number; most: number };
-  user: string;
-  /** Whether the user may change what only the owner of the ledger should. */
-  mayChangeAll: boolean;
-}
-
-export async function readLoginFacts(db: Queryable): Promise<LoginFacts> {
-  const { rows } = await db.query<LoginFacts>(
+export async function readLoginFacts(db: Queryable) {
+  const { rows } = await db.query<{
+    connections: { used: number; most: number };
+    user: string;
+    /** Whether the user may change what only the owner of the ledger should. */
+    mayChangeAll: boolean;
+  }>(
     `SELECT ${CONNECTIONS} AS connections, current_user::text AS "user", pg_has_role(current_user, relowner, 'USAGE') AS "mayChangeAll"
        FROM pg_class WHERE oid = 'filings'::regclass`,
   );

@@ -43,7 +43,11 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
        FROM filings WHERE mode = $1 AND closed_at IS NULL GROUP BY state`,
     [mode],
   );
-  const { rows } = await db.query<Scalars>(
+  const { rows } = await db.query<
+    Omit<LedgerFigures, 'filings' | 'acknowledgementSeconds' | 'findings' | 'unplacedSeconds'> & {
+      seconds: number[] | null;
+    }
+  >(
     `SELECT count(*) FILTER (WHERE ${ASKS})::integer AS "needingAttention",
             count(*) FILTER (WHERE due_at < now())::integer AS "pastDue",
             (SELECT count(*) FROM questions WHERE mode = $1 AND kind = 'workflow_problem' AND closed_at IS NULL)::integer
@@ -80,10 +84,6 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
     findings: findings.rows,
   };
 }
-
-type Scalars = Omit<LedgerFigures, 'filings' | 'acknowledgementSeconds' | 'findings' | 'unplacedSeconds'> & {
-  seconds: number[] | null;
-};
 
 export async function readHistoryFigures(db: Queryable, mode: Mode): Promise<HistoryFigures> {
   const ended = await db.query<HistoryFigures['ended'][number]>(

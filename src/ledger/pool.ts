@@ -6,49 +6,25 @@ import { connectFailure, LedgerUnavailableError, asLedgerError } from './unavail
 /** What a statement needs: a pool, or a client inside a transaction. */
 export type Queryable = Pick<pg.Pool, 'query'>;
 
-/** Each in milliseconds; 0 for none. */
-interface PoolTimeouts {
-  /** From asking for a connection to having one, new or kept. */
-  connectMs: number;
-  /** One statement, at the server. */
-  statementMs: number;
-  /** A statement's wait for a lock, at the server. */
-  lockMs: number;
-  /** A transaction that sends nothing (its process is stopped, or cut off) is ended by the server after this. */
-  idleInTransactionMs: number;
-  /** One statement, measured here: the only bound where the network swallows what the server says. */
-  queryMs: number;
-}
-
 /**
- * A step on the ledger has 30 s in all. The server's time-outs are shorter, so that its reason is known; `queryMs`
- * covers a server that does not answer.
+ * In milliseconds; 0 for none. A step on the ledger has 30 s in all. The server's time-outs are shorter, so that its
+ * reason is known.
  */
-const POOL_TIMEOUTS: PoolTimeouts = {
+const POOL_TIMEOUTS = {
+  /** From asking for a connection to having one, new or kept. */
   connectMs: 10_000,
+  /** One statement, at the server. */
   statementMs: 20_000,
+  /** A statement's wait for a lock, at the server. */
   lockMs: 10_000,
+  /** A transaction that sends nothing (its process is stopped, or cut off) is ended by the server after this. */
   idleInTransactionMs: 15_000,
+  /** One statement, measured here: the only bound where the network swallows what the server says. */
   queryMs: 25_000,
 };
 
 /** An idle connection is probed after this, so that one whose peer is gone is found out before it is needed. */
 const KEEP_ALIVE_MS = 10_000;
-
-export interface PoolOptions {
-  /** `postgres://user:password@host:port/database`. */
-  url: string;
-  /** Shown in `pg_stat_activity`; default `ebrc`. */
-  applicationName?: string;
-  /** Most connections this process opens; default 10. */
-  max?: number;
-  /** Default {@link POOL_TIMEOUTS}. */
-  timeouts?: Partial<PoolTimeouts>;
-  /** Measures the statements of whatever is traced; left out: none. */
-  tracer?: Tracer;
-  /** Called for connections that broke while idle (the server restarted, for instance); the pool replaces them. */
-  onIdleError?: (error: Error) => void;
-}
 
 /**
  * A pool whose values read as this project means them: `date` stays the text `YYYY-MM-DD` (a filing date passes through
@@ -56,7 +32,21 @@ export interface PoolOptions {
  * float), `bigint` stays text too, `timestamptz` becomes a `Date`. Every statement and every wait is bounded, and every
  * trouble that passes rejects with {@link LedgerUnavailableError}.
  */
-export function createPool({ url, applicationName = 'ebrc', max = 10, onIdleError, ...options }: PoolOptions): pg.Pool {
+export function createPool(args: {
+  /** `postgres://user:password@host:port/database`. */
+  url: string;
+  /** Shown in `pg_stat_activity`; default `ebrc`. */
+  applicationName?: string;
+  /** Most connections this process opens; default 10. */
+  max?: number;
+  /** Default {@link POOL_TIMEOUTS}. */
+  timeouts?: Partial<typeof POOL_TIMEOUTS>;
+  /** Measures the statements of whatever is traced; left out: none. */
+  tracer?: Tracer;
+  /** Called for connections that broke while idle (the server restarted, for instance); the pool replaces them. */
+  onIdleError?: (error: Error) => void;
+}): pg.Pool {
+  const { url, applicationName = 'ebrc', max = 10, onIdleError, ...options } = args;
   const { tracer = NO_TRACES } = options;
   const timeouts = { ...POOL_TIMEOUTS, ...options.timeouts };
   // By a statement: PgBouncer refuses connections that ask for these when they begin.
@@ -175,20 +165,12 @@ class LedgerPool extends pg.Pool {
   }
 
   private async queryOnce(args: unknown[]): Promise<unknown> {
-    // A write of a step with a deadline must not wait for a lock beyond it.
-    if (timeLeft() !== undefined && !isRead(args[0])) {
-      return withTransaction(this, (bounded) => (bounded.query as AnyQuery)(...args));
+    if (timeLeft() !== undefined && isWrite(args[0])) {
+      throw new Error(
+        'A write of a step with a deadline needs withTransaction: alone, it might wait for a lock beyond it.',
+      );
     }
-    const client = await this.connect();
-    let broken: Error | undefined;
-    try {
-      return await (client.query as AnyQuery)(...args);
-    } catch (error) {
-      broken = brokenBy(error);
-      throw error;
-    } finally {
-      client.release(broken);
-    }
+    return withConnection(this, ({ query }) => (query as AnyQuery)(...args));
   }
 }
 
@@ -216,7 +198,8 @@ const AWAY_MS = 5_000;
 /** SQLSTATE `read_only_sql_transaction`. */
 const READ_ONLY = '25006';
 
-const isRead = (statement: unknown): boolean => typeof statement === 'string' && /^\s*SELECT\b/i.test(statement);
+const isWrite = (statement: unknown): boolean =>
+  typeof statement === 'string' && /\b(?:INSERT INTO|DELETE FROM|(?<!FOR |KEY )UPDATE [a-z_])/.test(statement);
 
 /** The error where the connection is not to be used after it. */
 function brokenBy(error: unknown): Error | undefined {

@@ -6,7 +6,8 @@ import type { Queryable } from './pool';
 /** `migrations/` of the package; the path is the same from `src/ledger` and from `dist/ledger`. */
 export const MIGRATIONS = join(__dirname, '..', '..', 'migrations');
 
-export interface SchemaState {
+/** Reads which migrations the ledger has, without the migration library, because every command loads this. */
+export async function readSchemaState(db: Queryable): Promise<{
   /** Migrations that the ledger has, in order. */
   applied: string[];
   /** Migrations of this version that the ledger lacks, in order. */
@@ -15,10 +16,7 @@ export interface SchemaState {
   unknown: string[];
   /** Migrations whose file was edited after the ledger applied it, in order: the ledger's schema is another one. */
   changed: string[];
-}
-
-/** Reads which migrations the ledger has, without the migration library, because every command loads this. */
-export async function readSchemaState(db: Queryable): Promise<SchemaState> {
+}> {
   const hashes = await migrationHashes();
   const known = [...hashes.keys()];
   // The first migration grants the right to read the table: where that is missing, so is the migration.

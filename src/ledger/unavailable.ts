@@ -19,17 +19,15 @@ export class LedgerUnavailableError extends Error {
   }
 }
 
-interface Passing {
-  code: RegExp;
-  /** Whether to keep the connection; not one to a server that is read-only or shutting down. */
-  connectionUsable: boolean;
-}
-
 /**
  * The classes of PostgreSQL's errors that are temporary. Any other error is a defect, or a broken rule of the ledger:
  * integrity violations (23), data (22), syntax and rights (42).
  */
-const PASSING_SQLSTATES: readonly Passing[] = [
+const PASSING_SQLSTATES: readonly {
+  code: RegExp;
+  /** Whether to keep the connection; not one to a server that is read-only or shutting down. */
+  connectionUsable: boolean;
+}[] = [
   // Connection exceptions.
   { code: /^08/u, connectionUsable: false },
   // Read-only transaction: after a failover the connection leads to a standby.

@@ -30,23 +30,13 @@ export interface Figure {
   alarm?: boolean;
 }
 
-interface Series {
-  label: string;
-  values: (number | null)[];
-}
-
 export interface Chart {
   title: string;
   type: 'line' | 'bar';
   categories: string[];
-  series: Series[];
+  series: { label: string; values: (number | null)[] }[];
   /** The unit of the axis. */
   unit: string;
-}
-
-export interface Column {
-  label: string;
-  kind: ValueKind;
 }
 
 /** The label of a column whose texts are a to-do list. */
@@ -55,7 +45,7 @@ export const WHAT_TO_DO = 'What to do';
 export interface Table {
   id: string;
   title: string;
-  columns: Column[];
+  columns: { label: string; kind: ValueKind }[];
   rows: (Value | Linked)[][];
   /** More rows exist than are listed. */
   cut: boolean;

@@ -1,4 +1,4 @@
-import type { Seed, SeedKey } from './authority/seed';
+import type { Seed } from './authority/seed';
 
 /** The few logger methods that the sandbox calls; a pino logger fits. */
 interface SandboxLogger {
@@ -35,7 +35,7 @@ export interface SandboxOptions {
   /** File in which the state is kept from one start to the next. Left out: every start begins with the initial data. */
   stateFile?: string;
   /** Further API keys. Default ones: `dev_sandbox_key` and `prod_sandbox_key`. */
-  keys?: readonly SeedKey[];
+  keys?: Seed['keys'];
   /** The extraction service's own key. Default `extract_sandbox_key`. */
   extractionKey?: string;
   /** Shape of `data` in the customer list, which the specification does not show. Default `paged`: `{data, meta}`. */

@@ -75,17 +75,18 @@ function addressOf(databaseUrl: string): string {
 
 const CONNECT_WITHIN_MS = 8_000;
 
-export interface ConnectOptions {
-  /** How long to try a server that does not answer; default 8 s. */
-  withinMs?: number;
-  /** Interceptors that send the trace with calls. */
-  interceptors?: WorkflowClientInterceptor[];
-}
-
 /** @throws UnreachableError that names the address */
 export async function connectTemporal(
   { temporal: { address, namespace, connectionOptions }, payloadKeys }: Pick<Config, 'temporal' | 'payloadKeys'>,
-  { withinMs = CONNECT_WITHIN_MS, interceptors = [] }: ConnectOptions = {},
+  {
+    withinMs = CONNECT_WITHIN_MS,
+    interceptors = [],
+  }: {
+    /** How long to try a server that does not answer; default 8 s. */
+    withinMs?: number;
+    /** Interceptors that send the trace with calls. */
+    interceptors?: WorkflowClientInterceptor[];
+  } = {},
 ): Promise<Client> {
   // Loaded here: most commands only read the ledger, and these take longer than they do.
   const [temporal, { connect }, { dataConverterOf }] = await Promise.all([

@@ -26,17 +26,6 @@ export interface PrincipalWithToken extends PrincipalView {
   token: string;
 }
 
-export interface AddPrincipal {
-  name: string;
-  roles: readonly string[];
-  system?: boolean;
-  /** Ids or e-mails; default: all exporters. */
-  exporters?: readonly string[];
-  expiresInMs?: number;
-  /** Who adds it, for the record. */
-  by: string;
-}
-
 const LONGEST_NAME = 100;
 
 /**
@@ -45,7 +34,16 @@ const LONGEST_NAME = 100;
  */
 export async function addPrincipal(
   { pool, mode }: LedgerDependencies,
-  request: AddPrincipal,
+  request: {
+    name: string;
+    roles: readonly string[];
+    system?: boolean;
+    /** Ids or e-mails; default: all exporters. */
+    exporters?: readonly string[];
+    expiresInMs?: number;
+    /** Who adds it, for the record. */
+    by: string;
+  },
 ): Promise<PrincipalWithToken> {
   const { system: isSystem = false, exporters = [], expiresInMs, by } = request;
   const name = checkedName(request.name);

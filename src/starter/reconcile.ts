@@ -17,13 +17,6 @@ export interface ReconcileRequest {
   to?: string;
 }
 
-export interface ReconcileWait {
-  /** Wait until the run ends; otherwise until it has begun. */
-  wait?: boolean;
-  onProgress?: (progress: ReconcileResult) => void;
-  onNotice?: (notice: string) => void;
-}
-
 /** A run with the open findings of its parties; acknowledged findings are counted, but not listed. */
 export type ReconcileOutcome = ReconcileResult & { findings: FindingView[] };
 
@@ -36,7 +29,16 @@ const STARTED_WITHIN_MS = 10_000;
 export async function reconcile(
   deps: EbrcClientDependencies,
   { exporter, from, to }: ReconcileRequest = {},
-  { wait = false, onProgress, onNotice }: ReconcileWait = {},
+  {
+    wait = false,
+    onProgress,
+    onNotice,
+  }: {
+    /** Wait until the run ends; otherwise until it has begun. */
+    wait?: boolean;
+    onProgress?: (progress: ReconcileResult) => void;
+    onNotice?: (notice: string) => void;
+  } = {},
 ): Promise<ReconcileOutcome> {
   const { pool, mode, temporal, taskQueue } = deps;
   const exporterId = exporter === undefined ? undefined : await exporterIdOf(pool, mode, exporter);
@@ -72,13 +74,6 @@ export interface FindingsRequest {
   limit?: number;
 }
 
-export interface AcknowledgedFinding {
-  id: string;
-  /** Why it is no cause for concern. */
-  note: string;
-  by: string;
-}
-
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */
 export async function findings(
   deps: LedgerDependencies,
@@ -93,7 +88,12 @@ export async function findings(
 /** Acknowledges a finding without closing it. @throws RefusedError if there is no such finding, or the note is empty */
 export async function acknowledgeFinding(
   { pool, mode }: LedgerDependencies,
-  finding: AcknowledgedFinding,
+  finding: {
+    id: string;
+    /** Why it is no cause for concern. */
+    note: string;
+    by: string;
+  },
 ): Promise<FindingView> {
   const { id, by } = finding;
   const note = finding.note.trim();

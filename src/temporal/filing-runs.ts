@@ -86,20 +86,20 @@ export interface CheckRunDependencies {
   clock: () => number;
 }
 
-/** The result: a new run was started, or a new problem of the run was recorded. */
-export interface Look {
-  resumed: boolean;
-  reported: boolean;
-  /** Why a new run was started, or what is wrong with the existing one. */
-  why: string | null;
-}
-
 /**
  * Starts a new run for a filing of which something was, or may have been, sent; a filing of which nothing was sent
  * waits for a person, because somebody may have stopped it on purpose. Safe to run several times at once.
  * @throws if Temporal cannot be queried: then nothing is concluded
  */
-export async function checkRun(deps: CheckRunDependencies, filing: OpenFilingRun): Promise<Look> {
+export async function checkRun(
+  deps: CheckRunDependencies,
+  filing: OpenFilingRun,
+): Promise<{
+  resumed: boolean;
+  reported: boolean;
+  /** Why a new run was started, or what is wrong with the existing one. */
+  why: string | null;
+}> {
   const { pool, temporal, taskQueue, logger, clock } = deps;
   const { filingId, seq } = filing;
   const now = new Date(clock());

@@ -134,24 +134,16 @@ export const SUMMARY_NAME = 'eBRC Summary';
 const MAX_LISTED = 2000;
 const WIDTHS = [12, 10, 26, 26, 110];
 
-type SummaryValue = string | number | null;
-
-/** Styles by their numbers in the style sheet. */
-export interface SummaryStyles {
-  title: number;
-  heading: number;
-  wrapped: number;
-}
-
 /** The XML of a sheet that counts rows by status and findings by kind, and lists the findings with links to cells. */
 export function summarySheet(
   statuses: readonly string[],
   { sheet, findings }: { sheet: string; findings: readonly Finding[] },
-  styles: SummaryStyles,
+  styles: { title: number; heading: number; wrapped: number },
   main: string,
 ): string {
   const rows: string[] = [];
-  const add = (values: readonly SummaryValue[], style = 0) => rows.push(rowXml(rows.length + 1, values, style));
+  const add = (values: readonly (string | number | null)[], style = 0) =>
+    rows.push(rowXml(rows.length + 1, values, style));
   add([SUMMARY_TITLE], styles.title);
   add(['Rows', statuses.length]);
   for (const [status, count] of counted(statuses)) add([harmless(status), count]);
@@ -177,7 +169,7 @@ function linkXml(at: string, sheet: string, to: string): string {
   return `<hyperlink ref="${at}" location="${xmlData(place)}"/>`;
 }
 
-function rowXml(number: number, values: readonly SummaryValue[], style: number): string {
+function rowXml(number: number, values: readonly (string | number | null)[], style: number): string {
   const cells = values.map((value, at) => {
     if (value === null) return '';
     const start = `<c r="${columnLetter(at + 1)}${number}"${style === 0 ? '' : ` s="${style}"`}`;

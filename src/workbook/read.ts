@@ -149,12 +149,6 @@ interface CellAt {
   index: number;
 }
 
-interface ReadRow {
-  unchecked: UncheckedRow;
-  findings: Finding[];
-  status?: string;
-}
-
 class RowReader {
   private readonly missingColumns: ReadonlySet<string>;
   private readonly filed: ReadonlySet<number>;
@@ -183,7 +177,7 @@ class RowReader {
   }
 
   /** Reads the row; undefined for a blank one. Our own Status and Errors columns do not count as filled. */
-  read({ number, cells }: RawRow): ReadRow | undefined {
+  read({ number, cells }: RawRow): { unchecked: UncheckedRow; findings: Finding[]; status?: string } | undefined {
     const contents: CellContent[] = [];
     let blank = true;
     let status: string | undefined;

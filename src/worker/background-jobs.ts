@@ -15,11 +15,6 @@ export interface BackgroundJob {
   run: (signal: AbortSignal) => Promise<void>;
 }
 
-export interface BackgroundJobs {
-  /** Starts no further runs; resolves when current runs have ended, or after {@link STOP_WITHIN_MS}. */
-  stop(): Promise<void>;
-}
-
 /** How a run of a job ended. */
 export interface JobOutcome {
   id: string;
@@ -37,7 +32,10 @@ export function startBackgroundJobs(
   jobs: readonly BackgroundJob[],
   logger: Logger,
   onRun: (outcome: JobOutcome) => void = () => undefined,
-): BackgroundJobs {
+): {
+  /** Starts no further runs; resolves when current runs have ended, or after {@link STOP_WITHIN_MS}. */
+  stop(): Promise<void>;
+} {
   const stopping = new AbortController();
   const loops = jobs.map((job) => runForever(job, stopping.signal, logger, onRun));
   return {

@@ -28,7 +28,16 @@ import { cleaningJobs, templateReading, secretSweepJob, vaultKeyJob } from './jo
 import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeJob, observeSweep } from './observe';
 import type { Metrics } from './metrics';
 
-export interface Composition {
+export function compose(args: {
+  config: Config;
+  pool: pg.Pool;
+  logger: Logger;
+  searchAttributes: readonly string[];
+  client: Client;
+  metrics: Metrics;
+  /** Measures calls; left out: none. */
+  tracer?: Tracer;
+}): {
   deps: ActivityDependencies;
   budget: StoppableBudget;
   /** Background jobs of the worker. */
@@ -39,26 +48,8 @@ export interface Composition {
   beforeWork(): Promise<void>;
   /** Closes everything that was created, in order, once no activity is running. */
   close(): Promise<void>;
-}
-
-export function compose({
-  config,
-  pool,
-  logger,
-  searchAttributes,
-  client,
-  metrics,
-  tracer,
-}: {
-  config: Config;
-  pool: pg.Pool;
-  logger: Logger;
-  searchAttributes: readonly string[];
-  client: Client;
-  metrics: Metrics;
-  /** Measures calls; left out: none. */
-  tracer?: Tracer;
-}): Composition {
+} {
+  const { config, pool, logger, searchAttributes, client, metrics, tracer } = args;
   const audit = createApiCallAudit({
     pool,
     onLost: (rows: unknown, error: unknown) => logger.warn({ rows, err: error }, 'audit rows were lost'),

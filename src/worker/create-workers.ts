@@ -27,16 +27,13 @@ import { withLogScope } from '../telemetry/logger';
 import type { SpanAttributes } from '../telemetry/tracer';
 import type { BudgetGate, GatePass } from '../budget/gate';
 
-/** A permit as the SDK returns it: the object that was given to it. */
-type GatedPermit = SlotPermit & { pass?: GatePass };
-
 /**
  * Slots for the activity worker of one rate class: the worker polls for its next task only when the gate of the class
  * is open. Only the abort of a reservation throws, because the SDK reacts to any other error with a pause of one
  * second.
  */
 function createGatedSlotSupplier(gate: BudgetGate): CustomSlotSupplier<ActivitySlotInfo> {
-  const passOf = (permit: SlotPermit) => (permit as GatedPermit).pass;
+  const passOf = (permit: SlotPermit) => (permit as SlotPermit & { pass?: GatePass }).pass;
   return {
     type: 'custom',
 

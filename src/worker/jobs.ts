@@ -71,17 +71,13 @@ async function isRunning(client: Client, workflowId: string): Promise<boolean> {
  * Publishes the key that passwords are sealed to. Repeated, because somebody who puts another key there could read what
  * is handed in from then on.
  */
-export function vaultKeyJob({
-  vault,
-  pool,
-  mode,
-  logger,
-}: {
+export function vaultKeyJob(args: {
   vault: Pick<Vault, 'publish'>;
   pool: pg.Pool;
   mode: Mode;
   logger: Logger;
 }): BackgroundJob {
+  const { vault, pool, mode, logger } = args;
   return {
     id: 'vault_key',
     name: 'publish the key that passwords are sealed to',

@@ -12,19 +12,14 @@ const EVERY_MS = 15_000;
  * PostgreSQL frees the lock with the connection, so that another worker follows within {@link EVERY_MS}. For a moment
  * two may run them: each job stands that.
  */
-export function leaderJob({
-  pool,
-  mode,
-  jobs,
-  logger,
-  onRun,
-}: {
+export function leaderJob(args: {
   pool: pg.Pool;
   mode: Mode;
   jobs: readonly BackgroundJob[];
   logger: Logger;
   onRun?: (outcome: JobOutcome) => void;
 }): BackgroundJob {
+  const { pool, mode, jobs, logger, onRun } = args;
   return {
     id: 'lead',
     name: 'do what one worker does for all',

@@ -11,11 +11,6 @@ interface Definition {
   /** The text of `# HELP`. */
   help: string;
 }
-interface HistogramDefinition extends Definition {
-  /** Upper bounds, in seconds. */
-  buckets: readonly number[];
-}
-
 /** Read from the ledger by the worker that leads, 0 or absent in the others: take `max` over workers. */
 export const LEDGER_GAUGES = {
   ebrc_figures_read_timestamp_seconds: { help: 'When these figures were read from PostgreSQL last' },
@@ -71,17 +66,19 @@ export const HISTOGRAMS = {
     help: 'How late a poll began after it was due',
     buckets: [0.1, 1, 5, 15, 60, 300, 900, 3600],
   },
-} as const satisfies Record<string, HistogramDefinition>;
-
-type GaugeName = keyof typeof LEDGER_GAUGES | keyof typeof PROCESS_GAUGES;
-type CounterName = keyof typeof COUNTERS;
-type HistogramName = keyof typeof HISTOGRAMS;
+} as const satisfies Record<
+  string,
+  Definition & {
+    /** Upper bounds, in seconds. */
+    buckets: readonly number[];
+  }
+>;
 
 /** The instruments; each is created once. */
 export interface Metrics {
-  count(name: CounterName, tags?: MetricTags, by?: number): void;
-  observe(name: HistogramName, seconds: number, tags?: MetricTags): void;
-  set(name: GaugeName, value: number, tags?: MetricTags): void;
+  count(name: keyof typeof COUNTERS, tags?: MetricTags, by?: number): void;
+  observe(name: keyof typeof HISTOGRAMS, seconds: number, tags?: MetricTags): void;
+  set(name: keyof typeof LEDGER_GAUGES | keyof typeof PROCESS_GAUGES, value: number, tags?: MetricTags): void;
 }
 
 /**
@@ -121,7 +118,7 @@ export function createMetrics(meter: MetricMeter): Metrics {
     meter.createGauge(name, 'float', undefined, help),
   );
   // Created at the start: a counter that first appears with a value has no increase that an alert could detect.
-  const beginAtZero = (name: CounterName, label: string, values: readonly string[]) => {
+  const beginAtZero = (name: keyof typeof COUNTERS, label: string, values: readonly string[]) => {
     for (const value of values) counters.get(name)?.add(0, { [label]: value });
   };
   beginAtZero('ebrc_rate_limit_refusals', 'rate_class', RATE_CLASSES);

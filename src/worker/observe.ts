@@ -87,17 +87,8 @@ const NS_PER_SECOND = 1e9;
 const STARTED_AT = Date.now() / 1_000 - process.uptime();
 
 /** Reads the ledger's figures into the gauges, once a minute. */
-export function figuresJob({
-  pool,
-  mode,
-  keyHash,
-  metrics,
-}: {
-  pool: pg.Pool;
-  mode: Mode;
-  keyHash: string;
-  metrics: Metrics;
-}): BackgroundJob {
+export function figuresJob(args: { pool: pg.Pool; mode: Mode; keyHash: string; metrics: Metrics }): BackgroundJob {
+  const { pool, mode, keyHash, metrics } = args;
   let historyAt = -Infinity;
   const shown = rememberShown(metrics);
   return {
@@ -138,16 +129,13 @@ function rememberShown(metrics: Metrics): { metrics: Metrics; until: (signal: Ab
 }
 
 /** Shows the state of this process, and whether it reaches the ledger, once a minute. */
-export function processJob({
-  pool,
-  metrics,
-  tls,
-}: {
+export function processJob(args: {
   pool: pg.Pool;
   metrics: Metrics;
   /** Of Temporal. */
   tls?: Config['temporal']['connectionOptions']['tls'];
 }): BackgroundJob {
+  const { pool, metrics, tls } = args;
   const delay = monitorEventLoopDelay({ resolution: 20 });
   delay.enable();
   return {

@@ -5,11 +5,6 @@ import type { Logger } from 'pino';
 export const START_WITHIN_MS = 120_000;
 const PAUSE_MS = 2_000;
 
-export interface WaitOptions {
-  patienceMs?: number;
-  passes?: (error: unknown) => boolean;
-}
-
 /**
  * Repeats `connect` until it succeeds, and logs what it waits for. A permanent error (`passes` returns false; default:
  * all errors are temporary) is thrown at once. @throws Error after {@link START_WITHIN_MS} that names what was tried
@@ -19,7 +14,10 @@ export async function waitFor<T>(
   what: { name: string; address: string; hint: string },
   connect: () => Promise<T>,
   logger: Logger,
-  { patienceMs = START_WITHIN_MS, passes = () => true }: WaitOptions = {},
+  {
+    patienceMs = START_WITHIN_MS,
+    passes = () => true,
+  }: { patienceMs?: number; passes?: (error: unknown) => boolean } = {},
 ): Promise<T> {
   const until = Date.now() + patienceMs;
   for (;;) {

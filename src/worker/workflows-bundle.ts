@@ -3,23 +3,14 @@ import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type BundleOptions } from '@temporalio/worker';
 import { FAILURE_CONVERTER } from '../encryption/payload-codec';
 
-/**
- * The optional parts of a worker's bundle: the failure converter for encrypted payloads, and the interceptors for
- * traces. A worker without them has none of their code.
- */
-export interface BundleVariant {
-  encrypted: boolean;
-  traced: boolean;
-}
-
 /** The built bundle, beside the compiled program. */
-export function workflowBundlePath({ encrypted, traced }: BundleVariant): string {
+export function workflowBundlePath({ encrypted, traced }: { encrypted: boolean; traced: boolean }): string {
   const name = ['workflow-bundle', ...(encrypted ? ['encrypted'] : []), ...(traced ? ['traced'] : [])].join('-');
   return join(__dirname, '..', `${name}.js`);
 }
 
 /** The interceptors of every bundle, and what a variant adds to its options. */
-export function bundleParts({ encrypted, traced }: BundleVariant): Partial<BundleOptions> {
+export function bundleParts({ encrypted, traced }: { encrypted: boolean; traced: boolean }): Partial<BundleOptions> {
   return {
     ...(encrypted && { failureConverterPath: FAILURE_CONVERTER }),
     workflowInterceptorModules: [

@@ -14,7 +14,7 @@ import {
   type LocalActivityOptions,
 } from '@temporalio/workflow';
 import type { Activities } from '../activities/create-activities';
-import type { StartedWorkflow } from '../activities/filings/settings';
+import type { StartedWorkflow } from '../activities/settings';
 import { queueOfClass, ROWS_IN_A_LOCAL_STEP, type EXTRACTION, type RateClass } from '../domain/names';
 import { summaryText } from '../domain/text';
 import { otherModeText } from '../domain/values';
@@ -109,8 +109,6 @@ export interface CallAbout {
   priorityKey?: 1 | 2 | 3 | 4 | 5;
 }
 
-type AnyActivity = (...args: unknown[]) => Promise<unknown>;
-
 /** Activities whose result is no object, or need not be. */
 type WithoutObject = {
   [Name in keyof Activities]: Awaited<ReturnType<Activities[Name]>> extends object ? never : Name;
@@ -151,7 +149,7 @@ function calledBy(call: (name: keyof Activities, args: unknown[]) => Promise<unk
 /** An operator can complete an activity by hand, without its result: then it is asked again. */
 async function untilResult(scheduled: ActivityCalls, name: keyof Activities, args: unknown[]): Promise<unknown> {
   for (;;) {
-    const result = await (scheduled[name] as AnyActivity)(...args);
+    const result = await (scheduled[name] as (...args: unknown[]) => Promise<unknown>)(...args);
     if (isResult(name, result)) return result;
     log.warn('an activity was completed by hand without its result, and is asked again', { activity: name });
   }
@@ -194,17 +192,14 @@ const LOCAL_STEP = {
  * within seconds (PostgreSQL is away, or the step is a large one), a normal activity of the same code waits as long as
  * needed. One is made at a time (interceptors.ts).
  */
-export function steps({
-  summary,
-  rows = 0,
-  profile = 'ledger',
-}: {
+export function steps(options: {
   summary: string;
   /** How many rows the step opens or settles. */
   rows?: number;
   /** The profile of the normal activity. */
   profile?: 'ledger' | 'note';
 }): ActivityCalls {
+  const { summary, rows = 0, profile = 'ledger' } = options;
   const normal = scheduledUnder(profile, { summary });
   const local =
     rows > ROWS_IN_A_LOCAL_STEP
@@ -214,7 +209,9 @@ export function steps({
     if (local) {
       try {
         // A cancelled local activity would be given up in the middle of its transaction.
-        return await CancellationScope.nonCancellable(() => (local[name] as AnyActivity)(...args));
+        return await CancellationScope.nonCancellable(() =>
+          (local[name] as (...args: unknown[]) => Promise<unknown>)(...args),
+        );
       } catch {
         // Whatever the cause, the normal activity waits for it to pass, or fails where operators see it.
       }

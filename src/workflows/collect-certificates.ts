@@ -6,25 +6,22 @@ import { type ReadFailure, readFailure } from './failures';
 import type { Decided, FilingNow } from '../activities/filings/moves';
 import { pauseReasonOf } from '../domain/service/retry-table';
 
-export interface CollectArgs {
-  filingId: string;
-  exporterId: string;
-  /** PDFs that earlier runs of this workflow have archived. */
-  done?: number;
-}
-
-export interface CollectResult {
-  archived: number;
-  /** Why it stopped before the end; the filing waits for the cause to pass and starts the collection again. */
-  failure: ReadFailure | null;
-}
-
 const BATCH = 50;
 /** Five a minute: an hour and a half of downloads, far from the limits of a history. */
 const EVENTS_PER_RUN = 1_500;
 
 /** Downloads whatever is missing; a filing that is collected already is done at once. */
-export async function collectCertificates({ filingId, exporterId, done = 0 }: CollectArgs): Promise<CollectResult> {
+export async function collectCertificates(args: {
+  filingId: string;
+  exporterId: string;
+  /** PDFs that earlier runs of this workflow have archived. */
+  done?: number;
+}): Promise<{
+  archived: number;
+  /** Why it stopped before the end; the filing waits for the cause to pass and starts the collection again. */
+  failure: ReadFailure | null;
+}> {
+  const { filingId, exporterId, done = 0 } = args;
   let archived = done;
   for (;;) {
     const summary = 'Which certificates have no PDF yet?';
@@ -45,28 +42,25 @@ export async function collectCertificates({ filingId, exporterId, done = 0 }: Co
 
 const UNDER_WAY = 5;
 
-interface Batch {
+/**
+ * Downloads a batch with a few under way at a time. A failure that no repeat fixes is returned at the end; one that
+ * needs a person stops the batch, because the others would meet it too.
+ */
+export async function downloadAll(given: {
   numbers: readonly string[];
   exporterId: string;
   /** The filing that may end with the last of them; left out: none may. */
   end?: () => Decided;
   onArchived?: () => void;
-}
-
-interface DownloadedBatch {
-  /** One that no repeat fixes, or that needs a person. */
-  failure: ReadFailure | null;
-  /** The filing's end, where it was recorded with the last PDF. */
-  ended: FilingNow | null;
-}
-
-/**
- * Downloads a batch with a few under way at a time. A failure that no repeat fixes is returned at the end; one that
- * needs a person stops the batch, because the others would meet it too.
- */
-export async function downloadAll({ numbers, exporterId, end, onArchived }: Batch): Promise<DownloadedBatch> {
+}) {
+  const { numbers, exporterId, end, onArchived } = given;
   const queue = [...numbers];
-  const batch: DownloadedBatch = { failure: null, ended: null };
+  const batch: {
+    /** One that no repeat fixes, or that needs a person. */
+    failure: ReadFailure | null;
+    /** The filing's end, where it was recorded with the last PDF. */
+    ended: FilingNow | null;
+  } = { failure: null, ended: null };
   const mustStop = () => batch.failure !== null && pauseReasonOf(batch.failure.kind) !== null;
   const lane = async () => {
     for (let next = queue.shift(); next !== undefined && !mustStop(); next = queue.shift()) {

@@ -14,13 +14,11 @@ export interface EndedFilingArgs {
   answer?: ResolveArgs & { submission: number };
 }
 
-export interface EndedFilingResult {
+/** Carries an answer out, asks once about each request, and collects the certificates that came of it. */
+export async function followEndedFiling(args: EndedFilingArgs): Promise<{
   /** Why the answer was refused, or what it still needs; null where it was carried out, or none was given. */
   refused: string | null;
-}
-
-/** Carries an answer out, asks once about each request, and collects the certificates that came of it. */
-export async function followEndedFiling(args: EndedFilingArgs): Promise<EndedFilingResult> {
+}> {
   const { filingId, exporterId, answer } = args;
   const refused = answer ? await carryOut(args, answer) : null;
   if (refused !== null) return { refused };

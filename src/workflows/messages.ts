@@ -1,4 +1,5 @@
 /** Updates, queries and the two signals of the workflows. Handlers are set in the workflow files. */
+import type { z } from 'zod';
 import { noFindings } from '../domain/reconciliation/findings';
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type {
@@ -8,7 +9,7 @@ import type {
   FileInput,
   FilingResult,
   ResolveArgs,
-  SubmitCredentialsArgs,
+  submitCredentialsArgs,
 } from '../domain/contracts';
 import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts';
 
@@ -32,7 +33,9 @@ export const exporterQuery = defineQuery<ExporterProgress>('exporter');
  * Update of `onboardExporter` (while it waits for credentials) and of `updateCredentials` (update-with-start): new
  * credentials, by vault reference. Answers as soon as they are taken, not when they are checked.
  */
-export const submitCredentialsUpdate = defineUpdate<ExporterProgress, [SubmitCredentialsArgs]>('submitCredentials');
+export const submitCredentialsUpdate = defineUpdate<ExporterProgress, [z.infer<typeof submitCredentialsArgs>]>(
+  'submitCredentials',
+);
 
 /** Sent by an activity to every filing that waits for credentials, once newer ones are valid. */
 export const credentialsRenewedSignal = defineSignal<[{ version: number }]>('credentialsRenewed');

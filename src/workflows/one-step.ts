@@ -5,13 +5,11 @@ import { ApplicationFailure, setCurrentDetails } from '@temporalio/workflow';
 import type { ExtractDocumentInput, ExtractDocumentResult } from '../assistant/extraction/contracts';
 import type { ChangeExporterInput, ChangeExporterResult } from '../domain/contracts';
 
-export interface MaintainLedgerResult {
+/** Removes old findings and runs of reconciliations; runs on a schedule. Filings and their events are kept. */
+export async function maintainLedger(): Promise<{
   /** Rows removed, by what they were. */
   removed: Record<string, number>;
-}
-
-/** Removes old findings and runs of reconciliations; runs on a schedule. Filings and their events are kept. */
-export async function maintainLedger(): Promise<MaintainLedgerResult> {
+}> {
   return { removed: await calls('document', { summary: 'Remove old ledger data' }).pruneLedger() };
 }
 

@@ -15,14 +15,6 @@ export interface PartyScope {
   checks: ReconcileCheck[];
 }
 
-interface PartyOutcome {
-  opened: number;
-  closed: number;
-  healed: number;
-  /** Reads that failed, and why; the rest was compared all the same. */
-  skipped: string | null;
-}
-
 /** Reconciliation comes after everything that a person or a filing waits for. */
 const PRIORITY = 5 as const;
 /** PDFs of one party that are fetched again at the same time. */
@@ -31,7 +23,13 @@ const REPAIRS_AT_ONCE = 3;
 /** A party that was compared, with the repairs that are still to be made; a continued run takes it up. */
 export interface ComparedParty {
   party: PartyToReconcile;
-  outcome: PartyOutcome;
+  outcome: {
+    opened: number;
+    closed: number;
+    healed: number;
+    /** Reads that failed, and why; the rest was compared all the same. */
+    skipped: string | null;
+  };
   /** What was looked at and read, for the comparison after the repairs. */
   checks: ReconcileCheck[];
   windows: WindowReading[];

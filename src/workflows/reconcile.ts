@@ -19,19 +19,20 @@ const AT_ONCE = 5;
 /** The result is a payload with a limit; what is beyond is in the log. */
 const SKIPPED_SHOWN = 1_000;
 
-/** Where a run of many pages goes on; set by the workflow itself. */
-export interface ReconcileResume {
-  after: number;
-  soFar: ReconcileResult;
-  /** Compared, but not repaired to the end. */
-  unrepaired: ComparedParty[];
-}
-
 /**
  * Reconciles one exporter's party, or all of them. Each is compared on its own: one that cannot be asked is noted with
  * the reason and never stops the others.
  */
-export async function reconcile(input: ReconcileInput & { resume?: ReconcileResume }): Promise<ReconcileResult> {
+export async function reconcile(
+  input: ReconcileInput & {
+    resume?: {
+      after: number;
+      soFar: ReconcileResult;
+      /** Compared, but not repaired to the end. */
+      unrepaired: ComparedParty[];
+    };
+  },
+): Promise<ReconcileResult> {
   needInput('reconcile', input);
   const { resume, ...asked } = input;
   const { workflowId, firstExecutionRunId: runId } = workflowInfo();

@@ -11,19 +11,13 @@ const AT_ONCE = 8;
 /** The result is a payload with a limit; what is beyond is counted. */
 const SKIPPED_SHOWN = 1_000;
 
-/** Where a run of many pages goes on; set by the workflow itself. */
-export interface RefreshIrmsResume {
-  after: string;
-  soFar: RefreshIrmsResult;
-}
-
 /**
  * Refreshes IRMs live and reads them into the ledger: of one exporter, or of every exporter that is ready. How fast is
  * the budget's business (spec: "Limits", 6 a minute). An exporter that cannot be refreshed is skipped with the reason
  * and never stops the others.
  */
 export async function refreshIrms(
-  input: RefreshIrmsInput & { resume?: RefreshIrmsResume },
+  input: RefreshIrmsInput & { resume?: { after: string; soFar: RefreshIrmsResult } },
 ): Promise<RefreshIrmsResult> {
   needInput('refreshIrms', input);
   const { resume, ...asked } = input;

@@ -1,7 +1,8 @@
+import type { z } from 'zod';
 import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { CheckResult } from '../activities/exporters/credentials';
 import type { ExporterState } from '../activities/exporters/exporters';
-import type { ExporterProgress, UpdateCredentialsInput } from '../domain/contracts';
+import type { ExporterProgress, updateCredentialsInput } from '../domain/contracts';
 import type { ErrorKind } from '../domain/service/error-kinds';
 import { otherModeText } from '../domain/values';
 import { calls } from './activity-profiles';
@@ -26,7 +27,7 @@ const UNKNOWN_CLIENT: readonly ErrorKind[] = ['customer_not_found', 'validation_
  * waits for better ones is told. Submissions are checked in the order in which they come; the workflow ends when none
  * is left, with the outcome of the last. A later submission starts it again.
  */
-export async function updateCredentials(input: UpdateCredentialsInput): Promise<ExporterProgress> {
+export async function updateCredentials(input: z.input<typeof updateCredentialsInput>): Promise<ExporterProgress> {
   needInput('updateCredentials', input);
   const { exporterId, mode } = input;
   const status = new ExporterStatus(exporterId, () => continueAsNewIfLong());
@@ -79,17 +80,9 @@ export async function updateCredentials(input: UpdateCredentialsInput): Promise<
   return status.view;
 }
 
-interface Context {
-  status: ExporterStatus;
-  exporterId: string;
-}
-
-type CredentialOutcome = Exclude<CheckResult, { outcome: 'superseded' } | { outcome: 'validated' }> | Validated;
-interface Validated {
-  outcome: 'validated';
-  exporter: ExporterState;
-}
-
+type CredentialOutcome =
+  | Exclude<CheckResult, { outcome: 'superseded' } | { outcome: 'validated' }>
+  | { outcome: 'validated'; exporter: ExporterState };
 const NOTHING_SUBMITTED: CredentialOutcome = {
   outcome: 'incomplete',
   fixable: true,
@@ -98,7 +91,10 @@ const NOTHING_SUBMITTED: CredentialOutcome = {
   countsAgainstFuse: false,
 };
 
-async function checkOne(context: Context, submission: CredentialSubmission): Promise<CredentialOutcome> {
+async function checkOne(
+  context: { status: ExporterStatus; exporterId: string },
+  submission: CredentialSubmission,
+): Promise<CredentialOutcome> {
   const { status, exporterId } = context;
   const readExporter = () =>
     retryUntilFixed(status, UNKNOWN_CLIENT, () =>

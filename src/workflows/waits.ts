@@ -51,14 +51,12 @@ const MIN_LOOK_MS = 60_000;
 /** And after this at the latest: the time may have moved nearer. One wait covers the usual 24 hours. */
 const MAX_LOOK_MS = 25 * 60 * MIN_LOOK_MS;
 
-type Activation = Pick<ExporterState, 'readiness' | 'activatesAt'>;
-
 /**
  * Waits until the authority opens API access (spec: "dgftApiStatus.state"). The exporter is read again after waking,
  * since the time may have moved; once it has passed, or where none is known, in growing intervals. Ends with the
  * exporter as it is when it is pending no more, whatever it is then.
  */
-export async function waitForActivation<E extends Activation>(
+export async function waitForActivation<E extends Pick<ExporterState, 'readiness' | 'activatesAt'>>(
   progress: WaitingWorkflow,
   { activation }: Waits,
   exporter: E,

@@ -4,10 +4,16 @@ import { filingWorkflowId } from '../../src/domain/names';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import { contentHashOf, saveInput } from '../../src/ledger/filings/filing-inputs';
 import { recordIntent, type Intent, type IntentOutcome } from '../../src/ledger/filings/filing-intent';
-import { recordProgress } from '../../src/ledger/filings/filing-progress';
+import {
+  holdStep,
+  moveHeld,
+  readNow,
+  type FilingNow,
+  type ProgressNote,
+} from '../../src/ledger/filings/filing-progress';
 import { saveIrms, type IrmRecord } from '../../src/ledger/exporters/irms';
 import { needFiling } from '../../src/ledger/filings/filings';
-import { withTransaction } from '../../src/ledger/pool';
+import { withTransaction, type Queryable } from '../../src/ledger/pool';
 import type { TestDatabase } from '../support/postgres';
 import { mappingRow } from '../../dev/sample-mapping';
 
@@ -111,6 +117,14 @@ export async function open(...args: Parameters<typeof record>): Promise<string> 
   const outcome = await record(...args);
   if (outcome.outcome !== 'opened') throw new Error(JSON.stringify(outcome));
   return outcome.filingId;
+}
+
+/** Records a move of a filing, as a step of its workflow does. */
+export async function recordProgress(db: Queryable, note: ProgressNote): Promise<FilingNow | 'differs'> {
+  const { filingId, step, state } = note;
+  const held = await holdStep(db, { filingId, seq: note.seq - 1, step, move: { state, kind: note.event.kind } });
+  if (held === 'differs') return held;
+  return held === 'repeated' ? readNow(db, filingId, step) : moveHeld(db, held, note);
 }
 
 /** Moves a filing through states, as its workflow would. */

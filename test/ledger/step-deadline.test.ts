@@ -37,18 +37,31 @@ describe('a step with a deadline', () => {
     expect(await count()).toBe(before);
   });
 
-  it('does not wait for a lock beyond its time, in a transaction or in a single statement', async () => {
+  it('does not wait for a lock beyond its time', async () => {
     const before = await count();
     await withTransaction(database.pool, async (holder) => {
       await holder.query('LOCK TABLE steps IN ACCESS EXCLUSIVE MODE');
-      const insert = 'INSERT INTO steps VALUES (3)';
-      const waiting = [
-        withStepDeadline(() => withTransaction(database.pool, (client) => client.query(insert))),
-        withStepDeadline(() => database.pool.query(insert)),
-      ];
-      for (const each of waiting) await expect(each).rejects.toMatchObject({ code: '55P03' });
+      const waiting = withStepDeadline(() =>
+        withTransaction(database.pool, (client) => client.query('INSERT INTO steps VALUES (3)')),
+      );
+      await expect(waiting).rejects.toMatchObject({ code: '55P03' });
     });
     expect(await count()).toBe(before);
+  });
+
+  it.each([
+    'INSERT INTO steps VALUES (4)',
+    'WITH gone AS (DELETE FROM steps WHERE n = 1 RETURNING n) SELECT n FROM gone',
+    'UPDATE steps SET n = n',
+  ])('writes in a transaction only, not by %s alone', async (write) => {
+    const before = await count();
+    await expect(withStepDeadline(() => database.pool.query(write))).rejects.toThrow('needs withTransaction');
+    expect(await count()).toBe(before);
+  });
+
+  it('reads without a transaction', async () => {
+    const read = () => database.pool.query('WITH known AS (SELECT n FROM steps FOR UPDATE) SELECT n FROM known');
+    expect((await withStepDeadline(read)).rowCount).toBe(1);
   });
 
   it('is refused at once for a while after no connection could be made', async () => {

@@ -10,12 +10,11 @@ import {
   saveCertificates,
   type CertificateDetailRecord,
 } from '../../src/ledger/certificates/certificates';
-import { recordProgress } from '../../src/ledger/filings/filing-progress';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import type { FilingState } from '../../src/domain/filing/states';
 import type { RowVerdict } from '../../src/domain/service/request-status';
-import { EXPORTER, open, rowsOf } from '../ledger/filing-support';
+import { EXPORTER, open, recordProgress, rowsOf } from '../ledger/filing-support';
 import type { ReportInput } from '../../src/reports/make';
 import type { TestDatabase } from '../support/postgres';
 

@@ -29,8 +29,6 @@ import { exporterState, type ExporterState } from './exporters';
 const CONSENT_STATEMENT =
   'I am authorised to use this DGFT portal account and consent to its credentials being submitted to the filing service, which logs in with them on the exporter’s behalf.';
 
-export type AcceptResult = { outcome: 'accepted'; version: number } | { outcome: 'unknown'; message: string };
-
 export type CheckResult =
   | { outcome: 'validated'; exporter: ExporterState }
   /** The service took a newer submission meanwhile: this one was not sent. */
@@ -47,7 +45,7 @@ const CREDENTIALS_RENEWED = 'credentialsRenewed';
 async function acceptCredentials(
   { pool, vault, mode }: ActivityDependencies,
   args: { exporterId: string; credentialsRef: string; by: string; at: string },
-): Promise<AcceptResult> {
+): Promise<{ outcome: 'accepted'; version: number } | { outcome: 'unknown'; message: string }> {
   const { exporterId, credentialsRef, by, at } = args;
   try {
     // A repeat: with its version the consent is on record, and the secret no longer opens as a submission.

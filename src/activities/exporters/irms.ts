@@ -15,14 +15,6 @@ import { withCredentials } from './credential-guard';
 import type { ActivityDependencies } from '../dependencies';
 import { reserveBalances, type ReserveArgs, type Reserved } from '../filings/filing-ledger';
 
-export interface ReadIrmsResult {
-  irmCount: number;
-  /** How many were amended, cancelled, or have another balance or status than before. */
-  changed: number;
-  /** What became of the filing's reservation; null where none was asked for. */
-  reserved: Reserved | null;
-}
-
 /** An exporter whose IRMs are to be refreshed, or why they are not. */
 export interface RefreshCandidate {
   exporterId: string;
@@ -30,12 +22,6 @@ export interface RefreshCandidate {
   skip: string | null;
   /** The ledger's knowledge may be old: read the client from the service first. */
   readFirst: boolean;
-}
-
-export interface RefreshPage {
-  candidates: RefreshCandidate[];
-  /** Where the next page begins; null after the last one. */
-  next: string | null;
 }
 
 /**
@@ -56,7 +42,13 @@ async function refreshIrms(deps: ActivityDependencies, { exporterId }: { exporte
 async function readIrms(
   deps: ActivityDependencies,
   args: { exporterId: string; reserve?: ReserveArgs & { seq: number } },
-): Promise<ReadIrmsResult> {
+): Promise<{
+  irmCount: number;
+  /** How many were amended, cancelled, or have another balance or status than before. */
+  changed: number;
+  /** What became of the filing's reservation; null where none was asked for. */
+  reserved: Reserved | null;
+}> {
   const { pool, clock, api, logger } = deps;
   const exporter = await needExporter(pool, args.exporterId);
   const { exporterId } = exporter;
@@ -83,7 +75,11 @@ async function readIrms(
 async function exportersToRefresh(
   deps: ActivityDependencies,
   args: { exporterId?: string; after: string; limit: number },
-): Promise<RefreshPage> {
+): Promise<{
+  candidates: RefreshCandidate[];
+  /** Where the next page begins; null after the last one. */
+  next: string | null;
+}> {
   const { pool, mode } = deps;
   if (args.exporterId) {
     const exporter = await getExporter(pool, args.exporterId);

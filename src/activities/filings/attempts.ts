@@ -51,7 +51,7 @@ function openAttempt(
 /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
 function readAttempt(
   deps: ActivityDependencies,
-  { seq, ...args }: { attemptId: string; refusal?: ReturnedRefusal; seq: number },
+  { seq, ...args }: { attemptId: string; refusal?: { reason: string; sentBy: string }; seq: number },
 ): Promise<AttemptReading & Left> {
   const read = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<AttemptReading & Left> => ({
     ...inShort(await judgeAndRead(deps, client, filing, args)),
@@ -109,17 +109,14 @@ function adoptAnswer(
  */
 function carryOutWord(
   deps: ActivityDependencies,
-  {
-    wordId,
-    attemptId,
-    moves,
-  }: {
+  args: {
     wordId: string;
     /** The attempt that it is about: a mark whose send was never counted is judged by that alone. */
     attemptId: string | null;
     moves: { again: MoveArgs; filed: MoveArgs };
   },
 ): Promise<Carried & Left> {
+  const { wordId, attemptId, moves } = args;
   const { settings } = deps;
   const { filingId, seq } = moves.again;
   const carryOut = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<Carried & Left> => {
@@ -216,16 +213,10 @@ function judgeAndRead(
   deps: ActivityDependencies,
   client: pg.PoolClient,
   filing: LockedFiling | null,
-  { attemptId, refusal }: { attemptId: string; refusal?: ReturnedRefusal },
+  { attemptId, refusal }: { attemptId: string; refusal?: { reason: string; sentBy: string } },
 ) {
   const refused = refusal && { reason: refusal.reason, sender: senderOf(refusal.sentBy) };
   return readInLedger(client, filing, { attemptId, ...(refused && { refused }), at: now(deps) });
-}
-
-/** A documented refusal that the execution returned; `sentBy`: its secret. */
-export interface ReturnedRefusal {
-  reason: string;
-  sentBy: string;
 }
 
 /** Its answer as a sample: an answer may be large. */

@@ -80,7 +80,9 @@ function recordApproval(
 function recordWord(deps: ActivityDependencies, { saidBy, ...word }: WordInput): Promise<string> {
   const { pool } = deps;
   const content = createHash('sha256').update(JSON.stringify(word)).digest('hex');
-  return recordInLedger(pool, { ...word, step: `${saidBy}/${content}`, at: now(deps) });
+  return withTransaction(pool, (client) =>
+    recordInLedger(client, { ...word, step: `${saidBy}/${content}`, at: now(deps) }),
+  );
 }
 
 export interface ReserveArgs {
@@ -128,7 +130,7 @@ export const filingLedgerActivities = {
 
   /** Puts a word aside that cannot be carried out any more. */
   closeWord: (deps: ActivityDependencies, { why, ...word }: WordOf & { why: string }) =>
-    judgeWord(deps.pool, { ...word, outcome: 'refused', why, at: now(deps) }),
+    withTransaction(deps.pool, (client) => judgeWord(client, { ...word, outcome: 'refused', why, at: now(deps) })),
 
   /** What is wrong with the filing's workflow; its next move clears it. */
   recordRunProblem: (deps: ActivityDependencies, args: { filingId: string; problem: string }) =>
@@ -138,12 +140,12 @@ export const filingLedgerActivities = {
   noteEvent: (
     deps: ActivityDependencies,
     args: { filingId: string; kind: string; text: string; who?: string; data?: unknown },
-  ) => addEvent(deps.pool, { ...args, step: stepId(), at: now(deps) }),
+  ) => withTransaction(deps.pool, (client) => addEvent(client, { ...args, step: stepId(), at: now(deps) })),
 
   /** Registers a filing that waits for better credentials; `retryNow` when they have come in the meantime. */
   awaitCredentials: ({ pool }: ActivityDependencies, args: Parameters<typeof registerWaiter>[1]) =>
     registerWaiter(pool, args),
 
   stopAwaitingCredentials: ({ pool }: ActivityDependencies, { workflowId }: { workflowId: string }) =>
-    removeWaiter(pool, workflowId),
+    withTransaction(pool, (client) => removeWaiter(client, workflowId)),
 };

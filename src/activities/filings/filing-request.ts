@@ -11,19 +11,8 @@ import type { Queryable } from '../../ledger/pool';
 import { needFewRows } from '../step-id';
 import type { RateClass } from '../../domain/names';
 
-/** The rows to file, and what the message states for all of them. */
-export interface FilingRequest {
-  rows: MappingRow[];
-  uploadType?: number;
-  declaration?: 'Y' | 'N';
-  /** The id of rows that the ledger has already. */
-  inputRef?: string;
-  allowDuplicate: PermittedDuplicate[];
-  findings: Finding[];
-}
-
 /** Reads the rows from the message or from the ledger; what cannot be read is a finding. */
-export async function readRequest(db: Queryable, input: FileInput): Promise<FilingRequest> {
+export async function readRequest(db: Queryable, input: FileInput) {
   const allowDuplicate = input.allowDuplicate ?? [];
   if (input.inputRef) {
     // Before they are read: many rows are not for a local step.
@@ -51,7 +40,15 @@ export async function readRequest(db: Queryable, input: FileInput): Promise<Fili
 /** All findings at once: the request's own, and those of the rules. */
 export function judgeRequest(
   input: FileInput,
-  read: FilingRequest,
+  read: {
+    rows: MappingRow[];
+    uploadType?: number;
+    declaration?: 'Y' | 'N';
+    /** The id of rows that the ledger has already. */
+    inputRef?: string;
+    allowDuplicate: PermittedDuplicate[];
+    findings: Finding[];
+  },
 ): { uploadType?: number; declaration?: 'Y' | 'N'; findings: Finding[] } {
   const findings = [...read.findings];
   const uploadType = input.uploadType ?? read.uploadType ?? read.rows[0]?.mapping.uploadType;
@@ -97,11 +94,6 @@ const ROWS_FOR_BULK_WHEN_BUSY = 20;
 /** How busy a rate class is: calls waiting for a slot. */
 export type Queueing = ReadonlyMap<RateClass, number>;
 
-export interface Channel {
-  channel: 'push' | 'bulk';
-  warnings: Finding[];
-}
-
 /**
  * The channel of a filing. Bulk wherever an optional workbook column is filled, because the JSON items cannot carry it;
  * `auto` also for many rows, and for a good few while pushes queue and uploads do not; push otherwise.
@@ -110,7 +102,7 @@ export async function chooseChannel(
   asked: 'auto' | 'push' | 'bulk',
   rows: readonly MappingRow[],
   queueing: () => Promise<Queueing>,
-): Promise<Channel> {
+): Promise<{ channel: 'push' | 'bulk'; warnings: Finding[] }> {
   const extra = rows.find((row) => row.extra && Object.keys(row.extra).length > 0);
   if (extra) {
     const columns = Object.keys(extra.extra ?? {}).join(', ');

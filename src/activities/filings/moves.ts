@@ -111,12 +111,7 @@ export async function moveOnSettled(
 export async function recordEnd(
   client: Queryable,
   held: Held,
-  {
-    filingId,
-    state,
-    event: own,
-    now,
-  }: {
+  args: {
     filingId: string;
     state: FilingState | null;
     event?: MoveArgs['event'];
@@ -125,6 +120,7 @@ export async function recordEnd(
   },
   at: Date,
 ): Promise<FilingNow> {
+  const { filingId, state, event: own, now } = args;
   const before = now ?? (await readNow(client, filingId, stepId()));
   if (held === 'repeated' || state === null) return before;
   const { event, attention } = endNote(filingId, state, before.counts);

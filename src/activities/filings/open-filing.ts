@@ -20,7 +20,7 @@ import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-send
 import type { ActivityDependencies } from '../dependencies';
 import { stepId } from '../step-id';
 import { chooseChannel, errorsOf, judgeRequest, readRequest, withoutRepeats } from './filing-request';
-import { settingsOf, type ReadSettingsResult } from './settings';
+import { settingsOf, type ReadSettingsResult } from '../settings';
 import { onWholeLedger } from './whole-ledger';
 
 export type { SubmissionStage };

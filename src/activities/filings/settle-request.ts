@@ -12,24 +12,23 @@ import { endRequest, hasFollowed, settleIfDone, type RequestRecord } from '../..
 import type { ActivityDependencies } from '../dependencies';
 import { moveOnSettled, type FilingNow } from './moves';
 
-interface ReadRecord {
-  request: RequestRecord;
-  verdict: StatusVerdict;
-  /** Whether the request has ended with it. */
-  final: boolean;
-  processingStatus: string | null;
-  /** The request's age, in ms. */
-  age: number;
-  exporterId: string;
-  at: Date;
-}
-
 /** Records the outcome of a request's rows, and what follows of it. Must run in a transaction. */
 export async function settleRequest(
   client: pg.PoolClient,
   { settings, mode }: Pick<ActivityDependencies, 'settings' | 'mode'>,
-  { request, verdict, final, processingStatus, age, exporterId, at }: ReadRecord,
+  args: {
+    request: RequestRecord;
+    verdict: StatusVerdict;
+    /** Whether the request has ended with it. */
+    final: boolean;
+    processingStatus: string | null;
+    /** The request's age, in ms. */
+    age: number;
+    exporterId: string;
+    at: Date;
+  },
 ): Promise<{ outcome: 'settled' | 'incomplete' | 'doubt' | 'not_yet'; filing: FilingNow | null }> {
+  const { request, verdict, final, processingStatus, age, exporterId, at } = args;
   const { filingId, submission } = request;
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);

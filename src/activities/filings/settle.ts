@@ -42,15 +42,6 @@ export interface Evidence {
   problem: string | null;
 }
 
-/** What is asked about: an attempt in doubt, or a submission whose request has no outcome. */
-export interface EvidenceArgs {
-  filingId: string;
-  submission: number;
-  exporterId: string;
-  /** Null: of a request. */
-  attemptId: string | null;
-}
-
 const NO_IEC = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
 
 /**
@@ -82,7 +73,13 @@ async function lookAtCertificates(
  */
 async function gatherEvidence(
   deps: ActivityDependencies,
-  args: EvidenceArgs,
+  args: {
+    filingId: string;
+    submission: number;
+    exporterId: string;
+    /** Null: of a request. */
+    attemptId: string | null;
+  },
 ): Promise<Evidence & { filing: FilingNow | null }> {
   const { clock, pool, settings } = deps;
   const { filingId, submission, exporterId, attemptId } = args;

@@ -11,19 +11,6 @@ import { isWaitForLedger, onWholeLedger } from './whole-ledger';
 /** A filing of the same exporter made seconds ago has read today's certificates already. */
 const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
 
-export interface SnapshotArgs {
-  filingId: string;
-  submission: number;
-  exporterId: string;
-  /** Opens the submission's next attempt with it, where the run that wants to send knows of every move and attempt. */
-  open?: {
-    /** Number of the last move that it knows of. */
-    seq: number;
-    /** Number of the last attempt that it knows of; 0: none. */
-    after: number;
-  };
-}
-
 export interface TakenSnapshot {
   /** How many there are; null where they could not be read. */
   certificates: number | null;
@@ -35,7 +22,22 @@ export interface TakenSnapshot {
  * Notes which certificates the exporter has of today and yesterday and what its IRMs' balances are, before a send:
  * an unknown outcome is settled against it. With `open`, the attempt is opened in the same transaction.
  */
-async function takeSnapshot(deps: ActivityDependencies, { open, ...of }: SnapshotArgs): Promise<TakenSnapshot> {
+async function takeSnapshot(
+  deps: ActivityDependencies,
+  args: {
+    filingId: string;
+    submission: number;
+    exporterId: string;
+    /** Opens the next attempt with it, where the run that wants to send knows of every move and attempt. */
+    open?: {
+      /** Number of the last move that it knows of. */
+      seq: number;
+      /** Number of the last attempt that it knows of; 0: none. */
+      after: number;
+    };
+  },
+): Promise<TakenSnapshot> {
+  const { open, ...of } = args;
   const { pool, clock } = deps;
   const { filingId, submission, exporterId } = of;
   const { count: certificates, ...list } = await certificatesNow(deps, exporterId);

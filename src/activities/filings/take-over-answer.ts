@@ -23,15 +23,6 @@ export interface AdoptedAnswer {
   filing: FilingNow | null;
 }
 
-export interface AnswerArgs {
-  attemptId: string;
-  /** The whole answer, or the sample of it that travelled. */
-  answer: StoredAnswer;
-  /** The secret of whoever read it, where a run hands it in; left out by the execution itself. */
-  sentBy?: string;
-  at: Date;
-}
-
 /**
  * Stores an answer, applies it to its submission, and moves the filing on where the ledger's state allows it. What is
  * stored already counts before `answer`. Repeating it changes nothing. Must run in a transaction.
@@ -40,8 +31,16 @@ export interface AnswerArgs {
 export async function takeOverAnswer(
   client: pg.PoolClient,
   { logger, mode, settings }: Pick<ActivityDependencies, 'logger' | 'mode' | 'settings'>,
-  { attemptId, answer: travelled, sentBy, at }: AnswerArgs,
+  args: {
+    attemptId: string;
+    /** The whole answer, or the sample of it that travelled. */
+    answer: StoredAnswer;
+    /** The secret of whoever read it, where a run hands it in; left out by the execution itself. */
+    sentBy?: string;
+    at: Date;
+  },
 ): Promise<{ late: boolean; adopted: AdoptedAnswer } | null> {
+  const { attemptId, answer: travelled, sentBy, at } = args;
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const stored = await storeAnswer(client, { attemptId, answer: travelled, sentBy, at });
   if (!stored) return null;

@@ -36,16 +36,15 @@ export interface ExtractionApi {
   close(): Promise<void>;
 }
 
-/** `url` and `key` are the extraction service's own; without them every call is refused as extraction_unconfigured. */
-export type ExtractionApiOptions = Omit<CallerOptions, 'baseUrl' | 'apiKey' | 'budget'> & {
-  url?: string;
-  key?: string;
-};
-
 /** Texts of a document (terms, descriptions) may be longer than those of the filing service. */
 const MAX_TEXT_BYTES = 64 * 1024;
 
-export function createExtractionApi(options: ExtractionApiOptions): ExtractionApi {
+export function createExtractionApi(
+  options: Omit<CallerOptions, 'baseUrl' | 'apiKey' | 'budget'> & {
+    url?: string;
+    key?: string;
+  },
+): ExtractionApi {
   const { url, key, ...rest } = options;
   const caller = url && key ? createCaller({ ...rest, baseUrl: url, apiKey: key }) : null;
   const extract =

@@ -77,13 +77,6 @@ export function createCaller(options: CallerOptions): Caller {
   };
 }
 
-interface CallDependencies extends CallerOptions {
-  transport: Transport;
-  bookkeeper: Bookkeeper;
-  prefix: string;
-  connectMs: number;
-}
-
 type CallOutcome<T> = { taken: true; result: T } | { taken: false; refusal: ApiError };
 
 class Call {
@@ -93,7 +86,12 @@ class Call {
   private status: number | null = null;
 
   constructor(
-    private readonly deps: CallDependencies,
+    private readonly deps: CallerOptions & {
+      transport: Transport;
+      bookkeeper: Bookkeeper;
+      prefix: string;
+      connectMs: number;
+    },
     private readonly request: CallRequest,
     private readonly context: CallContext,
   ) {

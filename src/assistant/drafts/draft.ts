@@ -16,16 +16,6 @@ import { checkFile } from '../../starter/filings/check';
 import type { ExtractWait } from '../extraction/extract';
 import { readDocuments, type DraftFile } from './read-documents';
 
-export interface DraftRequest {
-  /** Id or e-mail. */
-  exporter: string;
-  /** PDFs, and folders of them. */
-  paths: readonly string[];
-  /** Default: 101 if there are shipping bills, 103 if there are only invoices. */
-  uploadType?: UploadType;
-  mapping?: ExtractionMapping;
-}
-
 export interface DraftOutcome {
   workbook: Buffer;
   uploadType: UploadType;
@@ -45,9 +35,18 @@ export interface DraftOutcome {
  */
 export async function draftFiling(
   deps: EbrcClientDependencies,
-  { exporter, paths, uploadType: asked, mapping = {} }: DraftRequest,
+  args: {
+    /** Id or e-mail. */
+    exporter: string;
+    /** PDFs, and folders of them. */
+    paths: readonly string[];
+    /** Default: 101 if there are shipping bills, 103 if there are only invoices. */
+    uploadType?: UploadType;
+    mapping?: ExtractionMapping;
+  },
   wait: ExtractWait = {},
 ): Promise<DraftOutcome> {
+  const { exporter, paths, uploadType: asked, mapping = {} } = args;
   const { pool, mode } = deps;
   const exporterId = await exporterIdOf(pool, mode, exporter);
   const iec = (await getExporter(pool, exporterId))?.iec ?? null;

@@ -17,18 +17,6 @@ export interface DraftFile {
   error: { code: string; message: string } | null;
 }
 
-export interface ReadDocuments {
-  documents: ReadDocument[];
-  files: DraftFile[];
-}
-
-interface DraftSource {
-  file: string;
-  sha256: string | null;
-  kind: DocumentKind | null;
-  full: boolean;
-}
-
 /** Names of files and folders that indicate the kind of a PDF. */
 const BY_NAME: readonly (readonly [DocumentKind, RegExp])[] = [
   ['shipping-bill', /shipping[-_ ]?bills?|(^|[^a-z])sbs?([^a-z]|$)/i],
@@ -43,7 +31,7 @@ export async function readDocuments(
   deps: EbrcClientDependencies,
   { paths, mapping, iec }: { paths: readonly string[]; mapping: ExtractionMapping; iec: string | null },
   wait: ExtractWait,
-): Promise<ReadDocuments> {
+): Promise<{ documents: ReadDocument[]; files: DraftFile[] }> {
   const sources = await sourcesOf(deps, await pdfPaths(paths));
   const extracted = new Map<string, ExtractedFile>();
   for (const group of groupBy(sources, ({ kind, full }) => (kind ? `${kind} ${full}` : undefined)).values()) {
@@ -72,7 +60,10 @@ const UNKNOWN_KIND = {
     'Its kind is not known: put it into a folder called shipping-bills or invoices, or read it with `ebrc extract` first.',
 };
 
-async function sourcesOf({ pool }: EbrcClientDependencies, files: readonly string[]): Promise<DraftSource[]> {
+async function sourcesOf(
+  { pool }: EbrcClientDependencies,
+  files: readonly string[],
+): Promise<{ file: string; sha256: string | null; kind: DocumentKind | null; full: boolean }[]> {
   const hashes = new Map<string, string | null>();
   // The file is read again when it is sent, so that the contents of hundreds of files are not held in memory.
   for (const file of files) hashes.set(file, (await readPdf(file)).sha256);

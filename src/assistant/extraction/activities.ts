@@ -29,14 +29,6 @@ import { failureOf, notYet, refusal } from '../../activities/application-failure
 import { withHeartbeat, keepTrying } from '../../activities/call-context';
 import type { ActivityDependencies, ExtractionDependencies } from '../../activities/dependencies';
 
-export interface OpenedExtraction {
-  /** What is wrong with the input; nothing else is set then. */
-  problems: string[];
-  extractionId: string;
-  /** What the ledger has already. */
-  result: ExtractDocumentResult | null;
-}
-
 /** The service was answered in a way that a repeat may fix: tries of one document, each of which may be paid for. */
 const DOCUMENT_TRIES = 2;
 const RATE_LIMIT_TRIES = 6;
@@ -67,7 +59,13 @@ export function accessOf(url: string, key: string): string {
 async function openExtraction(
   { extraction, pool }: ActivityDependencies,
   asked: ExtractDocumentInput,
-): Promise<OpenedExtraction> {
+): Promise<{
+  /** What is wrong with the input; nothing else is set then. */
+  problems: string[];
+  extractionId: string;
+  /** What the ledger has already. */
+  result: ExtractDocumentResult | null;
+}> {
   const { data: input, error } = extractDocumentInput.safeParse(asked);
   const wrong = error?.issues.map(issueText) ?? [];
   if (!input) return { problems: wrong, extractionId: '', result: null };

@@ -18,16 +18,6 @@ import { open, readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { MAX_EXTRACTION_BYTES, pdfProblem } from '../../domain/pdf';
 
-export interface ExtractRequest {
-  kind: DocumentKind;
-  /** PDFs under 5 MB, and folders with PDFs. */
-  paths: readonly string[];
-  /** Everything in a shipping bill, not only the fields that a filing needs. */
-  full?: boolean;
-  /** Ask again for documents that were refused or failed. */
-  again?: boolean;
-}
-
 export interface ExtractWait {
   /** Documents that are not answered within this time continue in the background; default 15 minutes. */
   withinMs?: number;
@@ -62,9 +52,18 @@ const NOTICE_AFTER_MS = 10_000;
  */
 export async function extractFiles(
   deps: EbrcClientDependencies,
-  { kind, paths, full = false, again = false }: ExtractRequest,
+  args: {
+    kind: DocumentKind;
+    /** PDFs under 5 MB, and folders with PDFs. */
+    paths: readonly string[];
+    /** Everything in a shipping bill, not only the fields that a filing needs. */
+    full?: boolean;
+    /** Ask again for documents that were refused or failed. */
+    again?: boolean;
+  },
   { withinMs = WITHIN_MS, onProgress, onNotice }: ExtractWait = {},
 ): Promise<ExtractedFile[]> {
+  const { kind, paths, full = false, again = false } = args;
   if (full && kind === 'invoice')
     throw new UsageError('--full is for shipping bills; an invoice is always read completely.');
   const files = await pdfPaths(paths);
@@ -97,11 +96,6 @@ export async function extractFiles(
   }
 }
 
-interface Started {
-  workflowId: string;
-  input: ExtractDocumentInput;
-}
-
 /**
  * Stores the PDF where the workers find it and starts its workflow, or joins the one in progress; null for a PDF that
  * cannot be sent.
@@ -110,7 +104,7 @@ async function start(
   { temporal, taskQueue, documents }: EbrcClientDependencies,
   { name, sha256, content, problem }: PdfFile,
   { kind, full, again }: { kind: DocumentKind; full: boolean; again: boolean },
-): Promise<Started | null> {
+) {
   if (problem !== null || sha256 === null) return null;
   const stored = await documents.put({ name: `document-${sha256}`, kind: 'pdf', buffer: content });
   const input = { kind, full, document: stored.name, sha256, fileName: name.slice(-255), again };
@@ -127,7 +121,7 @@ async function start(
 async function finish(
   { temporal, pool }: EbrcClientDependencies,
   { file, sha256 }: PdfFile,
-  { workflowId, input }: Started,
+  { workflowId, input }: { workflowId: string; input: ExtractDocumentInput },
   { deadline, stop }: { deadline: Promise<null>; stop: AbortController },
 ): Promise<ExtractedFile> {
   const handle = temporal.workflow.getHandle(workflowId);

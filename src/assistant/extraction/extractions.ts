@@ -22,18 +22,6 @@ export interface ExtractionRow {
   rateLimits: number;
 }
 
-export interface ExtractionRequest {
-  service: string;
-  /** Hash of the address and the key of the call. */
-  access: string;
-  endpoint: ExtractionEndpoint;
-  sha256: string;
-  document: string;
-  fileName: string;
-  /** Ask again if the answer was a refusal or a failure. */
-  again: boolean;
-}
-
 export interface ExtractionOutcome {
   extractionId: string;
   state: Exclude<ExtractionState, 'asking'>;
@@ -52,7 +40,20 @@ const COLUMNS = `extraction_id::text AS "extractionId", service, endpoint, sha25
  * The record of a document at an endpoint; created if it is new. A failed extraction is asked for again if `again` is
  * set, or if the address or the key was the cause and has changed since.
  */
-export async function openExtraction(db: Queryable, request: ExtractionRequest): Promise<ExtractionRow> {
+export async function openExtraction(
+  db: Queryable,
+  request: {
+    service: string;
+    /** Hash of the address and the key of the call. */
+    access: string;
+    endpoint: ExtractionEndpoint;
+    sha256: string;
+    document: string;
+    fileName: string;
+    /** Ask again if the answer was a refusal or a failure. */
+    again: boolean;
+  },
+): Promise<ExtractionRow> {
   const { service, endpoint, sha256, document, fileName, access, again } = request;
   await db.query(
     `UPDATE extractions SET state = 'asking', faults = 0, rate_limits = 0, error_code = NULL, error = NULL, access = NULL,

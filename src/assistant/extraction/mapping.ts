@@ -123,11 +123,9 @@ export interface Explained {
   tried: Tried[];
 }
 
-type DocumentValues = Partial<Record<DocumentField, string>> & { invoiceNumbers?: string[] };
-
 export interface MappedDocument {
   kind: DocumentKind;
-  values: DocumentValues;
+  values: Partial<Record<DocumentField, string>> & { invoiceNumbers?: string[] };
   explained: Explained[];
 }
 

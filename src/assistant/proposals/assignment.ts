@@ -141,19 +141,17 @@ export interface Link {
   worth: number;
 }
 
-export interface Flow {
-  from: number;
-  to: number;
-  amount: number;
-}
-
 /**
  * Distributes `supply` over `demand` along `links` so that the sum of amount × worth is as large as possible: the
  * transportation problem, solved by successive shortest paths with all paths of one length at a time (primal-dual).
  * Worths are small whole numbers, so there are at most as many rounds as the largest worth. Amounts are whole numbers
  * (minor units).
  */
-export function bestFlow(supply: readonly number[], demand: readonly number[], links: readonly Link[]): Flow[] {
+export function bestFlow(
+  supply: readonly number[],
+  demand: readonly number[],
+  links: readonly Link[],
+): { from: number; to: number; amount: number }[] {
   const network = new Network(supply.length, demand.length);
   supply.forEach((amount, from) => network.add(0, network.supplier(from), amount, 0));
   const first = network.size;

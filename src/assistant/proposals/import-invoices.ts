@@ -39,23 +39,21 @@ interface InvoiceProblem {
   message: string;
 }
 
-interface InvoiceList {
-  invoices: ListedInvoice[];
-  errors: InvoiceProblem[];
-  /** Unknown headers; their cells are not read. */
-  ignoredColumns: string[];
-}
-
 /**
  * Reads invoices from a CSV file or the first sheet of a workbook. An invalid row does not affect the others.
  * @param today DDMMYYYY; a document cannot have a later date
  * @throws RefusedError for a list without its header line; UsageError if the file cannot be read
  */
-async function readInvoiceList(path: string, today: string): Promise<InvoiceList> {
+async function readInvoiceList(path: string, today: string) {
   const [head, ...rows] = await rowsOf(path);
   const header = (head?.texts ?? []).map((text) => columnOf(text ?? ''));
   refuseHeader(header);
-  const list: InvoiceList = {
+  const list: {
+    invoices: ListedInvoice[];
+    errors: InvoiceProblem[];
+    /** Unknown headers; their cells are not read. */
+    ignoredColumns: string[];
+  } = {
     invoices: [],
     errors: [],
     ignoredColumns: (head?.texts ?? []).flatMap((text, at) =>
@@ -160,13 +158,6 @@ function amountProblem(amount: string): string | null {
   return `"${printable(amount).slice(0, 40)}" is not an amount; ${hint}.`;
 }
 
-export interface InvoiceImport {
-  path: string;
-  /** Id, e-mail or IEC, for rows that name no exporter. */
-  exporter?: string;
-  by: string;
-}
-
 export interface InvoiceImportOutcome {
   /** New in the ledger. */
   imported: number;
@@ -189,8 +180,14 @@ const BATCH = 5_000;
  */
 export async function importInvoices(
   { pool, mode }: LedgerDependencies,
-  { path, exporter, by }: InvoiceImport,
+  args: {
+    path: string;
+    /** Id, e-mail or IEC, for rows that name no exporter. */
+    exporter?: string;
+    by: string;
+  },
 ): Promise<InvoiceImportOutcome> {
+  const { path, exporter, by } = args;
   const now = new Date();
   const { invoices, errors, ignoredColumns } = await readInvoiceList(path, filingDateInKolkata(now.getTime()));
   const exporterOf = await exporterFinder(pool, mode);

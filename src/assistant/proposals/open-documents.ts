@@ -125,12 +125,6 @@ const remarksKey = ({ irmNumber, adCode, issueDate }: Omit<IrmKey, 'ifscCode'>) 
  */
 const CLOSED = /cancel|^c$/i;
 
-export interface OpenIrms {
-  irms: OpenIrm[];
-  /** How many may have a free balance: more than those where only some were looked at. */
-  known: number;
-}
-
 /**
  * The IRMs of an exporter with a free balance, as the ledger read them last. Where more than `most` may have one, that
  * many in the order of `sorted`: what filings hold is worked out for those alone.
@@ -142,7 +136,11 @@ export async function openIrms(
     most: Infinity,
     sorted: (irms) => [...irms],
   },
-): Promise<OpenIrms> {
+): Promise<{
+  irms: OpenIrm[];
+  /** How many may have a free balance: more than those where only some were looked at. */
+  known: number;
+}> {
   const rows = await listIrms(db, exporterId);
   const known = rows.filter(
     ({ status, currency, available }) => !CLOSED.test(status ?? '') && currency !== null && Number(available ?? 0) > 0,

@@ -11,13 +11,6 @@ import { exporterIdOf } from '../../starter/lookup';
 import { checkFile } from '../../starter/filings/check';
 import { knownDocuments, openIrms } from './open-documents';
 
-export interface ProposeRequest {
-  /** Id or e-mail. */
-  exporter: string;
-  /** Only documents of this type, and those of unknown type; a filing has one type. */
-  uploadType?: number;
-}
-
 export interface ProposalView {
   irmNumber: string;
   irmAdCode: string;
@@ -50,8 +43,14 @@ export interface ProposeOutcome {
  */
 export async function proposeMappings(
   deps: LedgerDependencies,
-  { exporter, uploadType: asked }: ProposeRequest,
+  args: {
+    /** Id or e-mail. */
+    exporter: string;
+    /** Only documents of this type, and those of unknown type; a filing has one type. */
+    uploadType?: number;
+  },
 ): Promise<ProposeOutcome> {
+  const { exporter, uploadType: asked } = args;
   const { pool, mode } = deps;
   const exporterId = await exporterIdOf(pool, mode, exporter);
   const known = await knownDocuments(pool, exporterId);

@@ -17,15 +17,12 @@ export const SHOWN_BY: Readonly<Record<IecSource, string>> = {
 };
 
 /** A warning if the IEC that was entered for a client is not the one that the portal shows. */
-export function iecFindings({
-  iec,
-  iecSource,
-  statedIec,
-}: {
+export function iecFindings(args: {
   iec: string | null;
   iecSource: IecSource | null;
   statedIec: string | null;
 }): Finding[] {
+  const { iec, iecSource, statedIec } = args;
   if (iec === null || statedIec === null || iec === statedIec) return [];
   const message = `The exporter was created with the IEC ${statedIec}, but ${SHOWN_BY[iecSource ?? 'client']} ${iec}, which is used. Find out which is right: a wrong entry does no harm, but where the portal login is another firm's, correct the credentials before anything is filed.`;
   return [warningAt(null, 'iec', 'iec_differs', message)];
@@ -41,12 +38,7 @@ export function iecFindings({
 export type Readiness = 'created' | 'unvalidated' | 'activation_pending' | 'ready';
 
 /** The readiness of an exporter, from what the service returned of it (spec: "Readiness matrix"). */
-export function readinessOf({
-  isActive,
-  hasCredentials,
-  apiState,
-  activatesAt,
-}: {
+export function readinessOf(args: {
   isActive: boolean;
   hasCredentials: boolean;
   /** The value of `dgftApiStatus.state`; null if the service never sent one. */
@@ -54,6 +46,7 @@ export function readinessOf({
   /** ISO 8601, as the answer: there while the activation is pending and its time is known. */
   activatesAt: string | null;
 }): { readiness: Readiness; activatesAt: string | null } {
+  const { isActive, hasCredentials, apiState, activatesAt } = args;
   if (!isActive) return { readiness: hasCredentials ? 'unvalidated' : 'created', activatesAt: null };
   // (true, false) is not in the matrix: a client cannot have been validated without credentials on file.
   if (!hasCredentials) return { readiness: 'created', activatesAt: null };

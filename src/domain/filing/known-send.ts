@@ -31,10 +31,10 @@ export function withoutSend(sends: readonly KnownSend[], attemptId: string): Kno
   return sends.filter((each) => !isOf(each, { submission, attempt }));
 }
 
-type AttemptOf = Pick<KnownSend, 'submission' | 'attempt'>;
-
-const isOf = (send: AttemptOf, other: AttemptOf): boolean =>
-  send.submission === other.submission && send.attempt === other.attempt;
+const isOf = (
+  send: Pick<KnownSend, 'submission' | 'attempt'>,
+  other: Pick<KnownSend, 'submission' | 'attempt'>,
+): boolean => send.submission === other.submission && send.attempt === other.attempt;
 
 /** The known send of an attempt. */
 export function sentAs(

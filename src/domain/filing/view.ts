@@ -38,7 +38,7 @@ export interface FilingView {
   /** What may be done next, by the names of the commands. */
   actions: string[];
   /** The requests of its submissions, each followed to its end. */
-  requests: RequestView[];
+  requests: { submission: number; requestId: string; source: string; state: string }[];
   corrects: string | null;
   correctedBy: string[];
   counts: FilingCounts;
@@ -72,13 +72,6 @@ export interface SubmissionView {
   ackStatus: string | null;
   submittedAt: string | null;
   attempts: number;
-}
-
-export interface RequestView {
-  submission: number;
-  requestId: string;
-  source: string;
-  state: string;
 }
 
 export interface RowView extends Pick<Mapping, 'serialNo' | 'irmNumber' | 'sbCumInvoiceNumber' | 'mappedIRMAmountFCC'> {

@@ -35,12 +35,6 @@ export interface OpenRow extends Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvo
   irmKey?: string;
 }
 
-interface Match {
-  position: number;
-  eBRCNumber: string;
-  eBRCDate: string | null;
-}
-
 export interface Ambiguity {
   positions: number[];
   candidates: string[];
@@ -49,7 +43,7 @@ export interface Ambiguity {
 }
 
 export interface MatchResult {
-  matches: Match[];
+  matches: { position: number; eBRCNumber: string; eBRCDate: string | null }[];
   ambiguous: Ambiguity[];
   /** Positions of own rows that no certificate fits. */
   unmatched: number[];
@@ -145,17 +139,11 @@ function reportDocumentCurrency(
   }
 }
 
-/** Rows and the certificates that agree with them in everything that is compared. */
-interface Agreeing {
-  rows: OpenRow[];
-  found: CertificateEntry[];
-}
-
 /**
  * Distinguishes rows that agree in document, date, amount and currency by their bill numbers. Only if every one of them
  * and every certificate names its bill: a certificate without a bill number could belong to any row.
  */
-function byBill(rows: OpenRow[], found: CertificateEntry[]): Agreeing[] {
+function byBill(rows: OpenRow[], found: CertificateEntry[]) {
   if (rows.length <= 1 && found.length <= 1) return [{ rows, found }];
   const bill = (each: { billNo: string | null }) => comparableText(each.billNo ?? '');
   if (found.length === 0 || [...rows, ...found].some((each) => bill(each) === '')) return [{ rows, found }];
@@ -182,7 +170,7 @@ function areEqual(rows: readonly OpenRow[], found: readonly CertificateEntry[]):
   return kinds.size === 1 && new Set(found.map(({ billNo }) => comparableText(billNo ?? ''))).size === 1;
 }
 
-function judgeGroup({ rows, found }: Agreeing, result: MatchResult): void {
+function judgeGroup({ rows, found }: { rows: OpenRow[]; found: CertificateEntry[] }, result: MatchResult): void {
   const mine = rows.filter((row) => row.mine);
   const [row] = mine;
   const [certificate] = found;

@@ -11,17 +11,6 @@ import { completeRow, emptyMapping, hasValue, type UncheckedRow } from './fields
 import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './value-messages';
 import { UPLOAD_TYPES } from './columns';
 
-/** A push message of the right form. `platformCustomerId` may come from elsewhere (the command line's `--exporter`). */
-export interface ParsedPushMessage {
-  platformCustomerId?: string;
-  /** The top-level code as a number. */
-  uploadType?: number;
-  decalarationFlag?: 'Y' | 'N';
-  /** Rows that the message itself permits beside other holders of their mapping; not sent to the service. */
-  allowDuplicate: PermittedDuplicate[];
-  rows: MappingRow[];
-}
-
 const NOT_A_MESSAGE =
   'This is not a push message: it must be one JSON object with uploadType, decalarationFlag, recordResCount and ebrcBulkGenDtos.';
 const TOP_LEVEL = new Set([
@@ -45,7 +34,18 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 export function parsePushMessage(
   value: unknown,
   permitted: readonly PermittedDuplicate[] = [],
-): { message?: ParsedPushMessage; findings: Finding[] } {
+): {
+  message?: {
+    platformCustomerId?: string;
+    /** The top-level code as a number. */
+    uploadType?: number;
+    decalarationFlag?: 'Y' | 'N';
+    /** Rows that the message itself permits beside other holders of their mapping; not sent to the service. */
+    allowDuplicate: PermittedDuplicate[];
+    rows: MappingRow[];
+  };
+  findings: Finding[];
+} {
   if (!isObject(value)) return { findings: [errorAt(null, null, 'not_a_push_message', NOT_A_MESSAGE)] };
   const uploadType = typeof value.uploadType === 'string' ? Number(value.uploadType) : undefined;
   const known = uploadType !== undefined && Object.hasOwn(UPLOAD_TYPES, uploadType);

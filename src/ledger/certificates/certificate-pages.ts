@@ -7,26 +7,22 @@ import { CERTIFICATE_COLUMNS, CERTIFICATE_SOURCES, type CertificateView } from '
 /** A certificate; `mark` is what the next page begins behind. */
 export type PagedCertificate = CertificateView & { mark: string };
 
-interface CertificateMark {
-  seenAt: string;
-  eBRCNumber: string;
-}
-
-export interface CertificatePage {
-  mode: Mode;
-  exporterId?: string;
-  /** Only of the parties of these exporters, lower-cased ids; null: of all. */
-  exporters: readonly string[] | null;
-  eBRCNumber?: string;
-  filingId?: string;
-  /** Part of the number of a shipping bill or invoice. */
-  document?: string;
-  after?: CertificateMark;
-  limit: number;
-}
-
 /** Certificates, the newest in the ledger first. */
-export async function pageOfCertificates(db: Queryable, page: CertificatePage): Promise<PagedCertificate[]> {
+export async function pageOfCertificates(
+  db: Queryable,
+  page: {
+    mode: Mode;
+    exporterId?: string;
+    /** Only of the parties of these exporters, lower-cased ids; null: of all. */
+    exporters: readonly string[] | null;
+    eBRCNumber?: string;
+    filingId?: string;
+    /** Part of the number of a shipping bill or invoice. */
+    document?: string;
+    after?: { seenAt: string; eBRCNumber: string };
+    limit: number;
+  },
+): Promise<PagedCertificate[]> {
   const { mode, exporterId, exporters, eBRCNumber, filingId, document, after, limit } = page;
   const parties = (ids: string) => `c.party_id IN (SELECT party_id FROM exporters WHERE lower(exporter_id) ${ids})`;
   const where = new Conditions(mode, limit)

@@ -32,14 +32,7 @@ export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNum
  */
 export async function saveCertificates(
   db: Queryable,
-  {
-    exporterId,
-    iecCode,
-    details,
-    days,
-    look,
-    at,
-  }: {
+  args: {
     exporterId: string;
     iecCode?: string;
     details: readonly CertificateDetailRecord[];
@@ -48,6 +41,7 @@ export async function saveCertificates(
     at: Date;
   },
 ): Promise<number | null> {
+  const { exporterId, iecCode, details, days, look, at } = args;
   const rows = details
     .filter((detail) => detail.eBRCNumber)
     .map((detail) => ({
@@ -146,20 +140,22 @@ export async function unclaimedCertificates(db: Queryable, exporterId: string): 
   return rows;
 }
 
-/** What a look at the certificate details of a filing begins with. */
-export interface DetailsToRead extends DetailsCaller {
-  /** Rows without an outcome. */
-  open: number;
-  /** The dates of its rows' certificates, as the service writes them. */
-  issued: string[];
-}
-
-/** Reads it; `submission`: whose open rows are counted, null: those of the whole filing. */
+/**
+ * What a look at the certificate details of a filing begins with; `submission`: whose open rows are counted, null:
+ * those of the whole filing.
+ */
 export async function readDetailsToRead(
   db: Queryable,
   { filingId, exporterId, submission }: { filingId: string; exporterId: string; submission: number | null },
-): Promise<DetailsToRead> {
-  const { rows } = await db.query<DetailsToRead>(
+) {
+  const { rows } = await db.query<
+    DetailsCaller & {
+      /** Rows without an outcome. */
+      open: number;
+      /** The dates of its rows' certificates, as the service writes them. */
+      issued: string[];
+    }
+  >(
     `SELECT own.*, counted.*
        FROM (SELECT count(*) FILTER (WHERE ${IS_OPEN} AND ($3::int IS NULL OR submission = $3))::int AS open,
                coalesce(array_agg(DISTINCT ebrc_date) FILTER (WHERE ebrc_date IS NOT NULL), '{}') AS issued
@@ -179,19 +175,16 @@ export interface PdfsToArchive {
   nextInMs: number | null;
 }
 
-/** What a filing's certificates still lack. */
-export interface Missing {
+/** What the certificates of a filing still lack; `limit`: of the PDFs. */
+export async function readMissing(
+  db: Queryable,
+  { filingId, limit, at }: { filingId: string; limit: number; at: Date },
+): Promise<{
   /** Certified rows whose details are not in the ledger yet. */
   withoutDetail: number;
   /** The first certificates that have no PDF in the document store yet, those that were never refused first. */
   toArchive: PdfsToArchive;
-}
-
-/** Reads it; `limit`: of the PDFs. */
-export async function readMissing(
-  db: Queryable,
-  { filingId, limit, at }: { filingId: string; limit: number; at: Date },
-): Promise<Missing> {
+}> {
   const { rows } = await db.query<{ withoutDetail: number; next: { number: string; nextAt: number | null }[] }>(
     `SELECT (SELECT count(*)::int FROM certificates WHERE filing_id = $1 AND detail IS NULL) AS "withoutDetail",
             (SELECT coalesce(jsonb_agg(jsonb_build_object('number', n.ebrc_number, 'nextAt', extract(epoch FROM n.pdf_next_at) * 1000)

@@ -21,20 +21,22 @@ export function certificatesBefore(of: string): string {
         AND seen.taken_at > ${of}.taken_at - interval '5 days') END`;
 }
 
-interface NewSnapshot {
-  filingId: string;
-  submission: number;
-  exporterId: string;
-  /** Numbers of today and yesterday; null: they could not be read; recent: those of the party's snapshot of `at`. */
-  certificates: readonly string[] | 'recent' | null;
-  at: Date;
-}
-
 /**
  * Stores a snapshot for a submission of the exporter, with the balances of its IRMs in the ledger. One statement: what
  * it finds listed before was listed by snapshots of lower numbers, so that nothing is missing up to its own.
  */
-export async function saveSnapshot(db: Queryable, { certificates, ...of }: NewSnapshot): Promise<void> {
+export async function saveSnapshot(
+  db: Queryable,
+  args: {
+    filingId: string;
+    submission: number;
+    exporterId: string;
+    /** Numbers of today and yesterday; null: they could not be read; recent: those of the party's snapshot of `at`. */
+    certificates: readonly string[] | 'recent' | null;
+    at: Date;
+  },
+): Promise<void> {
+  const { certificates, ...of } = args;
   await db.query(
     `WITH snapshot AS (
        INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, listed, balances)

@@ -17,12 +17,6 @@ export interface FeedEvent {
   position: string;
 }
 
-export interface FeedPage {
-  events: FeedEvent[];
-  /** The last event of the page, or the end of the feed where nothing more is behind it. */
-  next: FeedMark;
-}
-
 /** The mark is of no use any more: the ledger was put back, or what comes after it was removed. */
 export interface FeedGone {
   /** Before everything that is kept. */
@@ -31,15 +25,22 @@ export interface FeedGone {
   end: FeedMark;
 }
 
-type FeedRow = { epoch: string; head: string; removed: string } & (FeedEvent | { [K in keyof FeedEvent]: null });
-
 /** Events behind a mark in their order; without one, from the oldest that is kept. */
 export async function readFeed(
   db: Queryable,
   filter: { mode: Mode; after?: FeedMark; exporters: readonly string[] | null; limit: number },
-): Promise<FeedPage | FeedGone> {
+): Promise<
+  | {
+      events: FeedEvent[];
+      /** The last event of the page, or the end of the feed where nothing more is behind it. */
+      next: FeedMark;
+    }
+  | FeedGone
+> {
   const { mode, after, exporters, limit } = filter;
-  const { rows } = await db.query<FeedRow>(
+  const { rows } = await db.query<
+    { epoch: string; head: string; removed: string } & (FeedEvent | { [K in keyof FeedEvent]: null })
+  >(
     `SELECT f.epoch, f.position AS head, f.removed, e.* FROM event_feed f LEFT JOIN LATERAL (
        SELECT event_id AS id, type, at, subject, data, e.position FROM events e
         WHERE e.position > $1 AND e.mode = $2 AND ($3::text[] IS NULL OR lower(exporter_id) = ANY ($3))

@@ -41,13 +41,6 @@ export interface IrmRow extends IrmKey, IrmFacts {
   readAt: Date;
 }
 
-export interface SavedIrms {
-  /** Number of records in the list, each key once. */
-  count: number;
-  /** The changed IRMs; new IRMs are not among them. */
-  changed: IrmChange[];
-}
-
 const COLUMNS = `exporter_id AS "exporterId", irm_number AS "irmNumber", ad_code AS "adCode", ifsc_code AS "ifscCode",
   issue_date AS "issueDate", remittance_date AS "remittanceDate", currency, purpose_code AS "purposeCode",
   amount::text AS amount, available::text AS available, utilized::text AS utilized, status,
@@ -67,7 +60,12 @@ export async function saveIrms(
   exporterId: string,
   records: readonly IrmRecord[],
   readAt: Date,
-): Promise<SavedIrms> {
+): Promise<{
+  /** Number of records in the list, each key once. */
+  count: number;
+  /** The changed IRMs; new IRMs are not among them. */
+  changed: IrmChange[];
+}> {
   const incoming = new Map(records.map((record) => [keyOf(rowOf(exporterId, record, readAt)), record]));
   const saved = await withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 5))', [`irms/${exporterId}`]);

@@ -120,14 +120,7 @@ export async function attachByEmail(
 /** Asks, in each open filing of an exporter, about an IEC that is not the known one: one of the two is another's. */
 export async function askAboutIec(
   client: Queryable,
-  {
-    exporterId,
-    known,
-    said,
-    source,
-    used,
-    at,
-  }: {
+  args: {
     exporterId: string;
     known: Pick<FilingClient, 'iec' | 'iecSource'>;
     said: string;
@@ -136,6 +129,7 @@ export async function askAboutIec(
     at: Date;
   },
 ): Promise<void> {
+  const { exporterId, known, said, source, used, at } = args;
   const { rows } = await client.query<{ filingId: string }>(
     `SELECT filing_id AS "filingId" FROM filings WHERE exporter_id = $1 AND closed_at IS NULL ORDER BY filing_id`,
     [exporterId],

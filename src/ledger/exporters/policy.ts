@@ -6,14 +6,6 @@ import type { Queryable } from '../pool';
 
 type ApprovalPolicy = 'required' | 'off';
 
-export interface PolicyChange {
-  exporterId: string;
-  approval: ApprovalPolicy;
-  /** A claim, where there is no principal. */
-  by: string;
-  principal?: Principal;
-}
-
 /**
  * - `unchanged`: it was so.
  * - `changed`: it is so from now on, and recorded.
@@ -25,7 +17,16 @@ export type PolicyOutcome = 'unchanged' | 'changed' | 'asked' | { refused: strin
 /**
  * Sets the policy. Anybody who may switches it on; to switch it off takes two principals. Must run in a transaction.
  */
-export async function setApprovalPolicy(client: Queryable, change: PolicyChange): Promise<PolicyOutcome> {
+export async function setApprovalPolicy(
+  client: Queryable,
+  change: {
+    exporterId: string;
+    approval: ApprovalPolicy;
+    /** A claim, where there is no principal. */
+    by: string;
+    principal?: Principal;
+  },
+): Promise<PolicyOutcome> {
   const { exporterId, approval, by, principal } = change;
   const before = await lockPolicy(client, exporterId);
   if (before === approval) return 'unchanged';

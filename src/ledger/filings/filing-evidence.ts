@@ -71,19 +71,6 @@ export interface SentAttempt {
   sends: number[];
 }
 
-export interface FilingEvidence {
-  /** The content of each file, as JSON. */
-  files: { name: string; content: string }[];
-  ledgerId: string;
-  /** When the ledger was put back to an earlier state, if it ever was. */
-  restoredAt: string | null;
-  attempts: SentAttempt[];
-  certificates: { eBRCNumber: string; document: string; sha256: string | null }[];
-  sourceName: string | null;
-  sourceDocument: string | null;
-  annotated: string | null;
-}
-
 const PRETTY = (sql: string) => `(SELECT jsonb_pretty(coalesce(jsonb_agg(to_jsonb(t)), '[]')) FROM (${sql}) t)`;
 const LIST = (sql: string) => `(SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM (${sql}) t)`;
 
@@ -101,10 +88,19 @@ const STATEMENT = `SELECT
   FROM ledger_identity, filings JOIN filing_inputs USING (input_ref) WHERE filing_id = $1`;
 
 /** Null if the ledger does not hold the filing. */
-export async function readFilingEvidence(db: Queryable, filingId: string): Promise<FilingEvidence | null> {
-  const { rows } = await db.query<Omit<FilingEvidence, 'files'> & { contents: Record<string, string> }>(STATEMENT, [
-    filingId,
-  ]);
+export async function readFilingEvidence(db: Queryable, filingId: string) {
+  const { rows } = await db.query<{
+    /** Of each file, as JSON. */
+    contents: Record<string, string>;
+    ledgerId: string;
+    /** When the ledger was put back to an earlier state, if it ever was. */
+    restoredAt: string | null;
+    attempts: SentAttempt[];
+    certificates: { eBRCNumber: string; document: string; sha256: string | null }[];
+    sourceName: string | null;
+    sourceDocument: string | null;
+    annotated: string | null;
+  }>(STATEMENT, [filingId]);
   const [found] = rows;
   if (!found) return null;
   const { contents, ...evidence } = found;

@@ -94,8 +94,6 @@ export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<Intent
   });
 }
 
-type Maker = Pick<Intent, 'madeBy' | 'approvalNeeded'>;
-
 /**
  * Who makes the filing, as its grant has it, and whether it needs approval by the stricter of the exporter's policy
  * then and now. Where that asks for approval, somebody has to answer for having made it.
@@ -104,7 +102,7 @@ async function judgeMaker(
   client: Queryable,
   intent: Intent,
   approvalRequired: boolean,
-): Promise<Maker | (IntentOutcome & { outcome: 'refused' })> {
+): Promise<Pick<Intent, 'madeBy' | 'approvalNeeded'> | (IntentOutcome & { outcome: 'refused' })> {
   const { grantId, exporterId, shown, madeBy } = intent;
   const approvalNeeded = intent.approvalNeeded || approvalRequired;
   const refused = (code: string, message: string) => ({
@@ -128,23 +126,22 @@ function filingIdOf({ mode, reference, n }: Intent): string {
   return `F${hash.digest('hex').slice(0, 15).toUpperCase()}`;
 }
 
-interface NewRows {
-  intent: Intent;
-  filingId: string;
-  partyId: number;
-  claims: readonly MappingClaim[];
-  /** Whether the balances suffice, so that the rows' amounts count against them. */
-  reserved: boolean;
-}
-
 /**
  * Writes a filing with its input, its rows, what they hold, and its first event.
  * @returns how many rows each submission has
  */
 async function insertFiling(
   client: Queryable,
-  { intent, filingId, partyId, claims, reserved }: NewRows,
+  args: {
+    intent: Intent;
+    filingId: string;
+    partyId: number;
+    claims: readonly MappingClaim[];
+    /** Whether the balances suffice, so that the rows' amounts count against them. */
+    reserved: boolean;
+  },
 ): Promise<number[]> {
+  const { intent, filingId, partyId, claims, reserved } = args;
   const input = intent.inputRef === null ? inputToSave({ rows: intent.rows, sourceKind: 'json' }) : null;
   const rows = rowsOf(filingId, intent.rows, claims);
   const held = claims.flatMap((claim, position) => claim.held.map((each) => ({ position, ...each })));

@@ -30,11 +30,8 @@ export interface FilingPage {
   limit: number;
 }
 
-/** A filing with the exact time by which lists are ordered, which a JavaScript date would round. */
-export type PagedFiling = FilingRecord & { mark: string; exporterName: string | null };
-
 /** Filings, newest first. */
-export async function pageOfFilings(db: Queryable, page: FilingPage): Promise<PagedFiling[]> {
+export async function pageOfFilings(db: Queryable, page: FilingPage) {
   const { mode, states, exporterId, exporters = null, attention, since, search, after, limit } = page;
   const where = new Conditions(mode, limit)
     .add(states, (p) => (states?.length === 1 ? `state = (${p}::text[])[1]` : `state = ANY(${p})`))
@@ -44,7 +41,7 @@ export async function pageOfFilings(db: Queryable, page: FilingPage): Promise<Pa
     .add(since, (p) => `made_at >= ${p}`)
     .add(search, (p) => `filing_id = ANY (ARRAY(${found(p)}))`)
     .behind(after && { at: after.madeAt, id: after.filingId }, { at: 'made_at', id: 'filing_id' });
-  const { rows } = await db.query<PagedFiling>(
+  const { rows } = await db.query<FilingRecord & { mark: string; exporterName: string | null }>(
     `SELECT ${FILING_COLUMNS}, ${MICROSECONDS('made_at')} AS mark,
             (SELECT name FROM exporters e WHERE e.exporter_id = filings.exporter_id) AS "exporterName"
        FROM filings WHERE mode = $1 ${where.text} ORDER BY made_at DESC, filing_id LIMIT $2`,
@@ -92,27 +89,18 @@ export async function countRowsOf(db: Queryable, filingIds: readonly string[]): 
   return new Map(rows.map(({ filingId, ...counts }) => [filingId, counts]));
 }
 
-interface RequestView {
-  requestId: string;
-  source: string;
-  state: string;
-}
-
 export interface PagedSubmission {
   submission: number;
-  requests: RequestView[];
+  requests: { requestId: string; source: string; state: string }[];
   /** When the first of its requests was taken in; null while there is none. */
   since: Date | null;
 }
 
-/** A filing's rows by outcome, and its submissions with their requests. */
-export interface FilingParts {
-  counts: FilingCounts;
-  submissions: PagedSubmission[];
-}
-
 /** The parts of several filings, by their ids. */
-export async function partsOf(db: Queryable, filingIds: readonly string[]): Promise<Map<string, FilingParts>> {
+export async function partsOf(
+  db: Queryable,
+  filingIds: readonly string[],
+): Promise<Map<string, { counts: FilingCounts; submissions: PagedSubmission[] }>> {
   const [of, value] = amongThem(filingIds);
   const { rows } = await db.query<
     FilingCounts & { filingId: string; submissions: (Omit<PagedSubmission, 'since'> & { since: string | null })[] }
@@ -139,19 +127,14 @@ export async function partsOf(db: Queryable, filingIds: readonly string[]): Prom
   );
 }
 
-/** A row with its certificate and the authority's errors. */
-export interface PagedRow extends Omit<RowView, 'mappedIRMAmountFCC'> {
-  position: number;
-  submission: number;
-  mappedIRMAmountFCC: string;
-}
-
 /** Rows of a filing in the order of the file, behind a position. */
 export async function pageOfRows(
   db: Queryable,
   { filingId, after, limit, state }: { filingId: string; after: number; limit: number; state?: string },
-): Promise<PagedRow[]> {
-  const { rows } = await db.query<PagedRow>(
+) {
+  const { rows } = await db.query<
+    Omit<RowView, 'mappedIRMAmountFCC'> & { position: number; submission: number; mappedIRMAmountFCC: string }
+  >(
     `SELECT r.position, r.source_row AS row, r.serial_no AS "serialNo", r.mapping->>'irmNumber' AS "irmNumber",
             r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.mapped_amount::text AS "mappedIRMAmountFCC", r.currency,
             r.submission, r.state, r.ebrc_number AS "eBRCNumber", r.ebrc_date AS "eBRCDate", c.pdf_document AS document,

@@ -63,19 +63,9 @@ export interface FilingNow {
 }
 
 /**
- * Records a move of a filing with its event, under the filing's lock. A repeated activity, a late worker or a replay
- * changes nothing twice or backwards. Must run in a transaction.
- * @returns the filing as it is then; `differs`: see {@link holdStep}
+ * Records the next move of a filing that is held, with its event. Must run in a transaction.
  * @throws RangeError when the state does not follow from the recorded one: that is a defect of the workflow.
  */
-export async function recordProgress(db: Queryable, note: ProgressNote): Promise<FilingNow | 'differs'> {
-  const { filingId, step, state } = note;
-  const held = await holdStep(db, { filingId, seq: note.seq - 1, step, move: { state, kind: note.event.kind } });
-  if (held === 'differs') return held;
-  return held === 'repeated' ? readNow(db, filingId, step) : moveHeld(db, held, note);
-}
-
-/** As {@link recordProgress}, of a filing that is held: its next move. */
 export async function moveHeld(
   db: Queryable,
   held: LockedFiling,
@@ -92,15 +82,6 @@ interface StepMove {
   kind: string;
 }
 
-interface HeldStep {
-  filingId: string;
-  /** Number of the last move that the run knows of. */
-  seq: number;
-  step?: string;
-  /** What the step records, where the caller knows; a workflow task that is repeated may decide otherwise. */
-  move?: StepMove;
-}
-
 /** A filing that is locked for a step; `repeated`: a try of the same step has recorded its move already. */
 export type Held = LockedFiling | 'repeated';
 
@@ -113,9 +94,17 @@ export type Held = LockedFiling | 'repeated';
  */
 export async function holdStep(
   db: Queryable,
-  { filingId, seq, step, move }: HeldStep,
+  args: {
+    filingId: string;
+    /** Number of the last move that the run knows of. */
+    seq: number;
+    step?: string;
+    /** What the step records, where the caller knows; a workflow task that is repeated may decide otherwise. */
+    move?: StepMove;
+  },
   filing?: LockedFiling | null,
 ): Promise<Held | 'differs'> {
+  const { filingId, seq, step, move } = args;
   const locked = filing === undefined ? await lockFiling(db, filingId) : filing;
   if (locked === null || locked.seq === seq) return locked ?? 'differs';
   const recorded = step === undefined ? undefined : await moveOfStep(db, filingId, step);
@@ -217,21 +206,22 @@ function needRow<T>(row: T | undefined, filingId: string): T {
   return row;
 }
 
-export interface FilingEvent {
-  filingId: string;
-  seq?: number;
-  step?: string;
-  at: Date;
-  kind: string;
-  /** The state that a move led to; absent for an event without a move. */
-  state?: FilingState;
-  text: string;
-  who?: string;
-  data?: unknown;
-}
-
 /** Adds an event to a filing; with a `seq` or a `step` it is written once. */
-export async function addEvent(db: Queryable, event: FilingEvent): Promise<void> {
+export async function addEvent(
+  db: Queryable,
+  event: {
+    filingId: string;
+    seq?: number;
+    step?: string;
+    at: Date;
+    kind: string;
+    /** The state that a move led to; absent for an event without a move. */
+    state?: FilingState;
+    text: string;
+    who?: string;
+    data?: unknown;
+  },
+): Promise<void> {
   await db.query(
     `INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)

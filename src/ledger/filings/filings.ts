@@ -142,16 +142,9 @@ export async function numberToFileAgain(db: Queryable, { mode, reference }: Refe
   return rows[0]?.n ?? null;
 }
 
-/** A filing that took over errored rows of another. */
-interface CorrectionRecord {
-  filingId: string;
-  n: number;
-  contentHash: string;
-}
-
 /** The filings that correct this one, oldest first. */
-export async function listCorrections(db: Queryable, filingId: string): Promise<CorrectionRecord[]> {
-  const { rows } = await db.query<CorrectionRecord>(
+export async function listCorrections(db: Queryable, filingId: string) {
+  const { rows } = await db.query<{ filingId: string; n: number; contentHash: string }>(
     `SELECT filing_id AS "filingId", n, content_hash AS "contentHash"
        FROM filings WHERE corrects = $1 ORDER BY n`,
     [filingId],

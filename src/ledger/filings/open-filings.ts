@@ -68,13 +68,6 @@ export async function recordRunProblem(
   });
 }
 
-interface TakenUp {
-  state: FilingState;
-  seq: number;
-  dueAt: Date | null;
-  waitsFor: string | null;
-}
-
 /**
  * Lets a run continue a filing that another run left, or whose state differs from what the run knew: the filing is set
  * to the state that follows from its submissions. An ended filing is left unchanged. Must run in a transaction; a
@@ -84,7 +77,7 @@ export async function takeUpFiling(
   db: Queryable,
   { filingId, step, at }: { filingId: string; step: string; at: Date },
 ): Promise<void> {
-  const { rows } = await db.query<TakenUp>(
+  const { rows } = await db.query<{ state: FilingState; seq: number; dueAt: Date | null; waitsFor: string | null }>(
     `SELECT state, seq::int AS seq, due_at AS "dueAt",
             waits_for AS "waitsFor" FROM filings WHERE filing_id = $1 FOR UPDATE`,
     [filingId],

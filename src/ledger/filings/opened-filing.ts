@@ -12,15 +12,12 @@ import { openWords, type OpenWords, unjudgedWords } from '../submissions/words';
 import { FilingMissing } from './filings';
 import { FILING_COLUMNS, type FilingRecord } from './filings';
 
-/** A request of a submission, as a workflow needs to know it. */
-interface RequestStage extends Pick<RequestRecord, 'requestId' | 'source' | 'state' | 'ackStatus' | 'dgftAckId'> {
-  /** Its age counts from here; ms since the epoch. */
-  since: number;
-}
-
 /** How far one submission is, as a workflow needs to know it. */
 export interface SubmissionStage extends Pick<SubmissionRecord, 'submission' | 'rowCount' | 'state'> {
-  requests: RequestStage[];
+  requests: (Pick<RequestRecord, 'requestId' | 'source' | 'state' | 'ackStatus' | 'dgftAckId'> & {
+    /** Its age counts from here; ms since the epoch. */
+    since: number;
+  })[];
   /** What the acknowledgement complained of. */
   ackErrors?: string[];
   /** The attempt that is in doubt, open, or accepted; null: none is. */

@@ -60,11 +60,6 @@ export const agrees = (named: string): string =>
    AND NOT EXISTS (SELECT FROM filing_rows h WHERE h.party_id = c.party_id AND h.ebrc_number = c.ebrc_number
      AND h.adoption = 'record' AND NOT h.disputed)`;
 
-export interface AgreeingCertificate {
-  position: number;
-  eBRCNumber: string;
-}
-
 /**
  * Certificates that agree with rows in any identity of their lineage. Not those that existed before the first send of
  * the lineage.
@@ -72,8 +67,8 @@ export interface AgreeingCertificate {
 export async function agreeingCertificates(
   db: Queryable,
   { filingId, submission, positions, from, before }: Rows & Pick<LineageSend, 'from' | 'before'>,
-): Promise<AgreeingCertificate[]> {
-  const { rows } = await db.query<AgreeingCertificate>(
+) {
+  const { rows } = await db.query<{ position: number; eBRCNumber: string }>(
     `WITH ${NAMED}
      SELECT DISTINCT n.of AS position, c.ebrc_number AS "eBRCNumber"
        FROM named n CROSS JOIN LATERAL (

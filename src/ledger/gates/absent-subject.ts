@@ -14,21 +14,10 @@ export type Absence =
   | { outcome: 'freed'; freed: number[] }
   | { outcome: 'refused'; code: 'too_early' | 'look' | 'agrees' | 'unfinished' | 'not_in_doubt'; why: string };
 
-export type SubjectState =
-  | { about: 'attempt'; statementSince: null; statementAt: null }
-  | { about: 'request'; attemptId: string | null; statementSince: Date | null; statementAt: Date | null };
-
 /** What is known of the subject; refused where it was filed, or where something else has to be judged first. */
 export async function stateOfSubject(
   client: Queryable,
-  {
-    subject,
-    filingId,
-    submission,
-    attempts,
-    settleMs,
-    at,
-  }: {
+  args: {
     subject: AbsentSubject;
     filingId: string;
     submission: number;
@@ -36,7 +25,14 @@ export async function stateOfSubject(
     settleMs: number;
     at: Date;
   },
-): Promise<SubjectState | Extract<Absence, { outcome: 'refused' }>> {
+): Promise<
+  | (
+      | { about: 'attempt'; statementSince: null; statementAt: null }
+      | { about: 'request'; attemptId: string | null; statementSince: Date | null; statementAt: Date | null }
+    )
+  | Extract<Absence, { outcome: 'refused' }>
+> {
+  const { subject, filingId, submission, attempts, settleMs, at } = args;
   const { rows: requests } = await client.query<{
     requestId: string;
     attemptId: string | null;

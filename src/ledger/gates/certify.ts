@@ -98,26 +98,18 @@ async function holdWhereReleased(
   await holdAsSent(client, { filingId, submission, positions, sentAt, at });
 }
 
-/** What fetch-details proves for the rows of a submission. */
-export interface Adoption {
-  adopted: { position: number; eBRCNumber: string }[];
-  ambiguous: Ambiguity[];
-  contradicted: Contradiction[];
-  /** Rows of the submission without an outcome, afterwards. */
-  openRows: number;
-}
-
 /**
  * Certifies rows by fetch-details, with positive evidence only. A submission in which every row has its outcome is
  * settled. Must run in a transaction that holds the filing's lock.
  */
-export async function certifyByDetails(
-  client: Queryable,
-  of: CertifiedPart & { windowOver?: boolean },
-): Promise<Adoption> {
+export async function certifyByDetails(client: Queryable, of: CertifiedPart & { windowOver?: boolean }) {
   const { filingId, submission, exporterId } = of;
   const send = await lineageSend(client, { filingId, submission });
-  const found: Omit<Adoption, 'openRows'> = { adopted: [], ambiguous: [], contradicted: [] };
+  const found: {
+    adopted: { position: number; eBRCNumber: string }[];
+    ambiguous: Ambiguity[];
+    contradicted: Contradiction[];
+  } = { adopted: [], ambiguous: [], contradicted: [] };
   if (send.from !== null && send.before !== null) await adopt(client, of, send, found);
   const openRows = await countOpenRows(client, filingId, submission);
   if (openRows === 0) await settleSubmission(client, { filingId, submission, state: 'settled', at: of.at });
@@ -204,17 +196,12 @@ const UNSETTLED: readonly RowState[] = [...OPEN_ROW_STATES, 'abandoned_after_sen
  */
 async function claim(
   client: Queryable,
-  {
-    filingId,
-    exporterId,
-    adoption,
-    certificates,
-    at,
-  }: Omit<CertifiedPart, 'submission'> & {
+  args: Omit<CertifiedPart, 'submission'> & {
     adoption: 'record' | 'details' | 'persons';
     certificates: readonly NamedCertificate[];
   },
 ): Promise<ReadonlySet<number>> {
+  const { filingId, exporterId, adoption, certificates, at } = args;
   if (certificates.length === 0) return new Set();
   const { rows: claims } = await client.query<{ position: number; number: string }>(
     `WITH open AS (

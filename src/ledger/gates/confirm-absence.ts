@@ -11,10 +11,6 @@ import { lockAttempts } from './attempts';
 import { recordRelease } from './held-rows';
 import { longestWindow, noLookSince } from './settle-window';
 
-interface Waiting extends AbsenceToConfirm {
-  submission: number;
-}
-
 /**
  * Carries out a word about rows that the send gate keeps back. What both persons say counts beside the releases of the
  * rows' own lineage; it is no look, and frees nothing. Must run in a transaction that holds the filing's lock.
@@ -63,12 +59,12 @@ export async function confirmAbsence(
 }
 
 /** The submissions of a filing that are to be sent, and that the send gate keeps back. */
-async function keptBack(client: Queryable, filingId: string, at: Date): Promise<Waiting[]> {
+async function keptBack(client: Queryable, filingId: string, at: Date) {
   const { rows } = await client.query<{ submission: number }>(
     `SELECT submission FROM submissions WHERE filing_id = $1 AND state = 'planned' ORDER BY submission`,
     [filingId],
   );
-  const kept: Waiting[] = [];
+  const kept: (AbsenceToConfirm & { submission: number })[] = [];
   for (const { submission } of rows) {
     const absence = await absenceToConfirm(client, { filingId, submission, at });
     if (absence && (!absence.looked || absence.agreeing.length > 0)) kept.push({ submission, ...absence });

@@ -2,22 +2,23 @@
 import type { AttemptVerdict, StoredAnswer } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
 
-interface Verdict {
-  attemptId: string;
-  /** Written only where the attempt has one of these. */
-  from: readonly AttemptVerdict[];
-  verdict: AttemptVerdict;
-  reason?: string | null;
-  at: Date;
-  /** Written only where the mark is this sender's, and no other execution has sent the attempt as well. */
-  ofSender?: string;
-  answer?: StoredAnswer;
-  /** The sender and the settings of the process that sets the mark. */
-  mark?: { sender: string | null; payloadHash?: string; settleMs: number | null; timeoutMs: number | null };
-}
-
 /** @returns whether it was written */
-export async function writeVerdict(client: Queryable, verdict: Verdict): Promise<boolean> {
+export async function writeVerdict(
+  client: Queryable,
+  verdict: {
+    attemptId: string;
+    /** Written only where the attempt has one of these. */
+    from: readonly AttemptVerdict[];
+    verdict: AttemptVerdict;
+    reason?: string | null;
+    at: Date;
+    /** Written only where the mark is this sender's, and no other execution has sent the attempt as well. */
+    ofSender?: string;
+    answer?: StoredAnswer;
+    /** The sender and the settings of the process that sets the mark. */
+    mark?: { sender: string | null; payloadHash?: string; settleMs: number | null; timeoutMs: number | null };
+  },
+): Promise<boolean> {
   const { attemptId, from, reason = null, at, ofSender = null, answer, mark } = verdict;
   const { rowCount } = await client.query(
     `UPDATE attempts SET verdict = $3::text, reason = $4, judged_at = CASE WHEN $3 IN ('open', 'marked') THEN NULL ELSE $5::timestamptz END,

@@ -56,18 +56,16 @@ async function policyOf(client: Queryable, filingId: string): Promise<{ exporter
   return rows[0] ?? { exporterId: '', required: true };
 }
 
-export interface Judged {
-  /** The name of who said it: the principal's, or a claim. */
-  by: string;
-  /** Why it is not carried out; its word is judged so. */
-  refused: string | null;
-}
-
 /** Judges a word that approves a filing or gives it up, by the grant behind it. Under the filing's lock. */
 export async function judgeByGrant(
   client: Queryable,
   { wordId, filingId, action, at }: { wordId: string; filingId: string; action: 'approve' | 'abandon'; at: Date },
-): Promise<Judged> {
+): Promise<{
+  /** The name of who said it: the principal's, or a claim. */
+  by: string;
+  /** Why it is not carried out; its word is judged so. */
+  refused: string | null;
+}> {
   const word = await readWord(client, { filingId, wordId });
   if (word?.kind !== action) {
     return { by: 'unknown', refused: 'the ledger does not have the statement' };

@@ -1,5 +1,5 @@
 /** Grants: what principals answer for, written before it goes to Temporal, checked by the step that carries it out. */
-import { MAY, type GrantAction, type Principal, type Role } from '../../domain/principal';
+import { MAY, type Principal, type Role } from '../../domain/principal';
 import type { Queryable } from '../pool';
 
 /** A grant of which nothing came within this time is void. */
@@ -7,7 +7,7 @@ export const VALID_FOR = "interval '1 day'";
 
 /** What is done, to what, and the hash over what was shown. */
 export interface GrantedDeed {
-  action: GrantAction;
+  action: keyof typeof MAY;
   exporterId: string;
   filingId: string | null;
   shown: string;

@@ -7,17 +7,18 @@ import { createHash, randomBytes } from 'node:crypto';
 const PRINCIPAL_COLUMNS = `p.principal_id AS "principalId", p.mode, p.name, p.is_system AS "isSystem", p.roles, p.exporters,
   p.expires_at AS "expiresAt"`;
 
-export interface NewPrincipal {
-  mode: Mode;
-  name: string;
-  isSystem: boolean;
-  roles: readonly Role[];
-  exporters: readonly string[] | null;
-  expiresAt: Date | null;
-}
-
 /** Adds a principal, or one of this name that was removed again. @returns null if the name is in use */
-export async function addPrincipal(db: Queryable, principal: NewPrincipal): Promise<Principal | null> {
+export async function addPrincipal(
+  db: Queryable,
+  principal: {
+    mode: Mode;
+    name: string;
+    isSystem: boolean;
+    roles: readonly Role[];
+    exporters: readonly string[] | null;
+    expiresAt: Date | null;
+  },
+): Promise<Principal | null> {
   const { mode, name, isSystem, roles, exporters, expiresAt } = principal;
   const { rows } = await db.query<Principal>(
     `INSERT INTO principals AS p (mode, name, name_key, is_system, roles, exporters, expires_at)
@@ -39,16 +40,15 @@ export async function findPrincipal(db: Queryable, mode: Mode, name: string): Pr
   return rows[0] ?? null;
 }
 
-/** A principal with its tokens, for lists. */
-export interface ListedPrincipal extends Principal {
-  createdAt: Date;
-  /** Tokens that are valid now. */
-  tokens: number;
-}
-
 /** All principals of a mode that were not removed, by name. */
-export async function listPrincipals(db: Queryable, mode: Mode): Promise<ListedPrincipal[]> {
-  const { rows } = await db.query<ListedPrincipal>(
+export async function listPrincipals(db: Queryable, mode: Mode) {
+  const { rows } = await db.query<
+    Principal & {
+      createdAt: Date;
+      /** Tokens that are valid now. */
+      tokens: number;
+    }
+  >(
     `SELECT ${PRINCIPAL_COLUMNS}, p.created_at AS "createdAt",
             (SELECT count(*)::int FROM principal_tokens t WHERE t.principal_id = p.principal_id
                AND (t.ends_at IS NULL OR t.ends_at > now())) AS tokens

@@ -76,7 +76,14 @@ export const standingOf = (filingId: string) => `(SELECT string_agg(${TEXT}, ' '
 
 /** The gravest questions about each of some filings; filings without any are left out. */
 export async function readQuestions(db: Queryable, filingIds: readonly string[]): Promise<Map<string, QuestionView[]>> {
-  const { rows } = await db.query<Omit<QuestionView, 'actions' | 'since' | 'lastSeenAt'> & Times>(
+  const { rows } = await db.query<
+    Omit<QuestionView, 'actions' | 'since' | 'lastSeenAt'> & {
+      filingId: string;
+      until: QuestionUntil;
+      since: Date;
+      lastSeenAt: Date;
+    }
+  >(
     `SELECT of.id AS "filingId", gravest.* FROM unnest($1::text[]) AS of (id) CROSS JOIN LATERAL (
        SELECT question_id::text AS id, kind, ${TEXT} AS text, until, first_seen_at AS since, last_seen_at AS "lastSeenAt",
               attempt_id AS "attemptId", ebrc_number AS "eBRCNumber", source_row AS row
@@ -94,11 +101,4 @@ export async function readQuestions(db: Queryable, filingIds: readonly string[])
     found.set(filingId, [...(found.get(filingId) ?? []), view]);
   }
   return found;
-}
-
-interface Times {
-  filingId: string;
-  until: QuestionUntil;
-  since: Date;
-  lastSeenAt: Date;
 }

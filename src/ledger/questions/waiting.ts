@@ -8,14 +8,6 @@ import type { Cadence } from '../../domain/filing/poll-cadence';
 import { queuePlaces, type Queued, type QueuePlace } from '../../domain/filing/queue-places';
 import { RATE_LIMITS } from '../../domain/names';
 
-interface Times {
-  filingId: string;
-  since: Date | null;
-  askedSince: Date | null;
-  evidenceUntil: Date | null;
-  activatesAt: Date | null;
-}
-
 /** What each of some filings waits for, by id; those that have ended are left out. */
 export async function readWaiting(
   db: Queryable,
@@ -61,8 +53,14 @@ export async function readWaiting(
 /** What should have come already says nothing of when it comes. */
 const ahead = (time: Date | null): Date | null => (time && time.getTime() > Date.now() ? time : null);
 
-async function readTimes(db: Queryable, filingIds: readonly string[]): Promise<Map<string, Times>> {
-  const { rows } = await db.query<Times>(
+async function readTimes(db: Queryable, filingIds: readonly string[]) {
+  const { rows } = await db.query<{
+    filingId: string;
+    since: Date | null;
+    askedSince: Date | null;
+    evidenceUntil: Date | null;
+    activatesAt: Date | null;
+  }>(
     `SELECT f.filing_id AS "filingId",
             (SELECT min(e.at) FROM filing_events e WHERE e.filing_id = f.filing_id AND e.state = f.state
                AND e.event_id > coalesce((SELECT max(o.event_id) FROM filing_events o

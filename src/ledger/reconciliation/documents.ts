@@ -1,12 +1,5 @@
 import type { Queryable } from '../pool';
 
-/** A certificate whose PDF the ledger says is stored. */
-export interface StoredPdf {
-  eBRCNumber: string;
-  document: string;
-  sha256: string;
-}
-
 /** How long a stored PDF that was whole is taken to be whole. */
 const CHECKED_FOR_DAYS = 30;
 
@@ -17,10 +10,10 @@ const CHECKED_FOR_DAYS = 30;
 export async function storedPdfs(
   db: Queryable,
   { partyId, began, limit }: { partyId: number; began: Date; limit: number },
-): Promise<StoredPdf[]> {
+) {
   const stored = `SELECT ebrc_number AS "eBRCNumber", pdf_document AS document, pdf_sha256 AS sha256 FROM certificates
       WHERE party_id = $1 AND archived_at IS NOT NULL AND filing_id IS NOT NULL`;
-  const { rows } = await db.query<StoredPdf>(
+  const { rows } = await db.query<{ eBRCNumber: string; document: string; sha256: string }>(
     `SELECT * FROM (
        (${stored} AND pdf_checked_at IS NULL LIMIT $3)
        UNION ALL (${stored} AND pdf_checked_at < $2 AND pdf_problem IS NOT NULL LIMIT $3)

@@ -8,20 +8,8 @@ import {
   CHECK_OF_KIND,
   type ReconcileCheck,
 } from '../../domain/reconciliation/findings';
-import type { NearSide } from '../../domain/reconciliation/near-match';
+import { nearMatcher, type NearSide } from '../../domain/reconciliation/near-match';
 import type { Queryable } from '../pool';
-
-export interface FindingFilter {
-  mode: string;
-  /** All clients of this exporter's party. */
-  partyId?: number | null;
-  kind?: FindingKind;
-  /** Closed and acknowledged ones too. */
-  all?: boolean;
-  /** The id of the finding behind which the list begins. */
-  after?: string;
-  limit?: number;
-}
 
 type FindingRow = Omit<FindingView, 'advice' | 'firstSeenAt' | 'lastSeenAt' | 'closedAt' | 'acknowledgedAt'> & {
   firstSeenAt: Date;
@@ -38,7 +26,20 @@ const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
   acknowledged_at AS "acknowledgedAt", acknowledged_by AS "acknowledgedBy", note`;
 
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */
-export async function listFindings(db: Queryable, filter: FindingFilter): Promise<FindingView[]> {
+export async function listFindings(
+  db: Queryable,
+  filter: {
+    mode: string;
+    /** All clients of this exporter's party. */
+    partyId?: number | null;
+    kind?: FindingKind;
+    /** Closed and acknowledged ones too. */
+    all?: boolean;
+    /** The id of the finding behind which the list begins. */
+    after?: string;
+    limit?: number;
+  },
+): Promise<FindingView[]> {
   const { rows } = await db.query<FindingRow>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
@@ -131,8 +132,25 @@ export async function repairable(
   return rows;
 }
 
+const NEAR_MATCHES = 2_000;
+
+/** Notes beside each certificate that no row claims the rows of ours that come near. */
+export async function explainNearMatches(db: Queryable, partyId: number): Promise<void> {
+  const sides = await leftOver(db, { partyId, limit: NEAR_MATCHES });
+  const near = nearMatcher(sides.filter(({ side }) => side === 'ours'));
+  const reasons = sides
+    .filter(({ side }) => side === 'theirs')
+    .flatMap((theirs) => {
+      const matches = near(theirs);
+      if (matches.length === 0) return [];
+      const text = matches.map((match) => `${match.id} (${match.reasons.join(', ')})`).join('; ');
+      return [{ id: theirs.id, reason: `no row of ours agrees in everything; near: ${text}` }];
+    });
+  if (reasons.length > 0) await noteReasons(db, reasons);
+}
+
 /** Unmatched certificates and rows of a party, for near matches; at most `limit` of each. */
-export async function leftOver(
+async function leftOver(
   db: Queryable,
   { partyId, limit }: { partyId: number; limit: number },
 ): Promise<(NearSide & { side: 'ours' | 'theirs' })[]> {
@@ -154,7 +172,7 @@ export async function leftOver(
 }
 
 /** Adds near matches to the reasons of findings. */
-export async function noteReasons(db: Queryable, reasons: readonly { id: string; reason: string }[]): Promise<void> {
+async function noteReasons(db: Queryable, reasons: readonly { id: string; reason: string }[]): Promise<void> {
   await db.query(
     `UPDATE questions f SET reason = r.reason FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, reason text)
       WHERE f.question_id = r.id`,

@@ -64,18 +64,19 @@ export async function openFilingsOf(
   return rows;
 }
 
-export interface RunStart {
-  runId: string;
-  mode: string;
-  workflowId: string;
-  exporterId: string | null;
-  from: string;
-  to: string;
-  at: Date;
-}
-
 /** Records that a reconciliation began; its continued runs keep the first record. */
-export async function startRun(db: Queryable, run: RunStart): Promise<void> {
+export async function startRun(
+  db: Queryable,
+  run: {
+    runId: string;
+    mode: string;
+    workflowId: string;
+    exporterId: string | null;
+    from: string;
+    to: string;
+    at: Date;
+  },
+): Promise<void> {
   await db.query(
     `INSERT INTO reconciliation_runs (run_id, mode, workflow_id, exporter_id, from_date, to_date, started_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run_id) DO NOTHING`,

@@ -34,24 +34,6 @@ export const BUCKETS = [
 
 export type BucketId = (typeof BUCKETS)[number]['id'];
 
-interface AgeingDocument {
-  exporter: string;
-  document: string;
-  documentDate: string;
-  type: number | null;
-  buyer: string | null;
-  currency: string;
-  value: string;
-  certified: string;
-  /** Certificates of the document in another currency: they are counted, but not added. */
-  otherCurrency: number;
-  outstanding: string;
-  dueOn: string;
-  daysToDue: number;
-  rule: string;
-  restricted: boolean;
-}
-
 const BUCKET = `CASE ${BUCKETS.map(({ id, to }) => (to === null ? `ELSE '${id}'` : `WHEN days_to_due <= ${to} THEN '${id}'`)).join(' ')} END`;
 
 /** The day on which a certificate counts. */
@@ -159,7 +141,23 @@ export interface Ageing {
   byExporter: (AgeingBucket & { exporter: string })[];
   /** Documents that were overdue at the end of each day, by the rules of the last day. */
   trend: DayCount[];
-  documents: AgeingDocument[];
+  documents: {
+    exporter: string;
+    document: string;
+    documentDate: string;
+    type: number | null;
+    buyer: string | null;
+    currency: string;
+    value: string;
+    certified: string;
+    /** Certificates of the document in another currency: they are counted, but not added. */
+    otherCurrency: number;
+    outstanding: string;
+    dueOn: string;
+    daysToDue: number;
+    rule: string;
+    restricted: boolean;
+  }[];
 }
 
 const SUMS = 'count(*)::int AS documents, sum(outstanding)::text AS outstanding';

@@ -73,27 +73,22 @@ const OURS = `, unarchived AS MATERIALIZED (
 const CERTIFIED = `(SELECT count(*)::int FROM scope JOIN parties p ON p.mode = scope.mode JOIN filing_rows r USING (party_id)
     WHERE r.state = 'certified' AND r.settled_at < $4::timestamptz)`;
 
-interface ArchiveGap {
-  eBRCNumber: string;
-  exporter: string;
-  reference: string;
-  workflowId: string;
-  settledAt: string;
-  days: number;
-  problem: string;
-  refused: number;
-}
-
-interface ArchiveTotals {
-  certificates: number;
-  missing: number;
-  problem: number;
-  oldestDays: number | null;
-}
-
 /** The missing PDFs. */
 export async function archiveGaps(db: Queryable, scope: ReportScope) {
-  return partsInScope<{ totals: ArchiveTotals; trend: DayCount[]; gaps: ArchiveGap[] }>(
+  return partsInScope<{
+    totals: { certificates: number; missing: number; problem: number; oldestDays: number | null };
+    trend: DayCount[];
+    gaps: {
+      eBRCNumber: string;
+      exporter: string;
+      reference: string;
+      workflowId: string;
+      settledAt: string;
+      days: number;
+      problem: string;
+      refused: number;
+    }[];
+  }>(
     db,
     scope,
     `${OURS}, unstored AS (SELECT settled_at AS since, greatest(archived_at, settled_at) AS until FROM ours), ${stepsOf('unstored')}`,

@@ -66,16 +66,6 @@ const BALANCES = `, seen AS (
   aged AS (
     SELECT b.*, b.balance - b.taken AS free, (SELECT to_date FROM scope) - b.remitted_on AS age FROM balances b)`;
 
-interface OldestBalance {
-  exporter: string;
-  irmNumber: string;
-  remittedOn: string | null;
-  age: number | null;
-  remitter: string | null;
-  free: string;
-  currency: string;
-}
-
 const aged = (when: string) => `coalesce(sum(free) FILTER (WHERE ${when}), 0)::text`;
 const BY_CURRENCY = `SELECT currency, count(*)::int AS irms, sum(balance)::text AS available, sum(taken)::text AS reserved,
     coalesce(sum(utilized), 0)::text AS utilised, ${aged('age <= 30')} AS "upTo30", ${aged('age BETWEEN 31 AND 90')} AS "upTo90",
@@ -87,7 +77,18 @@ const OLDEST = `SELECT exporter, irm_number AS "irmNumber", to_char(remitted_on,
 
 /** Balances of the inward remittances. */
 export async function irmUse(db: Queryable, scope: ReportScope) {
-  const balances = await partsInScope<{ byCurrency: IrmUse[]; oldest: OldestBalance[] }>(db, scope, BALANCES, {
+  const balances = await partsInScope<{
+    byCurrency: IrmUse[];
+    oldest: {
+      exporter: string;
+      irmNumber: string;
+      remittedOn: string | null;
+      age: number | null;
+      remitter: string | null;
+      free: string;
+      currency: string;
+    }[];
+  }>(db, scope, BALANCES, {
     lists: { byCurrency: BY_CURRENCY, oldest: OLDEST },
   });
   return {

@@ -3,15 +3,6 @@ import type { Queryable } from '../pool';
 import { FINDING_KINDS } from '../../domain/reconciliation/findings';
 import { inScope, partsInScope, type ReportScope } from './scope';
 
-export interface Funnel {
-  uploaded: number;
-  passed: number;
-  acknowledged: number;
-  processed: number;
-  fetched: number;
-  archived: number;
-}
-
 const UPLOADED = `, uploaded AS (
     SELECT to_char(f.made_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, r.reserved_at < scope.until AS passed,
            s.request_id IS NOT NULL AND s.submitted_at < scope.until AS acknowledged,
@@ -56,36 +47,23 @@ export async function rowFunnel(db: Queryable, scope: ReportScope) {
   const counted = ['passed', 'acknowledged', 'processed', 'fetched', 'archived']
     .map((step) => `count(*) FILTER (WHERE ${step})::int AS ${step}`)
     .join(', ');
-  return partsInScope<{ steps: Funnel; trend: { day: string; uploaded: number; processed: number }[] }>(
-    db,
-    scope,
-    UPLOADED,
-    {
-      one: { steps: `SELECT count(*)::int AS uploaded, ${counted} FROM uploaded` },
-      lists: {
-        trend: `SELECT d.name AS day, count(u.day)::int AS uploaded, count(*) FILTER (WHERE u.processed)::int AS processed
+  return partsInScope<{
+    steps: {
+      uploaded: number;
+      passed: number;
+      acknowledged: number;
+      processed: number;
+      fetched: number;
+      archived: number;
+    };
+    trend: { day: string; uploaded: number; processed: number }[];
+  }>(db, scope, UPLOADED, {
+    one: { steps: `SELECT count(*)::int AS uploaded, ${counted} FROM uploaded` },
+    lists: {
+      trend: `SELECT d.name AS day, count(u.day)::int AS uploaded, count(*) FILTER (WHERE u.processed)::int AS processed
          FROM days d LEFT JOIN uploaded u ON u.day = d.name GROUP BY d.name ORDER BY d.name`,
-      },
     },
-  );
-}
-
-interface SlowRequest {
-  reference: string;
-  workflowId: string;
-  requestId: string | null;
-  rows: number;
-  submittedAt: string;
-  hours: number;
-}
-
-export interface Latency {
-  requests: number;
-  p50: number | null;
-  p95: number | null;
-  max: number | null;
-  over2h: number;
-  over4h: number;
+  });
 }
 
 const TOOK = `, took AS (
@@ -104,11 +82,25 @@ export async function requestLatency(db: Queryable, scope: ReportScope) {
   const summary = `count(*)::int AS requests, ${quantile(0.5)} AS p50, ${quantile(0.95)} AS p95, max(hours) AS max,
     count(*) FILTER (WHERE hours > 2)::int AS "over2h", count(*) FILTER (WHERE hours > 4)::int AS "over4h"`;
   return partsInScope<{
-    summary: Latency;
+    summary: {
+      requests: number;
+      p50: number | null;
+      p95: number | null;
+      max: number | null;
+      over2h: number;
+      over4h: number;
+    };
     /** Requests below the first edge, between each two, and above the last. */
     histogram: { n: number }[];
     trend: { day: string; p50: number | null; p95: number | null }[];
-    slowest: SlowRequest[];
+    slowest: {
+      reference: string;
+      workflowId: string;
+      requestId: string | null;
+      rows: number;
+      submittedAt: string;
+      hours: number;
+    }[];
   }>(
     db,
     scope,
@@ -151,41 +143,37 @@ const REJECTED = `, settled AS (
   coded AS (SELECT DISTINCT j.filing_id, j.position, ${CODE} AS code
               FROM rejected j CROSS JOIN LATERAL jsonb_array_elements_text(j.errors) AS m (text))`;
 
-export interface Rejections {
-  settled: number;
-  certified: number;
-  rejected: number;
-  /** Rows of the first filing of each reference. */
-  firstSettled: number;
-  firstCertified: number;
-  escaped: number;
-}
-
-interface RejectedRow {
-  reference: string;
-  workflowId: string;
-  row: number;
-  exporter: string;
-  port: string | null;
-  document: string | null;
-  value: string;
-  currency: string;
-  settledAt: string;
-  errors: string;
-}
-
 type Pareto = { name: string; rows: number }[];
 
 /** Rejections by the authority, by the day of the rejection. */
 export async function rejections(db: Queryable, scope: ReportScope) {
   const pareto = (what: string) => `${what} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT (SELECT row_limit FROM scope)`;
   return partsInScope<{
-    totals: Rejections;
+    totals: {
+      settled: number;
+      certified: number;
+      rejected: number;
+      /** Rows of the first filing of each reference. */
+      firstSettled: number;
+      firstCertified: number;
+      escaped: number;
+    };
     byCode: Pareto;
     byExporter: Pareto;
     byPort: Pareto;
     trend: { day: string; settled: number; rejected: number }[];
-    rows: RejectedRow[];
+    rows: {
+      reference: string;
+      workflowId: string;
+      row: number;
+      exporter: string;
+      port: string | null;
+      document: string | null;
+      value: string;
+      currency: string;
+      settledAt: string;
+      errors: string;
+    }[];
   }>(
     db,
     scope,

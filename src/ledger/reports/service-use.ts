@@ -52,17 +52,6 @@ export async function credentialStanding(db: Queryable, scope: ReportScope) {
   };
 }
 
-export interface ClassUse {
-  rateClass: string;
-  limit: number;
-  calls: number;
-  /** Most calls in one minute of the scope's last day. */
-  peak: number;
-  refused: number;
-  /** Waiting in the workers right now. */
-  waiting: number;
-}
-
 const CLASSES = OPERATION_NAMES.flatMap((operation) => {
   const { rateClass } = OPERATIONS[operation];
   return rateClass === null ? [] : [{ operation, rateClass, limit: RATE_LIMITS[rateClass] }];
@@ -71,7 +60,16 @@ const CLASSES = OPERATION_NAMES.flatMap((operation) => {
 /** Calls of the last day against the limits of the service (spec: "Limits"). */
 export async function serviceUse(db: Queryable, scope: ReportScope) {
   return {
-    classes: await inScope<ClassUse>(
+    classes: await inScope<{
+      rateClass: string;
+      limit: number;
+      calls: number;
+      /** Most calls in one minute of the scope's last day. */
+      peak: number;
+      refused: number;
+      /** Waiting in the workers right now. */
+      waiting: number;
+    }>(
       db,
       scope,
       `, classes AS (SELECT * FROM jsonb_to_recordset($6::jsonb) AS c (operation text, "rateClass" text, "limit" int)),

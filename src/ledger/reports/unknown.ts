@@ -2,7 +2,16 @@ import type { Queryable } from '../pool';
 import { attentionOf } from '../questions/questions';
 import { inScope, oneInScope, openByDay, OPEN_SPANS, stateSpans, type DayCount, type ReportScope } from './scope';
 
-export interface UnknownOutcomes {
+const UNKNOWN = `, ${stateSpans('outcome_unknown')}, ${OPEN_SPANS}`;
+/** Rows of such a filing that were sent and not settled by then. */
+const SENT = `r.filing_id = o.filing_id AND r.live AND r.submitted_at < scope.until
+  AND (r.settled_at IS NULL OR r.settled_at >= scope.until)`;
+
+/** Filings of unknown outcome. */
+export async function unknownOutcomes(
+  db: Queryable,
+  scope: ReportScope,
+): Promise<{
   totals: { filings: number; olderThanDay: number; oldestHours: number | null };
   /** The amounts that were sent and have no outcome, by currency. */
   atRisk: { currency: string; value: string }[];
@@ -19,15 +28,7 @@ export interface UnknownOutcomes {
     currency: string | null;
     attention: string | null;
   }[];
-}
-
-const UNKNOWN = `, ${stateSpans('outcome_unknown')}, ${OPEN_SPANS}`;
-/** Rows of such a filing that were sent and not settled by then. */
-const SENT = `r.filing_id = o.filing_id AND r.live AND r.submitted_at < scope.until
-  AND (r.settled_at IS NULL OR r.settled_at >= scope.until)`;
-
-/** Filings of unknown outcome. */
-export async function unknownOutcomes(db: Queryable, scope: ReportScope): Promise<UnknownOutcomes> {
+}> {
   return {
     totals: await oneInScope(
       db,

@@ -106,12 +106,7 @@ export async function balanceFindings(
  */
 export async function judgeBalances(
   db: Queryable,
-  {
-    exporter,
-    exporterId,
-    rows,
-    exceptFiling,
-  }: {
+  args: {
     exporter: Parameters<typeof iecFindings>[0];
     exporterId: string;
     /** Those that are still to be sent. */
@@ -119,6 +114,7 @@ export async function judgeBalances(
     exceptFiling: string | null;
   },
 ): Promise<{ findings: Finding[]; balancesReadAt: number | null }> {
+  const { exporter, exporterId, rows, exceptFiling } = args;
   const irmNumbers = [...new Set(rows.map(({ mapping }) => mapping.irmNumber))];
   const irms = await heldIrms(db, exporterId, irmNumbers);
   const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling });

@@ -48,9 +48,6 @@ export interface MappingClaim {
   permit: { reason: string; besides: string[] } | null;
 }
 
-/** The claims of a filing's rows, in their order, or the findings that refuse them. */
-export type ClaimJudgement = { claims: MappingClaim[]; findings: [] } | { claims: null; findings: Finding[] };
-
 /**
  * Decides whether rows may claim their mappings, and those of what they take over. A second live row of a mapping must
  * be permitted by its row, and only beside the holders that were named: those that the permission names, or those that
@@ -59,19 +56,15 @@ export type ClaimJudgement = { claims: MappingClaim[]; findings: [] } | { claims
  */
 export async function judgeClaims(
   db: Queryable,
-  {
-    partyId,
-    rows,
-    permitted,
-    predecessors = [],
-  }: {
+  args: {
     partyId: number;
     rows: readonly MappingRow[];
     permitted: readonly PermittedDuplicate[];
     /** What each row takes over, in order. */
     predecessors?: readonly (Predecessor | null)[];
   },
-): Promise<ClaimJudgement> {
+): Promise<{ claims: MappingClaim[]; findings: [] } | { claims: null; findings: Finding[] }> {
+  const { partyId, rows, permitted, predecessors = [] } = args;
   const wanted = rows.map(({ mapping }, position) => [
     ...new Set([fingerprintOf(partyId, mapping), ...(predecessors[position]?.fingerprints ?? [])]),
   ]);

@@ -30,10 +30,6 @@ export interface Predecessor {
   fingerprints: string[];
 }
 
-export type TakeOver =
-  /** For each row, in order, what it takes over; null: nothing. */
-  { predecessors: (Predecessor | null)[]; findings: [] } | { predecessors: null; findings: Finding[] };
-
 /**
  * The filings under a reference, and the IRMs of their rows, which have to be locked before {@link judgeTakeOver}.
  * Under the reference's lock nothing is added to them. `n`: of the filing that follows them, where that is known.
@@ -66,7 +62,10 @@ interface Successor extends Reference {
  * wait for it, by serial number. A reference is filed again once all its rows are free; its rows are found by their
  * mapping, otherwise by serial number. Under the locks of {@link filedBefore}.
  */
-export async function judgeTakeOver(client: Queryable, successor: Successor): Promise<TakeOver> {
+export async function judgeTakeOver(
+  client: Queryable,
+  successor: Successor,
+): Promise<{ predecessors: (Predecessor | null)[]; findings: [] } | { predecessors: null; findings: Finding[] }> {
   const { corrects, rows, exporterId } = successor;
   const earlier = await readEarlier(client, successor);
   const findings =

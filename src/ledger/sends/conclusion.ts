@@ -16,13 +16,6 @@ export interface Marks {
 /** Whether the record of a marked number is void, by its number: then nothing was or will be written under it. */
 export type Filed = ReadonlyMap<number, boolean>;
 
-interface Mark {
-  number: number;
-  sender: string;
-  attemptId: string;
-  counted: boolean;
-}
-
 /**
  * Concludes something about a filing from what the ledger says of the past: in one transaction on a connection to a
  * primary whose ledger was held against the store before. Nothing outside PostgreSQL is read inside it.
@@ -111,7 +104,10 @@ export async function closeVoided(client: Queryable, marks: Marks, filed: Filed)
  * The numbers of marked attempts. Left out are marks of which neither a record nor its absence proves anything, because
  * the store lost sends together with the ledger.
  */
-async function readMarks(db: Queryable, { filingId, attemptId }: Marks): Promise<Mark[]> {
+async function readMarks(
+  db: Queryable,
+  { filingId, attemptId }: Marks,
+): Promise<{ number: number; sender: string; attemptId: string; counted: boolean }[]> {
   const { rows } = await db.query<{ number: string; sender: string; attemptId: string; counted: boolean }>(
     `SELECT s.number, s.sender, attempt_id AS "attemptId", s.counted FROM attempts a JOIN sends s USING (attempt_id)
       WHERE a.filing_id = $1 AND ($2::text IS NULL OR attempt_id = $2) AND a.verdict = 'marked'

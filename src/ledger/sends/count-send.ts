@@ -14,24 +14,25 @@ import {
   type SendStore,
 } from './sends';
 
-/** A send that has been marked, by the process that is to write it. */
-export interface MarkedSend {
-  number: number;
-  attemptId: string;
-  sender: string;
-  at: Date;
-  /** This process's settle window and HTTP time-out: whoever judges the send later may have others. */
-  settleMs: number;
-  timeoutMs: number;
-}
-
 /**
  * Counts a marked send outside the database, before its first byte: creates its record, holds the ledger against the
  * store, and makes sure that the mark is still there, its own, and not older than an import. @returns null when it may
  * be written; else why it may not.
  * @throws LedgerPutBack, SendStoreError: then nothing may be written either
  */
-export async function countSend(pool: pg.Pool, store: SendStore, send: MarkedSend): Promise<string | null> {
+export async function countSend(
+  pool: pg.Pool,
+  store: SendStore,
+  send: {
+    number: number;
+    attemptId: string;
+    sender: string;
+    at: Date;
+    /** This process's settle window and HTTP time-out: whoever judges the send later may have others. */
+    settleMs: number;
+    timeoutMs: number;
+  },
+): Promise<string | null> {
   const { number, attemptId, sender, at, settleMs, timeoutMs } = send;
   const storeId = await storeIdOf(store);
   return withConnection(pool, async (connection) => {

@@ -13,19 +13,21 @@ import { filedBefore } from '../rows/row-takeover';
 const ROW_COLUMNS = `position, source_row, submission, serial_no, exporter_id, irm_key, mapping, extra, document_key, document_on, bill_key,
   match_key, mapped_amount, currency, permit_reason, permit_besides`;
 
-interface Sent {
-  content: string;
-  attemptId: string;
-  /** Whether the ledger has a filing with this id. */
-  known: boolean;
-}
-
 /**
  * Makes sure that the filing, the submission and the rows of a send are in the ledger, from what its record says. A
  * filing of the same id that was made anew with other content keeps its own; then the send gets a filing beside it.
  * @returns the attempt's id, which names the filing that it belongs to now.
  */
-export async function rebuildFiling(client: Queryable, { content, attemptId, known }: Sent): Promise<string> {
+export async function rebuildFiling(
+  client: Queryable,
+  args: {
+    content: string;
+    attemptId: string;
+    /** Whether the ledger has a filing with this id. */
+    known: boolean;
+  },
+): Promise<string> {
+  const { content, attemptId, known } = args;
   const parts = partsOfAttemptId(attemptId);
   const same = known && (await sameContent(client, parts.filingId, content));
   const filingId = known && !same ? `${parts.filingId}R${parts.number}` : parts.filingId;

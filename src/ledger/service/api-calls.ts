@@ -1,15 +1,6 @@
 import type { ApiCall } from '../../domain/service/operations';
 import type { Queryable } from '../pool';
 
-export interface ApiCallAuditOptions {
-  pool: Queryable;
-  /** How long rows may wait before they are written together, in milliseconds. */
-  flushMs?: number;
-  /** Rows kept while PostgreSQL is unavailable; if there are more, the oldest are dropped and `onLost` is called. */
-  capacity?: number;
-  onLost?: (rows: number, cause: unknown) => void;
-}
-
 /** Rows of one INSERT: ten minutes of calls at the service's limits. */
 const BATCH = 1_000;
 
@@ -17,7 +8,15 @@ const BATCH = 1_000;
  * The audit of calls. A call never waits for its row: rows are written together, a little later, and rows that cannot
  * be written are kept and tried again. `close` writes the remaining rows, so an orderly shutdown loses none.
  */
-export function createApiCallAudit({ pool, flushMs = 500, capacity = 10_000, onLost }: ApiCallAuditOptions) {
+export function createApiCallAudit(args: {
+  pool: Queryable;
+  /** How long rows may wait before they are written together, in milliseconds. */
+  flushMs?: number;
+  /** Rows kept while PostgreSQL is unavailable; if there are more, the oldest are dropped and `onLost` is called. */
+  capacity?: number;
+  onLost?: (rows: number, cause: unknown) => void;
+}) {
+  const { pool, flushMs = 500, capacity = 10_000, onLost } = args;
   const rows: ApiCall[] = [];
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> | undefined;

@@ -22,16 +22,6 @@ const CONTRADICTIONS = [
   'upload_mismatch',
 ] as const;
 
-export interface Stored {
-  /** The filing's run no longer waits for the call that brought the answer. */
-  late: boolean;
-  /** It was stored now. */
-  fresh: boolean;
-  /** As it is stored: what travelled may be a sample of it. */
-  answer: StoredAnswer;
-  filing: LockedFiling;
-}
-
 /**
  * Stores the acceptance of an attempt, whatever its verdict: even a late answer removes every doubt. The other, open
  * attempt of the submission is closed so that it is not sent again, and rows that had been freed are taken back. If
@@ -43,7 +33,15 @@ export interface Stored {
 export async function storeAnswer(
   client: Queryable,
   { attemptId, answer, sentBy, at }: { attemptId: string; answer: StoredAnswer; sentBy?: string; at: Date },
-): Promise<Stored | null> {
+): Promise<{
+  /** The filing's run no longer waits for the call that brought the answer. */
+  late: boolean;
+  /** It was stored now. */
+  fresh: boolean;
+  /** As it is stored: what travelled may be a sample of it. */
+  answer: StoredAnswer;
+  filing: LockedFiling;
+} | null> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
@@ -129,14 +127,7 @@ async function report(
  */
 export async function reportContradiction(
   client: Queryable,
-  {
-    filingId,
-    kind,
-    key,
-    text,
-    data,
-    at,
-  }: {
+  args: {
     filingId: string;
     kind: (typeof CONTRADICTIONS)[number];
     key: string;
@@ -145,6 +136,7 @@ export async function reportContradiction(
     at: Date;
   },
 ): Promise<void> {
+  const { filingId, kind, key, text, data, at } = args;
   await addEvent(client, { filingId, step: `${kind}/${key}`, at, kind, text, data });
   await askAbout(client, { filingId, kind, text, until: 'fact', key, at });
 }
@@ -171,17 +163,6 @@ export async function lastRefusal(db: Queryable, filingId: string, submission: n
 /** The states of a filing of which a submission is still to be acknowledged. */
 const UNACKNOWLEDGED: readonly FilingState[] = ['checking', 'awaiting_approval', 'submitting', 'outcome_unknown'];
 
-interface StoredAcknowledgement {
-  attemptId: string;
-  /** As it is stored; an answer that is not stored acknowledges nothing. */
-  answer: StoredAnswer;
-  /** Whether it was stored now, and not before. */
-  fresh: boolean;
-  /** When the next move is due, in ms after this one. */
-  dueInMs?: number | null;
-  at: Date;
-}
-
 /**
  * Moves the rows of a stored acceptance on and, where nothing else of the filing is to be sent or in doubt, moves
  * the filing on to its processing. Nothing changes in a filing that has ended. Repeating it changes nothing. Must run
@@ -191,8 +172,18 @@ interface StoredAcknowledgement {
 export async function acknowledge(
   client: Queryable,
   filing: LockedFiling,
-  { attemptId, answer, fresh, dueInMs = null, at }: StoredAcknowledgement,
+  args: {
+    attemptId: string;
+    /** As it is stored; an answer that is not stored acknowledges nothing. */
+    answer: StoredAnswer;
+    /** Whether it was stored now, and not before. */
+    fresh: boolean;
+    /** When the next move is due, in ms after this one. */
+    dueInMs?: number | null;
+    at: Date;
+  },
 ): Promise<FilingNow | null> {
+  const { attemptId, answer, fresh, dueInMs = null, at } = args;
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const { state } = filing;
   if (filing.ended) return null;

@@ -10,12 +10,6 @@ import { acknowledge, storeAnswer } from './answers';
 import { doubtAttempt } from './lost-time';
 import { acknowledgeSubmission, addRequest, readRequests } from './requests';
 
-interface KnownSendsArgs {
-  filingId: string;
-  sends: readonly KnownSend[];
-  at: Date;
-}
-
 /** Recorded for an attempt that the ledger had lost, and a run's history or the document store contains. */
 export const SENT_BEFORE = 'it was sent before the ledger was put back to an earlier state';
 
@@ -25,7 +19,10 @@ export const SENT_BEFORE = 'it was sent before the ledger was put back to an ear
  * what a person named. Whatever the ledger already has, or knows in more detail, is kept, because a run that was reset
  * knows less. Must run in a transaction.
  */
-export async function mergeKnownSends(client: Queryable, { filingId, sends, at }: KnownSendsArgs): Promise<void> {
+export async function mergeKnownSends(
+  client: Queryable,
+  { filingId, sends, at }: { filingId: string; sends: readonly KnownSend[]; at: Date },
+): Promise<void> {
   if (sends.length === 0 || (await lockFiling(client, filingId)) === null) return;
   // Those with a request id first: the others are doubt about the same submission.
   const known = [...sends].sort((a, b) => Number(b.requestId !== null) - Number(a.requestId !== null));

@@ -42,19 +42,6 @@ export async function doubtRows(
   return rowCount ?? 0;
 }
 
-/** Certificates of the time that ledger and documents have lost which may be those of a submission's rows. */
-export interface LostTimeCertificates {
-  /** The day before the copy that was put back. */
-  since: Date;
-  /**
-   * Issued since then, and equal to the row in document, date, amount and currency; or in its document or bill alone,
-   * where it was issued before the certificates of the lost time were to be read.
-   */
-  agreeing: { position: number; eBRCNumber: string }[];
-  /** Whether a complete look has shown all of them; without an IEC there is none. */
-  looked: boolean;
-}
-
 /**
  * What the authority may have certified of a submission without this ledger knowing. A certificate that a row took only
  * since the restore counts too: the filing that it was issued for may be lost, and fetch-details does not tell which of
@@ -63,8 +50,18 @@ export interface LostTimeCertificates {
 export async function lostTimeCertificates(
   client: Queryable,
   { filingId, submission }: { filingId: string; submission: number },
-): Promise<LostTimeCertificates | null> {
-  const { rows } = await client.query<LostTimeCertificates>(
+) {
+  const { rows } = await client.query<{
+    /** The day before the copy that was put back. */
+    since: Date;
+    /**
+     * Issued since then, and equal to the row in document, date, amount and currency; or in its document or bill alone,
+     * where it was issued before the certificates of the lost time were to be read.
+     */
+    agreeing: { position: number; eBRCNumber: string }[];
+    /** Whether a complete look has shown all of them; without an IEC there is none. */
+    looked: boolean;
+  }>(
     `SELECT i.certificates_from AS since,
        EXISTS (SELECT FROM looks l WHERE l.party_id = p.party_id AND l.complete AND l.began_at >= i.certificates_after
           AND l.from_date <= (i.certificates_from AT TIME ZONE 'Asia/Kolkata')::date

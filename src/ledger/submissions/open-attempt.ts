@@ -98,22 +98,16 @@ const accepted = ({ verdict }: AttemptRow) => verdict === 'accepted';
 /** It may be sent, or it is, or may be, at the service. */
 const mayStand = ({ verdict }: AttemptRow) => verdict === 'open' || MAYBE_FILED.includes(verdict);
 
-interface Stage {
-  state: SubmissionState;
-  /** Whether a request of it is still to be asked about. */
-  followed: boolean;
-  /** Why rows of it are not to be sent any more; null: they are. */
-  gone: string | null;
-  restored: CertificatesToRead | null;
-}
-
 /** How far a submission is; under the filing's lock, which its rows do not change without. */
-async function readStage(
-  client: Queryable,
-  { filingId, exporterId }: LockedFiling,
-  submission: number,
-): Promise<Stage> {
-  const { rows } = await client.query<Stage>(
+async function readStage(client: Queryable, { filingId, exporterId }: LockedFiling, submission: number) {
+  const { rows } = await client.query<{
+    state: SubmissionState;
+    /** Whether a request of it is still to be asked about. */
+    followed: boolean;
+    /** Why rows of it are not to be sent any more; null: they are. */
+    gone: string | null;
+    restored: CertificatesToRead | null;
+  }>(
     `SELECT state, EXISTS (SELECT FROM requests q WHERE q.filing_id = $1 AND q.submission = $2 AND q.state = 'followed') AS followed,
             (SELECT CASE WHEN count(*) > 0 THEN coalesce(min(errors ->> 0), count(*) || ' rows of the submission are not to be sent any more') END
                FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND NOT (live AND state = 'planned')) AS gone,

@@ -81,14 +81,6 @@ export async function readNextPoll(
   return { load, request: (request.requestId as string | null) === null ? null : request };
 }
 
-/** A filing that has ended, with the submissions of which a request is still followed. */
-export interface EndedWithRequests {
-  filingId: string;
-  exporterId: string;
-  workflowId: string;
-  submissions: number[];
-}
-
 /**
  * Filings that have ended while requests of theirs have no outcome, of those not asked about since `before`. Drawn at
  * random: many that cannot be asked about (dead credentials) must not keep the others from their turn.
@@ -96,8 +88,8 @@ export interface EndedWithRequests {
 export async function endedWithRequests(
   db: Queryable,
   { mode, before, limit }: { mode: string; before: Date; limit: number },
-): Promise<EndedWithRequests[]> {
-  const { rows } = await db.query<EndedWithRequests>(
+) {
+  const { rows } = await db.query<{ filingId: string; exporterId: string; workflowId: string; submissions: number[] }>(
     `SELECT f.filing_id AS "filingId", f.exporter_id AS "exporterId", f.workflow_id AS "workflowId",
             array_agg(DISTINCT q.submission) AS submissions
        FROM requests q JOIN filings f USING (filing_id)
@@ -107,18 +99,6 @@ export async function endedWithRequests(
     [mode, before, limit],
   );
   return rows;
-}
-
-export interface NewRequest {
-  filingId: string;
-  submission: number;
-  requestId: string;
-  source: RequestSource;
-  attemptId: string | null;
-  dgftAckId?: string | null;
-  ackStatus?: string | null;
-  warnings?: readonly unknown[];
-  since: Date;
 }
 
 /** A submission of which something is at the service. */
@@ -136,7 +116,17 @@ export async function acknowledgeSubmission(client: Queryable, filingId: string,
  */
 export async function addRequest(
   client: Queryable,
-  request: NewRequest,
+  request: {
+    filingId: string;
+    submission: number;
+    requestId: string;
+    source: RequestSource;
+    attemptId: string | null;
+    dgftAckId?: string | null;
+    ackStatus?: string | null;
+    warnings?: readonly unknown[];
+    since: Date;
+  },
 ): Promise<{ filingId: string; submission: number }> {
   const { filingId, submission, requestId } = request;
   const { rowCount: added } = await client.query(
@@ -219,14 +209,7 @@ export async function notePoll(
 export async function endRequest(
   client: Queryable,
   request: Pick<RequestRecord, 'filingId' | 'submission' | 'requestId'>,
-  {
-    state,
-    processingStatus,
-    errored,
-    contradicted = [],
-    answered,
-    at,
-  }: {
+  args: {
     state: Exclude<RequestState, 'followed'>;
     processingStatus: string | null;
     errored: readonly { position: number; errors: string[] }[];
@@ -235,6 +218,7 @@ export async function endRequest(
     at: Date;
   },
 ): Promise<void> {
+  const { state, processingStatus, errored, contradicted = [], answered, at } = args;
   const { filingId, submission, requestId } = request;
   await client.query(
     `WITH answered AS (${recordsAnswer('$9::jsonb')})

@@ -201,9 +201,6 @@ export async function standingWords(
   return rows;
 }
 
-/** A word as jsonb has it: its id as a text, as the driver gives it. */
-type SaidWord = Omit<Word, 'markedAt' | 'at'>;
-
 /** The words of a filing (its id in SQL) that no run has carried out, refused or put aside yet, as jsonb. */
 export const unjudgedWords = (filing: string): string =>
   `(SELECT coalesce(jsonb_agg(to_jsonb(said) || jsonb_build_object('wordId', said."wordId"::text) ORDER BY said."wordId"), '[]')
@@ -211,7 +208,7 @@ export const unjudgedWords = (filing: string): string =>
         AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)) AS said)`;
 
 /** What persons asked for with these words; the newest of each kind. */
-export function openWords(words: readonly SaidWord[]): OpenWords {
+export function openWords(words: readonly Omit<Word, 'markedAt' | 'at'>[]): OpenWords {
   const open: OpenWords = {};
   for (const { kind, wordId, by, grantId: _, isGrantVoid: __, note, ...said } of words) {
     if (kind === 'approve') open.approve = { wordId, by, ...(note !== null && { note }) };
@@ -227,7 +224,7 @@ function resolveArgs({
   by,
   note,
   ...said
-}: Omit<SaidWord, 'grantId' | 'isGrantVoid'>): ResolveArgs & RecordedWord {
+}: Omit<Omit<Word, 'markedAt' | 'at'>, 'grantId' | 'isGrantVoid'>): ResolveArgs & RecordedWord {
   return {
     wordId,
     as: kind === 'filed' ? 'filed' : 'not-filed',

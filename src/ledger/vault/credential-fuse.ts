@@ -15,12 +15,6 @@ export interface Check {
   at: Date;
 }
 
-export interface FuseAnswer {
-  allowed: boolean;
-  /** When a check may be sent again; null if it may be sent now. */
-  retryAt: Date | null;
-}
-
 /**
  * Records a check that the portal refused, when its answer arrives: that is never before the service counted it. One
  * that could not be completed (500) does not count.
@@ -34,7 +28,14 @@ export async function recordFailedCheck(db: Queryable, { mode, exporterId, at }:
 }
 
 /** Whether a check may be sent: a sixth is not, while the service would refuse it. */
-export async function mayCheckCredentials(db: Queryable, { mode, exporterId, at }: Check): Promise<FuseAnswer> {
+export async function mayCheckCredentials(
+  db: Queryable,
+  { mode, exporterId, at }: Check,
+): Promise<{
+  allowed: boolean;
+  /** When a check may be sent again; null if it may be sent now. */
+  retryAt: Date | null;
+}> {
   const { rows } = await db.query<{ failed_at: Date }>(
     `SELECT failed_at FROM credential_failures
       WHERE mode = $1 AND exporter_id = $2 AND failed_at > $3 ORDER BY failed_at`,

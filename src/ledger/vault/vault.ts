@@ -25,23 +25,20 @@ interface PortalCredentials {
   password: string;
 }
 
-/** A secret that none of the keys decrypts. */
-interface UnreadableSecret {
-  secretRef: string;
-  mode: string;
-  exporterId: string | null;
-  keyId: string;
-  /** The reason, without any part of the secret. */
-  problem: string;
-}
-
 export interface RotationResult {
   /** Secrets that were encrypted again, under the first key, and opened again. */
   rotated: number;
   /** Secrets that were already under the first key, and opened. */
   kept: number;
   /** Secrets that were left unchanged; the old keys must be kept, or the credentials submitted again. */
-  unreadable: UnreadableSecret[];
+  unreadable: {
+    secretRef: string;
+    mode: string;
+    exporterId: string | null;
+    keyId: string;
+    /** The reason, without any part of the secret. */
+    problem: string;
+  }[];
 }
 
 /** Portal user names and passwords, sealed. Workflows and logs get only a reference. Only workers open any. */
@@ -266,16 +263,13 @@ function readCredentials(bytes: Buffer): PortalCredentials {
   throw new VaultError('unreadable', 'The secret opened, but it does not hold a user name and a password.');
 }
 
-/** A secret that no version of credentials refers to. */
-export interface OrphanedSecret {
-  secretRef: string;
-  /** The workflow that received it; null for a version's secret that the version no longer refers to. */
-  workflowId: string | null;
-}
-
 /** Between being stored and being assigned, a secret belongs to a workflow: it may be needed however old it is. */
-export async function orphanedSecrets(db: Queryable, mode: Mode, olderThanMs: number): Promise<OrphanedSecret[]> {
-  const { rows } = await db.query<OrphanedSecret>(
+export async function orphanedSecrets(db: Queryable, mode: Mode, olderThanMs: number) {
+  const { rows } = await db.query<{
+    secretRef: string;
+    /** The workflow that received it; null for a version's secret that the version no longer refers to. */
+    workflowId: string | null;
+  }>(
     `SELECT s.secret_ref::text AS "secretRef", CASE s.purpose WHEN 'submission' THEN s.submitted_to END AS "workflowId"
        FROM vault_secrets s
       WHERE s.mode = $1 AND s.created_at < now() - $2 * interval '1 millisecond'

@@ -89,9 +89,6 @@ export type Seed = z.input<typeof seedSchema>;
 export type ParsedSeed = z.output<typeof seedSchema>;
 export type SeedIrm = z.output<typeof irmSchema>;
 export type SeedAccount = z.output<typeof accountSchema>;
-export type SeedCertificate = z.output<typeof certificateSchema>;
-export type ScriptedOutcome = z.output<typeof outcomeSchema>;
-export type SeedKey = z.input<typeof keySchema>;
 export type ApiKey = z.output<typeof keySchema>;
 
 /**

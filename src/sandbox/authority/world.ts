@@ -1,5 +1,5 @@
 import { Decimal } from 'decimal.js';
-import type { ApiKey, ParsedSeed, ScriptedOutcome, SeedAccount, SeedCertificate, SeedIrm } from './seed';
+import type { ApiKey, ParsedSeed, SeedAccount, SeedIrm } from './seed';
 import type { PushItem } from '../endpoints/push-message';
 
 export type Mode = 'test' | 'live';
@@ -18,7 +18,7 @@ export interface SavedIrm {
   record: PortalIrm;
 }
 
-export interface Certificate extends SeedCertificate {
+export type Certificate = SeedAccount['certificates'][number] & {
   iec: string;
   /** Request that it was created for; null for one of the seed. */
   requestId: string | null;
@@ -27,7 +27,7 @@ export interface Certificate extends SeedCertificate {
   /** Moments on the sandbox clock from which fetch-details lists it and download-pdf has it. */
   detailsFrom: number;
   pdfFrom: number;
-}
+};
 
 export interface PortalAccount extends Omit<SeedAccount, 'irms' | 'certificates'> {
   irms: PortalIrm[];
@@ -99,7 +99,7 @@ export interface World {
   pending: Set<Filing>;
   /** Rows that were or may become certificates, by fingerprint, in the order in which they were filed. */
   mappings: Map<string, { row: FilingRow; requestId: string }[]>;
-  outcomes: { script: ScriptedOutcome; left: number }[];
+  outcomes: { script: ParsedSeed['outcomes'][number]; left: number }[];
   portalDown: boolean;
 }
 

@@ -94,13 +94,6 @@ function checkRules(field: string, value: string | null, row: Values, uploadType
   return { value };
 }
 
-interface IrmSum {
-  mapped: Decimal;
-  remittance: Decimal;
-  available: Decimal | null;
-  reported: boolean;
-}
-
 /**
  * The same IRM may appear on many rows: its mapped amounts are summed across the file. The row at which the sum first
  * passes the remittance or what is still available is reported, once for each IRM.
@@ -132,8 +125,11 @@ function checkSums(
 }
 
 /** Each IRM of the file with its remittance and its held balance, of which nothing is mapped yet. */
-function limitsOf(rows: readonly { values: Values }[], held: readonly SavedIrm[]): Map<string, IrmSum> {
-  const sums = new Map<string, IrmSum>();
+function limitsOf(rows: readonly { values: Values }[], held: readonly SavedIrm[]) {
+  const sums = new Map<
+    string,
+    { mapped: Decimal; remittance: Decimal; available: Decimal | null; reported: boolean }
+  >();
   for (const { values } of rows) {
     const key = keyOf(values);
     const remittance = values.get('irmRemitAmtFCC');

@@ -64,8 +64,6 @@ export const EFFECT_FAULTS = [
   'portal-down',
 ] as const;
 
-export type EffectFaultKind = (typeof EFFECT_FAULTS)[number];
-
 export const faultSchema = z.strictObject({
   operation: z.union([z.enum(OPERATIONS), z.literal('*')]),
   kind: z.enum([...TRANSPORT_FAULTS, ...EFFECT_FAULTS]),

@@ -2,7 +2,6 @@ import {
   EFFECT_FAULTS,
   TRANSPORT_FAULTS,
   faultSchema,
-  type EffectFaultKind,
   type Fault,
   type FaultInput,
   type FaultedOperation,
@@ -167,7 +166,7 @@ function view({ id, fault, seen, applied }: ArmedFault): ArmedFault {
 }
 
 /** The first effect fault of a kind among those that apply to a call. */
-export function effectOf(effects: readonly Fault[], kind: EffectFaultKind): Fault | undefined {
+export function effectOf(effects: readonly Fault[], kind: (typeof EFFECT_FAULTS)[number]): Fault | undefined {
   return effects.find((fault) => fault.kind === kind);
 }
 

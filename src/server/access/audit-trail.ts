@@ -4,8 +4,6 @@ import type { Logger } from 'pino';
 import type { LedgerDependencies } from '../../starter/dependencies';
 import { recordAudit, type AuditEvent } from '../../ledger/principals/audit';
 
-type Entry = Omit<AuditEvent, 'mode' | 'at' | 'uses'>;
-
 export type AuditTrail = ReturnType<typeof createAuditTrail>;
 
 const FLUSH_MS = 1_000;
@@ -58,9 +56,10 @@ export function createAuditTrail({ pool, mode, logger }: LedgerDependencies & { 
 
   return {
     /** Records a change before it is made. @throws what PostgreSQL says */
-    record: (entry: Entry): Promise<void> => recordAudit(pool, [{ ...entry, mode, at: new Date() }]),
+    record: (entry: Omit<AuditEvent, 'mode' | 'at' | 'uses'>): Promise<void> =>
+      recordAudit(pool, [{ ...entry, mode, at: new Date() }]),
     /** Counts a read or a refusal; equal ones of a minute become one event, written a little later. */
-    count: (entry: Entry): void => add({ ...entry, mode, at: new Date() }, 1),
+    count: (entry: Omit<AuditEvent, 'mode' | 'at' | 'uses'>): void => add({ ...entry, mode, at: new Date() }, 1),
     /** Writes what was counted. */
     async close(): Promise<void> {
       clearInterval(timer);

@@ -14,7 +14,9 @@ interface AnswerDescription {
 
 export type Answers = Readonly<Record<number, AnswerDescription>>;
 
-interface Described {
+const JSON_TYPE = 'application/json';
+
+export function describeRoute(args: {
   id: string;
   summary: string;
   tag: string;
@@ -24,21 +26,8 @@ interface Described {
   body?: z.ZodType;
   takesFile?: boolean;
   answers: Answers;
-}
-
-const JSON_TYPE = 'application/json';
-
-export function describeRoute({
-  id,
-  summary,
-  tag,
-  roles = [],
-  params,
-  query,
-  body,
-  takesFile,
-  answers,
-}: Described): FastifySchema {
+}): FastifySchema {
+  const { id, summary, tag, roles = [], params, query, body, takesFile, answers } = args;
   const input = body && jsonSchema(body);
   const may = roles.length > 0 ? `Needs a role of: ${roles.join(', ')}.` : 'Every principal may.';
   return {
@@ -87,15 +76,14 @@ const PROBLEM = {
   content: { 'application/problem+json': { schema: jsonSchema(problemSchema) } },
 };
 
-interface ApiOperation {
-  summary?: string;
-  description?: string;
-  tags?: string[];
-}
-
 /** A page that lists the routes of the API. @param document the OpenAPI document */
 export function docsPage(document: { paths?: unknown; info?: { title?: string; version?: string } }): string {
-  const paths = Object.entries((document.paths ?? {}) as Record<string, Record<string, ApiOperation>>);
+  const paths = Object.entries(
+    (document.paths ?? {}) as Record<
+      string,
+      Record<string, { summary?: string; description?: string; tags?: string[] }>
+    >,
+  );
   const operations = paths.flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
   );

@@ -79,13 +79,11 @@ export const statedSchema = z.strictObject({
   allowDuplicate: fileInput.shape.allowDuplicate,
 });
 
-type Messaged = { message?: Record<string, unknown> };
-
 /** @throws Problem 400 where there is neither a message nor a file, or both */
 export function sourceOf({
   body: { message },
   upload,
-}: Pick<Call<unknown, unknown, Messaged>, 'body' | 'upload'>): FilingSource {
+}: Pick<Call<unknown, unknown, { message?: Record<string, unknown> }>, 'body' | 'upload'>): FilingSource {
   if (upload && message)
     throw badRequest('invalid_request', 'Give either message or the part `file`, not both.', 'file');
   if (upload) return upload;

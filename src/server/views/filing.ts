@@ -53,17 +53,19 @@ export const filingSchema = z.object({
 
 export type FilingBody = z.infer<typeof filingSchema>;
 
-interface Around {
-  counts: FilingCounts;
-  submissions: readonly PagedSubmission[];
-  questions: readonly QuestionView[];
-  /** The attempt that is asked about. */
-  attempt: string | null;
-  expectedBy: string | null;
-}
-
 /** The record has more than the API shows, which the schema leaves out. */
-function filingBody(filing: FilingRecord, { questions, ...around }: Around): FilingBody {
+function filingBody(
+  filing: FilingRecord,
+  args: {
+    counts: FilingCounts;
+    submissions: readonly PagedSubmission[];
+    questions: readonly QuestionView[];
+    /** The attempt that is asked about. */
+    attempt: string | null;
+    expectedBy: string | null;
+  },
+): FilingBody {
+  const { questions, ...around } = args;
   const { counts } = around;
   const root = `/v1/filings/${encodeURIComponent(filing.filingId)}`;
   return filingSchema.parse({

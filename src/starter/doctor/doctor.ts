@@ -114,13 +114,13 @@ async function checkKey(api: () => Promise<FilingApi>): Promise<CheckResult> {
   }
 }
 
-type Clock = { reached: true; result: CheckResult | null } | { reached: false; why: string };
-
 /**
  * Asked without the key, so that no call of its budget is used: the refusal has a Date header too (spec:
  * "Authentication").
  */
-async function checkClock(apiUrl: string): Promise<Clock> {
+async function checkClock(
+  apiUrl: string,
+): Promise<{ reached: true; result: CheckResult | null } | { reached: false; why: string }> {
   try {
     const asked = Date.now();
     const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);

@@ -14,22 +14,13 @@ import { setApprovalPolicy } from '../../ledger/exporters/policy';
 import { withTransaction } from '../../ledger/pool';
 
 /**
- * The properties that can change after creation (spec: "PATCH /platform-customers/{id}"); omitted ones stay unchanged.
- */
-export interface ExporterChange {
-  name?: string;
-  companyName?: string;
-  address?: string;
-}
-
-/**
  * Changes an exporter at the service and in the ledger; the workers call the service.
  * @throws RefusedError for an exporter that the ledger does not know, or what the service refuses
  */
 export async function changeExporter(
   deps: Pick<EbrcClientDependencies, 'pool' | 'mode' | 'temporal' | 'taskQueue' | 'lookForWorkerEveryMs'>,
   exporter: string,
-  change: ExporterChange,
+  change: { name?: string; companyName?: string; address?: string },
 ): Promise<ExporterView> {
   const { pool, mode, temporal, taskQueue } = deps;
   const exporterId = await exporterIdOf(pool, mode, exporter);

@@ -39,19 +39,6 @@ export type ListedExporter = z.output<typeof listRow> & {
   row: number;
 };
 
-/** A row that cannot be onboarded as it stands. */
-interface RefusedRow {
-  row: number;
-  /** Null if the text in place of the e-mail is not an address: it may be a misplaced password. */
-  email: string | null;
-  message: string;
-}
-
-export interface ExporterList {
-  rows: ListedExporter[];
-  refused: RefusedRow[];
-}
-
 /**
  * Reads exporters to onboard from a CSV file, the first sheet of a workbook, or a JSON list; columns and properties are
  * name, email, iec, companyName, address, username and password. An invalid row does not affect the others. Messages
@@ -59,8 +46,16 @@ export interface ExporterList {
  * the text may be a password.
  * @throws RefusedError for a list without its header line; UsageError if the file cannot be read
  */
-export async function readExporterList(path: string): Promise<ExporterList> {
-  const list: ExporterList = { rows: [], refused: [] };
+export async function readExporterList(path: string) {
+  const list: {
+    rows: ListedExporter[];
+    refused: {
+      row: number;
+      /** Null if the text in place of the e-mail is not an address: it may be a misplaced password. */
+      email: string | null;
+      message: string;
+    }[];
+  } = { rows: [], refused: [] };
   const first = new Map<string, number>();
   for (const { row, values, problem } of await readRecords(path)) {
     const parsed = listRow.safeParse(values);

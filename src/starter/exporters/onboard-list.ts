@@ -33,12 +33,6 @@ export interface OnboardListOptions {
   onProgress?: (outcomes: readonly OnboardedRow[]) => void;
 }
 
-export interface ListOnboarding {
-  /** One for each row, in their order. */
-  outcomes: OnboardedRow[];
-  resultFile: string;
-}
-
 interface ListClient {
   onboard(request: OnboardRequest): Promise<ExporterOutcome>;
   onboarding(email: string): Promise<ExporterProgress | null>;
@@ -56,7 +50,11 @@ export async function onboardList(
   open: () => Promise<ListClient>,
   path: string,
   options: OnboardListOptions,
-): Promise<ListOnboarding> {
+): Promise<{
+  /** One for each row, in their order. */
+  outcomes: OnboardedRow[];
+  resultFile: string;
+}> {
   const resultFile = options.result ?? `${path}.result.csv`;
   const write = (all: readonly OnboardedRow[]) =>
     writeOutputFile(resultFile, `${resultFile.endsWith('.json') ? JSON.stringify(all, null, 2) : csvOf(all)}\n`);

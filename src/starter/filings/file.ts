@@ -83,17 +83,12 @@ export async function fileFile(
  */
 export async function readFileToFile(
   store: Pick<EbrcClientDependencies, 'documents' | 'workbooks'>,
-  {
-    source,
-    uploadType,
-    declaration,
-    allowDuplicate,
-    reference = null,
-  }: Pick<FileRequest, 'source' | 'uploadType' | 'declaration' | 'allowDuplicate'> & {
+  args: Pick<FileRequest, 'source' | 'uploadType' | 'declaration' | 'allowDuplicate'> & {
     reference?: string | null;
   },
   ledger?: Pick<EbrcClientDependencies, 'pool' | 'mode'>,
 ): Promise<FilingFile> {
+  const { source, uploadType, declaration, allowDuplicate, reference = null } = args;
   const stated = { uploadType, declaration, allowDuplicate };
   const read = await readFilingFile(source, stated, store.workbooks);
   const file = ledger ? await readByTemplate({ ...ledger, workbooks: store.workbooks }, read, stated) : read;

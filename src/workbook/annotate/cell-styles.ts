@@ -9,8 +9,6 @@ import type { Finding } from '../../domain/rules/finding';
 const FILLS = { error: 'FFFFC7CE', warning: 'FFFFEB9C' } as const;
 export const NOTE_START = 'eBRC check:\n';
 
-export type Severity = Finding['severity'];
-
 /** The children of a style sheet in the order of the format. */
 const ORDER = [
   'numFmts',
@@ -54,7 +52,7 @@ export class CellStyles {
   }
 
   /** The style of a cell with our fill. */
-  marked(number: number, severity: Severity): number {
+  marked(number: number, severity: Finding['severity']): number {
     // A missing number means the first style.
     const style = number < this.formats.items.length ? number : 0;
     return this.derive(`${style} ${severity}`, style, (attributes) => {

@@ -10,16 +10,9 @@ const MAX_NOTE_LENGTH = 32_000;
 
 export const NO_NOTES = (main: string): string => `<comments xmlns="${main}"><authors/><commentList/></comments>`;
 
-interface Note {
-  element: ElementAt;
-  address: string;
-  text: string;
-  threaded: boolean;
-}
-
 /** The notes part of a sheet. */
 export class Notes {
-  private readonly notes: Note[];
+  private readonly notes: { element: ElementAt; address: string; text: string; threaded: boolean }[];
 
   constructor(private readonly xml: string) {
     const authors = [...elements(xml, 'author')].map(({ content }) => content);

@@ -1,13 +1,6 @@
 import { columnLetter, columnNumber, LAST_COLUMN } from '../sheet/addresses';
 import { elements, insertChild, withAttribute, attribute } from '../ooxml/xml-edit';
 
-/** A sheet in three parts: before its rows, the rows with their addresses, after the rows. */
-export interface SheetFrame {
-  head: string;
-  rows: string;
-  tail: string;
-}
-
 const ROWS_END = '</sheetData>';
 
 /** The elements that follow the drawing of notes in the format. */
@@ -23,7 +16,7 @@ const AFTER_NOTES = [
 ];
 
 /** Undefined for a sheet without a place for rows, which no spreadsheet program writes. */
-export function openFrame(xml: string): SheetFrame | undefined {
+export function openFrame(xml: string): { head: string; rows: string; tail: string } | undefined {
   const start = xml.indexOf('<sheetData');
   if (start < 0) return undefined;
   const inside = xml.indexOf('>', start) + 1;
@@ -47,18 +40,12 @@ export function withColumnWidths(head: string, widths: ReadonlyMap<number, numbe
   return `${head.slice(0, start)}<cols>${list}</cols>${head.slice(cols?.end ?? start)}`;
 }
 
-interface ColumnEntry {
-  min: number;
-  max: number;
-  attributes: string;
-}
-
 /** An entry for several columns, without those that get an entry of their own. */
-function split(attributes: string, without: ReadonlyMap<number, number>): ColumnEntry[] {
+function split(attributes: string, without: ReadonlyMap<number, number>) {
   const tag = `<col${attributes}>`;
   const rest = withAttribute(withAttribute(attributes, 'min', undefined), 'max', undefined);
   const last = Math.min(Number(attribute(tag, 'max')), LAST_COLUMN);
-  const entries: ColumnEntry[] = [];
+  const entries: { min: number; max: number; attributes: string }[] = [];
   let min = Number(attribute(tag, 'min'));
   for (const column of [...without.keys()].sort((a, b) => a - b)) {
     if (column < min || column > last) continue;

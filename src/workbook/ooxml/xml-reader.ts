@@ -52,10 +52,8 @@ export function* xmlSteps(bytes: Buffer, handler: XmlHandler): Generator<void, v
   yield;
 }
 
-type PlainParser = SaxesParser<{ position: false; xmlns: false }>;
-
-function parserFor({ open, close, text }: XmlHandler): PlainParser {
-  const parser: PlainParser = new SaxesParser({ position: false, xmlns: false });
+function parserFor({ open, close, text }: XmlHandler) {
+  const parser: SaxesParser<{ position: false; xmlns: false }> = new SaxesParser({ position: false, xmlns: false });
   // Programs other than Excel may bind the namespace of the format to a prefix.
   let prefix: string | undefined;
   let depth = 0;

@@ -56,13 +56,10 @@ export class SheetRows {
   }
 }
 
-/** The current position in the sheet. */
-type Place = 'part' | 'rows' | 'row' | 'cell' | 'value' | 'formula' | 'inline' | 'inlineText';
-
 class RowHandler {
   readonly merged: string[] = [];
   private ready: RawRow[] = [];
-  private place: Place = 'part';
+  private place: 'part' | 'rows' | 'row' | 'cell' | 'value' | 'formula' | 'inline' | 'inlineText' = 'part';
   private depth = 0;
   /** Depth of the element that is skipped with its content; 0 for none. */
   private passing = 0;

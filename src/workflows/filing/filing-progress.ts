@@ -3,7 +3,7 @@ import type { ActivityInterfaceFor } from '@temporalio/workflow';
 import type { Activities } from '../../activities/create-activities';
 import type { Decided, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
-import type { ReadSettingsResult } from '../../activities/filings/settings';
+import type { ReadSettingsResult } from '../../activities/settings';
 import { NO_ROWS, type FileInput, type FilingCounts, type ResultRow } from '../../domain/contracts';
 import { type FilingState, isEnd, isPause, stateLimitMs } from '../../domain/filing/states';
 import { waitsFor, type Waiting } from '../../domain/filing/view';

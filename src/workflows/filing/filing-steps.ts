@@ -29,21 +29,17 @@ export type Move = MoveArgs & { needsAttention: boolean; dueAt: number | null; w
 /** What several questions say, in one text. */
 export const inOneText = (...texts: (string | null)[]): string | null => texts.filter(Boolean).join(' ') || null;
 
-interface MovingFiling extends Deadline {
+interface MovingFiling {
+  /** Null: the filing waits for a person, or somebody was asked because the time is over (`late`). */
+  dueAt: number | null;
+  waitsFor: string | null;
+  late: string | null;
   filingId: string;
   state: FilingState;
   /** Number of the move. */
   seq: number;
   settings: StateLimitSettings;
   counts: FilingCounts;
-}
-
-/** When the next state is due at the latest, ms since the epoch, and the wait whose own time that includes. */
-interface Deadline {
-  /** Null: the filing waits for a person, or somebody was asked because the time is over (`late`). */
-  dueAt: number | null;
-  waitsFor: string | null;
-  late: string | null;
 }
 
 /** A move of a filing, with when the next one is due and whether somebody should look at it. */
@@ -138,13 +134,12 @@ export interface PendingMark extends OverdueMark {
   made: Promise<void> | null;
 }
 
-/** A run as far as a mark needs it. */
-interface MarkedRun {
-  overdueMark: PendingMark | null;
-}
-
 /** Does work that may take days; past the mark the filing needs attention, and the work goes on. */
-export async function untilOverdue<T>(run: MarkedRun, mark: OverdueMark, work: () => Promise<T>): Promise<T> {
+export async function untilOverdue<T>(
+  run: { overdueMark: PendingMark | null },
+  mark: OverdueMark,
+  work: () => Promise<T>,
+): Promise<T> {
   const pending: PendingMark = { ...mark, made: null };
   run.overdueMark = pending;
   try {

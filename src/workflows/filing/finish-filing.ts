@@ -55,14 +55,12 @@ async function waitForOpenRows(run: FilingRun): Promise<void> {
 
 type PdfsListed = FetchedCertificates['toArchive'];
 
-interface Details {
+async function fetchDetails(run: FilingRun): Promise<{
   /** Whether every certified row has its details now. */
   complete: boolean;
   /** The first certificates without a PDF; null where the details could not be read. */
   toArchive: PdfsListed;
-}
-
-async function fetchDetails(run: FilingRun): Promise<Details> {
+}> {
   const { filingId, exporterId } = run;
   const pdfs = MAX_PDFS_WITHOUT_CHILD;
   const details = run.calls('helpful', 'Fetch the certificate details', 'details');

@@ -18,11 +18,6 @@ import {
   isCancellation,
 } from '@temporalio/workflow';
 
-interface Problem {
-  kind: string;
-  text: string;
-}
-
 /** The call was stopped because `stopWhen` came true. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
@@ -68,7 +63,7 @@ export async function interruptible<T>(
  */
 export async function recordFailureAndContinue<T>(
   run: FilingRun,
-  { kind, text }: Problem,
+  { kind, text }: { kind: string; text: string },
   call: () => Promise<T>,
 ): Promise<T | null> {
   try {
@@ -82,7 +77,11 @@ export async function recordFailureAndContinue<T>(
 }
 
 /** As {@link recordFailureAndContinue}, waiting out every pause; giving the filing up stops the call. */
-export function helpful<T>(run: FilingRun, problem: Problem, call: () => Promise<T>): Promise<T | null> {
+export function helpful<T>(
+  run: FilingRun,
+  problem: { kind: string; text: string },
+  call: () => Promise<T>,
+): Promise<T | null> {
   return recordFailureAndContinue(run, problem, () => throughPauses(run, () => interruptible(run, call)));
 }
 

@@ -7,14 +7,6 @@ const NOT_MOVED = 'It has not moved for longer than its state explains. See its 
 const NOT_ACTIVE =
   'The authority has not opened API access in time. The worker keeps checking; ask the authority or the service.';
 
-/** What is due next; `at` in ms since the epoch. */
-interface Due {
-  at: number;
-  /** The timer's summary. */
-  summary: string;
-  mark: PendingMark | null;
-}
-
 /**
  * Asks for attention whenever the filing has not moved for longer than its state explains, and moves it past its
  * overdue mark. Ends with the run.
@@ -42,7 +34,12 @@ export async function watch(run: FilingRun): Promise<void> {
   }
 }
 
-function nextDue(run: FilingRun): Due | null {
+function nextDue(run: FilingRun): {
+  at: number;
+  /** The timer's summary. */
+  summary: string;
+  mark: PendingMark | null;
+} | null {
   const { dueAt } = run;
   const mark = waitingMark(run);
   if (mark && (dueAt === null || mark.at <= dueAt)) return { at: mark.at, summary: mark.summary, mark };

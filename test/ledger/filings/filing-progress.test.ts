@@ -1,10 +1,5 @@
 import { FILING_STATES, isEnd, mayFollow, type FilingState } from '../../../src/domain/filing/states';
-import {
-  holdStep,
-  recordProgress,
-  type FilingNow,
-  type ProgressNote,
-} from '../../../src/ledger/filings/filing-progress';
+import { holdStep, type FilingNow, type ProgressNote } from '../../../src/ledger/filings/filing-progress';
 import { readStanding } from '../../../src/ledger/filings/opened-filing';
 import { takeUpFiling, recordRunProblem } from '../../../src/ledger/filings/open-filings';
 import { askAbout } from '../../../src/ledger/questions/questions';
@@ -12,7 +7,7 @@ import { pageOfFilings } from '../../../src/ledger/filings/filing-pages';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
-import { knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
+import { knowExporter, minutesLater, NOW, open, recordProgress, rowsOf } from '../filing-support';
 
 let ledger: TestDatabase;
 let made = 0;

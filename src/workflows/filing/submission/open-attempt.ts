@@ -82,8 +82,6 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
 const AGREEING_CHECK_MS = 60 * 60_000;
 
 type Opened = NonNullable<TakenSnapshot['opened']> | { outcome: 'differs' };
-type Kept = Extract<Opened, { outcome: 'look' }>;
-
 /**
  * Rows of the submission were released as not filed: a complete look has to show first that no certificate of them came
  * meanwhile. Where one agrees, they may have been filed after all; the filing waits until two persons have named it, or
@@ -92,13 +90,13 @@ type Kept = Extract<Opened, { outcome: 'look' }>;
 async function confirmAbsence(
   run: FilingRun,
   stage: SubmissionStage,
-  first: Kept,
+  first: Extract<Opened, { outcome: 'look' }>,
   open: () => Promise<Opened>,
 ): Promise<void> {
   const { requests, settings } = run;
   const began = Date.now();
   requests.inQuestion = { attemptId: null, requestId: null };
-  const round = async ({ from, agreeing }: Kept): Promise<void> => {
+  const round = async ({ from, agreeing }: Extract<Opened, { outcome: 'look' }>): Promise<void> => {
     const over = Date.now() - began >= settings.settleAfterMs;
     // A certificate that agrees may be the rows' own, which came late.
     const found = agreeing.length > 0 ? await gather(run, stage, null) : null;

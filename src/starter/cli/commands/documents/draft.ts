@@ -18,12 +18,6 @@ Examples:
   $ ebrc draft --exporter accounts@asha.example july/ -o july.xlsx
   $ ebrc file july.xlsx --exporter accounts@asha.example --declaration Y --wait`;
 
-interface DraftOptions extends WriteOptions {
-  exporter: string;
-  uploadType?: UploadType;
-  within?: number;
-}
-
 export function addDraftCommand(program: Command, bind: Bind): void {
   program
     .command('draft')
@@ -37,28 +31,39 @@ export function addDraftCommand(program: Command, bind: Bind): void {
     .option('--within <duration>', 'wait no longer than this for documents to be read (default: 15m)', durationArgument)
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, args, { exporter, uploadType, within, ...write }: DraftOptions) => {
-        const [paths] = args as unknown as [string[]];
-        const { output } = write;
-        await checkOutputPath(write, '.xlsx');
-        const { writeOutputFile } = await import('../../../../documents/output-file.js');
-        const mapping = await mappingOf(cli);
-        const client = await cli.client();
-        const progress = cli.terminal.progress();
-        const { workbook, ...outcome } = await client.draft(
-          { exporter, paths, mapping, uploadType },
+      bind(
+        async (
+          cli,
+          args,
           {
-            withinMs: within,
-            onProgress: ({ done, of }) => progress.say(`${done} of ${of} documents read`),
-            onNotice: (notice) => cli.terminal.note(notice),
-          },
-        );
-        await writeOutputFile(output, workbook);
-        for (const note of outcome.notes) cli.terminal.note(note);
-        cli.terminal.result({ path: output, ...outcome }, () => draftText(output, outcome));
-        // Gaps are what a draft is for; files that could not be read need a person.
-        return exitCodeOfFiles(outcome.files);
-      }),
+            exporter,
+            uploadType,
+            within,
+            ...write
+          }: WriteOptions & { exporter: string; uploadType?: UploadType; within?: number },
+        ) => {
+          const [paths] = args as unknown as [string[]];
+          const { output } = write;
+          await checkOutputPath(write, '.xlsx');
+          const { writeOutputFile } = await import('../../../../documents/output-file.js');
+          const mapping = await mappingOf(cli);
+          const client = await cli.client();
+          const progress = cli.terminal.progress();
+          const { workbook, ...outcome } = await client.draft(
+            { exporter, paths, mapping, uploadType },
+            {
+              withinMs: within,
+              onProgress: ({ done, of }) => progress.say(`${done} of ${of} documents read`),
+              onNotice: (notice) => cli.terminal.note(notice),
+            },
+          );
+          await writeOutputFile(output, workbook);
+          for (const note of outcome.notes) cli.terminal.note(note);
+          cli.terminal.result({ path: output, ...outcome }, () => draftText(output, outcome));
+          // Gaps are what a draft is for; files that could not be read need a person.
+          return exitCodeOfFiles(outcome.files);
+        },
+      ),
     );
 }
 

@@ -92,10 +92,9 @@ function withExtraction(cli: Cli): (error: unknown) => Promise<never> {
   };
 }
 
-type Explain = (file: ExtractedFile) => ExplainedFile;
 type ExplainedFile = ExtractedFile & { fields?: Explained[] };
 
-async function explainer(cli: Cli, kind: DocumentKind): Promise<Explain> {
+async function explainer(cli: Cli, kind: DocumentKind): Promise<(file: ExtractedFile) => ExplainedFile> {
   const { mapDocument } = await import('../../../../assistant/extraction/mapping.js');
   const mapping = await mappingOf(cli);
   return (file) => (file.data ? { ...file, fields: mapDocument(kind, file.data, mapping).explained } : file);

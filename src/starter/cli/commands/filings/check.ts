@@ -16,10 +16,6 @@ import {
   type WriteOptions,
 } from '../options';
 
-interface CheckOptions extends StatedOptions, Partial<WriteOptions> {
-  exporter: string;
-}
-
 const HELP = `
 Nothing is sent and no worker is needed. The balances are those that the ledger holds (DATABASE_URL), less the amounts of
 your own filings; without DATABASE_URL only the rules are checked.
@@ -41,7 +37,7 @@ export function addCheckCommand(program: Command, bind: Bind): void {
     .addOption(forceOption())
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, [path = ''], options: CheckOptions) => {
+      bind(async (cli, [path = ''], options: StatedOptions & Partial<WriteOptions> & { exporter: string }) => {
         const { exporter, uploadType, declaration, allowDuplicate, output } = options;
         await checkOutputPath(options, '.xlsx');
         const stated = { uploadType, declaration, allowDuplicate };

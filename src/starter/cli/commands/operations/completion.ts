@@ -10,8 +10,6 @@ Examples:
   $ ebrc completion fish > ~/.config/fish/completions/ebrc.fish`;
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
-type Shell = (typeof SHELLS)[number];
-
 export function addCompletionCommand(program: Command, bind: Bind): void {
   program
     .command('completion')
@@ -21,14 +19,14 @@ export function addCompletionCommand(program: Command, bind: Bind): void {
     .addHelpText('after', HELP)
     .action(
       bind((cli, [shell]) => {
-        const script = scriptFor(shell as Shell, program);
+        const script = scriptFor(shell as (typeof SHELLS)[number], program);
         cli.terminal.result({ shell, script }, () => script);
         return Promise.resolve();
       }),
     );
 }
 
-function scriptFor(shell: Shell, program: Command): string {
+function scriptFor(shell: (typeof SHELLS)[number], program: Command): string {
   if (shell === 'fish') return fishScript(program);
   const script = bashScript(program);
   return shell === 'bash' ? script : `#compdef ebrc\nautoload -U +X bashcompinit && bashcompinit\n${script}`;

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../../domain/contracts';
-import { issueText } from '../../domain/values';
-import type { ActivityDependencies, WorkerSettings } from '../dependencies';
+import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../domain/contracts';
+import { issueText } from '../domain/values';
+import type { ActivityDependencies, WorkerSettings } from './dependencies';
 
 export interface ReadSettingsResult extends WorkerSettings {
   /** The search attributes that the server knows; others are left out. */
