@@ -33,7 +33,10 @@ export function addListCommand(program: Command, bind: Bind): void {
     .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
     .option('--attention', 'only those that need attention')
     .option('--since <when>', 'only those made since then: a day (YYYY-MM-DD), or how long ago (7d)', sinceArgument)
-    .option('--search <text>', 'part of a reference, document, IRM number or eBRC number; or a request id')
+    .option(
+      '--search <text>',
+      'part of a reference, document or its Bill No, IRM number or eBRC number; or a request id',
+    )
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, _args, { state: states, jsonl, limit = jsonl ? Infinity : LISTED, ...filter }: ListOptions) => {
