@@ -99,8 +99,16 @@ function historyTable(events: readonly FilingEventView[]): Part {
   );
 }
 
-/** A person's note says how they know, and not what they answered. */
+/** What a person did whose text is their note: it says how they know, and not what they said. */
+const SAID: Readonly<Record<string, string>> = {
+  resolved: 'answered',
+  permitted: 'permits',
+  permit_stands: 'would permit',
+  permit_refused: 'may not permit',
+  withdrawn: 'withdraws',
+};
+
 const happened = (kind: string, text: string): string => {
   if (text === '') return kind;
-  return kind === 'resolved' ? `answered: ${text}` : text;
+  return SAID[kind] === undefined ? text : `${SAID[kind]}: ${text}`;
 };
