@@ -7,7 +7,7 @@ import { claimFolder } from './claim-folder';
 import { freePort } from './free-port';
 import { COMMAND_LINE, runCommand } from './run-command';
 import { startProgram } from './program';
-import { startStack, type Stack } from './stack';
+import { startStack, type Stack, type StackPorts } from './stack';
 
 /** The built package: the same programs as in a deployment. */
 const DIST = join(__dirname, '..', 'dist');
@@ -47,7 +47,8 @@ export interface Local {
 }
 
 /**
- * Starts all of it on free ports. All programs end with this process, in every case.
+ * Starts all of it on free ports, those of the last start where they are free. All programs end with this process, in
+ * every case.
  * @throws Error if another run uses the folder, or with the end of the log of the part that did not start; the others
  * are stopped then
  */
@@ -65,13 +66,17 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
   try {
     const kept = await readKept(folder, keepsData);
     const encryptionKey = kept?.encryptionKey ?? `local:${randomBytes(32).toString('base64')}`;
-    const codecPort = await freePort();
+    const last = kept?.ports;
+    const codecPort = await freePort(last?.codec);
     const codecEndpoint = `http://127.0.0.1:${codecPort}`;
-    const stack = keep(await startStack({ folder, databaseUrl: databaseOfEnvironment(), codecEndpoint, log }));
+    const stack = keep(
+      await startStack({ folder, databaseUrl: databaseOfEnvironment(), codecEndpoint, lastPorts: last, log }),
+    );
     log(
       `starting the sandbox of the filing service (access ${sandbox.activationDelay} after validation, acknowledgement after ${sandbox.ackDelay}) …`,
     );
-    const service = keep(await startSandbox(folder, sandbox));
+    const sandboxPort = await freePort(last?.sandbox);
+    const service = keep(await startSandbox(folder, sandboxPort, sandbox));
     const { url: sandboxUrl, extractionUrl } = JSON.parse(service.firstLine) as { url: string; extractionUrl: string };
     log(`the sandbox is at ${sandboxUrl}`);
     const env = {
@@ -106,10 +111,13 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
         stopWithinMs: 150_000,
       }),
     );
-    const api = keep(await startDoor(folder, withoutPasswords));
+    const doorPort = await freePort(last?.door);
+    const api = keep(await startDoor(folder, doorPort, withoutPasswords));
     const { url } = JSON.parse(api.firstLine) as { url: string };
     const token = kept?.token ?? (await addPrincipal(childEnv));
-    await writeKept(folder, { encryptionKey, token });
+    const ports = { ...stack.ports, codec: codecPort, sandbox: sandboxPort, door: doorPort };
+    await writeKept(folder, { encryptionKey, token, ports });
+    if (last) log(samePorts(last, ports));
     const door = { url, token };
     log(`the HTTP API is at ${url}/v1, its description at ${url}/docs`);
     const failed = Promise.race([service.failed, worker.failed, api.failed]);
@@ -127,9 +135,23 @@ function payloadKeyOnly({ EBRC_ENCRYPTION_KEY, ...env }: Record<string, string>)
   return { ...env, EBRC_PAYLOAD_KEY: `${id}:${key.toString('base64')}` };
 }
 
+interface Ports extends StackPorts {
+  codec: number;
+  sandbox: number;
+  door: number;
+}
+
+/** What stays as it is for other terminals and for bookmarks. */
+function samePorts(last: Ports, now: Ports): string {
+  return JSON.stringify(last) === JSON.stringify(now)
+    ? 'all ports are those of the last start: its variables and bookmarks hold'
+    : 'some ports of the last start are taken: read the variables again, in every terminal';
+}
+
 interface Kept {
   encryptionKey: string;
   token: string;
+  ports: Ports;
 }
 
 /** What the last start left behind; null, and nothing in the folder, where there is none or it is not wanted. */
@@ -143,12 +165,22 @@ export async function readKept(folder: string, wanted: boolean): Promise<Kept | 
 export const writeKept = (folder: string, kept: Kept): Promise<void> =>
   writeFile(join(folder, KEPT), JSON.stringify(kept), { mode: 0o600 });
 
-function startSandbox(folder: string, { activationDelay, ackDelay }: LocalOptions['sandbox']) {
+function startSandbox(folder: string, port: number, { activationDelay, ackDelay }: LocalOptions['sandbox']) {
   return startProgram({
     name: 'The sandbox',
     command: process.execPath,
     args: [
-      ...[COMMAND_LINE, 'sandbox', '--json', '--activation-delay', activationDelay, '--ack-delay', ackDelay],
+      ...[
+        COMMAND_LINE,
+        'sandbox',
+        '--json',
+        '--port',
+        String(port),
+        '--activation-delay',
+        activationDelay,
+        '--ack-delay',
+        ackDelay,
+      ],
       ...['--state', join(folder, 'sandbox.state')],
     ],
     log: join(folder, 'sandbox.log'),
@@ -157,11 +189,11 @@ function startSandbox(folder: string, { activationDelay, ackDelay }: LocalOption
   });
 }
 
-function startDoor(folder: string, env: Record<string, string | undefined>) {
+function startDoor(folder: string, port: number, env: Record<string, string | undefined>) {
   return startProgram({
     name: 'The HTTP API',
     command: process.execPath,
-    args: [COMMAND_LINE, 'serve', '--json', '--listen', '127.0.0.1:0'],
+    args: [COMMAND_LINE, 'serve', '--json', '--listen', `127.0.0.1:${port}`],
     log: join(folder, 'door.log'),
     env,
     readyWhen: 'first-line',

@@ -12,6 +12,7 @@ export interface EmbeddedServer {
   /** Folder of its data (not the requested one if root runs it below a private home folder). */
   folder: string;
   pid: number;
+  port: number;
   stop(): Promise<void>;
 }
 
@@ -20,6 +21,8 @@ export interface EmbeddedServerOptions {
   folder: string;
   /** Data is deleted at the end and not written durably: for tests. */
   temporary?: boolean;
+  /** The port of its last start, which is used again where it is free. */
+  lastPort?: number;
 }
 
 interface Ready {
@@ -51,6 +54,7 @@ export async function startEmbeddedPostgres(options: EmbeddedServerOptions): Pro
     },
     folder,
     pid: kept.pid,
+    port,
     stop: () => kept.stop(),
   };
 }

@@ -1,11 +1,19 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from './postgres';
-import { startTemporalServer, type TemporalServer } from './temporal-server';
+import { startTemporalServer, type TemporalPorts, type TemporalServer } from './temporal-server';
+
+export interface StackPorts {
+  /** Null where another PostgreSQL is used. */
+  postgres: number | null;
+  temporal: TemporalPorts;
+}
 
 export interface StackOptions {
   /** Folder of the servers' data. */
   folder: string;
+  /** Those of the last start, which are used again where they are free. */
+  lastPorts?: StackPorts;
   /** An existing PostgreSQL to use instead of an embedded one. */
   databaseUrl?: string;
   /** Address of the codec server through which the Temporal UI reads encrypted payloads. */
@@ -17,6 +25,7 @@ export interface StackOptions {
 export interface Stack {
   databaseUrl: string;
   temporal: TemporalServer;
+  ports: StackPorts;
   /** Environment with which the worker, the command line and our other programs find these servers. */
   env: Record<string, string>;
   /** Stops what was started here, Temporal first. Can be called again. */
@@ -36,6 +45,7 @@ export async function startStack({
   folder,
   databaseUrl,
   codecEndpoint,
+  lastPorts,
   log = () => undefined,
 }: StackOptions): Promise<Stack> {
   await mkdir(folder, { recursive: true });
@@ -45,10 +55,10 @@ export async function startStack({
       : 'starting Temporal; DATABASE_URL names the PostgreSQL …',
   );
   const [temporal, postgres] = await Promise.allSettled([
-    startTemporalServer({ folder: join(folder, 'temporal'), codecEndpoint }),
+    startTemporalServer({ folder: join(folder, 'temporal'), codecEndpoint, lastPorts: lastPorts?.temporal }),
     databaseUrl === undefined
-      ? startDatabase(join(folder, 'postgres'))
-      : Promise.resolve({ url: databaseUrl, stop: () => Promise.resolve() }),
+      ? startDatabase(join(folder, 'postgres'), lastPorts?.postgres ?? undefined)
+      : Promise.resolve({ url: databaseUrl, port: null, stop: () => Promise.resolve() }),
   ]);
   if (temporal.status === 'rejected' || postgres.status === 'rejected') {
     for (const each of [temporal, postgres]) if (each.status === 'fulfilled') await each.value.stop();
@@ -60,6 +70,7 @@ export async function startStack({
   return {
     databaseUrl: postgres.value.url,
     temporal: temporal.value,
+    ports: { postgres: postgres.value.port, temporal: temporal.value.ports },
     env: {
       DATABASE_URL: postgres.value.url,
       TEMPORAL_ADDRESS: temporal.value.address,
@@ -69,9 +80,10 @@ export async function startStack({
   };
 }
 
-async function startDatabase(folder: string): Promise<Stoppable & { url: string }> {
-  const server = await startEmbeddedPostgres({ folder });
-  return { url: await server.createDatabase('ebrc').catch(stopAndRethrow(server)), stop: () => server.stop() };
+async function startDatabase(folder: string, lastPort?: number): Promise<Stoppable & { url: string; port: number }> {
+  const server = await startEmbeddedPostgres({ folder, lastPort });
+  const url = await server.createDatabase('ebrc').catch(stopAndRethrow(server));
+  return { url, port: server.port, stop: () => server.stop() };
 }
 
 function stopAndRethrow(server: Stoppable) {

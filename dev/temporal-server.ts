@@ -31,9 +31,17 @@ export interface TemporalServer {
   uiUrl: string | null;
   /** Address of its own HTTP API; null for a headless server. */
   httpUrl: string | null;
+  ports: TemporalPorts;
   logFile: string;
   pid: number;
   stop(): Promise<void>;
+}
+
+/** Of its gRPC address, its web UI and its HTTP API; null: headless. */
+export interface TemporalPorts {
+  port: number;
+  uiPort: number | null;
+  httpPort: number | null;
 }
 
 export interface TemporalServerOptions {
@@ -41,6 +49,8 @@ export interface TemporalServerOptions {
   folder?: string;
   /** Its address, for a server that is started again; otherwise a free port. */
   port?: number;
+  /** Those of its last start, which are used again where they are free. */
+  lastPorts?: TemporalPorts;
   /** No web UI. */
   headless?: boolean;
   /** Address of the codec server through which the UI reads encrypted payloads. */
@@ -67,8 +77,10 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
   const forget = () => (folder === undefined ? rm(home, { recursive: true, force: true }) : Promise.resolve());
 
   for (let attempt = 1; ; attempt += 1) {
-    const port = options.port ?? (await freePort());
-    const [uiPort, httpPort] = headless ? [null, null] : [await freePort(), await freePort()];
+    const last = attempt === 1 ? options.lastPorts : undefined;
+    const port = options.port ?? (await freePort(last?.port));
+    const uiPort = headless ? null : await freePort(last?.uiPort ?? undefined);
+    const httpPort = headless ? null : await freePort(last?.httpPort ?? undefined);
     const args = serverArguments({
       port,
       uiPort,
@@ -101,6 +113,7 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
       namespace: NAMESPACE,
       uiUrl: uiPort === null ? null : `http://127.0.0.1:${uiPort}`,
       httpUrl: httpPort === null ? null : `http://127.0.0.1:${httpPort}`,
+      ports: { port, uiPort, httpPort },
       logFile,
       pid: Number(kept.firstLine),
       stop: async () => {
@@ -111,10 +124,7 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
   }
 }
 
-interface ServerArguments {
-  port: number;
-  uiPort: number | null;
-  httpPort: number | null;
+interface ServerArguments extends TemporalPorts {
   codecEndpoint: string | undefined;
   databaseFile: string | undefined;
   dynamicConfig: TemporalServerOptions['dynamicConfig'];

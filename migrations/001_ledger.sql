@@ -169,10 +169,11 @@ CREATE TABLE irm_changes (
   PRIMARY KEY (exporter_id, irm_number, seen_at, change_id)
 );
 
--- The documents and IRM numbers of rows, lower-cased, a line each: what lists of filings are searched in.
+-- The numbers of the documents and IRMs of rows, lower-cased, a line each: what lists of filings are searched in.
 CREATE FUNCTION words_of(rows jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT string_agg(DISTINCT lower(named.word), E'\n') FROM jsonb_array_elements(rows) AS r (row)
-   CROSS JOIN LATERAL (VALUES (r.row -> 'mapping' ->> 'sbCumInvoiceNumber'), (r.row -> 'mapping' ->> 'irmNumber')) AS named (word)
+   CROSS JOIN LATERAL (VALUES (r.row -> 'mapping' ->> 'sbCumInvoiceNumber'), (r.row -> 'mapping' ->> 'billNo'),
+     (r.row -> 'mapping' ->> 'gstinInvoiceNumber'), (r.row -> 'mapping' ->> 'irmNumber')) AS named (word)
 $$;
 
 -- What a caller handed in, kept once per content, so that workflow inputs carry a reference and not the rows.

@@ -11,7 +11,7 @@ import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { isRoot, loadEmbeddedPostgres, publicFolder } from './lib/embedded-postgres.mjs';
 
-const { folder: wanted, temporary = false } = JSON.parse(process.argv[2] ?? '{}');
+const { folder: wanted, temporary = false, lastPort = 0 } = JSON.parse(process.argv[2] ?? '{}');
 const log = [];
 
 function addToLog(message) {
@@ -28,11 +28,12 @@ async function isReachableByOthers(path) {
   }
 }
 
-function freePort() {
+/** The wanted port where it is free, else another. */
+function freePort(wanted) {
   return new Promise((done, fail) => {
     const probe = createServer();
-    probe.once('error', fail);
-    probe.listen(0, '127.0.0.1', () => {
+    probe.once('error', (error) => (wanted === 0 ? fail(error) : done(freePort(0))));
+    probe.listen(wanted, '127.0.0.1', () => {
       const { port } = probe.address();
       probe.close(() => done(port));
     });
@@ -98,7 +99,7 @@ async function start() {
     await rename(draft, data);
   }
   for (let attempt = 1; ; attempt += 1) {
-    const port = await freePort();
+    const port = await freePort(attempt === 1 ? lastPort : 0);
     const server = cluster(data, port);
     try {
       await server.start();

@@ -290,7 +290,11 @@ export const submitCredentialsArgs = z.object({
 
 /** First of the details with which an update of a filing fails (ApplicationFailure). */
 export const refusalDetails = z.object({
-  code: z.string().describe('refused, reference_taken: do not send it again; run_ending: send it again'),
+  code: z
+    .string()
+    .describe(
+      'refused, reference_taken: do not send it again; run_ending: send it again; second_person: noted, a second person has to say the same',
+    ),
   errors: z.array(finding).optional(),
   holder: z.string().nullable().optional().describe('reference_taken: id of the filing that has the reference'),
   state: z.string().nullable().optional().describe('reference_taken: the state of that filing'),

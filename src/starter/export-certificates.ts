@@ -13,6 +13,7 @@ function listed(certificates: readonly CertificateView[]) {
     date: dateText(each.eBRCDate),
     status: each.eBRCStatus,
     document: each.sbCumInvoiceNumber,
+    billNo: each.billNo,
     irmNumber: each.irmNumber,
     amount: each.realisedValueFCC,
     currency: each.currencyCode,

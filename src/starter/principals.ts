@@ -18,6 +18,8 @@ export interface PrincipalView {
   system: boolean;
   /** Ids of the exporters that it may see; null: all. */
   exporters: string[] | null;
+  /** Their names; the id of one that the ledger does not know. */
+  exporterNames: string[] | null;
   expiresAt: string | null;
 }
 
@@ -62,7 +64,7 @@ export async function addPrincipal(
     }
     await ledger.saveToken(client, added.principalId, token);
     await audited(client, added, { action: 'principals add', by });
-    return { ...principalView(added), token };
+    return { ...(await principalView(client, added)), token };
   });
 }
 
@@ -72,7 +74,7 @@ export async function listPrincipals({
   mode,
 }: LedgerDependencies): Promise<(PrincipalView & { tokens: number })[]> {
   const all = await ledger.listPrincipals(pool, mode);
-  return all.map((each) => ({ ...principalView(each), tokens: each.tokens }));
+  return Promise.all(all.map(async (each) => ({ ...(await principalView(pool, each)), tokens: each.tokens })));
 }
 
 /**
@@ -89,7 +91,7 @@ export async function rotatePrincipal(
     const endsAt = await ledger.endTokensLater(client, known.principalId);
     await ledger.saveToken(client, known.principalId, token);
     await audited(client, known, { action: 'principals rotate', by });
-    return { ...principalView(known), token, previousEndsAt: endsAt?.toISOString() ?? null };
+    return { ...(await principalView(client, known)), token, previousEndsAt: endsAt?.toISOString() ?? null };
   });
 }
 
@@ -103,7 +105,7 @@ export async function removePrincipal(
     await ledger.removePrincipal(client, known.principalId);
     await ledger.endTokens(client, known.principalId);
     await audited(client, known, { action: 'principals remove', by });
-    return principalView(known);
+    return principalView(client, known);
   });
 }
 
@@ -147,13 +149,17 @@ function checkedRoles(given: readonly string[], isSystem: boolean): Role[] {
   return roles as Role[];
 }
 
-function principalView({ principalId, name, roles, isSystem, exporters, expiresAt }: Principal): PrincipalView {
+async function principalView(
+  db: Queryable,
+  { principalId, name, roles, isSystem, exporters, expiresAt }: Principal,
+): Promise<PrincipalView> {
   return {
     principal: principalId,
     name,
     roles,
     system: isSystem,
     exporters,
+    exporterNames: exporters && (await ledger.exporterNames(db, exporters)),
     expiresAt: expiresAt?.toISOString() ?? null,
   };
 }

@@ -3,12 +3,11 @@ import { pageOfCertificates, type PagedCertificate } from '../ledger/certificate
 import { getExporter, listExporters, type ExporterRow } from '../ledger/exporters/exporters';
 import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
 import { listFilingViews, type FilingSummary } from '../ledger/filings/filing-view';
-import { badCredentials } from '../ledger/vault/credentials';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
 import { exporterIdOf, filingOf, viewOf } from './lookup';
 import { irmCursor, readIrmCursor } from '../domain/identity';
-import { exporterView, readIrmViews, type IrmView } from './exporters/views';
+import { exporterViews, readIrmViews, type IrmView } from './exporters/views';
 import type { FindingView } from '../domain/reconciliation/findings';
 import { makeReport, type ReportRequest } from './report';
 import { findings, type FindingsRequest } from './reconcile';
@@ -93,7 +92,7 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
         this.list({ ...filter, after: last?.filingId ?? after, limit: asked }),
       );
     },
-    /** Pages of certificates, newest first. `document`: part of the number of a shipping bill or invoice. */
+    /** Pages of certificates, newest first. `document`: part of a number of its document. */
     async *certificates({ exporter, document, after, limit = Infinity }: CertificateFilter = {}) {
       const filter = { mode, exporters: null, exporterId: await exporterOf(exporter), document };
       const [first] =
@@ -117,11 +116,10 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
     /** Pages of exporters, by name. */
     async *exporterPages({ after, limit = Infinity }: PartOfList = {}) {
       const first = after === undefined ? null : await exporterIdOf(pool, mode, after);
-      const bad = await badCredentials(pool, mode);
       const pages = pagesOf<ExporterRow>(limit, ({ last, limit: asked }) =>
         listExporters(pool, mode, { after: last?.exporterId ?? first, limit: asked }),
       );
-      for await (const page of pages) yield page.map((row) => exporterView(row, bad.get(row.exporterId)));
+      for await (const page of pages) yield exporterViews(pool, page);
     },
     /** Pages of the IRMs of an exporter, newest issue first, with the holds of our own filings. */
     async *irmPages(idOrEmail: string, { after, limit = Infinity }: PartOfList = {}) {
@@ -145,14 +143,12 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
     findings: (request?: FindingsRequest) => findings(deps, request),
     /** Writes the daily or the ageing report. @throws UsageError for an invalid file name or day */
     report: (request: ReportRequest) => makeReport(deps, request),
-    async exporters() {
-      const bad = await badCredentials(pool, mode);
-      return (await listExporters(pool, mode)).map((row) => exporterView(row, bad.get(row.exporterId)));
-    },
+    exporters: async () => exporterViews(pool, await listExporters(pool, mode)),
     /** @throws RefusedError for one that the ledger does not know */
     async exporter(idOrEmail: string) {
       const row = await getExporter(pool, await exporterIdOf(pool, mode, idOrEmail));
-      if (row) return exporterView(row, (await badCredentials(pool, mode)).get(row.exporterId));
+      const [view] = row ? await exporterViews(pool, [row]) : [];
+      if (view) return view;
       throw new RefusedError([{ code: 'unknown_exporter', message: `Exporter ${idOrEmail} is not in this ledger.` }]);
     },
     /** Balances as last read from the authority, and the holds of our own filings. */

@@ -5,6 +5,7 @@ import type { EbrcClientDependencies, LedgerDependencies } from './dependencies'
 import { checkedInput, refusal } from './errors';
 import { exporterIdOf } from './lookup';
 import { follow } from '../temporal/follow';
+import { pendingCallText } from '../temporal/pending-calls';
 import { silenceNotice } from '../temporal/workers-present';
 import { acknowledgeFinding as acknowledgeInLedger, listFindings } from '../ledger/reconciliation/findings';
 import { partyOf } from '../ledger/reconciliation/runs';
@@ -36,7 +37,8 @@ export async function reconcile(
   }: {
     /** Wait until the run ends; otherwise until it has begun. */
     wait?: boolean;
-    onProgress?: (progress: ReconcileResult) => void;
+    /** `waits`: for what, while no party was compared yet; null: nothing is known of it. */
+    onProgress?: (progress: ReconcileResult, waits: string | null) => void;
     onNotice?: (notice: string) => void;
   } = {},
 ): Promise<ReconcileOutcome> {
@@ -50,10 +52,17 @@ export async function reconcile(
     args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
   });
+  const tellProgress = async (now: ReconcileResult) => {
+    const converter = temporal.options.loadedDataConverter;
+    // A help alone: what it cannot read, the run itself says at its end.
+    const waits =
+      now.parties > 0 || now.state === 'done' ? null : await pendingCallText(handle, converter).catch(() => null);
+    onProgress?.(now, waits);
+  };
   const { progress } = await follow<ReconcileResult>(temporal, workflowId, {
     query: reconciliationQuery,
     until: () => !wait,
-    onProgress,
+    onProgress: (now) => void tellProgress(now),
     onSilence: () => void silenceNotice(temporal, taskQueue).then(onNotice),
     ...(!wait && { withinMs: STARTED_WITHIN_MS }),
   });

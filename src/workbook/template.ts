@@ -1,10 +1,8 @@
-import { type Cell, type CellValue, type DataValidation, type Style, type Worksheet, Workbook } from 'exceljs';
-import { type BulkColumn, BULK_COLUMNS, columnOfHeader, UPLOAD_TYPES } from '../domain/rules/columns';
-import type { FieldKind } from '../domain/filing/mapping';
+import { type CellValue, type Worksheet, Workbook } from 'exceljs';
+import { BULK_COLUMNS, columnOfHeader } from '../domain/rules/columns';
 import type { HeldIrm } from '../domain/exporter/balance-sums';
 import { WORKBOOK_LIMITS } from './ooxml/limits';
-import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
-import { columnLetter } from './sheet/addresses';
+import { A4, finishBulkSheet, HEADER_ALIGNMENT, widthOf } from './bulk-sheet';
 import { type CellContent, cellContent } from './sheet/cell-content';
 import { shown } from './sheet/cell-value';
 import { openWorkbook } from './sheet/open-workbook';
@@ -15,18 +13,6 @@ import { irmIdentity } from '../domain/identity';
 import { compareAmounts } from '../domain/money';
 import { printable } from '../domain/text';
 import { FREE_HEADER, REMITTER_HEADER } from './sheet/headers';
-
-/** Formats of whole columns. Most are text, which keeps leading zeros and prevents `1-2` from becoming a date. */
-const FORMATS: Readonly<Record<FieldKind, string>> = {
-  text: '@',
-  yesNo: '@',
-  date: 'dd/mm/yyyy',
-  amount: '#,##0.00',
-  integer: '0',
-};
-
-const HEADER_FILLS = { mandatory: 'FFDDEBF7', conditional: 'FFFFF2CC', optional: 'FFEDEDED' } as const;
-const LAST_ROW = MAX_ROWS_PER_SUBMISSION + 1;
 
 /**
  * Adds to the service's template (spec: "GET /irm/bulk-template") what makes it easy to fill in: drop-downs for Y/N and
@@ -108,90 +94,6 @@ function finishTemplate(workbook: Workbook, sheet: Worksheet, known: KnownIrms):
   return finishBulkSheet(workbook, sheet);
 }
 
-/**
- * Formats, drop-downs, help on the headers and a frozen header row for a sheet of bulk columns. @returns the bytes of
- * the workbook
- */
-export async function finishBulkSheet(workbook: Workbook, sheet: Worksheet): Promise<Buffer> {
-  const texts: string[] = [];
-  sheet.getRow(1).eachCell((cell, index) => {
-    texts[index] = cell.text;
-  });
-  for (const [index, text] of texts.entries()) {
-    const column = columnOfHeader(text ?? '');
-    if (!column) continue;
-    const letter = columnLetter(index);
-    formatColumn(sheet, index, column);
-    const header = sheet.getCell(1, index);
-    header.style = headerStyle(column);
-    header.note = `${column.help}\n${NEEDS[column.need]}`;
-    const rule = validation(column);
-    if (rule) validationsOf(sheet).add(`${letter}2:${letter}${LAST_ROW}`, rule);
-  }
-  sheet.views = [{ state: 'frozen', xSplit: 1, ySplit: 1 }];
-  sheet.pageSetup = { orientation: 'landscape', fitToPage: true, fitToWidth: 1, fitToHeight: 0, printTitlesRow: '1:1' };
-  return Buffer.from(await workbook.xlsx.writeBuffer());
-}
-
-/** Rules for ranges: the types of exceljs only have those of single cells, which would need one object per cell. */
-function validationsOf(sheet: Worksheet): { add(range: string, rule: DataValidation): void } {
-  return (sheet as unknown as { dataValidations: { add(range: string, rule: DataValidation): void } }).dataValidations;
-}
-
-const NEEDS: Readonly<Record<BulkColumn['need'], string>> = {
-  mandatory: 'Needed in every row.',
-  conditional: 'Needed where Is GST Avail is Y, empty where it is N.',
-  optional: 'May stay empty.',
-};
-
-function formatColumn(sheet: Worksheet, index: number, { kind, header }: BulkColumn): void {
-  const column = sheet.getColumn(index);
-  const numFmt = FORMATS[kind];
-  column.width = widthOf(sheet, index, header);
-  // New objects, because exceljs shares style objects between cells and a change in place would affect other columns.
-  column.style = { ...column.style, numFmt };
-  column.eachCell((cell: Cell) => {
-    cell.style = { ...cell.style, numFmt };
-  });
-}
-
-function headerStyle({ need }: BulkColumn): Partial<Style> {
-  return {
-    font: { bold: true },
-    fill: { type: 'pattern', pattern: 'solid', fgColor: { argb: HEADER_FILLS[need] } },
-    alignment: { vertical: 'middle', wrapText: true },
-  };
-}
-
-/** The drop-down or number rule of a column; dates get none, because it would refuse dates written as text. */
-function validation({ field, kind, help }: BulkColumn): DataValidation | undefined {
-  const list = (values: string, name: string): DataValidation => ({
-    type: 'list',
-    allowBlank: true,
-    formulae: [`"${values}"`],
-    showErrorMessage: true,
-    errorTitle: name,
-    error: `Choose one of ${values}.`,
-    showInputMessage: true,
-    promptTitle: name,
-    prompt: help,
-  });
-  if (kind === 'yesNo') return list('Y,N', 'Y or N');
-  if (field === 'uploadType') return list(Object.keys(UPLOAD_TYPES).join(','), 'Upload type');
-  if (kind !== 'amount') return undefined;
-  return {
-    type: 'decimal',
-    operator: 'greaterThanOrEqual',
-    formulae: [0],
-    allowBlank: true,
-    showErrorMessage: true,
-    errorTitle: 'Amount',
-    error: 'Write digits, without separators or currency signs.',
-  };
-}
-
-/** What is known of the IRMs of a template, in columns of ours, and how a template is filled in. */
-
 /** What the ledger knows of an IRM beside what the template says. */
 interface KnownIrm {
   irmNumber: string;
@@ -207,22 +109,11 @@ export interface KnownIrms {
   all?: boolean;
 }
 
-const WIDEST = 40;
-
-/** How wide a column has to be for its header and its values. */
-export function widthOf(sheet: Worksheet, index: number, header: string): number {
-  let longest = header.length;
-  sheet.getColumn(index).eachCell(({ value, text }) => {
-    longest = Math.max(longest, value instanceof Date ? 10 : text.length);
-  });
-  return Math.min(Math.max(longest + 2, 12), WIDEST);
-}
-
 /**
  * Leaves out IRMs of which nothing is free, makes dates real ones, and adds the remitter and the free balance, in
  * columns that are not sent.
  */
-export function completeRows(sheet: Worksheet, { irms = [], all = false }: KnownIrms): void {
+function completeRows(sheet: Worksheet, { irms = [], all = false }: KnownIrms): void {
   const fields = new Map<string, number>();
   sheet.getRow(1).eachCell((cell, index) => {
     const column = columnOfHeader(cell.text);
@@ -248,7 +139,7 @@ export function completeRows(sheet: Worksheet, { irms = [], all = false }: Known
   for (const [index, header] of [REMITTER_HEADER, FREE_HEADER].entries()) {
     const cell = sheet.getCell(1, own + index);
     cell.value = header;
-    cell.font = { bold: true, italic: true };
+    cell.style = { font: { bold: true, italic: true }, alignment: HEADER_ALIGNMENT };
     sheet.getColumn(own + index).width = widthOf(sheet, own + index, header);
   }
   sheet.getColumn(own + 1).numFmt = '#,##0.00';
@@ -275,9 +166,10 @@ const HOW_TO = [
 ];
 
 /** A second sheet for the person who fills the first one in. */
-export function addHelpSheet(workbook: Workbook): void {
+function addHelpSheet(workbook: Workbook): void {
   const sheet = workbook.addWorksheet('How to fill this in');
   sheet.getColumn(1).width = 110;
   sheet.getColumn(1).alignment = { wrapText: true, vertical: 'top' };
+  sheet.pageSetup = { paperSize: A4, orientation: 'landscape', fitToPage: true, fitToHeight: 0 };
   sheet.addRows(HOW_TO.map((line, index) => [`${index + 1}. ${line}`]));
 }

@@ -14,14 +14,18 @@ export interface EndedFilingArgs {
   answer?: ResolveArgs & { submission: number };
 }
 
-/** Carries an answer out, asks once about each request, and collects the certificates that came of it. */
-export async function followEndedFiling(args: EndedFilingArgs): Promise<{
+interface EndedFilingResult {
   /** Why the answer was refused, or what it still needs; null where it was carried out, or none was given. */
   refused: string | null;
-}> {
+  /** Whether it stands all the same, until a second person says it too. */
+  stands?: boolean;
+}
+
+/** Carries an answer out, asks once about each request, and collects the certificates that came of it. */
+export async function followEndedFiling(args: EndedFilingArgs): Promise<EndedFilingResult> {
   const { filingId, exporterId, answer } = args;
-  const refused = answer ? await carryOut(args, answer) : null;
-  if (refused !== null) return { refused };
+  const answered = answer ? await carryOut(args, answer) : { refused: null };
+  if (answered.refused !== null) return answered;
   const submissions = new Set([...args.submissions, ...(answer ? [answer.submission] : [])]);
   for (const submission of submissions) await askOnce(args, submission);
   const { due } = await steps({ summary: 'Which certificates have no PDF yet?' }).listToArchive({ filingId, limit: 1 });
@@ -31,7 +35,7 @@ export async function followEndedFiling(args: EndedFilingArgs): Promise<{
       args: [{ filingId, exporterId }],
     });
   }
-  return { refused };
+  return answered;
 }
 
 async function askOnce({ filingId, exporterId }: EndedFilingArgs, submission: number): Promise<void> {
@@ -59,15 +63,15 @@ function look({ filingId, exporterId }: Ended, submission: number, attemptId: st
 
 type Ended = Pick<EndedFilingArgs, 'filingId' | 'exporterId'>;
 
-/** @returns why it was refused, or null */
-async function carryOut(ended: Ended, answer: NonNullable<EndedFilingArgs['answer']>): Promise<string | null> {
+async function carryOut(ended: Ended, answer: NonNullable<EndedFilingArgs['answer']>): Promise<EndedFilingResult> {
   const { filingId, exporterId } = ended;
   const { as, by, note, submission, attemptId = null, requestId = null, rows = null } = answer;
   const { certificates = [], notOurs = [], unseen = false, grant: grantId = null } = answer;
   if (as === 'filed' && requestId !== null && certificates.length === 0) {
     const about = { summary: `Check that the service has request ${requestId}`, rateClass: 'api', exporterId } as const;
     const found = await orNull(() => calls('helpful', about).knowsRequest({ exporterId, requestId }));
-    if (!found?.known) return `the service does not know request ${requestId}, or cannot be asked about it now`;
+    if (!found?.known)
+      return { refused: `the service does not know request ${requestId}, or cannot be asked about it now` };
   } else {
     // What appeared since the filing’s last look counts.
     await look(ended, submission, as === 'not-filed' && requestId !== null ? null : attemptId);
@@ -82,7 +86,8 @@ async function carryOut(ended: Ended, answer: NonNullable<EndedFilingArgs['answe
     attemptId,
     event: { kind: 'resolved', who: by, text: note },
   });
-  return 'why' in carried ? carried.why : null;
+  if (!('why' in carried)) return { refused: null };
+  return { refused: carried.why, stands: carried.outcome === 'stands' };
 }
 
 /** A call that only helps: the next sweep makes it again. */

@@ -87,6 +87,10 @@ it('files it and collects every certificate', async () => {
   expect(filed).toMatchObject({ state: 'certified', reference: 'E2E-1', workflowId: 'file/test/E2E-1', errors: [] });
   expect(new Set(filed.rows.map((row) => row.eBRCNumber)).size).toBe(3);
   expect(result.code).toBe(0);
+  const said = 'nothing new was sent';
+  expect(result.stderr).not.toContain(said);
+  const again = await run(['file', file, '--exporter', EXPORTER, '--reference', 'E2E-1', '--wait', '--json']);
+  expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining(said) as string });
 });
 
 it('lets just the rows pass that --allow-duplicate names', async () => {
@@ -223,9 +227,11 @@ it('keeps the schedules of the package on Temporal', async () => {
   expect(await schedules('list')).toEqual([]);
 });
 
-it('reconciles the ledger with the authority and finds nothing', async () => {
+it('reconciles the ledger with the authority and finds nothing, and says what it waits for', async () => {
+  sandbox.addFault({ operation: 'fetch-details', kind: '500', times: 1 });
   const reconciled = await run(['reconcile', '--exporter', EXPORTER, '--wait', '--json']);
   expect(reconciled.code).toBe(0);
+  expect(reconciled.stderr).toMatch(/read certificates, which failed 1 time: .*500/u);
   expect(reconciled.json()).toMatchObject({ state: 'done', skipped: [], findings: [], counts: { ours_not_theirs: 0 } });
   expect((await run(['findings', '--exporter', EXPORTER, '--json'])).json()).toEqual([]);
   const unknown = await run(['findings', 'acknowledge', '17', '--note', 'known', '--json']);

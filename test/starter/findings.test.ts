@@ -2,13 +2,15 @@
 import type { FindingView } from '../../src/domain/reconciliation/findings';
 import type { FilingView } from '../../src/domain/filing/view';
 import type { FilingSummary } from '../../src/ledger/filings/filing-view';
+import { mapping } from '../../dev/sample-mapping';
+import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { compareParty } from '../../src/ledger/reconciliation/compare';
-import { markBad } from '../../src/ledger/vault/credentials';
+import { markBad, markRejected } from '../../src/ledger/vault/credentials';
 import { EXPORTER, irmRecord, knowExporter, NOW } from '../ledger/filing-support';
 import { saveIrms } from '../../src/ledger/exporters/irms';
 import { irmCursor } from '../../src/domain/identity';
-import type { IrmView } from '../../src/starter/exporters/views';
-import { tell } from '../reports/ledger-of-a-month';
+import type { ExporterView, IrmView } from '../../src/starter/exporters/views';
+import { detailOf, tell } from '../reports/ledger-of-a-month';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
@@ -16,13 +18,19 @@ const HOUR_MS = 3_600_000;
 
 let ledger: TestDatabase;
 let env: Record<string, string>;
-const row = (n: number) => ({ sbCumInvoiceNumber: String(100 + n), becomes: { certificate: `EB${n}` } });
+const row = (n: number) => ({
+  ...{ sbCumInvoiceNumber: String(100 + n), billNo: `KVR/26/${n}` },
+  ...(n === 2 && { isGstAvail: 'Y' as const, gstinInvoiceNumber: 'GST-77', gstinInvoiceDate: '05012026' }),
+  becomes: { certificate: `EB${n}` },
+});
 
 beforeAll(async () => {
   ledger = await createTestDatabase();
   env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test' };
   await knowExporter(ledger);
   await tell(ledger, { reference: 'GOOD', madeAt: NOW, hours: 1, rows: [row(1), row(2)] });
+  // There is no document store here.
+  await ledger.pool.query('UPDATE certificates SET pdf_document = NULL');
   const { rows } = await ledger.pool.query<{ party_id: number }>('SELECT party_id FROM parties');
   // A whole reading of those days that showed neither certificate.
   await compareParty(ledger.pool, {
@@ -91,7 +99,30 @@ it('shows no exporter as ready whose portal password is known to be wrong', asyn
   expect(await shown()).not.toContain('needs_credentials');
   await markBad(ledger.pool, 'exporter-1', 0, 'credentials_invalid');
   expect(await shown()).toMatch(/\tneeds_credentials\t/u);
-  expect((await ebrc(['exporter', 'exporter-1'], { env })).stdout).toContain('`ebrc credentials`');
+  expect((await ebrc(['exporter', 'exporter-1'], { env })).stdout).toContain('`ebrc credentials exporter-1@');
+});
+
+it('says of an exporter whose first password was rejected that it needs another', async () => {
+  const states = async () => {
+    const listed = (await ebrc(['exporters', '--json'], { env })).json<ExporterView[]>();
+    return listed.find(({ exporterId }) => exporterId === 'exporter-3')?.state;
+  };
+  await knowExporter(ledger, 'exporter-3', 'AAGCM4521N');
+  const { pool } = ledger;
+  const submit = (version: number) =>
+    pool.query(
+      `INSERT INTO credential_versions (exporter_id, version, state) VALUES ('exporter-3', $1, 'unverified')`,
+      [version],
+    );
+  await submit(1);
+  await markRejected(pool, 'exporter-3', 1, 'credentials_rejected');
+  // It works with what it had before.
+  expect(await states()).toBe('ready');
+  await pool.query(`UPDATE exporters SET is_active = false, has_credentials = false WHERE exporter_id = 'exporter-3'`);
+  expect(await states()).toBe('needs_credentials');
+  expect((await ebrc(['exporters'], { env })).stdout).toContain('`ebrc credentials exporter-3@');
+  await submit(2);
+  expect(await states()).toBe('created');
 });
 
 describe('filings', () => {
@@ -109,6 +140,8 @@ describe('filings', () => {
     expect(await list('--search', 'goo')).toEqual(['GOOD']);
     expect(await list('--search', 'eb1')).toEqual(['GOOD']);
     expect(await list('--search', '107')).toEqual(['LOST']);
+    expect(await list('--search', 'kvr/26/7')).toEqual(['LOST']);
+    expect(await list('--search', 'gst-77')).toEqual(['GOOD']);
     expect(await list('--search', 'nothing like it')).toEqual([]);
     expect(await list('--since', '1m')).toEqual([]);
     expect(await list('--since', '2020-01-01', '--limit', '1')).toEqual(['LOST']);
@@ -121,6 +154,19 @@ describe('filings', () => {
     expect(await found('certificates', '--document', 'nothing')).toBe(
       'No certificates in test mode match the options.\n',
     );
+  });
+
+  it.each([
+    ['shipping bill', '102', 'EB2'],
+    ['Bill No', 'kvr/26/2', 'EB2'],
+    ['GST invoice', 'gst-77', 'EB2'],
+    ['Bill No that the authority alone knows', 'bank/9', 'EB9'],
+  ])('have certificates that are found by %s', async (_what, number, found) => {
+    const detail = { eBRCNumber: 'EB9', eBRCDate: '05022026', sbCumInvoiceNumber: '109', billNo: 'BANK/9' };
+    const theirs = { ...detailOf('EB9', mapping(), NOW), ...detail };
+    await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: [theirs], at: NOW });
+    const certificates = await ebrc(['certificates', '--document', number, '--json'], { env });
+    expect(certificates.json<Entry[]>().map(({ eBRCNumber }) => eBRCNumber)).toEqual([found]);
   });
 
   it('say what they wait for, since when, and until when, and what happened to them', async () => {
@@ -143,7 +189,6 @@ describe('filings', () => {
 type Entry = Record<'filingId' | 'eBRCNumber' | 'exporterId' | 'id' | 'irmNumber', string>;
 
 it('prints every list as one document, as lines, and page by page from where the last one ended', async () => {
-  await ledger.pool.query('UPDATE certificates SET pdf_document = NULL');
   await knowExporter(ledger, 'exporter-2', 'AAGCM4521L');
   const irm = irmRecord(10_000);
   const days = ['05012026', '31122025', '05012026'];

@@ -63,7 +63,8 @@ it('refuses a store that is not the ledger’s, and makes none', async () => {
 
 it('permits a duplicate beside a row in doubt by two persons’ words, of which one can be taken back', async () => {
   const env = { DATABASE_URL: ledger.url, EBRC_DOCUMENTS: store.root, EBRC_MODE: 'test', EBRC_SINGLE_PERSON: 'yes' };
-  const run = (...args: string[]) => ebrc([...args, '--note', 'looked at the portal', '--json'], { env });
+  const say = (...args: string[]) => ebrc([...args, '--json'], { env });
+  const run = (...args: string[]) => say(...args, '--note', 'looked at the portal');
   const rows = rowsOf({ sbCumInvoiceNumber: '9900001', mappedIRMAmountFCC: 1 });
   const holder = await open(ledger, 'PERMIT-1', rows);
   const permitted = [{ row: 1, reason: 'cancelled there', besides: [holder] }];
@@ -100,4 +101,9 @@ it('permits a duplicate beside a row in doubt by two persons’ words, of which 
   // What was carried out is not taken back.
   expect((await run('withdraw', 'PERMIT-1', '--by', 'meera')).code).toBe(3);
   expect(await fileBeside()).toBe('opened');
+  const { history } = (await say('show', 'PERMIT-1', '--history')).json<{ history: { kind: string; who: string }[] }>();
+  expect(history.map(({ kind, who }) => `${kind} ${who}`).slice(1)).toEqual([
+    ...['permit_refused ravi', 'permit_refused ravi', 'permit_stands ravi', 'permit_stands  RAVI'],
+    ...['withdrawn ravi', 'permit_stands meera', 'permitted ravi'],
+  ]);
 });

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { PrincipalWithToken } from '../../src/starter/principals';
 import { principalOfToken } from '../../src/ledger/principals/principals';
+import { EXPORTER, knowExporter } from '../ledger/filing-support';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
@@ -32,6 +33,12 @@ it('prints a token once, and keeps its hash alone', async () => {
   expect(rows[0]?.all).toContain(createHash('sha256').update(added.token).digest('hex'));
   expect(rows[0]?.all).not.toContain(added.token);
   expect((await run('list')).stdout).not.toContain(added.token);
+});
+
+it('shows the exporters that a principal may see by their names', async () => {
+  await knowExporter(ledger);
+  await add('clerk', '--role', 'viewer', '--exporter', EXPORTER);
+  expect((await ebrc(['principals', 'list'], { env })).stdout).toMatch(/clerk\tperson\tviewer\tAsha Exports\t/u);
 });
 
 it('takes names that count as the same for the same principal', async () => {

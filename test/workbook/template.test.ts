@@ -38,7 +38,14 @@ test('drop-downs, formats, frozen header and help are added; values stay', async
   expect(JSON.stringify(sheet?.getCell(1, columnIndex('sbCumInvoiceNumber')).note)).toContain('shipping bill number');
   expect(sheet?.getCell(2, columnIndex('irmDt')).value).toEqual(new Date('2026-01-05T00:00:00Z'));
   expect(sheet?.getColumn(columnIndex('irmNumber')).width).toBeGreaterThan('IRM2026000001'.length);
-  expect(sheet?.pageSetup).toMatchObject({ fitToPage: true, fitToWidth: 1, orientation: 'landscape' });
+  // Three readable pages beside each other, each of which names the remittance.
+  const irmColumn = sheet?.getColumn(columnIndex('irmNumber')).letter;
+  expect(sheet?.pageSetup).toMatchObject({
+    ...{ paperSize: 9, orientation: 'landscape', fitToWidth: 3, fitToHeight: 0 },
+    ...{ printTitlesRow: '1:1', printTitlesColumn: `${irmColumn}:${irmColumn}` },
+  });
+  const widths = HEADERS.map((_, index) => sheet?.getColumn(index + 1).width ?? 0);
+  expect(widths.reduce((sum, width) => sum + width, 0)).toBeLessThan(3 * 180);
 });
 
 test('remitter and free balance stand in columns that are not sent, and exhausted remittances are left out', async () => {

@@ -6,7 +6,7 @@ import { groupBy } from '../../domain/values';
 import type { OpenIrm } from '../proposals/score';
 import { BULK_COLUMNS } from '../../domain/rules/columns';
 import { cutText, harmless } from '../../domain/text';
-import { finishBulkSheet } from '../../workbook/template';
+import { finishBulkSheet } from '../../workbook/bulk-sheet';
 import { BULK_SHEET } from '../../workbook/write';
 
 const FILLS: Readonly<Record<CellMark, string>> = { gap: 'FFF8CBAD', guess: 'FFFFEB9C', default: 'FFE2EFDA' };

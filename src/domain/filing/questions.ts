@@ -94,6 +94,9 @@ export interface QuestionView {
   row: number | null;
 }
 
+/** Code of an update's failure: what was said stands, and is carried out once a second person says the same. */
+export const SECOND_PERSON = 'second_person';
+
 /** What became of a person's word about a send. */
 export type Carried =
   /** Nothing was filed: the submission may be sent again. */

@@ -7,6 +7,10 @@ import { CERTIFICATE_COLUMNS, CERTIFICATE_SOURCES, type CertificateView } from '
 /** A certificate; `mark` is what the next page begins behind. */
 export type PagedCertificate = CertificateView & { mark: string };
 
+/** Of our row and as the authority has them, a line each. */
+const DOCUMENT_NUMBERS = `concat_ws(E'\\n', r.mapping->>'sbCumInvoiceNumber', r.mapping->>'billNo',
+  r.mapping->>'gstinInvoiceNumber', c.document_no, c.bill_no, c.detail->>'gstInvoiceNo')`;
+
 /** Certificates, the newest in the ledger first. */
 export async function pageOfCertificates(
   db: Queryable,
@@ -17,7 +21,7 @@ export async function pageOfCertificates(
     exporters: readonly string[] | null;
     eBRCNumber?: string;
     filingId?: string;
-    /** Part of the number of a shipping bill or invoice. */
+    /** Part of a number of its document: of the shipping bill, Softex or (GST) invoice, or its Bill No. */
     document?: string;
     after?: { seenAt: string; eBRCNumber: string };
     limit: number;
@@ -30,7 +34,7 @@ export async function pageOfCertificates(
     .add(exporters, (p) => parties(`= ANY(${p})`))
     .add(eBRCNumber, (p) => `c.ebrc_number = ${p}`)
     .add(filingId, (p) => `c.filing_id = ${p}`)
-    .add(document, (p) => `strpos(lower(coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no)), lower(${p})) > 0`)
+    .add(document, (p) => `strpos(lower(${DOCUMENT_NUMBERS}), lower(${p})) > 0`)
     .behind(after && { at: after.seenAt, id: after.eBRCNumber }, { at: 'c.first_seen_at', id: 'c.ebrc_number' });
   const { rows } = await db.query<PagedCertificate>(
     `SELECT ${CERTIFICATE_COLUMNS}, ${MICROSECONDS('c.first_seen_at')} AS mark

@@ -262,6 +262,7 @@ export interface CertificateView {
   filingId: string | null;
   reference: string | null;
   sbCumInvoiceNumber: string | null;
+  billNo: string | null;
   irmNumber: string | null;
   realisedValueFCC: string | null;
   currencyCode: string | null;
@@ -274,6 +275,7 @@ export interface CertificateView {
 export const CERTIFICATE_COLUMNS = `c.ebrc_number AS "eBRCNumber", c.ebrc_date AS "eBRCDate", c.status AS "eBRCStatus",
   c.exporter_id AS "exporterId", c.filing_id AS "filingId", f.reference,
   coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no) AS "sbCumInvoiceNumber",
+  coalesce(r.mapping->>'billNo', c.bill_no) AS "billNo",
   r.mapping->>'irmNumber' AS "irmNumber", coalesce(c.amount, r.mapped_amount)::text AS "realisedValueFCC",
   coalesce(c.currency, r.currency) AS "currencyCode", c.pdf_document AS document, c.pdf_sha256 AS sha256,
   c.archived_at AS "archivedAt"`;

@@ -208,5 +208,7 @@ function observation(said: unknown, rows: readonly RowView[]): Finding {
   const named = rows.find((row) => serialNo === row.serialNo || serialNo === String(row.serialNo));
   const [message = ''] = errorTexts([said]);
   const where = [named?.row ?? null, typeof field === 'string' ? field : null] as const;
-  return warningAt(...where, 'observation', `The service observed: ${message}`);
+  // A row in the text of its own is numbered in a way that the specification does not show, and not as in the sheet.
+  const itsRows = !named && /\brow\b/iu.test(message) ? ', in its own numbering of rows' : '';
+  return warningAt(...where, 'observation', `The service observed${itsRows}: ${message}`);
 }

@@ -116,3 +116,13 @@ export async function principalOfToken(db: Queryable, mode: Mode, token: string)
   );
   return rows[0] ?? null;
 }
+
+/** The names of exporters, in the order given; the id of one that the ledger does not know. */
+export async function exporterNames(db: Queryable, exporterIds: readonly string[]): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    `SELECT coalesce(e.name, asked.id) AS name FROM unnest($1::text[]) WITH ORDINALITY AS asked (id, nth)
+       LEFT JOIN exporters e ON lower(e.exporter_id) = lower(asked.id) ORDER BY nth`,
+    [exporterIds],
+  );
+  return rows.map(({ name }) => name);
+}

@@ -3,6 +3,7 @@ import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contrac
 import type { Carried } from '../../domain/filing/questions';
 import { personKey } from '../../domain/principal';
 import type { Queryable } from '../pool';
+import { addEvent } from '../filings/filing-progress';
 import { VALID_FOR } from '../principals/grants';
 
 /** What persons asked for that no run has carried out yet, each with the word that asks for it. */
@@ -137,7 +138,9 @@ export async function withdrawWord(
   const [last] = open;
   const same = open.filter(({ said }) => JSON.stringify(said) === JSON.stringify(last?.said));
   for (const { wordId } of same) await judgeWord(client, { filingId, wordId, outcome: 'withdrawn', why, at });
-  return last?.kind ?? null;
+  if (!last) return null;
+  await addEvent(client, { filingId, at, who: by, kind: 'withdrawn', text: `${last.kind}: ${why}` });
+  return last.kind;
 }
 
 /** One word of a filing, and what became of it where it was judged. */

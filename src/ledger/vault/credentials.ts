@@ -147,13 +147,17 @@ export async function markBad(pool: pg.Pool, exporterId: string, version: number
   });
 }
 
-/** Why current credentials are known to be bad, by exporter; those of which nothing bad is known are left out. */
-export async function badCredentials(db: Queryable, mode: Mode): Promise<Map<string, string>> {
+/**
+ * Why the credentials of some exporters are known to be bad; those of which nothing bad is known are left out. Of one
+ * that is not active and has none that the service accepted, the newest submission counts: its first was rejected.
+ */
+export async function badCredentials(db: Queryable, exporterIds: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ exporterId: string; reason: string | null }>(
     `SELECT exporter_id AS "exporterId", reason FROM (
        SELECT DISTINCT ON (exporter_id) exporter_id, v.state, v.reason FROM credential_versions v JOIN exporters e USING (exporter_id)
-        WHERE e.mode = $1 AND v.held ORDER BY exporter_id, version DESC) AS current WHERE state = 'bad'`,
-    [mode],
+        WHERE exporter_id = ANY($1) AND (v.held OR NOT e.is_active)
+        ORDER BY exporter_id, v.held DESC, version DESC) AS current WHERE state = 'bad'`,
+    [exporterIds],
   );
   return new Map(rows.map(({ exporterId, reason }) => [exporterId, reason ?? 'credentials_invalid']));
 }

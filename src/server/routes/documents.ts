@@ -24,6 +24,7 @@ const certificateSchema = z.object({
   filingId: text,
   reference: text,
   sbCumInvoiceNumber: text,
+  billNo: text,
   irmNumber: text,
   realisedValueFCC: text,
   currencyCode: text,

@@ -8,7 +8,7 @@ import { changeExporter, requireApproval } from '../../starter/exporters/change'
 import { onboard, updateCredentials, type ExporterOutcome } from '../../starter/exporters/operations';
 import { makeTemplate } from '../../starter/exporters/template';
 import { irmCursor } from '../../domain/identity';
-import { exporterView, type IrmView } from '../../starter/exporters/views';
+import { exporterViews, type IrmView } from '../../starter/exporters/views';
 import { createEbrcReader } from '../../starter/reader';
 import { knownExporter, maySee, visibleExporter } from '../access/scope';
 import type { Door } from '../context';
@@ -26,7 +26,7 @@ const exporterSchema = z.object({
   name: z.string(),
   companyName: z.string().nullable(),
   iec: z.string().nullable(),
-  state: z.string().describe('created, unvalidated, activation_pending or ready'),
+  state: z.string().describe('created, unvalidated, needs_credentials, activation_pending or ready'),
   activatesAt: z.string().nullable().describe('when access opens, while it is pending'),
   irmCount: z.number().int(),
   requiresApproval: z.boolean(),
@@ -96,10 +96,8 @@ export function addExporterRoutes(server: Registrar, { deps }: Door): void {
     const ids = exporters.map(({ exporterId }) => exporterId);
     const counts = await countIrms(pool, ids);
     // The view has more than the API shows.
-    return exporters.map((row) => {
-      const view = exporterView(row);
-      return exporterSchema.parse({ ...view, state: view.readiness, irmCount: counts.get(row.exporterId) ?? 0 });
-    });
+    const views = await exporterViews(pool, exporters);
+    return views.map((view) => exporterSchema.parse({ ...view, irmCount: counts.get(view.exporterId) ?? 0 }));
   }
   const bodyOf = async (exporter: ExporterRow) => (await bodiesOf([exporter]))[0];
 

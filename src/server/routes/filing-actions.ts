@@ -45,12 +45,13 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
   const registrar = { ...server, tag: 'Actions on filings' };
   const { deps, filings } = door;
   const after = { 200: { description: 'The filing as it stands afterwards', schema: filingSchema } };
+  const noted = { 202: { description: 'Noted; a second principal has to say the same', schema: filingSchema } };
 
   async function answer(filingId: string, outcome: Promise<FilingOutcome>) {
-    await outcome.catch(async (error: unknown) => {
+    const { secondPerson } = await outcome.catch(async (error: unknown) => {
       throw await withState(deps, filingId, error);
     });
-    return { body: await filings.again(filingId) };
+    return { status: secondPerson ? 202 : 200, body: await filings.again(filingId) };
   }
 
   /** What was looked at may be over by now, and another send in question. */
@@ -97,7 +98,7 @@ export function addFilingActionRoutes(server: Registrar, door: Door): void {
     roles: MAY.resolve,
     params: FILING,
     body: resolveInput,
-    answers: after,
+    answers: { ...after, ...noted },
     async handle({ principal, params, body: { attempt: attemptId, ...word } }) {
       const filing = await visibleFiling(deps, principal, params.filing);
       const { filingId } = filing;

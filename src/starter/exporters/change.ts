@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { ChangeExporterResult } from '../../domain/contracts';
-import { needExporter } from '../../ledger/exporters/exporters';
 import type { changeExporter as workflow } from '../../workflows/one-step';
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError, refusal } from '../errors';
 import { answeredByWorker } from '../../temporal/workers-present';
 import { exporterIdOf } from '../lookup';
-import { exporterView, type ExporterView } from './views';
+import { readExporterView, type ExporterView } from './views';
 import type pg from 'pg';
 import type { Principal } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
@@ -38,7 +37,7 @@ export async function changeExporter(
   const result = () => temporal.workflow.getHandle(workflowId).result() as Promise<ChangeExporterResult>;
   const { errors } = await answeredByWorker(deps, workflowId, result);
   if (errors.length > 0) throw new RefusedError(errors, { exporterId });
-  return exporterView(await needExporter(pool, exporterId));
+  return readExporterView(pool, exporterId);
 }
 
 const SECOND =
@@ -62,7 +61,7 @@ export async function requireApproval(
   );
   if (typeof outcome === 'object') throw refusal('policy_refused', `The policy was not changed: ${outcome.refused}.`);
   return {
-    exporter: exporterView(await needExporter(pool, exporterId)),
+    exporter: await readExporterView(pool, exporterId),
     waits: outcome === 'asked' ? SECOND : null,
   };
 }

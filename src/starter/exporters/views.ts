@@ -6,10 +6,11 @@ import type { Hold } from '../../domain/exporter/balance-sums';
 import { holdsOf } from '../../domain/rules/preflight';
 import { iecFindings, readinessOf, type Readiness } from '../../domain/exporter/exporter';
 import type { Finding } from '../../domain/rules/finding';
-import type { ExporterRow } from '../../ledger/exporters/exporters';
+import { needExporter, type ExporterRow } from '../../ledger/exporters/exporters';
 import type { IrmKey } from '../../ledger/exporters/irm-change';
 import { heldIrmOf, irmsWithNumbers, type IrmRow, listIrms } from '../../ledger/exporters/irms';
 import type { Queryable } from '../../ledger/pool';
+import { badCredentials } from '../../ledger/vault/credentials';
 import { holdsOn } from '../../ledger/rows/balance-reservation';
 
 /** An exporter as `ebrc exporters` prints it, in the spec's spelling. */
@@ -25,6 +26,8 @@ export interface ExporterView {
   hasDgftCredentials: boolean;
   /** The specification's readiness matrix, then `dgftApiStatus.state`. */
   readiness: Readiness;
+  /** The readiness, unless its portal credentials are known to be bad: it is not ready then, whatever it was. */
+  state: Readiness | 'needs_credentials';
   /** ISO 8601, while activation is pending. */
   activatesAt: string | null;
   sharedCredentialsLikely: boolean | null;
@@ -37,7 +40,23 @@ export interface ExporterView {
   readAt: string;
 }
 
-export function exporterView(row: ExporterRow, credentialsProblem: string | null = null): ExporterView {
+/** @throws Error for one that the ledger does not know */
+export async function readExporterView(db: Queryable, exporterId: string): Promise<ExporterView> {
+  const row = await needExporter(db, exporterId);
+  return exporterView(row, (await badCredentials(db, [exporterId])).get(row.exporterId) ?? null);
+}
+
+/** Exporters with what is known of their credentials, in the order given. */
+export async function exporterViews(db: Queryable, rows: readonly ExporterRow[]): Promise<ExporterView[]> {
+  const bad = await badCredentials(
+    db,
+    rows.map(({ exporterId }) => exporterId),
+  );
+  return rows.map((row) => exporterView(row, bad.get(row.exporterId) ?? null));
+}
+
+function exporterView(row: ExporterRow, credentialsProblem: string | null): ExporterView {
+  const { readiness, activatesAt } = readinessOf(row);
   return {
     exporterId: row.exporterId,
     name: row.name,
@@ -47,7 +66,9 @@ export function exporterView(row: ExporterRow, credentialsProblem: string | null
     address: row.address,
     isActive: row.isActive,
     hasDgftCredentials: row.hasCredentials,
-    ...readinessOf(row),
+    readiness,
+    state: credentialsProblem === null ? readiness : 'needs_credentials',
+    activatesAt,
     sharedCredentialsLikely: row.sharedCredentialsLikely,
     requiresApproval: row.requiresApproval,
     credentialsProblem,

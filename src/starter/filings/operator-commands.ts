@@ -5,9 +5,10 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import type { UpdateDefinition } from '@temporalio/common';
+import { ApplicationFailure, type UpdateDefinition } from '@temporalio/common';
 import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../../domain/contracts';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
+import { SECOND_PERSON } from '../../domain/filing/questions';
 import { isEnd } from '../../domain/filing/states';
 import { filingWorkflowId } from '../../domain/names';
 import { findFiling, type FilingRecord } from '../../ledger/filings/filings';
@@ -80,6 +81,7 @@ async function operate<A extends CommandArgs>(
     args: await withGrant(deps, command.name, filing, args),
   };
   const result = await send(deps, command, filing, prepared);
+  if ('stands' in result) return standing(deps, filing, result.stands);
   if (wait.wait) return followFiling(deps, filing, wait);
   const view = await viewOfResult(deps, result, filing);
   return { filing: view, waitsForPerson: waitsForPerson(view), notice: null };
@@ -171,17 +173,28 @@ async function resolveAfterEnd(
   if (!view.rows.some(({ state }) => state === 'abandoned_after_send')) return null;
   const { args, updateId } = await prepareResolve(deps, filing, given);
   const submission = args.attemptId === undefined ? 1 : partsOfAttemptId(args.attemptId).submission;
-  const { refused } = await deps.temporal.workflow.execute<typeof followEndedFiling>('followEndedFiling', {
+  const { refused, stands } = await deps.temporal.workflow.execute<typeof followEndedFiling>('followEndedFiling', {
     workflowId: `${workflowId}/${updateId}`,
     taskQueue: deps.taskQueue,
     args: [{ filingId, exporterId, submissions: [], answer: { ...args, submission } }],
     workflowIdConflictPolicy: 'USE_EXISTING',
   });
+  if (refused !== null && stands) return standing(deps, filing, `${refused}.`);
   if (refused !== null) {
     throw refusal('resolve_refused', `Filing ${filingId} (${filing.state}): ${refused}.`, { filingId });
   }
   return { filing: await viewOf(deps, filingId), waitsForPerson: false, notice: null };
 }
+
+/** What a person said is noted, and carried out once somebody else says the same. */
+const standing = async (
+  deps: EbrcClientDependencies,
+  { filingId }: FilingRecord,
+  why: string,
+): Promise<FilingOutcome> => ({
+  ...{ filing: await viewOf(deps, filingId), waitsForPerson: true, secondPerson: true },
+  notice: `Noted, and not carried out yet: ${why}`,
+});
 
 /** Answers a command on an ended filing from the ledger: its effect has either already happened or is impossible. */
 async function ended<A extends CommandArgs>(
@@ -209,7 +222,7 @@ async function send<A extends CommandArgs>(
   { update, name }: Command<A>,
   filing: FilingRecord,
   { args, updateId }: { args: A; updateId?: string },
-): Promise<FilingResult> {
+): Promise<FilingResult | { stands: string }> {
   const { workflow } = deps.temporal;
   const { workflowId } = filing;
   const asked = { args: [args] as [A], ...(updateId === undefined ? {} : { updateId }) };
@@ -224,6 +237,8 @@ async function send<A extends CommandArgs>(
       return within(() => workflow.executeUpdateWithStart(update, { ...asked, startWorkflowOperation }));
     });
   } catch (error) {
+    const { cause } = error instanceof WorkflowUpdateFailedError ? error : {};
+    if (cause instanceof ApplicationFailure && cause.type === SECOND_PERSON) return { stands: cause.message };
     throw await updateRefusal(deps, error, name, filing);
   }
 }

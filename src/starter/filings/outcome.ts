@@ -16,6 +16,8 @@ export interface FilingOutcome {
   filing: FilingView;
   /** Whether the filing needs a person to continue: approve, resolve, new credentials, access to the service. */
   waitsForPerson: boolean;
+  /** Whether what was said stands, and is carried out once a second person says the same. */
+  secondPerson?: boolean;
   /** Notes that the filing itself does not contain, such as that no worker runs. */
   notice: string | null;
 }

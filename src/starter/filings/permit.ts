@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '../../domain/principal';
 import type { Carried } from '../../domain/filing/questions';
+import { addEvent } from '../../ledger/filings/filing-progress';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { carryOutWord } from '../../ledger/gates/persons';
 import { withTransaction } from '../../ledger/pool';
@@ -40,15 +41,21 @@ export async function permit(
     const grantId =
       principal && (await writeGrant(client, principal, { action: 'permit', exporterId, filingId, shown }));
     const wordId = await recordWord(client, { ...word, by, note, at, grantId, step: randomUUID() });
-    return carryOutWord(client, { filingId, wordId, settleMs: 0, singlePerson, at });
+    const judged = await carryOutWord(client, { filingId, wordId, settleMs: 0, singlePerson, at });
+    const said = `duplicate beside row ${sourceRows.join(', ')}: ${note}`;
+    const event = { filingId, at, who: by };
+    if ('why' in judged)
+      await addEvent(client, { ...event, kind: `permit_${judged.outcome}`, text: `${said}; ${judged.why}` });
+    else await addEvent(client, { ...event, kind: 'permitted', text: said });
+    return judged;
   });
   if (carried.outcome === 'refused')
     throw refusal('permit_refused', `Filing ${filingId}: ${carried.why}.`, { filingId });
   const stands = carried.outcome === 'stands';
   const notice = stands
-    ? `${carried.why}.`
+    ? `Noted, and not carried out yet: ${carried.why}.`
     : `A duplicate may be filed beside row ${sourceRows.join(', ')} of ${filingId}.`;
-  return { filing: await viewOf(deps, filingId), waitsForPerson: stands, notice };
+  return { filing: await viewOf(deps, filingId), waitsForPerson: stands, secondPerson: stands, notice };
 }
 
 /** Takes one's last word back that was not carried out. @throws RefusedError where there is none */

@@ -86,7 +86,9 @@ export async function startFiling(
   const reference = filing.reference ?? referenceOf(contentHash, filing.allowDuplicate);
   const { n = 1, exporterId } = filing;
   const workflowId = filingWorkflowId(deps.mode, reference, n);
-  if (options.onDoubtful) await stopDoubtful(deps, { ...filing, reference, n }, options.onDoubtful);
+  const before = await filingOfReference(deps.pool, { mode: deps.mode, reference, n });
+  // Nothing is asked about what was filed before: the command only finds it.
+  if (options.onDoubtful && !before) await stopDoubtful(deps, filing, options.onDoubtful);
   const input = await inputOf(deps, filing, { reference, contentHash });
   const started = { workflowId, reference, n, exporterId };
   const answer = await askToFile(deps, started, input);
@@ -94,19 +96,18 @@ export async function startFiling(
     // A caller's own workflow may run the filing that is recorded under the reference.
     const outcome = await followFiling(deps, { ...started, workflowId: answer?.workflowId ?? workflowId }, options);
     if (answer === null) await refuseOtherContent(deps, outcome.filing, contentHash);
-    return outcome;
+    const known = before && `Filed before as ${before.filingId}: nothing new was sent.`;
+    return { ...outcome, notice: outcome.notice ?? known };
   }
   const view = await viewOfResult(deps, answer, started);
   return { filing: view, waitsForPerson: false, notice: null };
 }
 
-/** Nothing is asked about what was filed before: the command only finds it. */
 async function stopDoubtful(
-  { pool, mode }: EbrcClientDependencies,
-  { exporterId, rows, warnings, reference, n }: PreparedFiling & { reference: string; n: number },
+  { pool }: EbrcClientDependencies,
+  { exporterId, rows, warnings }: PreparedFiling,
   onDoubtful: (warnings: Finding[]) => Promise<void>,
 ): Promise<void> {
-  if (await filingOfReference(pool, { mode, reference, n })) return;
   const held = await balanceFindings(pool, { exporterId, rows });
   const doubtful = [...warnings, ...held].filter(isUsuallyRejected);
   if (doubtful.length > 0) await onDoubtful(doubtful);

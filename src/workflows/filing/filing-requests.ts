@@ -21,9 +21,9 @@ export interface InQuestion {
 type Recorded<T> = T & { wordId?: string };
 
 /** @throws ApplicationFailure with which an update is refused */
-export function refuse(message: string): never {
-  const details: RefusalDetails[] = [{ code: 'refused' }];
-  throw ApplicationFailure.create({ message, type: 'refused', nonRetryable: true, details });
+export function refuse(message: string, code: RefusalDetails['code'] = 'refused'): never {
+  const details: RefusalDetails[] = [{ code }];
+  throw ApplicationFailure.create({ message, type: code, nonRetryable: true, details });
 }
 
 export class FilingRequests {
@@ -37,7 +37,7 @@ export class FilingRequests {
   /** Whether a request is being polled, so that a person may name another one. */
   following = false;
   /** The last word that was refused when it was to be carried out, and why. */
-  private refused: { args: ApproveArgs | ResolveArgs | AbandonArgs; message: string } | null = null;
+  private refused: { args: ApproveArgs | ResolveArgs | AbandonArgs; message: string; code?: string } | null = null;
 
   constructor(private readonly progress: FilingProgress) {}
 
@@ -92,7 +92,7 @@ export class FilingRequests {
       throw error;
     }
     await condition(() => this.resolution !== request);
-    if (this.refused?.args === request) refuse(this.refused.message);
+    if (this.refused?.args === request) refuse(this.refused.message, this.refused.code);
   }
 
   /** A person gives the filing up. Resolves once it has ended. */
@@ -141,9 +141,9 @@ export class FilingRequests {
     this.refuseResolution(message);
   }
 
-  /** Refuses the resolve, and says why. */
-  refuseResolution(message: string): void {
-    if (this.resolution) this.refused = { args: this.resolution, message };
+  /** Refuses the resolve, and says why. `code`: of a word that stands, `second_person`. */
+  refuseResolution(message: string, code?: string): void {
+    if (this.resolution) this.refused = { args: this.resolution, message, ...(code !== undefined && { code }) };
     this.resolution = null;
   }
 

@@ -24,6 +24,7 @@ test('rows that the service read otherwise, and its own observations, are warnin
     requestId: 'R1',
     warnings: [
       'The held amount differs.',
+      'Row 2: no held IRM record',
       { serialNo: '1', field: 'irmFCC', message: 'irmFCC disagrees' },
       { note: 'x' },
     ],
@@ -47,6 +48,13 @@ test('rows that the service read otherwise, and its own observations, are warnin
       row: null,
       field: null,
       message: 'The service observed: The held amount differs.',
+    },
+    {
+      severity: 'warning',
+      code: 'observation',
+      row: null,
+      field: null,
+      message: 'The service observed, in its own numbering of rows: Row 2: no held IRM record',
     },
     {
       severity: 'warning',

@@ -65,9 +65,13 @@ describe('rows that were abandoned after the send', () => {
     const filing = await stage.file(exporter, rows);
     await stage.until(filing, 'outcome_unknown');
     const filingId = await abandoned(filing);
-    const say = () => operationsOf(stage).resolve(filingId, { as: 'not-filed', by: 'ravi', note: 'not at the portal' });
+    const say = (more: object = {}) =>
+      operationsOf(stage).resolve(filingId, { as: 'not-filed', by: 'ravi', note: 'not at the portal', ...more });
     await expect(say()).rejects.toMatchObject({ message: expect.stringContaining('settle window') as string });
     await stage.settleWindowOver(filing);
+    stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
+    expect(await say({ unseen: true })).toMatchObject({ waitsForPerson: true, secondPerson: true });
+    stage.sandbox.clearFaults();
     const { filing: freed } = await say();
     expect(freed).toMatchObject({ state: 'abandoned', needsAttention: true, rows: [{ state: 'needs_correction' }] });
     expect(stage.pushes(exporter)).toBe(1);

@@ -2,7 +2,7 @@
  * What a person answers about a send: checked at the service where it names a request, looked into, and carried out.
  */
 import { ActivityFailure, isCancellation } from '@temporalio/workflow';
-import type { Carried } from '../../../domain/filing/questions';
+import { type Carried, SECOND_PERSON } from '../../../domain/filing/questions';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import { sentAs } from '../../../domain/filing/known-send';
 import { readFailure } from '../../failures';
@@ -44,7 +44,7 @@ export async function carryOutAnswer(
     }),
   );
   if ('why' in carried) {
-    run.requests.refuseResolution(`${carried.why}.`);
+    run.requests.refuseResolution(`${carried.why}.`, carried.outcome === 'stands' ? SECOND_PERSON : undefined);
     return null;
   }
   run.requests.resolved();

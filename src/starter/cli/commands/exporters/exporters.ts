@@ -90,19 +90,23 @@ function exportersTable(exporters: readonly ExporterView[], mode: Mode): Page {
       each.name,
       each.email,
       each.iec,
-      stateCell(shownState(each)),
+      stateCell(each.state),
       each.readiness === 'activation_pending' ? localTime(each.activatesAt) : '',
       each.sharedCredentialsLikely ? 'likely' : '',
       each.exporterId,
     ]),
   );
-  const warned = exporters.filter(({ warnings }) => warnings.length > 0);
-  return apart([listed, ...warned.map(({ name, warnings }) => `${name}:\n${describeProblems(warnings)}`)]);
+  const remarks = exporters.flatMap((each) => {
+    const remark = [credentialsNeeded(each), describeProblems(each.warnings)].filter(Boolean).join('\n');
+    return remark === '' ? [] : [`${each.name}:\n${remark}`];
+  });
+  return apart([listed, ...remarks]);
 }
 
-/** An exporter is not ready while its portal password is known to be wrong. */
-const shownState = ({ readiness, credentialsProblem }: ExporterView): string =>
-  credentialsProblem === null ? readiness : 'needs_credentials';
+/** Null: nothing bad is known of its credentials. */
+const credentialsNeeded = ({ email, credentialsProblem }: ExporterView): string | null =>
+  credentialsProblem &&
+  `The portal did not accept its credentials (${credentialsProblem}): \`ebrc credentials ${email} --username USER\` with others.`;
 
 function exporterText(exporter: ExporterView): Page {
   const shown = fields([
@@ -112,11 +116,8 @@ function exporterText(exporter: ExporterView): Page {
     ['Company', exporter.companyName],
     ['IEC', exporter.iec],
     ['Address', exporter.address],
-    ['Readiness', stateCell(shownState(exporter))],
-    [
-      'Credentials',
-      exporter.credentialsProblem && `${exporter.credentialsProblem}: submit new ones with \`ebrc credentials\``,
-    ],
+    ['Readiness', stateCell(exporter.state)],
+    ['Credentials', credentialsNeeded(exporter)],
     ['Access opens at', localTime(exporter.activatesAt)],
     ['Approval needed', exporter.requiresApproval ? 'yes' : 'no'],
     ['Shared login', exporter.sharedCredentialsLikely ? 'likely' : null],

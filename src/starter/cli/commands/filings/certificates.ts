@@ -22,7 +22,7 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
     .summary('list the certificates, and copy their PDFs')
     .description('List the certificates and where their PDFs are, newest first.')
     .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
-    .option('--document <number>', 'only those of documents whose number contains this')
+    .option('--document <number>', 'only those whose shipping bill, invoice or Bill No contains this')
     .option('--pdfs <place>', 'copy the PDFs into this folder or .zip, named DOCUMENT-EBRCNUMBER.pdf')
     .option('-o, --output <FILE>', 'write the list to a file; ends in .csv or .xlsx')
     .addOption(forceOption())
@@ -76,12 +76,16 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
 
 function certificatesPage(certificates: readonly CertificateView[]): Page {
   return table(
-    ['eBRC number', 'Date', 'Document', right('Realised'), optional('Filing'), optional('PDF')],
+    [
+      ...['eBRC number', 'Date', 'Document', right('Realised')],
+      ...[optional('Bill No'), optional('Filing'), optional('PDF')],
+    ],
     certificates.map((each) => [
       each.eBRCNumber,
       dateText(each.eBRCDate),
       each.sbCumInvoiceNumber,
       amountText(each.realisedValueFCC, each.currencyCode),
+      each.billNo,
       each.reference ?? each.filingId,
       each.document,
     ]),

@@ -29,7 +29,10 @@ export function addListCommand(program: Command, bind: Bind): void {
     .option('-e, --exporter <exporter>', 'only those of this exporter (id or e-mail)')
     .option('--attention', 'only those that need attention')
     .option('--since <when>', 'only those made since then: a day (YYYY-MM-DD), or how long ago (7d)', sinceArgument)
-    .option('--search <text>', 'part of a reference, document, IRM number or eBRC number; or a request id')
+    .option(
+      '--search <text>',
+      'part of a reference, document or its Bill No, IRM number or eBRC number; or a request id',
+    )
     .addHelpText('after', HELP)
     .action(
       bind(
@@ -103,8 +106,16 @@ function historyTable(events: readonly FilingEventView[]): Part {
   );
 }
 
-/** A person's note says how they know, and not what they answered. */
+/** What a person did whose text is their note: it says how they know, and not what they said. */
+const SAID: Readonly<Record<string, string>> = {
+  resolved: 'answered',
+  permitted: 'permits',
+  permit_stands: 'would permit',
+  permit_refused: 'may not permit',
+  withdrawn: 'withdraws',
+};
+
 const happened = (kind: string, text: string): string => {
   if (text === '') return kind;
-  return kind === 'resolved' ? `answered: ${text}` : text;
+  return SAID[kind] === undefined ? text : `${SAID[kind]}: ${text}`;
 };

@@ -22,7 +22,7 @@ Examples:
 
 const TOKEN_ONCE = 'It is shown this once, and only its hash is kept.';
 
-const several = (text: string, before: string[]) => [...before, text];
+const several = (text: string, before: string[] = []) => [...before, text];
 
 /** `principals add|list|rotate|remove`. */
 export function addPrincipalCommands(program: Command, bind: Bind): void {
@@ -39,14 +39,14 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .addOption(
       new Option('--role <role>', `${ROLES.join(', ')}; may be given several times`)
         .argParser(several)
-        .default([])
         .makeOptionMandatory(),
     )
     .option('--system', 'a program, not a person: it cannot be a checker')
     .addOption(
-      new Option('-e, --exporter <exporter>', 'may see only this exporter (id or e-mail); may be given several times')
-        .argParser(several)
-        .default([], 'all exporters'),
+      new Option(
+        '-e, --exporter <exporter>',
+        'may see only this exporter (id or e-mail); may be given several times; default: all',
+      ).argParser(several),
     )
     .option('--expires <duration>', 'ends after this time, such as 90d (default: never)', durationArgument)
     .addOption(byOption())
@@ -122,13 +122,13 @@ function tokenText(principal: PrincipalWithToken): Part[] {
   return apart([fields([...shown(principal), ['Token', principal.token]]), TOKEN_ONCE]);
 }
 
-function shown({ principal, name, roles, system, exporters, expiresAt }: PrincipalView): [string, unknown][] {
+function shown({ principal, name, roles, system, exporterNames, expiresAt }: PrincipalView): [string, unknown][] {
   return [
     ['Principal', principal],
     ['Name', name],
     ['Kind', system ? 'system' : 'person'],
     ['Roles', roles.join(', ')],
-    ['Exporters', exporters === null ? 'all' : exporters.join(', ')],
+    ['Exporters', exporterNames === null ? 'all' : exporterNames.join(', ')],
     ['Ends', localTime(expiresAt)],
   ];
 }

@@ -44,8 +44,8 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
           { exporter, from, to },
           {
             wait,
-            onProgress: ({ parties, opened, closed }) =>
-              progress.say(`parties compared ${parties}, findings opened ${opened}, closed ${closed}`),
+            onProgress: ({ parties, opened, closed }, waits) =>
+              progress.say(waits ?? `parties compared ${parties}, findings opened ${opened}, closed ${closed}`),
             onNotice: (notice) => cli.terminal.note(notice),
           },
         );
