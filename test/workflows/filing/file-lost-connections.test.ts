@@ -1,0 +1,84 @@
+/**
+ * The connection to PostgreSQL is lost at a statement of a filing: one filing for each of the send's statements, and
+ * for each side of whatever lasts. All of them end certified, each by one certificate, and nobody is asked.
+ */
+import { cutConnections, type Cut, type CuttingPool, type Statement } from './cutting-pool';
+import type { FilingStage } from './filing-stage';
+import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
+
+let stage: FilingStage;
+let connections: CuttingPool;
+
+useFilingStage((opened) => (stage = opened), {
+  ...QUICK_AUTHORITY,
+  worker: {
+    ...QUICK_AUTHORITY.worker,
+    adjust: (deps) => {
+      connections = cutConnections(deps.pool);
+      return deps;
+    },
+  },
+});
+afterAll(() => connections.close());
+
+let filings = 0;
+
+/** Files one row, whose answer may be lost, with a connection that may be. */
+async function file(lostAnswer: boolean, cut?: Cut) {
+  const exporter = await stage.exporter();
+  if (lostAnswer) stage.fault(exporter, 'push-irm', 'accept-then-drop', { times: 1 });
+  const reference = `CUT-${(filings += 1)}`;
+  if (cut) connections.cut(`file/test/${reference}`, cut);
+  return { exporter, cut, filing: await stage.file(exporter, [stage.mapping(exporter)], { reference }) };
+}
+
+/** Before each statement of the send, and before and after whatever lasts; a statement that is repeated once. */
+function cutsOf(statements: readonly Statement[]): [name: string, cut: Cut][] {
+  let inTransaction = false;
+  return statements.flatMap(({ activity, nth, text }) => {
+    const lasts = text === 'COMMIT' || (!inTransaction && /^(?:UPDATE|INSERT|WITH)\b/u.test(text));
+    if (/^(?:BEGIN|COMMIT)\b/u.test(text)) inTransaction = text !== 'COMMIT';
+    const sides = lasts ? [false, true] : activity === 'submitPush' ? [false] : [];
+    return sides.map((executed): [string, Cut] => [
+      `${executed ? 'after' : 'before'} ${text} of ${activity}`,
+      { activity, nth, executed },
+    ]);
+  });
+}
+
+async function endOf({ exporter, filing, cut }: Awaited<ReturnType<typeof file>>) {
+  const { filingId, state, attention, counts } = await filing.result();
+  const { accounts } = await stage.sandbox.state();
+  const { rows } = await stage.ledger.pool.query<{ verdict: string }>(
+    'SELECT verdict FROM attempts WHERE filing_id = $1 ORDER BY number',
+    [filingId],
+  );
+  return {
+    cut,
+    state,
+    attention,
+    archived: counts.archived,
+    taken: (await stage.requestsOf(exporter)).length,
+    certificates: accounts.find(({ username }) => username === exporter.username)?.certificates.length,
+    verdicts: rows.map(({ verdict }) => verdict).filter((verdict) => verdict !== 'unsent'),
+  };
+}
+
+it('costs no filing and makes no second one, whether its answer is lost too or not', async () => {
+  // The first filing of a ledger records the document store.
+  await (await file(false)).filing.result();
+  const seen = new Set<string>();
+  for (const lostAnswer of [false, true]) {
+    const undisturbed = await file(lostAnswer);
+    await undisturbed.filing.result();
+    const cuts = cutsOf(connections.statements(undisturbed.filing.workflowId)).filter(
+      ([name]) => !seen.has(name) && seen.add(name),
+    );
+    expect(cuts.length).toBeGreaterThan(10);
+    const disturbed = await Promise.all(cuts.map(([, cut]) => file(lostAnswer, cut)));
+    const once = { state: 'certified', attention: null, archived: 1, taken: 1, certificates: 1 };
+    for (const each of disturbed)
+      expect(await endOf(each)).toEqual({ cut: each.cut, ...once, verdicts: [lostAnswer ? 'marked' : 'accepted'] });
+  }
+  expect(connections.uncut()).toEqual([]);
+});
