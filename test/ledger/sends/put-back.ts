@@ -44,7 +44,7 @@ export async function remember({ pool }: TestDatabase): Promise<() => Promise<vo
   const kept = new Map(rows.map((row) => [row.name, row.kept]));
   return () =>
     withTransaction(pool, async (client) => {
-      // Without triggers, which refuse to remove evidence. TRUNCATE would make sixty times as much work of small tables.
+      // Without triggers, which refuse to remove evidence. TRUNCATE is sixty times as much work for small tables.
       await client.query(
         [
           'SET LOCAL session_replication_role = replica',
