@@ -53,7 +53,10 @@ async function passwordOf(home) {
   return made;
 }
 
-const DURABILITY = temporary ? ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off'] : [];
+// The log is bounded, as the data may be in memory.
+const DURABILITY = temporary
+  ? ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_wal_size=256MB']
+  : [];
 
 async function start() {
   // The user `postgres` reads what root writes here; the password's own mode is stricter.

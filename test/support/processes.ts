@@ -8,12 +8,12 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Waits until a condition holds; throws after `withinMs`. */
+/** Waits until a condition holds; throws after `withinMs`. Looks less often in time: a query may be a whole replay. */
 export async function eventually(condition: () => boolean | Promise<boolean>, withinMs = 60_000): Promise<void> {
   const deadline = Date.now() + withinMs;
-  while (!(await condition())) {
+  for (let pauseMs = 25; !(await condition()); pauseMs = Math.min(pauseMs * 1.5, 400)) {
     if (Date.now() > deadline)
       throw new Error(`it did not come true within ${withinMs / 1000} s: ${condition.toString()}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }
