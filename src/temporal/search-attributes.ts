@@ -1,4 +1,4 @@
-import type { Connection } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
 
@@ -10,7 +10,7 @@ const INDEXED_VALUE_TYPES = { Keyword: 2, Bool: 5 } as const;
  * missing. @returns the names that workflows can set; a missing one never stops a workflow.
  */
 export async function ensureSearchAttributes(
-  connection: Connection,
+  connection: Client['connection'],
   namespace: string,
   logger: Logger,
 ): Promise<string[]> {
@@ -37,7 +37,7 @@ export async function ensureSearchAttributes(
   return wanted.map(([name]) => name).filter((name) => now.has(name));
 }
 
-async function registered(connection: Connection, namespace: string): Promise<Set<string>> {
+async function registered(connection: Client['connection'], namespace: string): Promise<Set<string>> {
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
   return new Set(Object.keys(customAttributes ?? {}));
 }

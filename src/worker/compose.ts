@@ -1,5 +1,6 @@
 /** Builds the dependencies of the activities from the configuration. */
 import { randomUUID } from 'node:crypto';
+import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
@@ -24,7 +25,7 @@ import type { BackgroundJob } from './background-jobs';
 import { watchDocumentStore } from './document-store';
 import { leaderJob } from './leader';
 import { createLedgerClock } from './ledger-clock';
-import { cleaningJobs, templateReading, secretSweepJob, vaultKeyJob } from './jobs';
+import { cleaningJobs, searchAttributesJob, secretSweepJob, templateReading, vaultKeyJob } from './jobs';
 import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeJob, observeSweep } from './observe';
 import type { Metrics } from './metrics';
 
@@ -143,6 +144,9 @@ export function compose(args: {
           filingSweepJob(runs, (swept) => observeSweep(metrics, swept)),
           reportedRunsJob(runs),
           templateReading(deps),
+          ...(searchAttributes.length === Object.keys(SEARCH_ATTRIBUTES).length
+            ? [searchAttributesJob(client, config.temporal.namespace, logger)]
+            : []),
           ...(config.observability.metrics ? [figuresJob({ pool, mode: config.mode, keyHash, metrics })] : []),
         ],
       }),

@@ -10,6 +10,7 @@ import { templateProblem } from '../domain/rules/columns';
 import { claimTemplateReading, saveBulkTemplate } from '../ledger/service/bulk-templates';
 import type pg from 'pg';
 import { removeOldRows } from '../ledger/retention';
+import { ensureSearchAttributes } from '../temporal/search-attributes';
 import { pruneFailedChecks } from '../ledger/vault/credential-fuse';
 
 /** A secret is stored just before its workflow is started. */
@@ -113,6 +114,20 @@ export function templateReading(
       if (problem === null) await saveBulkTemplate(pool, mode, labels, at);
       else logger.warn({ problem, labels: labels.length }, 'the bulk template was not used');
     },
+  };
+}
+
+/**
+ * Registers search attributes that are gone, as after Temporal was started empty: a workflow that sets one fails all
+ * its tasks until then. A worker that could not register them at its start sets none that is missing, and has no such
+ * job.
+ */
+export function searchAttributesJob(client: Client, namespace: string, logger: Logger): BackgroundJob {
+  return {
+    id: 'search_attributes',
+    name: 'register search attributes that are gone',
+    everyMs: MINUTE_MS,
+    run: async () => void (await ensureSearchAttributes(client.connection, namespace, logger)),
   };
 }
 

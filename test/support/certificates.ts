@@ -30,7 +30,7 @@ export async function createAuthority(folder: string, name = 'authority'): Promi
   const at = (file: string) => join(folder, file);
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
   const own = { certificate: at(`${name}.pem`), key: at(`${name}.key`) };
-  const ca = ['-x509', '-days', '2', '-subj', `/CN=${name}`, '-addext', 'basicConstraints=critical,CA:TRUE'];
+  const ca = ['-x509', '-days', '90', '-subj', `/CN=${name}`, '-addext', 'basicConstraints=critical,CA:TRUE'];
   await run('openssl', ['req', ...key, ...ca, '-keyout', own.key, '-out', own.certificate]);
   return {
     certificate: own.certificate,
@@ -40,7 +40,7 @@ export async function createAuthority(folder: string, name = 'authority'): Promi
       const names = `subjectAltName=DNS:localhost,DNS:${subject},IP:127.0.0.1`;
       await writeFile(extensions, `${names}\nbasicConstraints=CA:FALSE\n`);
       await run('openssl', ['req', ...key, '-subj', `/CN=${subject}`, '-keyout', signed.key, '-out', request]);
-      const by = ['-CA', own.certificate, '-CAkey', own.key, '-CAcreateserial', '-days', '2', '-extfile', extensions];
+      const by = ['-CA', own.certificate, '-CAkey', own.key, '-CAcreateserial', '-days', '90', '-extfile', extensions];
       await run('openssl', ['x509', '-req', '-in', request, ...by, '-out', signed.certificate]);
       return signed;
     },

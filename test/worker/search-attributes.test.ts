@@ -1,0 +1,28 @@
+/** Temporal is started empty while workers run: workflows that set a search attribute need it back. */
+import pino from 'pino';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
+import { startBackgroundJobs } from '../../src/worker/background-jobs';
+import { searchAttributesJob } from '../../src/worker/jobs';
+import { devServer, type DevServer } from '../support/temporal';
+import { eventually } from '../support/processes';
+
+let server: DevServer;
+beforeAll(async () => {
+  server = await devServer();
+});
+afterAll(() => server?.stop());
+
+it('registers a search attribute again that is gone', async () => {
+  const client = await server.client();
+  const { namespace } = server;
+  const { operatorService } = client.connection;
+  const registered = async () =>
+    Object.keys((await operatorService.listSearchAttributes({ namespace })).customAttributes);
+  await operatorService.removeSearchAttributes({ namespace, searchAttributes: ['EbrcMode'] });
+  await eventually(async () => !(await registered()).includes('EbrcMode'));
+  const job = searchAttributesJob(client, namespace, pino({ level: 'silent' }));
+  const jobs = startBackgroundJobs([{ ...job, everyMs: 50 }], pino({ level: 'silent' }));
+  await eventually(async () => (await registered()).includes('EbrcMode'));
+  await jobs.stop();
+  expect(await registered()).toEqual(expect.arrayContaining(Object.keys(SEARCH_ATTRIBUTES)));
+});
