@@ -93,6 +93,21 @@ describe('the ground unsent', () => {
     expect(await attempts(filingId)).toEqual(['marked']);
   });
 
+  it('frees the rest of a submission that was not sent after all, and that has a certificate: it is settled', async () => {
+    const own = await exporter();
+    const { filingId, attemptId } = await own.sent([{}, {}]);
+    const records = [{ position: 0, eBRCNumber: `EB-${filingId}`, eBRCDate: '10022026' }];
+    const certificate = { filingId, submission: 1, exporterId: own.exporterId, records, at: LATER };
+    await under(filingId, (client) => certifyByRecord(client, certificate));
+    // The worker that held the attempt says that it wrote nothing: somebody else filed the certified row.
+    expect(await unsent(attemptId, { sender: SENDER })).toBe(true);
+    await release(filingId, 1);
+    expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }, freed]);
+    expect(await releases(filingId)).toEqual([{ ground: 'unsent', withdrawn: false }]);
+    const { rows: found } = await ledger().pool.query('SELECT state FROM submissions WHERE filing_id = $1', [filingId]);
+    expect(found).toEqual([{ state: 'settled' }]);
+  });
+
   it('lets the submission go again, after a balance check', async () => {
     const { filingId, attemptId } = await party.sent();
     await unsent(attemptId, 'void');
