@@ -1,4 +1,4 @@
-import { Workbook, type CellValue, type Worksheet } from 'exceljs';
+import { Workbook, type CellValue, type PaperSize, type Worksheet } from 'exceljs';
 import { printable } from '../domain/text';
 import { KOLKATA_OFFSET_MS } from '../domain/dates';
 import { ALL_ROWS, table, type Figure, type Grouping, type Group, type Linked } from './report';
@@ -19,6 +19,8 @@ const FORMATS: Readonly<Record<Exclude<ValueKind, 'money' | 'text'>, string>> = 
 /** A cell may have 32,767 characters; longer texts than this are not useful. */
 const LONGEST = 2_000;
 const WIDEST = 60;
+const A4: PaperSize.A4 = 9;
+const ON_PAPER = { paperSize: A4, orientation: 'landscape', fitToPage: true, fitToHeight: 0 } as const;
 
 /**
  * The report as a workbook: an overview with every figure, and a sheet for each group with its figures, its trend and
@@ -70,23 +72,26 @@ class Sheets {
     for (const each of group.tables) this.table(sheet, each);
     const { trend } = group;
     if (!trend || trend.series.length === 0) return;
+    const kind = trend.series.every(({ values }) => values.every((value) => Number.isInteger(value ?? 0)))
+      ? 'count'
+      : 'hours';
     const days = table(`${group.id}_trend`, `${trend.title} (${trend.unit})`, trend.categories, ALL_ROWS, [
       ['Day', 'day', (day) => day],
-      ...trend.series.map(
-        ({ label, values }) => [label, 'hours', (_: string, at: number) => values[at] ?? null] as const,
-      ),
+      ...trend.series.map(({ label, values }) => [label, kind, (_: string, at: number) => values[at] ?? null] as const),
     ]);
     this.table(sheet, days);
   }
 
   private sheet(title: string): Worksheet {
     // A sheet's name has at most 31 characters, and none of these.
-    return this.workbook.addWorksheet(title.replace(/[[\]:*?/\\]/gu, ' ').slice(0, 31));
+    const name = title.replace(/[[\]:*?/\\]/gu, ' ').slice(0, 31);
+    return this.workbook.addWorksheet(name, { pageSetup: ON_PAPER });
   }
 
   private heading(sheet: Worksheet, title: string, lines: readonly string[]): void {
     sheet.addRow([title]).font = { bold: true, size: 14 };
-    for (const line of lines) sheet.addRow([line]);
+    // A longer line would make the printed pages of its sheet small.
+    for (const line of lines.flatMap((text) => text.match(/.{1,100}(?:\s|$)/gu) ?? [])) sheet.addRow([line.trim()]);
   }
 
   /** @param figures of the rows, each of which has a kind of its own in the column Value */

@@ -108,32 +108,37 @@ type KindWith<D> = { [K in ErrorKind]: (typeof READS)[K] extends D ? K : never }
 export type RefusalKind = KindWith<{ action: 'refuse' }>;
 export type CredentialKind = KindWith<{ action: 'pause'; state: 'needs_credentials' }>;
 
-/** The differences for submissions: only the workflow sends again, and only if nothing was accepted. */
-const SUBMISSIONS: Partial<Readonly<Record<ErrorKind, Decision>>> = {
-  not_sent: resend,
-  rate_limited: resend,
-  ledger_unavailable: resend,
-  // Waited for before the next attempt: see `onceLedgerIsWhole` in src/workflows/filing/pauses.ts.
-  ledger_put_back: resend,
-  documents_unavailable: resend,
-  // The code that closed the attempt knows that nothing was written; the workflow reads the marks and continues from
-  // there.
-  attempt_closed: resend,
-  // Before the first byte only; after it the kind is outcome_unknown.
-  cancelled: resend,
-  timeout: unknown,
-  connection_lost: unknown,
-  portal_unavailable: unknown,
-  server_error: unknown,
-  bad_answer: unknown,
-  // A defect may occur after the write: the marks decide, not the error.
-  unexpected: unknown,
-  // The answers of other endpoints prove nothing about this one.
-  request_not_found: unknown,
-  certificate_not_ready: unknown,
-  credential_check_failed: unknown,
-  activation_pending: { action: 'wait', until: 'activates_at', schedule: ACTIVATION },
-};
+/**
+ * The differences for submissions: only the workflow sends again, and only if nothing was accepted. What is repeated
+ * elsewhere has to be decided here: a repeated submission may be a second certificate.
+ */
+const SUBMISSIONS: Readonly<Record<KindWith<{ action: 'retry' | 'wait' }> | 'cancelled' | 'attempt_closed', Decision>> =
+  {
+    not_sent: resend,
+    rate_limited: resend,
+    credential_fuse: { action: 'wait', until: 'fuse', schedule: FUSE },
+    ledger_unavailable: resend,
+    // Waited for before the next attempt: see `onceLedgerIsWhole` in src/workflows/filing/pauses.ts.
+    ledger_put_back: resend,
+    documents_unavailable: resend,
+    // The code that closed the attempt knows that nothing was written; the workflow reads the marks and continues from
+    // there.
+    attempt_closed: resend,
+    // Before the first byte only; after it the kind is outcome_unknown.
+    cancelled: resend,
+    timeout: unknown,
+    connection_lost: unknown,
+    portal_unavailable: unknown,
+    server_error: unknown,
+    bad_answer: unknown,
+    // A defect may occur after the write: the marks decide, not the error.
+    unexpected: unknown,
+    // The answers of other endpoints prove nothing about this one.
+    request_not_found: unknown,
+    certificate_not_ready: unknown,
+    credential_check_failed: unknown,
+    activation_pending: { action: 'wait', until: 'activates_at', schedule: ACTIVATION },
+  };
 
 /** Exceptions for single operations. */
 const PER_OPERATION: Partial<Record<Operation, Partial<Record<ErrorKind, Decision>>>> = {
@@ -142,7 +147,8 @@ const PER_OPERATION: Partial<Record<Operation, Partial<Record<ErrorKind, Decisio
 
 /** What is done about a failure of `kind` in `operation`: the one table that every retry in the project follows. */
 export function decide(operation: Operation, kind: ErrorKind): Decision {
-  const base = OPERATIONS[operation].submits ? (SUBMISSIONS[kind] ?? READS[kind]) : READS[kind];
+  const differs: Partial<Readonly<Record<ErrorKind, Decision>>> = OPERATIONS[operation].submits ? SUBMISSIONS : {};
+  const base = differs[kind] ?? READS[kind];
   return PER_OPERATION[operation]?.[kind] ?? base;
 }
 

@@ -3,6 +3,7 @@ import { ApiError } from '../../api/errors/api-error';
 import { ConfigError } from '../../config/config';
 import { errorAt } from '../../domain/rules/finding';
 import type { ErrorKind } from '../../domain/service/error-kinds';
+import type { RefusalKind } from '../../domain/service/retry-table';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { EncryptionError } from '../../encryption/keys';
 import { EXIT, firstLine, RefusedError, UnreachableError, UsageError, type ExitCode, type Problem } from '../errors';
@@ -10,14 +11,22 @@ import { NoWorkerError } from '../../temporal/workers-present';
 import { describeProblems, nothingFiled } from './texts';
 import type { Terminal } from './terminal';
 
-/** Kinds of refusals that the caller can fix in the input. */
-const FIXABLE_BY_CALLER: ReadonlySet<string> = new Set([
-  'validation_failed',
-  'customer_not_found',
-  'email_taken',
-  'dgft_username_taken',
-  'refused',
-]);
+/** Whether the caller can fix a refusal in the input. */
+const FIXABLE_BY_CALLER: Readonly<Record<RefusalKind, boolean>> = {
+  validation_failed: true,
+  workbook_rejected: true,
+  customer_not_found: true,
+  email_taken: true,
+  dgft_username_taken: true,
+  credentials_already_set: true,
+  refused: true,
+  window_too_wide: false,
+  not_found: false,
+  conflict: false,
+  attempt_closed: false,
+  cancelled: false,
+  extraction_unconfigured: false,
+};
 
 const UNREACHABLE_ADVICE =
   'The filing service did not answer: check EBRC_API_URL and that it can be reached from here, then try again.';
@@ -110,7 +119,8 @@ function isNamed(error: unknown, name: string): error is Error {
 function explainedCall(error: ApiError): ExplainedError {
   if (error.kind === 'extraction_unconfigured')
     return { code: EXIT.usage, errors: [problem('configuration', error.message)] };
-  const code = FIXABLE_BY_CALLER.has(error.kind) ? EXIT.refused : EXIT.unexpected;
+  const fixable: Partial<Record<ErrorKind, boolean>> = FIXABLE_BY_CALLER;
+  const code = fixable[error.kind] ? EXIT.refused : EXIT.unexpected;
   const advice = ADVICE[error.kind];
   if (advice) return { code, errors: [problem(error.kind, `${error.message.replace(/\.$/, '')}. ${advice}`)] };
   const fields = error.fieldErrors.map(({ row, field, message }) => ({

@@ -78,15 +78,15 @@ function certificatesPage(certificates: readonly CertificateView[]): Page {
   return table(
     [
       ...['eBRC number', 'Date', 'Document', right('Realised')],
-      ...[optional('Bill No'), optional('Filing'), optional('PDF')],
+      ...[optional('Filing'), optional('Bill No'), optional('PDF')],
     ],
     certificates.map((each) => [
       each.eBRCNumber,
       dateText(each.eBRCDate),
       each.sbCumInvoiceNumber,
       amountText(each.realisedValueFCC, each.currencyCode),
-      each.billNo,
       each.reference ?? each.filingId,
+      each.billNo,
       each.document,
     ]),
   );

@@ -59,13 +59,13 @@ function fishScript(program: Command): string {
   const quoted = (text: string) => `'${text.replaceAll(/['\\]/gu, '\\$&')}'`;
   const lines = program.commands.flatMap((command) => {
     const inside = `-n ${quoted(`__fish_seen_subcommand_from ${command.name()}`)}`;
-    const subcommands = command.commands.map((each) => `${inside} -a ${each.name()} -d ${quoted(each.summary())}`);
+    const subcommands = command.commands.map((each) => `${inside} -f -a ${each.name()} -d ${quoted(each.summary())}`);
     const options = [...command.options, ...command.commands.flatMap(({ options: own }) => own)].map((option) => {
       const values = option.argChoices ? ` -xa ${quoted(option.argChoices.join(' '))}` : option.required ? ' -r' : '';
       return `${inside} -l ${option.long?.slice(2) ?? ''} -d ${quoted(option.description)}${values}`;
     });
     const values = command.registeredArguments.flatMap(({ argChoices }) =>
-      argChoices ? [`${inside} -a ${quoted(argChoices.join(' '))}`] : [],
+      argChoices ? [`${inside} -f -a ${quoted(argChoices.join(' '))}`] : [],
     );
     return [
       `-n __fish_use_subcommand -a ${command.name()} -d ${quoted(command.summary())}`,
