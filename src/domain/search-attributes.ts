@@ -28,14 +28,8 @@ type AttributePair =
  */
 const KEYWORD_LENGTH = 250;
 
-export function searchAttributes({
-  exporterId,
-  state,
-  requestId,
-  mode,
-  reference,
-  needsAttention,
-}: Indexed): AttributePair[] {
+export function searchAttributes(args: Indexed): AttributePair[] {
+  const { exporterId, state, requestId, mode, reference, needsAttention } = args;
   const keywords = {
     EbrcExporter: exporterId,
     EbrcState: state,

@@ -68,13 +68,8 @@ const DEFAULTS: Settings = {
   log: { info: () => undefined, warn: () => undefined },
 };
 
-export function settingsOf({
-  seed: _seed,
-  keys: _keys,
-  extractionKey: _key,
-  stateFile: _file,
-  ...options
-}: SandboxOptions): Settings {
+export function settingsOf(asked: SandboxOptions): Settings {
+  const { seed: _seed, keys: _keys, extractionKey: _key, stateFile: _file, ...options } = asked;
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return { ...DEFAULTS, ...(Object.fromEntries(given) as Partial<Settings>) };
 }

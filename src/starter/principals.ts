@@ -69,10 +69,8 @@ export async function addPrincipal(
 }
 
 /** All principals of the mode, with the number of their valid tokens. */
-export async function listPrincipals({
-  pool,
-  mode,
-}: LedgerDependencies): Promise<(PrincipalView & { tokens: number })[]> {
+export async function listPrincipals(deps: LedgerDependencies): Promise<(PrincipalView & { tokens: number })[]> {
+  const { pool, mode } = deps;
   const all = await ledger.listPrincipals(pool, mode);
   return Promise.all(all.map(async (each) => ({ ...(await principalView(pool, each)), tokens: each.tokens })));
 }

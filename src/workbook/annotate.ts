@@ -34,12 +34,8 @@ const SHEET_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.
  * @returns the bytes of the annotated workbook
  * @throws WorkbookRefused for a file that cannot be read at all (its message says what to do)
  */
-export async function annotateWorkbook({
-  source,
-  findings: given,
-  rowOutcomes = [],
-  limits = {},
-}: Annotation): Promise<Buffer> {
+export async function annotateWorkbook(args: Annotation): Promise<Buffer> {
+  const { source, findings: given, rowOutcomes = [], limits = {} } = args;
   const bounds = { ...WORKBOOK_LIMITS, ...limits };
   const { opened, directory, filledRows } = await openFilledRows(source, bounds);
   const findings = withSheetHeaders(given, filledRows.headers.columns);

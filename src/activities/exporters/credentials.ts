@@ -106,13 +106,12 @@ async function tellCredentialsRenewed(
 async function exporterInLedger(
   { pool }: ActivityDependencies,
   { exporterId }: { exporterId: string },
-): Promise<ExporterState & { irmCount: number; currentVersion: number; credentialState: string | null }> {
+): Promise<ExporterState & { irmCount: number; currentVersion: number }> {
   const current = await currentCredentials(pool, exporterId);
   return {
     ...exporterState(await needExporter(pool, exporterId)),
     irmCount: (await countIrms(pool, [exporterId])).get(exporterId) ?? 0,
     currentVersion: current?.version ?? 0,
-    credentialState: current?.state ?? null,
   };
 }
 

@@ -36,12 +36,8 @@ export interface DraftWorkbook {
  *
  * @returns the bytes of the workbook
  */
-export async function writeDraftWorkbook({
-  rows,
-  title,
-  valuesOnly = false,
-  findings = [],
-}: DraftWorkbook): Promise<Buffer> {
+export async function writeDraftWorkbook(args: DraftWorkbook): Promise<Buffer> {
+  const { rows, title, valuesOnly = false, findings = [] } = args;
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(BULK_SHEET);
   // Two columns more than the template has, for people; they stay in the workbook.

@@ -122,11 +122,10 @@ export type RowState =
  * The end state of a filing, from its rows: all certified, some, or none. Null while a row has no outcome, because the
  * filing cannot end then.
  */
-export function endOf({
-  rows,
-  open,
-  certified,
-}: Record<'rows' | 'open' | 'certified', number>): 'certified' | 'partly_certified' | 'rejected' | null {
+export function endOf(
+  args: Record<'rows' | 'open' | 'certified', number>,
+): 'certified' | 'partly_certified' | 'rejected' | null {
+  const { rows, open, certified } = args;
   if (open > 0) return null;
   if (certified === rows) return 'certified';
   return certified > 0 ? 'partly_certified' : 'rejected';

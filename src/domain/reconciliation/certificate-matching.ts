@@ -57,13 +57,11 @@ export interface MatchRules {
 }
 
 function identityOf(
-  {
-    sbCumInvoiceNumber: document,
-    sbCumInvoiceDate: date,
-  }: Pick<CertificateEntry, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate'>,
+  args: Pick<CertificateEntry, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate'>,
   amount: number | string | null,
   currency: string | null,
 ): string | null {
+  const { sbCumInvoiceNumber: document, sbCumInvoiceDate: date } = args;
   return certificateIdentity({ document, date, amount, currency });
 }
 

@@ -107,14 +107,9 @@ export async function saveExporter(
 
 async function upsert(
   client: Queryable,
-  {
-    customer,
-    statedIec,
-    party,
-    mode,
-    at,
-  }: { customer: CustomerRecord; statedIec: string | null; party: number; mode: Mode; at: Date },
+  args: { customer: CustomerRecord; statedIec: string | null; party: number; mode: Mode; at: Date },
 ): Promise<ExporterRow | undefined> {
+  const { customer, statedIec, party, mode, at } = args;
   const status = customer.dgftApiStatus;
   const { rows } = await client.query<ExporterRow>(
     `INSERT INTO exporters AS e (exporter_id, party_id, mode, name, email, company_name, stated_iec, iec, iec_source, address, is_active,

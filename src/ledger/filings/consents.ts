@@ -52,11 +52,8 @@ export async function consentsOf(db: Queryable, exporterId: string): Promise<Con
 }
 
 /** The account as the evidence stores it: anybody who knows the user name can verify it, and nobody can read it. */
-export function accountHashOf({
-  mode,
-  exporterId,
-  username,
-}: Pick<Consent, 'mode' | 'exporterId' | 'username'>): string {
+export function accountHashOf(args: Pick<Consent, 'mode' | 'exporterId' | 'username'>): string {
+  const { mode, exporterId, username } = args;
   return sha256(['ebrc-account', mode, exporterId, username]);
 }
 

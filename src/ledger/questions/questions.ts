@@ -38,16 +38,9 @@ export interface AskedFiling {
 /** Opens a question about a filing, or renews the open one; its age stays. */
 export async function askAbout(
   db: Queryable,
-  {
-    filingId,
-    kind,
-    text,
-    until,
-    key = '',
-    attemptId = null,
-    at,
-  }: Question & { filingId: string; key?: string; attemptId?: string | null; at: Date },
+  args: Question & { filingId: string; key?: string; attemptId?: string | null; at: Date },
 ): Promise<void> {
+  const { filingId, kind, text, until, key = '', attemptId = null, at } = args;
   await db.query(
     `INSERT INTO questions (mode, party_id, key, kind, exporter_id, filing_id, attempt_id, text, until, first_seen_at, last_seen_at)
      SELECT f.mode, e.party_id, $2::text || '|' || $1 || $3, $2, f.exporter_id, $1, $4, $5, $6, $7, $7

@@ -79,12 +79,9 @@ export async function readToSend(db: Queryable, filingId: string, submission: nu
  */
 export async function moveRows(
   db: Queryable,
-  {
-    filingId,
-    submission,
-    state,
-  }: { filingId: string; submission: number | null; state: 'submitted' | 'unknown' | 'abandoned_after_send' },
+  args: { filingId: string; submission: number | null; state: 'submitted' | 'unknown' | 'abandoned_after_send' },
 ): Promise<number> {
+  const { filingId, submission, state } = args;
   const { rowCount } = await db.query(
     `UPDATE filing_rows SET state = $3 WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2)
         AND live AND ${IS_OPEN}`,

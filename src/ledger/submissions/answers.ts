@@ -107,15 +107,9 @@ async function reportLateAcceptance(client: Queryable, acceptance: UnexpectedAcc
 
 async function report(
   client: Queryable,
-  {
-    filing,
-    answer,
-    attemptId,
-    at,
-    kind,
-    text,
-  }: UnexpectedAcceptance & { kind: (typeof ACCEPTED_UNEXPECTEDLY)[number]; text: string },
+  args: UnexpectedAcceptance & { kind: (typeof ACCEPTED_UNEXPECTEDLY)[number]; text: string },
 ): Promise<void> {
+  const { filing, answer, attemptId, at, kind, text } = args;
   await askAbout(client, { filingId: filing.filingId, kind, text, until: 'fact', key: attemptId, attemptId, at });
   const data = { attemptId, requestId: answer.requestId ?? null };
   await addEvent(client, { filingId: filing.filingId, at, kind, text, data });

@@ -38,13 +38,9 @@ export async function needSubmission(db: Queryable, filingId: string, submission
 /** Ends a submission: every row has its outcome, or it was released. */
 export async function settleSubmission(
   db: Queryable,
-  {
-    filingId,
-    submission,
-    state,
-    at,
-  }: { filingId: string; submission: number; state: Extract<SubmissionState, 'settled' | 'released'>; at: Date },
+  args: { filingId: string; submission: number; state: Extract<SubmissionState, 'settled' | 'released'>; at: Date },
 ): Promise<void> {
+  const { filingId, submission, state, at } = args;
   await db.query(
     `UPDATE submissions SET state = $3, terminal_at = coalesce(terminal_at, $4) WHERE filing_id = $1 AND submission = $2`,
     [filingId, submission, state, at],

@@ -221,13 +221,8 @@ export function openWords(words: readonly Omit<Word, 'markedAt' | 'at'>[]): Open
   return open;
 }
 
-function resolveArgs({
-  kind,
-  wordId,
-  by,
-  note,
-  ...said
-}: Omit<Omit<Word, 'markedAt' | 'at'>, 'grantId' | 'isGrantVoid'>): ResolveArgs & RecordedWord {
+function resolveArgs(args: Omit<Omit<Word, 'markedAt' | 'at'>, 'grantId' | 'isGrantVoid'>): ResolveArgs & RecordedWord {
+  const { kind, wordId, by, note, ...said } = args;
   return {
     wordId,
     as: kind === 'filed' ? 'filed' : 'not-filed',

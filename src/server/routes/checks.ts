@@ -80,10 +80,13 @@ export const statedSchema = z.strictObject({
 });
 
 /** @throws Problem 400 where there is neither a message nor a file, or both */
-export function sourceOf({
-  body: { message },
-  upload,
-}: Pick<Call<unknown, unknown, { message?: Record<string, unknown> }>, 'body' | 'upload'>): FilingSource {
+export function sourceOf(
+  args: Pick<Call<unknown, unknown, { message?: Record<string, unknown> }>, 'body' | 'upload'>,
+): FilingSource {
+  const {
+    body: { message },
+    upload,
+  } = args;
   if (upload && message)
     throw badRequest('invalid_request', 'Give either message or the part `file`, not both.', 'file');
   if (upload) return upload;

@@ -138,14 +138,9 @@ function statusColumn({ headers, lastColumn }: FilledRows): number {
 /** Writes the notes and their boxes. @returns the end of the sheet, which names the drawing of the boxes */
 async function writeNotes(
   editor: PackageEditor,
-  {
-    part,
-    notesPart,
-    notes,
-    messages,
-    tail,
-  }: { part: string; notesPart?: string; notes: Notes; messages: ReadonlyMap<string, string>; tail: string },
+  args: { part: string; notesPart?: string; notes: Notes; messages: ReadonlyMap<string, string>; tail: string },
 ): Promise<string> {
+  const { part, notesPart, notes, messages, tail } = args;
   const { xml, added, removed } = notes.write(messages);
   const { relations } = await editor.namespaces();
   if (notesPart) editor.set(notesPart, xml);

@@ -30,12 +30,10 @@ export interface CellContext {
 }
 
 /** @param strings as the file has them; each is read once, however many cells share it */
-export function cellContext({
-  strings,
-  texts,
-  ...context
-}: { strings: readonly string[] } & Pick<WorkbookLimits, 'texts'> &
-  Pick<CellContext, 'formatOf' | 'date1904'>): CellContext {
+export function cellContext(
+  args: { strings: readonly string[] } & Pick<WorkbookLimits, 'texts'> & Pick<CellContext, 'formatOf' | 'date1904'>,
+): CellContext {
+  const { strings, texts, ...context } = args;
   const contents: CellContent[] = [];
   let left = texts;
   return {

@@ -32,16 +32,8 @@ export function addDraftCommand(program: Command, bind: Bind): void {
     .addHelpText('after', HELP)
     .action(
       bind(
-        async (
-          cli,
-          args,
-          {
-            exporter,
-            uploadType,
-            within,
-            ...write
-          }: WriteOptions & { exporter: string; uploadType?: UploadType; within?: number },
-        ) => {
+        async (cli, args, options: WriteOptions & { exporter: string; uploadType?: UploadType; within?: number }) => {
+          const { exporter, uploadType, within, ...write } = options;
           const [paths] = args as unknown as [string[]];
           const { output } = write;
           await checkOutputPath(write, '.xlsx');

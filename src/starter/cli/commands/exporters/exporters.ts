@@ -50,14 +50,9 @@ export function addExporterCommands(program: Command, bind: Bind): void {
         async (
           cli,
           [exporter = ''],
-          {
-            name,
-            company,
-            address,
-            approval,
-            by,
-          }: { by: string; name?: string; company?: string; address?: string; approval?: 'required' | 'off' },
+          options: { by: string; name?: string; company?: string; address?: string; approval?: 'required' | 'off' },
         ) => {
+          const { name, company, address, approval, by } = options;
           const changes = name !== undefined || company !== undefined || address !== undefined;
           if (changes) await (await cli.client()).changeExporter(exporter, { name, companyName: company, address });
           const waits = approval ? await setApproval(cli, exporter, { required: approval === 'required', by }) : null;

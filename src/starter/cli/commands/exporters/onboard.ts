@@ -135,13 +135,9 @@ export function addCredentialsCommand(program: Command, bind: Bind): void {
         async (
           cli,
           [exporter = ''],
-          {
-            username,
-            passwordStdin = false,
-            by,
-            wait,
-          }: { username: string; passwordStdin?: boolean; by: string; wait?: boolean },
+          options: { username: string; passwordStdin?: boolean; by: string; wait?: boolean },
         ) => {
+          const { username, passwordStdin = false, by, wait } = options;
           const client = await cli.client();
           const question = `New portal password of ${username}: `;
           const password = await readSecret(cli.terminal, { fromStdin: passwordStdin, question });

@@ -28,48 +28,34 @@ export function addCertificateCommands(program: Command, bind: Bind): void {
     .addOption(forceOption())
     .addHelpText('after', HELP)
     .action(
-      bind(
-        async (
-          cli,
-          _args,
-          {
-            exporter,
-            document,
-            pdfs,
-            output,
-            force,
-            limit,
-            after,
-            jsonl,
-          }: CertificateFilter & ListPart & Partial<WriteOptions> & { pdfs?: string },
-        ) => {
-          await checkOutputPath({ output, force }, '.csv', '.xlsx');
-          const { isZip, writeCertificates, writePdfs } = await import('../../../export-certificates.js');
-          if (pdfs !== undefined && isZip(pdfs)) await checkOutputPath({ output: pdfs, force }, '.zip');
-          const pages = (await cli.reader()).certificates({ exporter, document, limit, after });
-          const { mode } = await cli.config('mode');
-          const page = (items: readonly CertificateView[]) =>
-            items.length === 0
-              ? nothingListed('certificates', mode, { exporter, document, after })
-              : certificatesPage(items);
-          if (output === undefined && pdfs === undefined) {
-            await printList(cli, pages, { page, limit, jsonl, nameOf: ({ eBRCNumber }) => eBRCNumber });
-            return;
-          }
-          const all: CertificateView[] = [];
-          for await (const page of pages) all.push(...page);
-          if (output !== undefined) await writeCertificates(output, all);
-          const copies = pdfs === undefined ? null : await writePdfs(await cli.documents(), pdfs, all);
-          const shown = all.map((each) => (copies ? { ...each, copy: copies.get(each.eBRCNumber) ?? null } : each));
-          cli.terminal.result(shown, () => page(all));
-          if (output !== undefined) cli.terminal.note(`${counted(all.length, 'certificate')} written to ${output}.`);
-          if (copies) {
-            const missing = all.length - copies.size;
-            const later = missing > 0 ? ` ${counted(missing, 'PDF')} of the list are not stored yet.` : '';
-            cli.terminal.note(`${counted(copies.size, 'PDF')} written to ${pdfs}.${later}`);
-          }
-        },
-      ),
+      bind(async (cli, _args, options: CertificateFilter & ListPart & Partial<WriteOptions> & { pdfs?: string }) => {
+        const { exporter, document, pdfs, output, force, limit, after, jsonl } = options;
+        await checkOutputPath({ output, force }, '.csv', '.xlsx');
+        const { isZip, writeCertificates, writePdfs } = await import('../../../export-certificates.js');
+        if (pdfs !== undefined && isZip(pdfs)) await checkOutputPath({ output: pdfs, force }, '.zip');
+        const pages = (await cli.reader()).certificates({ exporter, document, limit, after });
+        const { mode } = await cli.config('mode');
+        const page = (items: readonly CertificateView[]) =>
+          items.length === 0
+            ? nothingListed('certificates', mode, { exporter, document, after })
+            : certificatesPage(items);
+        if (output === undefined && pdfs === undefined) {
+          await printList(cli, pages, { page, limit, jsonl, nameOf: ({ eBRCNumber }) => eBRCNumber });
+          return;
+        }
+        const all: CertificateView[] = [];
+        for await (const page of pages) all.push(...page);
+        if (output !== undefined) await writeCertificates(output, all);
+        const copies = pdfs === undefined ? null : await writePdfs(await cli.documents(), pdfs, all);
+        const shown = all.map((each) => (copies ? { ...each, copy: copies.get(each.eBRCNumber) ?? null } : each));
+        cli.terminal.result(shown, () => page(all));
+        if (output !== undefined) cli.terminal.note(`${counted(all.length, 'certificate')} written to ${output}.`);
+        if (copies) {
+          const missing = all.length - copies.size;
+          const later = missing > 0 ? ` ${counted(missing, 'PDF')} of the list are not stored yet.` : '';
+          cli.terminal.note(`${counted(copies.size, 'PDF')} written to ${pdfs}.${later}`);
+        }
+      }),
     );
   withListOptions(list, 'number');
 }

@@ -35,29 +35,19 @@ export function addListCommand(program: Command, bind: Bind): void {
     )
     .addHelpText('after', HELP)
     .action(
-      bind(
-        async (
-          cli,
-          _args,
-          {
-            state: states,
-            jsonl,
-            limit = jsonl ? Infinity : LISTED,
-            ...filter
-          }: Omit<ListFilter, 'states'> & ListPart & { state?: string[] },
-        ) => {
-          const reader = await cli.reader();
-          const { mode } = await cli.config('mode');
-          const remarks: string[] = [];
-          const page = (filings: readonly FilingSummary[]) => {
-            for (const each of filings) if (each.needsAttention) remarks.push(`${filingName(each)}: ${each.attention}`);
-            return filings.length === 0 ? nothingListed('filings', mode, { ...filter, states }) : filingsPage(filings);
-          };
-          const pages = reader.filingPages({ ...filter, states, limit });
-          await printList(cli, pages, { page, limit, jsonl, nameOf: ({ filingId }) => filingId ?? '' });
-          for (const remark of remarks) cli.terminal.note(remark);
-        },
-      ),
+      bind(async (cli, _args, options: Omit<ListFilter, 'states'> & ListPart & { state?: string[] }) => {
+        const { state: states, jsonl, limit = jsonl ? Infinity : LISTED, ...filter } = options;
+        const reader = await cli.reader();
+        const { mode } = await cli.config('mode');
+        const remarks: string[] = [];
+        const page = (filings: readonly FilingSummary[]) => {
+          for (const each of filings) if (each.needsAttention) remarks.push(`${filingName(each)}: ${each.attention}`);
+          return filings.length === 0 ? nothingListed('filings', mode, { ...filter, states }) : filingsPage(filings);
+        };
+        const pages = reader.filingPages({ ...filter, states, limit });
+        await printList(cli, pages, { page, limit, jsonl, nameOf: ({ filingId }) => filingId ?? '' });
+        for (const remark of remarks) cli.terminal.note(remark);
+      }),
     );
   withListOptions(list, 'filing');
 }

@@ -56,14 +56,9 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
         async (
           cli,
           [name = ''],
-          {
-            role,
-            system,
-            exporter,
-            expires,
-            by,
-          }: { role: string[]; system?: boolean; exporter: string[]; expires?: number; by: string },
+          options: { role: string[]; system?: boolean; exporter: string[]; expires?: number; by: string },
         ) => {
+          const { role, system, exporter, expires, by } = options;
           const { addPrincipal } = await import('../../../principals.js');
           const request = { name, roles: role, system, exporters: exporter, expiresInMs: expires, by };
           const added = await addPrincipal(await cli.ledger(), request);
