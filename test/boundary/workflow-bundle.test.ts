@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
-import { bundleWorkflowCode, DefaultLogger, type BundleOptions } from '@temporalio/worker';
-import { bundleParts } from '../../src/worker/workflows-bundle';
+import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
+import { workflowBundle } from '../support/workflow-bundle';
 import { ROOT } from './project';
 
 /** Folders of src that never get into the workflow sandbox, with what they would do there. */
@@ -26,11 +26,17 @@ const KEPT_OUT = [
 const silent = new DefaultLogger('ERROR', () => undefined);
 
 /** The modules that a bundle holds, as paths relative to the project; a module of Node itself is `external <name>`. */
-async function modulesOf(workflowsPath: string, parts: Partial<BundleOptions> = {}): Promise<string[]> {
-  const { code } = await bundleWorkflowCode({ workflowsPath, logger: silent, ...parts });
+function modulesIn(code: string): string[] {
   const modules = [...code.matchAll(/^\/\*\*\*\/ "([^"]+)":?$/gm)].map(([, name]) => name ?? '');
   return [...modules, ...[...code.matchAll(/require\("([^"]+)"\)/g)].map(([, name]) => `external ${name}`)];
 }
+
+const modulesOf = async (workflowsPath: string): Promise<string[]> =>
+  modulesIn((await bundleWorkflowCode({ workflowsPath, logger: silent })).code);
+
+/** The modules of what workers run. */
+const modulesOfWorker = async (options: { traced: boolean }): Promise<string[]> =>
+  modulesIn(await readFile((await workflowBundle(options)).codePath, 'utf8'));
 
 /** What must not be among them. */
 function intruders(modules: string[]): string[] {
@@ -39,7 +45,7 @@ function intruders(modules: string[]): string[] {
 }
 
 it('holds workflows, domain and pure libraries alone', async () => {
-  const modules = await modulesOf(join(ROOT, 'src/workflows/index.ts'));
+  const modules = await modulesOfWorker({ traced: false });
   expect(modules.filter((module) => module.startsWith('./src/workflows/')).length).toBeGreaterThan(3);
   expect(modules.filter((module) => module.startsWith('./src/domain/')).length).toBeGreaterThan(0);
   expect(intruders(modules)).toEqual([]);
@@ -47,10 +53,7 @@ it('holds workflows, domain and pure libraries alone', async () => {
 });
 
 it('holds the interceptors of traces where a worker is traced', async () => {
-  const modules = await modulesOf(
-    join(ROOT, 'src/workflows/index.ts'),
-    bundleParts({ encrypted: false, traced: true }),
-  );
+  const modules = await modulesOfWorker({ traced: true });
   expect(intruders(modules)).toEqual(['./src/telemetry/workflow-interceptors.ts']);
 });
 

@@ -1,18 +1,14 @@
 /** The check of recorded histories, in a repository of its own. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { useFolder } from '../support/folder';
 
 const CHECK = join(__dirname, '..', '..', 'scripts', 'check-histories.mjs');
 
 let folder: string;
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'ebrc-histories-'));
-});
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
+useFolder((made) => (folder = made));
 const WHO = ['-c', 'user.name=Asha', '-c', 'user.email=asha@example.org', '-c', 'commit.gpgsign=false'];
 
 function git(...args: string[]): void {

@@ -1,19 +1,15 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { claimFolder } from '../../dev/claim-folder';
 import { startLocal } from '../../dev/local';
 import { programArguments } from '../support/command-line';
+import { useFolder } from '../support/folder';
 
 let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-claim-'));
-});
-afterEach(() => rm(folder, { recursive: true, force: true }));
-
+useFolder((made) => (folder = made));
 const start = () =>
   startLocal({ keep: false, folder, sandbox: { activationDelay: '1s', ackDelay: '1s' }, log: () => undefined });
 

@@ -1,21 +1,17 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { keepProcess } from '../../dev/kept-process';
 import { eventually, isAlive } from '../support/processes';
+import { useFolder } from '../support/folder';
 
 const KEEP_SERVER = join(__dirname, '..', '..', 'scripts', 'keep-server.mjs');
 
 let folder: string;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-keep-'));
-});
-
-afterEach(() => rm(folder, { recursive: true, force: true }));
+useFolder((made) => (folder = made));
 
 const keeping = () => JSON.stringify({ log: join(folder, 'log') });
 

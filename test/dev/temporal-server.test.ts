@@ -1,19 +1,15 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { findServer } from '../../dev/servers';
 import { startTemporalServer } from '../../dev/temporal-server';
 import { isAlive } from '../support/processes';
+import { useFolder } from '../support/folder';
 
 let folder: string;
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-temporal-test-'));
-});
-
-afterEach(() => rm(folder, { recursive: true, force: true }));
+useFolder((made) => (folder = made));
 
 it('serves with its search attributes and its UI, keeps its database, and stops on request', async () => {
   const first = await startTemporalServer({ folder });

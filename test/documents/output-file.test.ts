@@ -1,14 +1,10 @@
-import { chmod, lstat, mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, lstat, mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeOutputFile } from '../../src/documents/output-file';
+import { useFolder } from '../support/folder';
 
 let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-output-'));
-});
-afterEach(() => rm(folder, { recursive: true, force: true }));
-
+useFolder((made) => (folder = made));
 const permissions = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
 
 test('a new file is readable by its owner alone, whatever the umask lets through', async () => {

@@ -5,15 +5,12 @@ import { consentsOf } from '../../../src/ledger/filings/consents';
 import { currentCredentials, registerWaiter, waitersOf } from '../../../src/ledger/vault/credentials';
 import { submitCredentialsUpdate } from '../../../src/workflows/messages';
 import type { updateCredentials } from '../../../src/workflows/update-credentials';
-import { eventually } from '../../support/processes';
 import { openStage, PASSWORD, WRONG, type OnboardStage, type Update } from './onboard-stage';
-
-// A task that a dying worker had taken is given again after its time-out, and that runs in real time.
 
 let stage: OnboardStage;
 
 beforeAll(async () => {
-  stage = await openStage({}, { replayEveryTask: true });
+  stage = await openStage();
 });
 
 afterAll(() => stage?.close());
@@ -139,13 +136,4 @@ it('ends by itself when nothing is submitted', async () => {
     args: [{ mode: 'test', exporterId }],
   });
   expect(await handle.result()).toMatchObject({ state: 'needs_credentials' });
-});
-
-it('survives the death of the worker while the portal cannot be checked', async () => {
-  const { username, exporterId } = await readyExporter('death@example.test');
-  stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: '502-with-code', times: 2 });
-  const handle = await submit(exporterId, await stage.secret(username));
-  await eventually(() => stage.sandbox.faults().some(({ applied }) => applied > 0));
-  await stage.restart();
-  expect(await handle.result()).toMatchObject({ state: 'ready' });
 });

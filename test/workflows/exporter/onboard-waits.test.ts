@@ -3,12 +3,10 @@ import { currentCredentials } from '../../../src/ledger/vault/credentials';
 import { exporterQuery } from '../../../src/workflows/messages';
 import { HOUR_MS, openStage, WRONG, type OnboardStage } from './onboard-stage';
 
-// A task that a dying worker had taken is given again after its time-out, and that runs in real time.
-
 let stage: OnboardStage;
 
 beforeAll(async () => {
-  stage = await openStage({}, { replayEveryTask: true });
+  stage = await openStage();
 });
 
 afterAll(() => stage?.close());
@@ -125,64 +123,3 @@ it('checks again automatically if the service has no credentials', async () => {
   expect(await currentCredentials(stage.ledger.pool, exporterId ?? '')).toMatchObject({ version: 1, state: 'valid' });
   expect(await handle.result()).toMatchObject({ state: 'ready' });
 });
-
-describe('a key that the service refuses', () => {
-  it('is shown as ours and tried again by itself', async () => {
-    const [key] = (await stage.sandbox.state()).keys;
-    if (!key) throw new Error('the sandbox has no key');
-    key.masterAgreementSigned = false;
-    const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
-    const handle = await stage.onboard({ email: 'agreement@example.test', credentialsRef });
-    for (let tries = 0; tries < 100; tries += 1) {
-      if ((await handle.query(exporterQuery)).message) break;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    expect(await handle.query(exporterQuery)).toMatchObject({ state: 'started', errors: [{ code: 'forbidden' }] });
-    await stage.restart();
-    key.masterAgreementSigned = true;
-    expect(await handle.result()).toMatchObject({ state: 'ready', errors: [], message: null });
-    expect(await stage.lasted(handle)).toBeGreaterThanOrEqual(60_000);
-  });
-});
-
-describe('death of the worker', () => {
-  it('while it waits for credentials', async () => {
-    const username = await stage.account({ activationDelayMs: 0 });
-    const handle = await stage.onboard({
-      email: 'death-1@example.test',
-      credentialsRef: await stage.secret(username, WRONG),
-    });
-    await stage.until(handle, 'needs_credentials');
-    await stage.restart();
-    await stage.env.sleep('1 day');
-    await stage.submit(handle, await stage.secret(username));
-    expect(await handle.result()).toMatchObject({ state: 'ready' });
-  });
-
-  it('while it waits for the activation', async () => {
-    const { handle } = await pendingExporter('death-2@example.test');
-    await stage.restart();
-    expect(await handle.result()).toMatchObject({ state: 'ready', irmCount: 2 });
-    expect(await stage.lasted(handle)).toBeGreaterThanOrEqual(24 * HOUR_MS);
-  });
-
-  it('between two tries of a check that could not be completed', async () => {
-    stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: '500', times: 2 });
-    const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
-    const handle = await stage.onboard({ email: 'death-3@example.test', credentialsRef });
-    while (!stage.sandbox.faults().some(({ applied }) => applied > 0)) await pause();
-    await stage.restart();
-    expect(await handle.result()).toMatchObject({ state: 'ready' });
-  });
-
-  it('while a check is on its way', async () => {
-    stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: 'slow', delayMs: 1_500 });
-    const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
-    const handle = await stage.onboard({ email: 'death-4@example.test', credentialsRef });
-    while (!stage.sandbox.faults().some(({ applied }) => applied > 0)) await pause();
-    await stage.restart();
-    expect(await handle.result()).toMatchObject({ state: 'ready' });
-  });
-});
-
-const pause = () => new Promise((resolve) => setTimeout(resolve, 20));
