@@ -1,21 +1,48 @@
 // Lets Node run the sources without a build: `node -r ./scripts/typescript.cjs dev/demo.ts`. swc strips the types, with
 // the same settings as in jest.config.js. So the programs that tests, benches and development servers start are always
 // the current sources.
-const { transformSync } = require('@swc/core');
-const { readFileSync } = require('node:fs');
+const { createHash } = require('node:crypto');
+const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
 const Module = require('node:module');
+const { join } = require('node:path');
+
+const OPTIONS = {
+  jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+  module: { type: 'commonjs' },
+  sourceMaps: 'inline',
+  isModule: true,
+  swcrc: false,
+};
+const { version } = require('@swc/core/package.json');
+// Tests start some hundred of these processes, and each would transform the same files again.
+const CACHE = join(__dirname, '..', 'node_modules', '.cache', 'typescript', version);
 
 Module._extensions['.ts'] = (module, filename) => {
-  const { code } = transformSync(readFileSync(filename, 'utf8'), {
-    filename,
-    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
-    module: { type: 'commonjs' },
-    sourceMaps: 'inline',
-    isModule: true,
-    swcrc: false,
-  });
-  module._compile(code, filename);
+  module._compile(transformed(filename), filename);
 };
+
+function transformed(filename) {
+  const source = readFileSync(filename, 'utf8');
+  const key = createHash('sha1')
+    .update(`${filename}\n${JSON.stringify(OPTIONS)}\n${source}`)
+    .digest('hex');
+  const path = join(CACHE, `${key}.js`);
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // Not in the cache yet.
+  }
+  const { code } = require('@swc/core').transformSync(source, { ...OPTIONS, filename });
+  try {
+    mkdirSync(CACHE, { recursive: true });
+    // Renamed, because other processes may read it at this moment.
+    writeFileSync(`${path}.${process.pid}`, code);
+    renameSync(`${path}.${process.pid}`, path);
+  } catch {
+    // A folder that may not be written to: transformed each time.
+  }
+  return code;
+}
 
 // `import('./x.js')` of a TypeScript source means x.ts: Node's own rule for sources that are not built yet.
 const resolveFilename = Module._resolveFilename;
