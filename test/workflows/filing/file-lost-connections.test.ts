@@ -74,7 +74,7 @@ it('costs no filing and makes no second one, whether its answer is lost too or n
     const cuts = cutsOf(connections.statements(undisturbed.filing.workflowId)).filter(
       ([name]) => !seen.has(name) && seen.add(name),
     );
-    expect(cuts.length).toBeGreaterThan(10);
+    expect(cuts.length).toBeGreaterThan(5);
     const disturbed = await Promise.all(cuts.map(([, cut]) => file(lostAnswer, cut)));
     const once = { state: 'certified', attention: null, archived: 1, taken: 1, certificates: 1, sends: 1 };
     for (const each of disturbed) expect(await endOf(each)).toEqual({ cut: each.cut, ...once });
