@@ -64,7 +64,7 @@ export async function addPrincipal(
     }
     await ledger.saveToken(client, added.principalId, token);
     await audited(client, added, { action: 'principals add', by });
-    return { ...(await principalView(client, added)), token };
+    return { ...principalView(added, await namesOf(client, [added])), token };
   });
 }
 
@@ -72,7 +72,8 @@ export async function addPrincipal(
 export async function listPrincipals(deps: LedgerDependencies): Promise<(PrincipalView & { tokens: number })[]> {
   const { pool, mode } = deps;
   const all = await ledger.listPrincipals(pool, mode);
-  return Promise.all(all.map(async (each) => ({ ...(await principalView(pool, each)), tokens: each.tokens })));
+  const names = await namesOf(pool, all);
+  return all.map((each) => ({ ...principalView(each, names), tokens: each.tokens }));
 }
 
 /**
@@ -89,7 +90,11 @@ export async function rotatePrincipal(
     const endsAt = await ledger.endTokensLater(client, known.principalId);
     await ledger.saveToken(client, known.principalId, token);
     await audited(client, known, { action: 'principals rotate', by });
-    return { ...(await principalView(client, known)), token, previousEndsAt: endsAt?.toISOString() ?? null };
+    return {
+      ...principalView(known, await namesOf(client, [known])),
+      token,
+      previousEndsAt: endsAt?.toISOString() ?? null,
+    };
   });
 }
 
@@ -103,7 +108,7 @@ export async function removePrincipal(
     await ledger.removePrincipal(client, known.principalId);
     await ledger.endTokens(client, known.principalId);
     await audited(client, known, { action: 'principals remove', by });
-    return principalView(client, known);
+    return principalView(known, await namesOf(client, [known]));
   });
 }
 
@@ -147,17 +152,24 @@ function checkedRoles(given: readonly string[], isSystem: boolean): Role[] {
   return roles as Role[];
 }
 
-async function principalView(
-  db: Queryable,
+/** The names of the exporters that principals may see, by id. */
+const namesOf = (db: Queryable, principals: readonly Principal[]) =>
+  ledger.exporterNames(
+    db,
+    principals.flatMap(({ exporters }) => exporters ?? []),
+  );
+
+function principalView(
   { principalId, name, roles, isSystem, exporters, expiresAt }: Principal,
-): Promise<PrincipalView> {
+  names: ReadonlyMap<string, string>,
+): PrincipalView {
   return {
     principal: principalId,
     name,
     roles,
     system: isSystem,
     exporters,
-    exporterNames: exporters && (await ledger.exporterNames(db, exporters)),
+    exporterNames: exporters && exporters.map((id) => names.get(id) ?? id),
     expiresAt: expiresAt?.toISOString() ?? null,
   };
 }

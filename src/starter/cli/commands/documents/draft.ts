@@ -18,6 +18,12 @@ Examples:
   $ ebrc draft --exporter accounts@asha.example july/ -o july.xlsx
   $ ebrc file july.xlsx --exporter accounts@asha.example --declaration Y --wait`;
 
+interface DraftOptions extends WriteOptions {
+  exporter: string;
+  uploadType?: UploadType;
+  within?: number;
+}
+
 export function addDraftCommand(program: Command, bind: Bind): void {
   program
     .command('draft')
@@ -31,31 +37,28 @@ export function addDraftCommand(program: Command, bind: Bind): void {
     .option('--within <duration>', 'wait no longer than this for documents to be read (default: 15m)', durationArgument)
     .addHelpText('after', HELP)
     .action(
-      bind(
-        async (cli, args, options: WriteOptions & { exporter: string; uploadType?: UploadType; within?: number }) => {
-          const { exporter, uploadType, within, ...write } = options;
-          const [paths] = args as unknown as [string[]];
-          const { output } = write;
-          await checkOutputPath(write, '.xlsx');
-          const { writeOutputFile } = await import('../../../../documents/output-file.js');
-          const mapping = await mappingOf(cli);
-          const client = await cli.client();
-          const progress = cli.terminal.progress();
-          const { workbook, ...outcome } = await client.draft(
-            { exporter, paths, mapping, uploadType },
-            {
-              withinMs: within,
-              onProgress: ({ done, of }) => progress.say(`${done} of ${of} documents read`),
-              onNotice: (notice) => cli.terminal.note(notice),
-            },
-          );
-          await writeOutputFile(output, workbook);
-          for (const note of outcome.notes) cli.terminal.note(note);
-          cli.terminal.result({ path: output, ...outcome }, () => draftText(output, outcome));
-          // Gaps are what a draft is for; files that could not be read need a person.
-          return exitCodeOfFiles(outcome.files);
-        },
-      ),
+      bind(async (cli, args, { exporter, uploadType, within, ...write }: DraftOptions) => {
+        const [paths] = args as unknown as [string[]];
+        const { output } = write;
+        await checkOutputPath(write, '.xlsx');
+        const { writeOutputFile } = await import('../../../../documents/output-file.js');
+        const mapping = await mappingOf(cli);
+        const client = await cli.client();
+        const progress = cli.terminal.progress();
+        const { workbook, ...outcome } = await client.draft(
+          { exporter, paths, mapping, uploadType },
+          {
+            withinMs: within,
+            onProgress: ({ done, of }) => progress.say(`${done} of ${of} documents read`),
+            onNotice: (notice) => cli.terminal.note(notice),
+          },
+        );
+        await writeOutputFile(output, workbook);
+        for (const note of outcome.notes) cli.terminal.note(note);
+        cli.terminal.result({ path: output, ...outcome }, () => draftText(output, outcome));
+        // Gaps are what a draft is for; files that could not be read need a person.
+        return exitCodeOfFiles(outcome.files);
+      }),
     );
 }
 

@@ -19,6 +19,11 @@ Examples:
   $ ebrc report daily -o daily.xlsx --on 2026-07-31 --grouping indian
   $ ebrc report ageing -o ageing.xlsx --json`;
 
+interface ReportCommand extends WriteOptions {
+  on?: string;
+  grouping?: 'western' | 'indian';
+}
+
 export function addReportCommand(program: Command, bind: Bind): void {
   program
     .command('report')
@@ -33,22 +38,16 @@ export function addReportCommand(program: Command, bind: Bind): void {
     )
     .addHelpText('after', HELP)
     .action(
-      bind(
-        async (
-          cli,
-          [report = ''],
-          { on, grouping, ...write }: WriteOptions & { on?: string; grouping?: 'western' | 'indian' },
-        ) => {
-          await checkOutputPath(write, '.xlsx', '.html');
-          const { makeReport } = await import('../../../report.js');
-          const { mode, temporalUi } = await cli.config('mode', 'database', 'reports');
-          const namespace = temporalUi ? (await cli.optional('temporal')).temporal?.namespace : undefined;
-          const ui = temporalUi ? { address: temporalUi, namespace: namespace ?? 'default' } : undefined;
-          const request = { report: report as ReportKind, path: write.output, on, grouping };
-          const outcome = await makeReport({ pool: await cli.pool(), mode, temporalUi: ui }, request);
-          cli.terminal.result(outcome, () => outcomeText(outcome));
-        },
-      ),
+      bind(async (cli, [report = ''], { on, grouping, ...write }: ReportCommand) => {
+        await checkOutputPath(write, '.xlsx', '.html');
+        const { makeReport } = await import('../../../report.js');
+        const { mode, temporalUi } = await cli.config('mode', 'database', 'reports');
+        const namespace = temporalUi ? (await cli.optional('temporal')).temporal?.namespace : undefined;
+        const ui = temporalUi ? { address: temporalUi, namespace: namespace ?? 'default' } : undefined;
+        const request = { report: report as ReportKind, path: write.output, on, grouping };
+        const outcome = await makeReport({ pool: await cli.pool(), mode, temporalUi: ui }, request);
+        cli.terminal.result(outcome, () => outcomeText(outcome));
+      }),
     );
 }
 

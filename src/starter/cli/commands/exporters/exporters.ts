@@ -11,6 +11,14 @@ import { apart, fields, localTime, optional, table, type Page, right } from '../
 import type { RefreshIrmsResult } from '../../../../domain/contracts';
 import { dateText } from '../../../../domain/dates';
 
+interface ChangeOptions {
+  by: string;
+  name?: string;
+  company?: string;
+  address?: string;
+  approval?: 'required' | 'off';
+}
+
 /** `exporters` and `exporter`. */
 export function addExporterCommands(program: Command, bind: Bind): void {
   const list = program
@@ -46,23 +54,16 @@ export function addExporterCommands(program: Command, bind: Bind): void {
     .addOption(byOption())
     .addHelpText('after', '\nExample:\n  $ ebrc exporter accounts@asha.example --company "Asha Exports Pvt Ltd"')
     .action(
-      bind(
-        async (
-          cli,
-          [exporter = ''],
-          options: { by: string; name?: string; company?: string; address?: string; approval?: 'required' | 'off' },
-        ) => {
-          const { name, company, address, approval, by } = options;
-          const changes = name !== undefined || company !== undefined || address !== undefined;
-          if (changes) await (await cli.client()).changeExporter(exporter, { name, companyName: company, address });
-          const waits = approval ? await setApproval(cli, exporter, { required: approval === 'required', by }) : null;
-          const view = await (await cli.reader()).exporter(exporter);
-          cli.terminal.result(view, () => exporterText(view));
-          if (waits === null) return EXIT.done;
-          cli.terminal.note(waits);
-          return EXIT.waiting;
-        },
-      ),
+      bind(async (cli, [exporter = ''], { name, company, address, approval, by }: ChangeOptions) => {
+        const changes = name !== undefined || company !== undefined || address !== undefined;
+        if (changes) await (await cli.client()).changeExporter(exporter, { name, companyName: company, address });
+        const waits = approval ? await setApproval(cli, exporter, { required: approval === 'required', by }) : null;
+        const view = await (await cli.reader()).exporter(exporter);
+        cli.terminal.result(view, () => exporterText(view));
+        if (waits === null) return EXIT.done;
+        cli.terminal.note(waits);
+        return EXIT.waiting;
+      }),
     );
 }
 

@@ -116,6 +116,13 @@ function countsText(outcomes: readonly OnboardedRow[]): string {
   return `${outcomes.length} exporters: ${counts.join(', ')}`;
 }
 
+interface CredentialsOptions {
+  username: string;
+  passwordStdin?: boolean;
+  by: string;
+  wait?: boolean;
+}
+
 export function addCredentialsCommand(program: Command, bind: Bind): void {
   program
     .command('credentials')
@@ -131,25 +138,18 @@ export function addCredentialsCommand(program: Command, bind: Bind): void {
       '\nExample:\n  $ ebrc credentials accounts@asha.example --username asha --password-stdin --wait < password.txt',
     )
     .action(
-      bind(
-        async (
-          cli,
-          [exporter = ''],
-          options: { username: string; passwordStdin?: boolean; by: string; wait?: boolean },
-        ) => {
-          const { username, passwordStdin = false, by, wait } = options;
-          const client = await cli.client();
-          const question = `New portal password of ${username}: `;
-          const password = await readSecret(cli.terminal, { fromStdin: passwordStdin, question });
-          const outcome = await client.updateCredentials(
-            exporter,
-            { username, password },
-            { ...exporterWaiting(cli, wait), by },
-          );
-          printExporter(cli, outcome);
-          return exitCodeOfExporter(outcome);
-        },
-      ),
+      bind(async (cli, [exporter = ''], { username, passwordStdin = false, by, wait }: CredentialsOptions) => {
+        const client = await cli.client();
+        const question = `New portal password of ${username}: `;
+        const password = await readSecret(cli.terminal, { fromStdin: passwordStdin, question });
+        const outcome = await client.updateCredentials(
+          exporter,
+          { username, password },
+          { ...exporterWaiting(cli, wait), by },
+        );
+        printExporter(cli, outcome);
+        return exitCodeOfExporter(outcome);
+      }),
     );
 }
 

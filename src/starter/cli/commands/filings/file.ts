@@ -24,6 +24,12 @@ interface CorrectOptions {
   wait?: boolean;
 }
 
+interface FileOptions extends CorrectOptions, StatedOptions {
+  exporter?: string;
+  reference?: string;
+  again?: number;
+}
+
 const HELP = `
 FILE is a push message as JSON (its platformCustomerId may be left out) or a bulk workbook (.xlsx). It is checked completely
 before anything is sent; on a terminal it asks before it sends rows that are usually rejected. The reference is the key: filing the same file again finds the first filing, whatever became of
@@ -57,27 +63,21 @@ export function addFileCommand(program: Command, bind: Bind): void {
     .option('--wait', 'wait for the certificates')
     .addHelpText('after', HELP)
     .action(
-      bind(
-        async (
-          cli,
-          [file = ''],
-          options: CorrectOptions & StatedOptions & { exporter?: string; reference?: string; again?: number },
-        ) => {
-          const { by, wait, uploadType, channel, exporter, declaration, reference, again, approval, allowDuplicate } =
-            options;
-          const stated = { uploadType, declaration, allowDuplicate };
-          const { readFileToFile } = await import('../../../filings/file.js');
-          // Before any server is contacted: errors in the file do not depend on them.
-          const source = { path: file };
-          const store = { documents: await cli.configuredDocuments(), workbooks: await cli.workbooks() };
-          const read = await readFileToFile(store, { source, reference, ...stated });
-          const client = await cli.client();
-          const onDoubtful = doubtsOf(cli.terminal, options.strict ?? false);
-          const request = { ...stated, exporter, reference, n: again, channel, approval, madeBy: by };
-          const filed = await client.file({ ...request, source: { read } }, { ...waiting(cli, wait), onDoubtful });
-          return printOutcome(cli, filed);
-        },
-      ),
+      bind(async (cli, [file = ''], options: FileOptions) => {
+        const { by, wait, uploadType, channel, exporter, declaration, reference, again, approval, allowDuplicate } =
+          options;
+        const stated = { uploadType, declaration, allowDuplicate };
+        const { readFileToFile } = await import('../../../filings/file.js');
+        // Before any server is contacted: errors in the file do not depend on them.
+        const source = { path: file };
+        const store = { documents: await cli.configuredDocuments(), workbooks: await cli.workbooks() };
+        const read = await readFileToFile(store, { source, reference, ...stated });
+        const client = await cli.client();
+        const onDoubtful = doubtsOf(cli.terminal, options.strict ?? false);
+        const request = { ...stated, exporter, reference, n: again, channel, approval, madeBy: by };
+        const filed = await client.file({ ...request, source: { read } }, { ...waiting(cli, wait), onDoubtful });
+        return printOutcome(cli, filed);
+      }),
     );
 }
 

@@ -22,6 +22,14 @@ Examples:
 
 const TOKEN_ONCE = 'It is shown this once, and only its hash is kept.';
 
+interface AddFlags {
+  role: string[];
+  system?: boolean;
+  exporter?: string[];
+  expires?: number;
+  by: string;
+}
+
 const several = (text: string, before: string[] = []) => [...before, text];
 
 /** `principals add|list|rotate|remove`. */
@@ -52,19 +60,12 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .addOption(byOption())
     .addHelpText('after', HELP)
     .action(
-      bind(
-        async (
-          cli,
-          [name = ''],
-          options: { role: string[]; system?: boolean; exporter: string[]; expires?: number; by: string },
-        ) => {
-          const { role, system, exporter, expires, by } = options;
-          const { addPrincipal } = await import('../../../principals.js');
-          const request = { name, roles: role, system, exporters: exporter, expiresInMs: expires, by };
-          const added = await addPrincipal(await cli.ledger(), request);
-          cli.terminal.result(added, () => tokenText(added));
-        },
-      ),
+      bind(async (cli, [name = ''], { role, system, exporter, expires, by }: AddFlags) => {
+        const { addPrincipal } = await import('../../../principals.js');
+        const request = { name, roles: role, system, exporters: exporter, expiresInMs: expires, by };
+        const added = await addPrincipal(await cli.ledger(), request);
+        cli.terminal.result(added, () => tokenText(added));
+      }),
     );
   principals
     .command('list')
