@@ -1,13 +1,15 @@
 /**
  * What is checked of the gates (gates.pml), and within which bounds: attempts of the filing and of what takes its rows
- * over, `lies` (words of one person that are wrong), `slow` (certificates that show after the window), and which kinds
- * of trouble there are. A run that holds must visit every state; a mutant removes a guard and must be found.
+ * over, `lies` (words of one person that are wrong), `slow` (certificates that show after the window), `hidden` (that no look
+ * shows), and which kinds of trouble there are. A run that holds must visit every state; a mutant removes a guard and
+ * must be found.
  */
 const base = {
   model: 'gates.pml',
   attempts: [2, 1],
   lies: 1,
   slow: 1,
+  hidden: 0,
   strangers: 0,
   away: 0,
   changed: 0,
@@ -23,9 +25,19 @@ const base = {
 export const definesOfGates = ({ attempts, defines, ...run }) => [
   `-DATTEMPTS0=${attempts[0]}`,
   `-DATTEMPTS1=${attempts[1]}`,
-  ...['lies', 'slow', 'strangers', 'away', 'changed', 'named', 'statements', 'uses', 'short_windows', 'abandons'].map(
-    (name) => `-D${name.toUpperCase()}=${run[name]}`,
-  ),
+  ...[
+    'lies',
+    'slow',
+    'hidden',
+    'strangers',
+    'away',
+    'changed',
+    'named',
+    'statements',
+    'uses',
+    'short_windows',
+    'abandons',
+  ].map((name) => `-D${name.toUpperCase()}=${run[name]}`),
   ...defines.map((name) => `-D${name}`),
 ];
 
@@ -36,6 +48,7 @@ export const boundsOfGates = ({ attempts, ...run }) =>
     ...Object.entries({
       lies: 'a wrong person',
       slow: 'a late certificate',
+      hidden: 'a certificate that no look shows',
       strangers: 'a stranger’s certificate',
       away: run.away > 1 ? 'looks impossible from some time on' : 'looks impossible',
       changed: 'another document',
@@ -98,6 +111,19 @@ export const GATE_RUNS = [
     slow: 0,
     lies: 0,
   }),
+  holds('gates-hidden', 'a certificate that no look shows, and balances', {
+    hidden: 1,
+    uses: 1,
+    slow: 0,
+    attempts: [2, 0],
+  }),
+  holds('gates-hidden-statements', 'the same where the service does not know requests', {
+    hidden: 1,
+    statements: 1,
+    named: 1,
+    slow: 0,
+    attempts: [1, 1],
+  }),
   holds('gates-again', 'a correction that is sent twice', { attempts: [1, 2], changed: 1, lies: 0 }),
 ];
 
@@ -152,6 +178,11 @@ const RELEASE = [
   mutant('same-person-twice', 'Release: the two are two persons', { ...again, ...wrong, away: 1 }),
   mutant('any-subject', 'Release: both say it of the same send', { ...wrong, away: 1, attempts: [1, 2] }),
   mutant('either-names', 'Release: only numbers that both named count', { ...late, ...wrong, ...stranger }),
+  mutant('use-not-asked', 'Release: where an IRM was used and no certificate explains it, two persons say so', {
+    ...again,
+    ...wrong,
+    hidden: 1,
+  }),
   mutant('early-word-stands', 'Release: a word that came too early counts for nothing', {
     ...again,
     ...wrong,

@@ -41,8 +41,8 @@
 inline word() {
   f = OF(a);
   if
-  :: (shown & OWN) == 0 -> m = shown; n = 0; told = 1
-  :: MAY_LIE(who) && (shown & OWN) != 0 -> liar = who; m = shown; n = 1; told = 1; printf("@ person %d | is wrong\n", who)
+  :: !(SHOWS_AS_FILED) -> m = shown; n = 0; told = 1
+  :: MAY_LIE(who) && SHOWS_AS_FILED -> liar = who; m = shown; n = 1; told = 1; printf("@ person %d | is wrong\n", who)
   :: else -> told = 0                 /* it was filed, by what the portal shows */
   fi;
   if
@@ -54,8 +54,10 @@ inline word() {
 #else
   :: told && SUBJECT(a) && !(WINDOW_OVER(f)) -> printf("@ person %d | attempt %d was not filed: refused, too early\n", who, a)
 #endif
-  :: told && SUBJECT(a) && WINDOW_OVER(f) && LOOKED(f) && (AGREEING(f) & unnamed) == 0 ->
+  :: told && SUBJECT(a) && WINDOW_OVER(f) && LOOKED(f) && (AGREEING(f) & unnamed) == 0 && (!(USED) || SECOND(who, a)) ->
      releaseAbsent(a, 0); printf("@ person %d | attempt %d was not filed: row=%d\n", who, a, row[f])
+  :: told && SUBJECT(a) && WINDOW_OVER(f) && LOOKED(f) && (AGREEING(f) & unnamed) == 0 && USED && !(SECOND(who, a)) ->
+     wordOf = who; wordAbout = a; wordNames = m; wordUnseen = 0; printf("@ person %d | attempt %d was not filed, although its IRM was used: stands\n", who, a)
   :: told && SUBJECT(a) && WINDOW_OVER(f) && !(LOOKED(f)) && !away -> printf("@ person %d | attempt %d was not filed: refused, no look\n", who, a)
   :: told && SUBJECT(a) && WINDOW_OVER(f) && !(LOOKED(f)) && away ->
      if
@@ -77,8 +79,8 @@ inline forgetWord() { wordOf = 0; wordAbout = 0; wordNames = 0; wordUnseen = 0 }
 /* What follows: attempt a was not filed, and the named request is another filing's. */
 inline wordOfRequest() {
   if
-  :: (shown & OWN) == 0 && (!namedRight || window[0] != 2) -> told = 1      /* before, the portal does not show whose it is */
-  :: MAY_LIE(who) && !((shown & OWN) == 0 && (!namedRight || window[0] != 2)) -> liar = who; told = 1
+  :: !(SHOWS_AS_FILED) && (!namedRight || window[0] != 2) -> told = 1      /* before, the portal does not show whose it is */
+  :: MAY_LIE(who) && !(!(SHOWS_AS_FILED) && (!namedRight || window[0] != 2)) -> liar = who; told = 1
   :: else -> told = 0
   fi;
   m = shown | BIT(REQUEST);
@@ -138,8 +140,8 @@ inline wordOfRequest() {
 /* Of filing f. What both named counts beside the release; where no look was possible, their words stand for it. */
 inline wordAtGate() {
   if
-  :: (shown & OWN) == 0 -> told = 1
-  :: MAY_LIE(who) && (shown & OWN) != 0 -> liar = who; told = 1
+  :: !(SHOWS_AS_FILED) -> told = 1
+  :: MAY_LIE(who) && SHOWS_AS_FILED -> liar = who; told = 1
   :: else -> told = 0
   fi;
   m = shown;

@@ -6,6 +6,7 @@
  * What the world does is assumed to be this, and no more:
  * - what is taken, and not being processed under a request, shows in the certificates before the settle window since the last mark is over (the longer of the sender's
  *   and the judge's); one certificate may come later (SLOW), but is shown to a look that begins after a release;
+ * - one that shows in no look (HIDDEN) has used the balance of its IRM when the window is over; a person who is right knows of that use;
  * - whose a request is that a person named shows in the portal when the window is over;
  * - where no look is possible for a whole window, the portal shows by then what a look would have shown;
  * - one person may be wrong (LIES); the other says what the portal shows.
@@ -100,7 +101,7 @@ byte issued; byte shown;
 byte stranger; bit away; bit changed; /* details are away for whole windows; filing 1 has another document */
 bit marked; bit listed;               /* the lineage was marked once; its first snapshot has a list */
 byte list1;                           /* what was shown when filing 1 was first marked */
-bit slow; byte liar; bit used; bit fresh; bit siblingHas; bit told; byte replays = 1;
+bit slow; bit concealed; byte liar; bit used; bit fresh; bit siblingHas; bit told; byte replays = 1;
 byte a, f, k, m, n, who;
 
 /* What a random walk hardly ever meets, for the sample that test/conformance drives: a search ends there. */
@@ -130,6 +131,23 @@ byte noted;
 #define CERTIFICATES (TAKEN(0) + TAKEN(1) + TAKEN(2) + TAKEN(3))
 #define OWN 15
 #define FILED_OF(f) (truth[FIRST(f)] == T_TAKEN || truth[FIRST(f) + 1] == T_TAKEN)
+#define COUNT(v) (((v) & 1) + (((v) >> 1) & 1) + (((v) >> 2) & 1) + (((v) >> 3) & 1) + (((v) >> 4) & 1))
+#if HIDDEN > 0
+/* The IRM was used, and no certificate that a row has accounts for it. */
+#define UNEXPLAINED_USE (CERTIFICATES + used + (stranger == S_SIBLING -> 1 : 0) > COUNT(byRecord | otherwise))
+/* What a person who is right sees: the certificates in the portal, and what an IRM was used for. */
+#define SHOWS_AS_FILED ((shown & OWN) != 0 || CERTIFICATES > 0)
+#define HIDES(f) (!concealed && !away)
+#else
+#define UNEXPLAINED_USE false
+#define SHOWS_AS_FILED ((shown & OWN) != 0)
+#define HIDES(f) false
+#endif
+#ifdef USE_NOT_ASKED
+#define USED false
+#else
+#define USED UNEXPLAINED_USE
+#endif
 #define MAY_LIE(who) (LIES > 0 && (liar == 0 || liar == (who)))
 #define must(holds, what) if :: holds :: else -> printf(what); assert(false) fi
 
@@ -378,7 +396,6 @@ inline releaseAbsent(a, isLooked) {
 #endif
 #define FITS(f) (changed -> ((f) == 0 -> 3 + BIT(STRANGER) : 12) : 255)
 #define FREE_ONES(f) (known & FITS(f) & ~(byRecord | otherwise) & ~(NOT_ISSUED) & ~(OLD_ONES))
-#define COUNT(v) (((v) & 1) + (((v) >> 1) & 1) + (((v) >> 2) & 1) + (((v) >> 3) & 1) + (((v) >> 4) & 1))
 #ifdef WITHOUT_LIST
 #define LIST_READ true
 #else
@@ -479,7 +496,7 @@ inline record(x) {
 #define HAS_STATED(x) (stated[x] && req[x] == Q_FOLLOWED)
 #define IS_PROCESSED(x) (req[x] == Q_FOLLOWED && (issued & BIT(x)))
 #define IS_ERRORED(x) (req[x] == Q_FOLLOWED && truth[x] == T_BAD)
-#define TO_CONCLUDE(x) (REQUEST_ABSENT(x) && WINDOW_OVER(OF(x)) && LOOKED(OF(x)) && (AGREEING(OF(x)) & unnamed) == 0)
+#define TO_CONCLUDE(x) (REQUEST_ABSENT(x) && WINDOW_OVER(OF(x)) && LOOKED(OF(x)) && (AGREEING(OF(x)) & unnamed) == 0 && !(USED))
 /* Chooses an attempt of which P holds; the step is not there where it holds of none. */
 #define CHOOSE(P) (P(0) || P(1) || P(2) || P(3)) -> if :: P(0) -> a = 0 :: P(1) -> a = 1 :: P(2) -> a = 2 :: P(3) -> a = 3 fi
 
@@ -595,8 +612,8 @@ end:
   /* time */
 #define TIME(f) \
   :: atomic { window[f] == 0 && marked && !(TRAVELS(f)) && SHORT_WINDOWS -> window[f] = 1; printf("@ time | the window of filing %d is over for a process with a short one\n", f); SHOW } \
-  :: atomic { window[f] < 2 && marked && !(TRAVELS(f)) && (SENT(f)) && (ALL_SHOWN(f) || SLOW > 0 && !slow && !away) -> \
-       if :: !(ALL_SHOWN(f)) -> slow = 1 :: else fi; window[f] = 2; printf("@ time | the window of filing %d is over\n", f); SHOW }
+  :: atomic { window[f] < 2 && marked && !(TRAVELS(f)) && (SENT(f)) && (ALL_SHOWN(f) || SLOW > 0 && !slow && !away || HIDES(f)) -> \
+       if :: ALL_SHOWN(f) :: !(ALL_SHOWN(f)) && SLOW > 0 && !slow && !away -> slow = 1 :: !(ALL_SHOWN(f)) && HIDES(f) -> concealed = 1 fi; window[f] = 2; printf("@ time | the window of filing %d is over\n", f); SHOW }
   TIME(0)
   TIME(1)
   /* an operator gives a filing up */

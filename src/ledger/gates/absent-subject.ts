@@ -12,7 +12,7 @@ export type Absence =
   | { outcome: 'again' }
   /** Rows were freed: another row of it was certified, a request is about it, or a refusal ended it. */
   | { outcome: 'freed'; freed: number[] }
-  | { outcome: 'refused'; code: 'too_early' | 'look' | 'agrees' | 'unfinished' | 'not_in_doubt'; why: string };
+  | { outcome: 'refused'; code: 'too_early' | 'look' | 'agrees' | 'used' | 'unfinished' | 'not_in_doubt'; why: string };
 
 /** What is known of the subject; refused where it was filed, or where something else has to be judged first. */
 export async function stateOfSubject(

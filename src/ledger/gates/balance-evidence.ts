@@ -78,6 +78,45 @@ async function comparisons(
   ];
 }
 
+/**
+ * What speaks against an absence: an IRM of rows without a certificate was used since the first send of their
+ * submission, by as much as the smallest of them or more, and no certificate accounts for it. A certificate of a row
+ * that was on its way when the balance was first read does not: that reading may show it already. null: nothing, as far
+ * as the balances were read.
+ */
+export async function unexplainedUse(
+  db: Queryable,
+  { filingId, submission, positions }: { filingId: string; submission: number; positions?: readonly number[] },
+): Promise<string | null> {
+  const { rows } = await db.query<{ irmNumber: string; fell: string; certified: string }>(
+    `WITH sent AS (
+         SELECT a.marked_at, s.taken_at, s.balances FROM attempts a JOIN snapshots s USING (snapshot_id)
+          WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL ORDER BY a.number LIMIT 1),
+       open AS (
+         SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest
+           FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
+            AND ($3::int[] IS NULL OR position = ANY($3)) GROUP BY irm_key, exporter_id, party_id),
+       known AS (
+         SELECT o.*, b.available - n.available AS fell, b.read_at
+           FROM open o, sent s,
+                LATERAL (SELECT sum((e->>'available')::numeric) AS available, coalesce(min((e->>'readAt')::timestamptz), s.taken_at) AS read_at
+                           FROM jsonb_array_elements(s.balances) AS e WHERE e->>'irmKey' = o.irm_key) AS b,
+                LATERAL (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at) THEN sum(i.available) END AS available
+                           FROM irms i WHERE i.exporter_id = o.exporter_id AND ${sameIrm('i.irm_key', 'o.irm_key')}) AS n),
+       used AS (
+         SELECT k.*, (SELECT coalesce(sum(c.mapped_amount), 0) FROM filing_rows c
+                       WHERE c.party_id = k.party_id AND ${sameIrm('c.irm_key', 'k.irm_key')} AND c.state = 'certified'
+                         AND c.submitted_at >= k.read_at) AS certified FROM known k)
+     SELECT irm_number AS "irmNumber", fell::text, certified::text FROM used
+      WHERE fell - certified + $4::numeric >= smallest ORDER BY 1 LIMIT 1`,
+    [filingId, submission, positions ?? null, SMALLEST_UNIT],
+  );
+  const [used] = rows;
+  if (!used) return null;
+  const { irmNumber, fell, certified } = used;
+  return `the balance of IRM ${irmNumber} fell by ${fell} since the send, and certificates account for ${certified} of it`;
+}
+
 /** The balance in the snapshot before the send, and as it is now where that was read at a time that counts. */
 async function balanceAround(
   db: Queryable,

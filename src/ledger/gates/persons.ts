@@ -86,10 +86,10 @@ async function absent(
   const base = { subject, settleMs, reason: `not filed, says ${word.by}: ${word.note ?? ''}`, at };
   const alone = await releaseAbsent(client, { ...base, unseen: false, notOurs: [], saidFrom: word.at });
   if (alone.outcome !== 'refused') return carriedOf(alone);
-  if (alone.code !== 'look' && alone.code !== 'agrees') return { outcome: 'refused', why: alone.why };
-  const needed = alone.code === 'look' ? '--unseen' : '--not-ours NUMBER for each of them';
-  const says = alone.code === 'look' ? word.unseen : word.notOurs.length > 0;
-  if (!says) {
+  const second = WHERE_TWO_ARE_NEEDED[alone.code];
+  if (!second) return { outcome: 'refused', why: alone.why };
+  const { needed } = second;
+  if (!second.isSaidBy(word)) {
     const why = `${alone.why}: look at the portal; two persons have to say so, with ${needed}`;
     return { outcome: 'refused', why };
   }
@@ -99,13 +99,23 @@ async function absent(
       ...base,
       unseen: word.unseen && other.unseen,
       notOurs,
+      byTwo: true,
       saidFrom: other.at < word.at ? other.at : word.at,
     });
     if (both.outcome !== 'refused') return carriedOf(both);
   }
-  const why = `${alone.why}: ${word.by} is the first to say so; somebody else has to say the same too, with ${needed}`;
-  return { outcome: 'stands', why };
+  const same = needed === null ? 'look at the portal and say the same too' : `say the same too, with ${needed}`;
+  return { outcome: 'stands', why: `${alone.why}: ${word.by} is the first to say so; somebody else has to ${same}` };
 }
+
+/** Where one person is not enough: what both have to say beside it. */
+const WHERE_TWO_ARE_NEEDED: Partial<
+  Record<Extract<Absence, { outcome: 'refused' }>['code'], { needed: string | null; isSaidBy: (word: Word) => boolean }>
+> = {
+  look: { needed: '--unseen', isSaidBy: ({ unseen }) => unseen },
+  agrees: { needed: '--not-ours NUMBER for each of them', isSaidBy: ({ notOurs }) => notOurs.length > 0 },
+  used: { needed: null, isSaidBy: () => true },
+};
 
 function carriedOf(absence: Exclude<Absence, { outcome: 'refused' }>): Carried {
   return absence.outcome === 'again' ? absence : { outcome: 'freed', freed: absence.freed.length };

@@ -7,6 +7,7 @@ import { settleSubmission } from '../submissions/submissions';
 import { agreeingCertificates, completeLook, lineageSend } from './absence';
 import { refused, stateOfSubject, type Absence, type AbsentSubject } from './absent-subject';
 import { lockAttempts, type AttemptRow } from './attempts';
+import { unexplainedUse } from './balance-evidence';
 import { freeRows, planAgain, recordRelease, SENT, type Release } from './held-rows';
 import { releaseRejected } from './release';
 import { lastProblem, longestWindow, noLookSince, windowEnd } from './settle-window';
@@ -20,6 +21,8 @@ export interface AbsenceArgs {
   unseen: boolean;
   /** Certificates that two persons named as not these rows'. */
   notOurs: readonly string[];
+  /** Two persons say so: then a use of the IRMs that no certificate accounts for is another's. */
+  byTwo?: boolean;
   /** When it was said, by the first of two persons: a word from before the end of the window counts for nothing. */
   saidFrom?: Date;
   /** What becomes of the rows: sent again by the next attempt, or freed. */
@@ -81,6 +84,10 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
     const named = unnamed.slice(0, CERTIFICATES_NAMED).join(', ');
     const more = unnamed.length > CERTIFICATES_NAMED ? ` and ${unnamed.length - CERTIFICATES_NAMED} more` : '';
     return refused('agrees', `certificates ${named}${more} agree with its rows`);
+  }
+  if (!args.byTwo) {
+    const use = await unexplainedUse(client, { filingId, submission, positions: positions ?? open });
+    if (use !== null) return refused('used', use);
   }
 
   const { reason } = args;

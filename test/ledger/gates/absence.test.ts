@@ -3,7 +3,7 @@ import type { AttemptVerdict } from '../../../src/domain/filing/attempt';
 import { certifyByPersons, certifyByRecord } from '../../../src/ledger/gates/certify';
 import { moveRows } from '../../../src/ledger/rows/filing-rows';
 import { addRequest } from '../../../src/ledger/submissions/requests';
-import { minutesLater, move, NOW } from '../filing-support';
+import { minutesLater, move, NOW, readBalance } from '../filing-support';
 import { SETTLE_MS } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
 
@@ -255,6 +255,18 @@ describe('a certificate that agrees', () => {
     });
     expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
   });
+});
+
+it('is refused to the service where the IRM was used and no certificate accounts for it', async () => {
+  const { party, filingId, subject } = await unknownRequest();
+  const [irm] = (
+    await ledger().pool.query<{ iec: string }>('SELECT iec FROM exporters WHERE exporter_id = $1', [party.exporterId])
+  ).rows;
+  await readBalance(ledger(), 9_995, OVER, party.exporterId, irm?.iec);
+  await party.look(OVER);
+  expect(await absent(subject)).toMatchObject({ code: 'used', why: expect.stringMatching(/fell by 5/u) as string });
+  expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+  expect(await absent(subject, { byTwo: true })).toEqual({ outcome: 'freed', freed: [0] });
 });
 
 describe('what is asked about', () => {

@@ -7,7 +7,7 @@ import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { moveRows } from '../../../src/ledger/rows/filing-rows';
 import { readStanding } from '../../../src/ledger/filings/opened-filing';
 import { closeOpenWords, judgeWord, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
-import { minutesLater, move, NOW, record, rowsOf } from '../filing-support';
+import { minutesLater, move, NOW, readBalance, record, rowsOf } from '../filing-support';
 import { SETTLE_MS } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
 
@@ -33,6 +33,14 @@ async function looked(rowsOfIt?: object[]) {
   return sent;
 }
 const about = ({ filingId, attemptId }: Sent) => ({ filingId, attemptId });
+/** The balance of the party's one IRM, of 10,000, is read again. */
+const balanceFalls = async ({ exporterId }: Party, available: number, at = OVER) => {
+  const { rows: known } = await ledger().pool.query<{ iec: string }>(
+    'SELECT iec FROM exporters WHERE exporter_id = $1',
+    [exporterId],
+  );
+  await readBalance(ledger(), available, at, exporterId, known[0]?.iec);
+};
 
 const judgements = async (filingId: string) =>
   (
@@ -232,6 +240,43 @@ describe('two persons', () => {
       'ravi carried_out',
       'anil carried_out',
     ]);
+  });
+
+  it('say so where the IRM was used since the send and no certificate accounts for it', async () => {
+    const sent = await looked();
+    await balanceFalls(sent.party, 9_995.01);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(
+      stands(/fell by 4.99 since the send, and certificates account for 0 of it: ravi is the first/u),
+    );
+    expect(await attempts(sent.filingId)).toEqual(['marked']);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/somebody else/u));
+    expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'planned', live: true }]);
+  });
+
+  it('are not needed where less was used than a row, or as much as was certified on the IRM since', async () => {
+    const sent = await looked([{}, { mappedIRMAmountFCC: 7 }]);
+    await balanceFalls(sent.party, 9_995.02);
+    const other = await sent.party.sent([{ mappedIRMAmountFCC: 9 }], { at: minutesLater(1) });
+    const records = [{ position: 0, eBRCNumber: `EB-${other.filingId}`, eBRCDate: '10022026' }];
+    const of = { filingId: other.filingId, submission: 1, exporterId: sent.party.exporterId };
+    await under(other.filingId, (client) => certifyByRecord(client, { ...of, records, at: minutesLater(60) }));
+    // 9 were certified: less than 5 is left to account for.
+    await balanceFalls(sent.party, 9_986.02);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
+  });
+
+  it('say so where what was certified on the IRM may have been in the balance before the send', async () => {
+    const party = await exporter();
+    const before = await party.sent([{}], { at: minutesLater(-10) });
+    await balanceFalls(party, 9_995, minutesLater(-5));
+    const sent = await party.sent();
+    const records = [{ position: 0, eBRCNumber: `EB-${before.filingId}`, eBRCDate: '10022026' }];
+    const of = { filingId: before.filingId, submission: 1, exporterId: party.exporterId };
+    await under(before.filingId, (client) => certifyByRecord(client, { ...of, records, at: minutesLater(60) }));
+    await party.look(OVER);
+    await balanceFalls(party, 9_990);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/ravi is the first/u));
   });
 
   it('stand in for a look that was not possible for a whole window', async () => {
