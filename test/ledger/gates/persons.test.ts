@@ -266,6 +266,12 @@ describe('two persons', () => {
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
   });
 
+  it('are not needed where too little is left for the rows to go again', async () => {
+    const sent = await looked([{ mappedIRMAmountFCC: 6_000 }]);
+    await balanceFalls(sent.party, 4_000);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
+  });
+
   it('say so where what was certified on the IRM may have been in the balance before the send', async () => {
     const party = await exporter();
     const before = await party.sent([{}], { at: minutesLater(-10) });

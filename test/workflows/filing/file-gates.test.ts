@@ -3,6 +3,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Mapping } from '../../../src/domain/filing/mapping';
+import { findFiling } from '../../../src/ledger/filings/filings';
+import { abandonUpdate, approveUpdate } from '../../../src/workflows/messages';
+import { approvalBy } from '../../support/principals';
 import { eventually } from '../../support/processes';
 import type { FilingStage, TestExporter } from './filing-stage';
 import { resetBeforeUpdate } from './resets';
@@ -128,6 +131,45 @@ describe('words of persons', () => {
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     expect(stage.pushes(exporter)).toBe(2);
   });
+});
+
+it('is not sent again by one person where no list shows what the authority took, but the balance does', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'fetch-details', 'empty-details', { every: 1 });
+  stage.fault(exporter, 'push-irm', 'accept-then-drop', { times: 1 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'outcome_unknown');
+  await eventually(async () => (await accountOf(exporter)).certificates.length === 1);
+  await stage.settleWindowOver(filing);
+  await stage.until(filing, ({ attention }) => attention?.includes('Was submission') ?? false);
+  const second = {
+    cause: { message: expect.stringMatching(/balance of IRM .* fell by/u) as string, type: 'second_person' },
+  };
+  await expect(stage.resolve(filing, 'not-filed')).rejects.toMatchObject(second);
+  expect(stage.pushes(exporter)).toBe(1);
+  stage.sandbox.clearFaults();
+  expect(await filing.result()).toMatchObject({ state: 'certified' });
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('tells who approves a filing that is given up at the same time which of the two it became', async () => {
+  const exporter = await stage.exporter();
+  const races = await Promise.all(
+    [0, 1, 2].map(async () => {
+      const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+      const { filingId } = await stage.until(filing, 'awaiting_approval');
+      const approval = await approvalBy(stage.ledger.pool, 'ravi', filingId ?? '');
+      // The approval comes while the abandon is being recorded.
+      const [, approved] = await Promise.allSettled([
+        filing.executeUpdate(abandonUpdate, { args: [{ by: 'ravi', note: 'a mistake' }] }),
+        filing.executeUpdate(approveUpdate, { args: [approval] }),
+      ]);
+      await filing.result();
+      const recorded = (await findFiling(stage.ledger.pool, 'test', filingId ?? ''))?.approvedBy;
+      return { approved: approved.status, recorded };
+    }),
+  );
+  for (const { approved, recorded } of races) expect(recorded).toBe(approved === 'fulfilled' ? 'ravi' : null);
 });
 
 describe('what persons say', () => {
