@@ -66,7 +66,7 @@ export class FilingRequests {
     this.approval ??= request;
     await condition(() => progress.state !== 'awaiting_approval' || this.refused?.args === request);
     if (this.refused?.args === request) refuse(this.refused.message);
-    if (progress.state === 'abandoned') refuse('The filing was given up before the approval was carried out.');
+    if (progress.ended) refuse('The filing was given up before the approval was carried out.');
   }
 
   /** A person answers for the attempt in question. Resolves once the answer is carried out. */
