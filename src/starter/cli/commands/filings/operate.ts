@@ -95,7 +95,8 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .option('--wait', 'wait for the certificates')
     .addHelpText(
       'after',
-      '\nThe answer applies to the attempt that `ebrc show` shows. not-filed is accepted after the settle window (EBRC_SETTLE_AFTER).' +
+      '\nThe answer applies to the attempt that `ebrc show` shows. not-filed is accepted after the settle window (EBRC_SETTLE_AFTER),' +
+        '\nby two persons where an IRM was used since the send and no certificate accounts for it.' +
         '\n\nExamples:\n  $ ebrc resolve JULY-2026 --as filed --request-id REQ123 --note "seen on the portal"' +
         '\n  $ ebrc resolve JULY-2026 --as not-filed --note "not on the portal, asked the service"',
     )
