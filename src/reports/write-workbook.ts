@@ -1,7 +1,7 @@
 import { Workbook, type CellValue, type PaperSize, type Worksheet } from 'exceljs';
 import { printable } from '../domain/text';
 import { KOLKATA_OFFSET_MS } from '../domain/dates';
-import { ALL_ROWS, table, type Figure, type Grouping, type Group, type Linked } from './report';
+import { ALL_ROWS, formatValue, table, type Figure, type Grouping, type Group, type Linked } from './report';
 import type { Report, Table, Value, ValueKind } from './report';
 
 const MONEY: Readonly<Record<Grouping, string>> = {
@@ -47,7 +47,8 @@ class Sheets {
 
   overview(report: Report): void {
     const sheet = this.sheet('Overview');
-    this.heading(sheet, report.title, [`Mode ${report.mode}, made ${report.madeAt.toISOString()}`, ...report.notes]);
+    const made = formatValue(report.madeAt, 'instant', this.grouping);
+    this.heading(sheet, report.title, [`Mode ${report.mode}, made ${made} (Asia/Kolkata)`, ...report.notes]);
     const figures = report.groups.flatMap(({ title, figures: own }) => own.map((each) => ({ ...each, title })));
     const all = table('figures', 'Figures', figures, ALL_ROWS, [
       ['Group', 'text', ({ title }) => title],

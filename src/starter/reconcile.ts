@@ -8,6 +8,7 @@ import { follow } from '../temporal/follow';
 import { pendingCallText } from '../temporal/pending-calls';
 import { silenceNotice } from '../temporal/workers-present';
 import { acknowledgeFinding as acknowledgeInLedger, listFindings } from '../ledger/reconciliation/findings';
+import { exporterNames } from '../ledger/principals/principals';
 import { partyOf } from '../ledger/reconciliation/runs';
 
 export interface ReconcileRequest {
@@ -19,7 +20,11 @@ export interface ReconcileRequest {
 }
 
 /** A run with the open findings of its parties; acknowledged findings are counted, but not listed. */
-export type ReconcileOutcome = ReconcileResult & { findings: FindingView[] };
+export interface ReconcileOutcome extends ReconcileResult {
+  /** Parties that could not be asked, each by one of its exporters. */
+  skipped: (ReconcileResult['skipped'][number] & { name: string })[];
+  findings: FindingView[];
+}
 
 const STARTED_WITHIN_MS = 10_000;
 
@@ -67,8 +72,11 @@ export async function reconcile(
     ...(!wait && { withinMs: STARTED_WITHIN_MS }),
   });
   const result = progress ?? reconciliationBegun(handle.firstExecutionRunId, workflowId, input);
-  const known = exporter === undefined || result.skipped.every(({ exporterId: skipped }) => skipped !== exporterId);
-  return { ...result, findings: known ? await findings(deps, { exporter }) : [] };
+  const ids = result.skipped.map((each) => each.exporterId);
+  const names = await exporterNames(pool, ids);
+  const skipped = result.skipped.map((each) => ({ ...each, name: names.get(each.exporterId) ?? each.exporterId }));
+  const known = exporterId === undefined || !ids.includes(exporterId);
+  return { ...result, skipped, findings: known ? await findings(deps, { exporter }) : [] };
 }
 
 export interface FindingsRequest {

@@ -226,7 +226,7 @@ describe('an outcome that is not known', () => {
     const carried = await twice(filingId, 'carryOutWord', await carryOut(filingId, attemptId, wordId));
     expect(carried.returned).toMatchObject({ outcome: 'stands' });
     expect(carried.filing).toMatchObject({ state: 'outcome_unknown' });
-    expect(carried.story?.filter((kind) => kind === 'resolve_refused')).toHaveLength(1);
+    expect(carried.story?.filter((kind) => kind === 'resolve_stands')).toHaveLength(1);
     await ledger.pool.query(`DELETE FROM certificates WHERE ebrc_number = $1`, [`EB-${filingId}`]);
   });
 });

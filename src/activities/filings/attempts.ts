@@ -127,8 +127,7 @@ function carryOutWord(
     const carried = await carryOutInLedger(client, { filingId, wordId, settleMs, singlePerson, at });
     const { event } = carried.outcome === 'filed' ? moves.filed : moves.again;
     if (carried.outcome === 'refused' || carried.outcome === 'stands') {
-      const refused = { ...event, kind: 'resolve_refused', text: carried.why };
-      await addEvent(client, { ...refused, filingId, step: stepId(), at });
+      await addEvent(client, { ...eventOf(event, carried), filingId, step: stepId(), at });
       return { ...carried, filing: null };
     }
     if (carried.outcome === 'again') return { ...carried, filing: await moveOf(client, held, moves.again, at) };
@@ -165,14 +164,19 @@ function carryOutAfterEnd(
       const { settleAfterMs: settleMs, singlePerson } = settings;
       if (!filing?.ended) return { outcome: 'refused', why: 'the filing has not ended' };
       const carried = await carryOutInLedger(client, { filingId, wordId, settleMs, singlePerson, at });
-      const outcome = 'why' in carried ? { ...event, kind: 'resolve_refused', text: carried.why } : event;
-      await addEvent(client, { ...outcome, filingId, step: stepId(), at });
+      await addEvent(client, { ...eventOf(event, carried), filingId, step: stepId(), at });
       await updateCorrectionAttention(client, filingId);
       return carried;
     },
     attemptId === null ? undefined : { attemptId },
   );
 }
+
+/** What a word did: it was carried out, stands until a second person says the same, or was refused. */
+const eventOf = (event: MoveArgs['event'], carried: Carried): MoveArgs['event'] =>
+  'why' in carried
+    ? { ...event, kind: carried.outcome === 'stands' ? 'resolve_stands' : 'resolve_refused', text: carried.why }
+    : event;
 
 /** What became of a request after its filing's end; rows that it freed wait for a correction. */
 function noteAfterEnd(

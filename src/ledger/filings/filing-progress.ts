@@ -240,11 +240,11 @@ export async function addEvent(
   );
 }
 
-/** How many events of this kind a filing has. */
-export async function countEvents(db: Queryable, filingId: string, kind: string): Promise<number> {
+/** How many events of these kinds a filing has. */
+export async function countEvents(db: Queryable, filingId: string, kinds: readonly string[]): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    'SELECT count(*)::int AS n FROM filing_events WHERE filing_id = $1 AND kind = $2',
-    [filingId, kind],
+    'SELECT count(*)::int AS n FROM filing_events WHERE filing_id = $1 AND kind = ANY($2)',
+    [filingId, kinds],
   );
   return rows[0]?.n ?? 0;
 }

@@ -149,7 +149,7 @@ async function prepareResolve(
     const text = `Nothing of filing ${filingId} was sent: there is nothing to resolve.`;
     throw refusal('resolve_refused', text, { filingId });
   }
-  const refusals = await countEvents(pool, filingId, 'resolve_refused');
+  const refusals = await countEvents(pool, filingId, ['resolve_refused', 'resolve_stands']);
   const { as, rows = [], certificates = [], notOurs = [], unseen = false, by } = args;
   const word = createHash('sha256')
     .update(JSON.stringify([as, aboutRequest, rows, certificates, notOurs, unseen, by, seq, refusals]))

@@ -187,7 +187,7 @@ describe('what persons say', () => {
     expect(await say(filingId, 'meera', { unseen: true })).toMatchObject(noted(/meera is the first/u));
     await stage.untilAsleep(filing);
     const again = await resetBeforeUpdate(stage, filing);
-    const refusals = async () => (await stage.story(filingId)).filter((kind) => kind === 'resolve_refused').length;
+    const refusals = async () => (await stage.story(filingId)).filter((kind) => kind === 'resolve_stands').length;
     await eventually(async () => (await refusals()) === 2);
     const { rows } = await stage.ledger.pool.query('SELECT said_by AS by FROM words WHERE filing_id = $1', [filingId]);
     expect(rows).toEqual([{ by: 'meera' }]);

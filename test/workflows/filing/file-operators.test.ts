@@ -412,3 +412,14 @@ async function startAgain(filingId: string, workflowIdConflictPolicy?: 'USE_EXIS
     ...(workflowIdConflictPolicy ? { workflowIdConflictPolicy } : {}),
   });
 }
+
+it('names the exporter of a party that a reconciliation could not ask, and says why', async () => {
+  const exporter = await stage.exporter();
+  const { exporterId } = exporter;
+  await (await stage.file(exporter, [stage.mapping(exporter)])).result();
+  stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
+  const { skipped } = await operations().reconcile({ exporter: exporterId }, { wait: true });
+  const { name } = await operations().exporter(exporterId);
+  expect(skipped).toEqual([{ exporterId, name, reason: expect.stringMatching(/certificates/u) as string }]);
+  expect(name).not.toBe(exporterId);
+});

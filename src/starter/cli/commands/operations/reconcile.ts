@@ -99,7 +99,7 @@ function outcomePage(outcome: ReconcileOutcome): Page {
     ['Parties', parties],
     ['Findings', `opened ${opened}, closed ${closed}, healed ${healed}`],
   ]);
-  const notes = skipped.map(({ exporterId, reason }) => `Not asked: ${exporterId}: ${reason}`);
+  const notes = skipped.map(({ name, reason }) => `Not asked: ${name}: ${reason}`);
   return apart([head, ...notes, ...findingsParts(findings)]);
 }
 
