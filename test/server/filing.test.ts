@@ -55,6 +55,11 @@ it('files, waits for the end, and answers rows, certificates and PDFs', async ()
   expect(rows.body).toMatchObject({ items: [{ row: 1, serialNo: 1, state: 'certified', errors: [] }], next: null });
   const one = await stage.ask('GET', `/v1/certificates/${row?.eBRCNumber}`);
   expect(one.body).toMatchObject({ filingId: filed.body.filingId, reference: 'DOOR/1', sha256: row?.sha256 });
+  const listed = (document: string) =>
+    stage.ask<{ items: unknown[] }>('GET', `/v1/certificates?document=${encodeURIComponent(document)}`);
+  const { sbCumInvoiceNumber } = one.body as { sbCumInvoiceNumber: string };
+  expect((await listed(sbCumInvoiceNumber)).body.items).toEqual([one.body]);
+  expect((await listed('no such document')).body.items).toEqual([]);
   // Filing dates are ISO dates here, however the service writes them.
   const irms = await stage.ask<{ items: { irmIssueDate: string; remittanceDate: string }[] }>(
     'GET',

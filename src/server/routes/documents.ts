@@ -49,17 +49,23 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
     id: 'listCertificates',
     route: 'GET /certificates',
     summary: 'List certificates, the newest first',
-    query: z.strictObject({ ...paging, exporter: exporterName.optional(), filing: filingName.optional() }),
+    query: z.strictObject({
+      ...paging,
+      exporter: exporterName.optional(),
+      filing: filingName.optional(),
+      document: visible(100).optional().describe('part of a shipping bill, Softex, (GST) invoice or Bill No number'),
+    }),
     answers: {
       200: { description: 'Certificates; clients of one IEC share theirs', schema: listOf(certificateSchema) },
     },
-    async handle({ principal, query: { cursor, limit, exporter, filing } }) {
+    async handle({ principal, query: { cursor, limit, exporter, filing, document } }) {
       const [seenAt, eBRCNumber] = readCursor(cursor, MARK) ?? [];
       const read = await pageOfCertificates(pool, {
         mode,
         exporters: principal.exporters,
         exporterId: exporter && (await visibleExporter(deps, principal, exporter)),
         filingId: filing && (await visibleFiling(deps, principal, filing)).filingId,
+        document,
         after: seenAt !== undefined && eBRCNumber !== undefined ? { seenAt, eBRCNumber } : undefined,
         limit: limit + 1,
       });
