@@ -8,7 +8,9 @@ import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { learnIec } from '../../src/ledger/exporters/exporters';
 import { readFilingView } from '../../src/ledger/filings/filing-view';
 import { completeLook } from '../../src/ledger/gates/absence';
-import { attemptSteps } from '../ledger/submissions/attempt-support';
+import { releaseAbsent } from '../../src/ledger/gates/release-absent';
+import { withTransaction } from '../../src/ledger/pool';
+import { attemptSteps, SETTLE_MS } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { replacing } from '../support/replacing';
@@ -32,15 +34,15 @@ let door: ActivityDoor;
 let breaks = true;
 let shown: Partial<CertificateDetail>[] = [CERTIFICATE];
 let clock = Date.now;
-let whileRead = (): Promise<unknown> => Promise.resolve();
+let whileRead: (asked: { eBRCIssueFromDt: string }) => Promise<unknown> = () => Promise.resolve();
 const { opened, mark, rows } = attemptSteps(() => ledger);
 
 beforeAll(async () => {
   ledger = await createTestDatabase();
   await knowExporter(ledger);
   const api = {
-    fetchDetails: async () => {
-      await whileRead();
+    fetchDetails: async (asked: { eBRCIssueFromDt: string }) => {
+      await whileRead(asked);
       return { certificates: shown, unread: 0 };
     },
   } as unknown as FilingApi;
@@ -204,6 +206,79 @@ describe('what is seen for a send whose answer was lost', () => {
     shown = [];
     expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true, openRows: 1 });
     expect(await looked()).not.toBeNull();
+  });
+
+  it('is no look after the settle window where its reading began before the end of it, however late it is answered', async () => {
+    const { exporterId } = await exporter();
+    const { args } = await lost(exporterId);
+    const { attemptId } = args;
+    const absent = () =>
+      withTransaction(ledger.pool, (client) => {
+        const given = { settleMs: SETTLE_MS, unseen: false, notOurs: [], reason: 'not filed', at: minutesLater(260) };
+        return releaseAbsent(client, { subject: { attemptId }, ...given });
+      });
+    shown = [];
+    at(239);
+    // The answer takes nearly the HTTP time-out, and comes after the window.
+    whileRead = () => Promise.resolve(at(241));
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+    expect(await absent()).toMatchObject({ outcome: 'refused', code: 'look' });
+    whileRead = () => Promise.resolve();
+    expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+    expect(await absent()).toEqual({ outcome: 'again' });
+  });
+
+  describe('over more days than one answer covers', () => {
+    /** Sent eight months ago: three answers. */
+    async function longAgo(exporterId: string) {
+      const sent = await lost(exporterId);
+      await ledger.pool.query(`UPDATE attempts SET marked_at = $2 WHERE attempt_id = $1`, [
+        sent.args.attemptId,
+        minutesLater(-240 * 24 * 60),
+      ]);
+      return sent;
+    }
+    const looked = (exporterId: string) =>
+      completeLook(ledger.pool, { exporterId, since: minutesLater(299), from: minutesLater(-240 * 24 * 60) });
+
+    it('is complete with every answer alone', async () => {
+      const { exporterId } = await exporter();
+      const { args } = await longAgo(exporterId);
+      shown = [];
+      at(300);
+      for (const lostAnswer of [0, 1, 2]) {
+        let asked = 0;
+        whileRead = () => (asked++ === lostAnswer ? Promise.reject(new Error('socket hang up')) : Promise.resolve());
+        await door.failure('gatherEvidence', args);
+        expect(asked).toBe(lostAnswer + 1);
+        expect(await looked(exporterId)).toBeNull();
+      }
+      const days: string[] = [];
+      whileRead = ({ eBRCIssueFromDt }) => Promise.resolve(days.push(eBRCIssueFromDt));
+      expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+      expect(new Set(days).size).toBe(3);
+      expect(await looked(exporterId)).not.toBeNull();
+    });
+
+    it('is not complete where a certificate has left one answer, and is in another one', async () => {
+      const { exporterId } = await exporter();
+      const { args } = await longAgo(exporterId);
+      const certificate = { ...CERTIFICATE, eBRCNumber: `EBRC-MOVES-${filings}`, sbCumInvoiceNumber: '1', billNo: 'X' };
+      /** What each answer lists. */
+      const answers = (...lists: Partial<CertificateDetail>[][]) => {
+        let next = 0;
+        whileRead = () => Promise.resolve((shown = lists[next++] ?? []));
+      };
+      at(299);
+      answers([{ ...certificate, eBRCDate: '20072025' }]);
+      expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+      at(300);
+      answers([], [], [certificate]);
+      expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: false });
+      answers([], [], [certificate]);
+      expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
+      whileRead = () => Promise.resolve();
+    });
   });
 
   it('certifies within the settle window only what the balance bears out beside everything else that was sent', async () => {

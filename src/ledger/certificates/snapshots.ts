@@ -64,12 +64,13 @@ const recentList = (party: string, since: string, column = 'listed') =>
     ORDER BY taken_at DESC LIMIT 1`;
 
 /**
- * Current balances of a submission's IRMs, as one jsonb value; $1 is the filing, $2 the submission, $3 the exporter.
+ * Current balances of a submission's IRMs, as one jsonb value, one for each record of a number: two of equal balances
+ * count twice. $1 is the filing, $2 the submission, $3 the exporter.
  */
-const BALANCES = `coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('irmKey', r.irm_key, 'available', i.available::text,
-    'readAt', i.read_at)) FROM filing_rows r
-    JOIN irms i ON i.exporter_id = r.exporter_id AND ${sameIrm('i.irm_key', 'r.irm_key')}
-    WHERE r.filing_id = $1 AND r.submission = $2 AND r.exporter_id = $3), '[]')`;
+const BALANCES = `coalesce((SELECT jsonb_agg(jsonb_build_object('irmKey', i.irm_key, 'available', i.available::text,
+    'readAt', i.read_at) ORDER BY i.irm_key, i.issue_date, i.ifsc_code)
+    FROM (SELECT DISTINCT exporter_id, irm_key FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND exporter_id = $3) AS r
+    JOIN irms i ON i.exporter_id = r.exporter_id AND ${sameIrm('i.irm_key', 'r.irm_key')}), '[]')`;
 
 /** The current balances, in the form of a snapshot's. */
 export async function balancesNow(

@@ -81,35 +81,40 @@ async function comparisons(
 /**
  * What speaks against an absence: an IRM of rows without a certificate was used since the first send of their
  * submission, by as much as the smallest of them or more, and no certificate accounts for it. A certificate of a row
- * that was on its way when the balance was first read does not: that reading may show it already. null: nothing, as far
- * as the balances were read, or too little is left for the rows to go out again.
+ * that was on its way when the balance was first read does not: that reading may show it already. Nor does one that
+ * came after the balance was read last: its use may be missing there. However little is left: a correction may file the
+ * document with less, or on another IRM. null: nothing, as far as the balances were read.
  */
 export async function unexplainedUse(
   db: Queryable,
   { filingId, submission, positions }: { filingId: string; submission: number; positions?: readonly number[] },
 ): Promise<string | null> {
+  // A remittance that takes the same number later adds to no balance of the snapshot: as many records count as it has.
   const { rows } = await db.query<{ irmNumber: string; fell: string; certified: string }>(
     `WITH sent AS (
          SELECT a.marked_at, s.taken_at, s.balances FROM attempts a JOIN snapshots s USING (snapshot_id)
           WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL ORDER BY a.number LIMIT 1),
        open AS (
-         SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest,
-                sum(mapped_amount) AS needed
+         SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest
            FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
             AND ($3::int[] IS NULL OR position = ANY($3)) GROUP BY irm_key, exporter_id, party_id),
        known AS (
-         SELECT o.*, b.available - n.available AS fell, n.available AS "left", b.read_at
+         SELECT o.*, b.available - n.available AS fell, b.read_at AS since, n.read_at AS until
            FROM open o, sent s,
-                LATERAL (SELECT sum((e->>'available')::numeric) AS available, coalesce(min((e->>'readAt')::timestamptz), s.taken_at) AS read_at
+                LATERAL (SELECT sum((e->>'available')::numeric) AS available, coalesce(min((e->>'readAt')::timestamptz), s.taken_at) AS read_at,
+                                count(*) AS records
                            FROM jsonb_array_elements(s.balances) AS e WHERE e->>'irmKey' = o.irm_key) AS b,
-                LATERAL (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at) THEN sum(i.available) END AS available
-                           FROM irms i WHERE i.exporter_id = o.exporter_id AND ${sameIrm('i.irm_key', 'o.irm_key')}) AS n),
+                LATERAL (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at) THEN sum(i.available) END AS available,
+                                min(i.read_at) AS read_at
+                           FROM (SELECT available, read_at, row_number() OVER (ORDER BY first_seen_at, substr(issue_date, 5) || substr(issue_date, 3, 2) || issue_date) AS nth FROM irms
+                                  WHERE exporter_id = o.exporter_id AND ${sameIrm('irm_key', 'o.irm_key')}) AS i
+                          WHERE i.nth <= b.records) AS n),
        used AS (
          SELECT k.*, (SELECT coalesce(sum(c.mapped_amount), 0) FROM filing_rows c
                        WHERE c.party_id = k.party_id AND ${sameIrm('c.irm_key', 'k.irm_key')} AND c.state = 'certified'
-                         AND c.submitted_at >= k.read_at) AS certified FROM known k)
+                         AND c.submitted_at >= k.since AND c.settled_at <= k.until) AS certified FROM known k)
      SELECT irm_number AS "irmNumber", fell::text, certified::text FROM used
-      WHERE fell - certified + $4::numeric >= smallest AND "left" >= needed ORDER BY 1 LIMIT 1`,
+      WHERE fell - certified + $4::numeric >= smallest ORDER BY 1 LIMIT 1`,
     [filingId, submission, positions ?? null, SMALLEST_UNIT],
   );
   const [used] = rows;

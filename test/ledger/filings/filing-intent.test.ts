@@ -311,7 +311,9 @@ describe('a lineage', () => {
     const rows = newRows();
     const original = await open(ledger, 'ORIGINAL', rows);
     await freed(original, 'rejected');
-    const correction = await open(ledger, 'ORIGINAL', amended(rows, 7), { n: 2, corrects: original });
+    const rejected = await open(ledger, 'ORIGINAL', amended(rows, 6), { n: 2, corrects: original });
+    await freed(rejected, 'rejected');
+    const correction = await open(ledger, 'ORIGINAL', amended(rows, 7), { n: 3, corrects: rejected });
     await settle(correction, 'certified');
     expect(await record(ledger, 'ORIGINAL', rows)).toEqual({ outcome: 'recorded', filingId: original });
     for (const reference of ['ORIGINAL-UNDER-ANOTHER', 'ORIGINAL-AGAIN']) {

@@ -4,10 +4,11 @@ import { personKey } from '../../../src/domain/principal';
 import { endRequest, readRequests, requestHolder } from '../../../src/ledger/submissions/requests';
 import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
+import { saveIrms } from '../../../src/ledger/exporters/irms';
 import { moveRows } from '../../../src/ledger/rows/filing-rows';
 import { readStanding } from '../../../src/ledger/filings/opened-filing';
 import { closeOpenWords, judgeWord, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
-import { minutesLater, move, NOW, readBalance, record, rowsOf } from '../filing-support';
+import { irmRecord, minutesLater, move, NOW, record, rowsOf } from '../filing-support';
 import { SETTLE_MS } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
 
@@ -34,13 +35,19 @@ async function looked(rowsOfIt?: object[]) {
 }
 const about = ({ filingId, attemptId }: Sent) => ({ filingId, attemptId });
 /** The balance of the party's one IRM, of 10,000, is read again. */
-const balanceFalls = async ({ exporterId }: Party, available: number, at = OVER) => {
-  const { rows: known } = await ledger().pool.query<{ iec: string }>(
-    'SELECT iec FROM exporters WHERE exporter_id = $1',
-    [exporterId],
-  );
-  await readBalance(ledger(), available, at, exporterId, known[0]?.iec);
-};
+const balanceFalls = (party: Party, available: number, at = OVER) => balancesOf(party, [available], at);
+/** The balances of all remittances that have the number of the party's IRM, in order of issue. */
+async function balancesOf({ exporterId }: Party, available: number[], at = OVER) {
+  const { pool } = ledger();
+  const { rows: known } = await pool.query<{ iec: string }>('SELECT iec FROM exporters WHERE exporter_id = $1', [
+    exporterId,
+  ]);
+  const irms = available.map((each, index) => {
+    const irm = irmRecord(each, known[0]?.iec);
+    return index === 0 ? irm : { ...irm, irmIssueDate: `0${index}062026` };
+  });
+  await saveIrms(pool, exporterId, irms, at);
+}
 
 const judgements = async (filingId: string) =>
   (
@@ -266,10 +273,42 @@ describe('two persons', () => {
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
   });
 
-  it('are not needed where too little is left for the rows to go again', async () => {
+  it('say so where too little is left for the rows too: a correction may take less, or another IRM', async () => {
     const sent = await looked([{ mappedIRMAmountFCC: 6_000 }]);
     await balanceFalls(sent.party, 4_000);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/fell by 6000 since the send/u));
+    expect(await attempts(sent.filingId)).toEqual(['marked']);
+  });
+
+  it('say so where the certificate that may account for it came after the balance was read', async () => {
+    const sent = await looked();
+    const other = await sent.party.sent([{}], { at: minutesLater(1) });
+    await balanceFalls(sent.party, 9_995, minutesLater(30));
+    const records = [{ position: 0, eBRCNumber: `EB-${other.filingId}`, eBRCDate: '10022026' }];
+    const of = { filingId: other.filingId, submission: 1, exporterId: sent.party.exporterId };
+    await under(other.filingId, (client) => certifyByRecord(client, { ...of, records, at: minutesLater(60) }));
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/fell by 5 .* account for 0 of it/u));
+    // Read once more, the balance shows one use alone, which is the certificate's.
+    await balanceFalls(sent.party, 9_995);
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
+  });
+
+  it.each([
+    ['as much', 10_000],
+    ['less', 300],
+  ])('say so where another remittance of the number has %s', async (_, beside) => {
+    const party = await exporter();
+    await balancesOf(party, [10_000, beside], NOW);
+    const sent = await party.sent();
+    await party.look(OVER);
+    await balancesOf(party, [10_000, beside - 5]);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/fell by 5 since the send/u));
+  });
+
+  it('say so where another remittance takes the number after the send', async () => {
+    const sent = await looked();
+    await balancesOf(sent.party, [9_995, 300]);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/fell by 5 since the send/u));
   });
 
   it('say so where what was certified on the IRM may have been in the balance before the send', async () => {
