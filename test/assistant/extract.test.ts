@@ -1,6 +1,8 @@
 /** `ebrc extract` through the command line, a real Temporal server and the sandbox. */
+import { readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { FilingView } from '../../src/domain/filing/view';
 import { scriptedPdf } from '../../src/sandbox/endpoints/extraction';
 import type { ExtractedFile } from '../../src/assistant/extraction/extract';
 import { ebrc } from '../support/command-line';
@@ -8,10 +10,11 @@ import { startExtractionStage, type ExtractionStage } from './extraction-stage';
 
 let stage: ExtractionStage;
 beforeAll(async () => {
-  stage = await startExtractionStage();
+  stage = await startExtractionStage({ ackDelayMs: 500 });
 }, 120_000);
 afterAll(() => stage?.close(), 60_000);
 
+const ROOT = join(__dirname, '..', '..');
 const MEGABYTES_5 = 5 * 1024 * 1024;
 
 /** A PDF of exactly so many bytes. */
@@ -208,4 +211,30 @@ describe('--explain', () => {
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
     expect(stage.sandbox.calls()).toHaveLength(before);
   });
+});
+
+describe('the commands of docs/extraction.md, as they stand there', () => {
+  const [, block = ''] = /```sh\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs', 'extraction.md'), 'utf8')) ?? [];
+  const lines = block.trim().split('\n');
+
+  it('leads from PDFs to certificates in five commands', async () => {
+    expect(lines).toHaveLength(5);
+    let last: FilingView | undefined;
+    for (const line of lines) {
+      const [, command = '', input = ''] = /^ebrc (.*?)(?: <<< '([^']*)')?$/.exec(line) ?? [];
+      const args = command
+        .split(' ')
+        .map((arg) =>
+          arg.startsWith('examples/') ? join(ROOT, arg) : arg === 'july.xlsx' ? join(stage.folder, arg) : arg,
+        );
+      const { code, stderr, json } = await stage.ebrc([...args, '--json'], { input });
+      expect([line, code, code === 0 ? '' : stderr]).toEqual([line, 0, '']);
+      last = json<FilingView>();
+    }
+    expect(last).toMatchObject({ state: 'certified' });
+    expect(last?.rows.map(({ sbCumInvoiceNumber, eBRCNumber }) => [sbCumInvoiceNumber, typeof eBRCNumber])).toEqual([
+      ['4512345', 'string'],
+      ['4512346', 'string'],
+    ]);
+  }, 120_000);
 });

@@ -1,9 +1,12 @@
 import { TEST_CADENCE } from '../../support/settings';
 import { randomUUID } from 'node:crypto';
 import type { Customer } from '../../../src/api/schemas/exporters';
+import { filingDateInKolkata } from '../../../src/domain/dates';
+import { saveCertificates } from '../../../src/ledger/certificates/certificates';
+import { documentsRestored } from '../../../src/ledger/sends/documents-restored';
 import { checkFile } from '../../../src/starter/filings/check';
 import { createEbrcReader } from '../../../src/starter/reader';
-import type { FilingStage } from './filing-stage';
+import { HOUR_MS, type Filing, type FilingStage, type TestExporter } from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
@@ -13,7 +16,7 @@ const answers = new Map<string, (customer: Customer) => Customer>();
 useFilingStage((opened) => (stage = opened), {
   ...QUICK_AUTHORITY,
   worker: {
-    ...QUICK_AUTHORITY.worker,
+    settings: { ...QUICK_AUTHORITY.worker?.settings, settleAfterMs: HOUR_MS },
     adjust: (deps) => ({
       ...deps,
       api: {
@@ -133,4 +136,39 @@ it('records nothing where it was started with the update file and never sees it;
   const { filingId } = filed;
   expect(await (await stage.file(exporter, rows, input)).result()).toMatchObject({ filingId, state: 'certified' });
   expect(stage.pushes(exporter)).toBe(1);
+});
+
+/** A filing that waits after a restore, while fetch-details does not list what it listed before. */
+async function filedInOutage(): Promise<{ exporter: TestExporter; filing: Filing }> {
+  const exporter = await stage.exporter();
+  const at = new Date(await stage.env.currentTimeMs());
+  const listed = { eBRCNumber: `EB-${exporter.exporterId}`, eBRCDate: filingDateInKolkata(at.getTime()) };
+  const about = { eBRCStatus: 'Issued', sbCumInvoiceNumber: '1', sbCumInvoiceDate: null, billNo: null };
+  const details = [{ ...listed, ...about, realisedValueFCC: 1, currencyCode: 'USD' }];
+  await documentsRestored(stage.ledger.pool, stage.worker.deps.documents, { at, by: 'ravi', waitMs: 60_000 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, ({ attention }) => attention?.includes('put back together') ?? false);
+  await saveCertificates(stage.ledger.pool, { exporterId: exporter.exporterId, details, at });
+  return { exporter, filing };
+}
+
+// Last: from here on every filing waits.
+describe('filings after ledger and documents were put back together', () => {
+  it('are sent once a look was complete, however long an outage lists less than before', async () => {
+    const { exporter, filing } = await filedInOutage();
+    await stage.pass(0.9);
+    expect(await stage.view(filing)).toMatchObject({ state: 'submitting' });
+    expect(stage.pushes(exporter)).toBe(0);
+    await stage.ledger.pool.query('DELETE FROM certificates WHERE exporter_id = $1', [exporter.exporterId]);
+    expect(await filing.result()).toMatchObject({ state: 'certified' });
+    expect(stage.pushes(exporter)).toBe(1);
+  });
+
+  it('are a question for a person where no look was complete for a whole window', async () => {
+    const { exporter, filing } = await filedInOutage();
+    await stage.pass(2.5);
+    await stage.until(filing, 'outcome_unknown');
+    expect(stage.pushes(exporter)).toBe(0);
+    expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+  });
 });
