@@ -133,8 +133,8 @@ byte noted;
 #define FILED_OF(f) (truth[FIRST(f)] == T_TAKEN || truth[FIRST(f) + 1] == T_TAKEN)
 #define COUNT(v) (((v) & 1) + (((v) >> 1) & 1) + (((v) >> 2) & 1) + (((v) >> 3) & 1) + (((v) >> 4) & 1))
 #if HIDDEN > 0
-/* The IRM was used, and no certificate that a row has accounts for it. */
-#define UNEXPLAINED_USE (CERTIFICATES + used + (stranger == S_SIBLING -> 1 : 0) > COUNT(byRecord | otherwise))
+/* The IRM was used, and no certificate that a row has accounts for it. Used elsewhere, too little is left to send. */
+#define UNEXPLAINED_USE (!used && CERTIFICATES + (stranger == S_SIBLING -> 1 : 0) > COUNT(byRecord | otherwise))
 /* What a person who is right sees: the certificates in the portal, and what an IRM was used for. */
 #define SHOWS_AS_FILED ((shown & OWN) != 0 || CERTIFICATES > 0)
 #define HIDES(f) (!concealed && !away)

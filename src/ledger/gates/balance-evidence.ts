@@ -82,8 +82,8 @@ async function comparisons(
  * What speaks against an absence: an IRM of rows without a certificate was used since the first send of their
  * submission, by as much as the smallest of them or more, and no certificate accounts for it. A certificate of a row
  * that was on its way when the balance was first read does not: that reading may show it already. Nor does one that
- * came after the balance was read last: its use may be missing there. However little is left: a correction may file the
- * document with less, or on another IRM. null: nothing, as far as the balances were read.
+ * came after the balance was read last: its use may be missing there. null: nothing, as far as the balances were read,
+ * or more was used than all of the rows need and too little is left to send them: that use is another's.
  */
 export async function unexplainedUse(
   db: Queryable,
@@ -95,11 +95,12 @@ export async function unexplainedUse(
          SELECT a.marked_at, s.taken_at, s.balances FROM attempts a JOIN snapshots s USING (snapshot_id)
           WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL ORDER BY a.number LIMIT 1),
        open AS (
-         SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest
+         SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest,
+                sum(mapped_amount) AS needed
            FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
             AND ($3::int[] IS NULL OR position = ANY($3)) GROUP BY irm_key, exporter_id, party_id),
        known AS (
-         SELECT o.*, b.available - n.available AS fell, b.read_at AS since, n.read_at AS until
+         SELECT o.*, b.available - n.available AS fell, n.available AS rest, b.read_at AS since, n.read_at AS until
            FROM open o, sent s,
                 LATERAL (SELECT sum((e->>'available')::numeric) AS available, coalesce(min((e->>'readAt')::timestamptz), s.taken_at) AS read_at,
                                 count(*) AS records
@@ -114,7 +115,8 @@ export async function unexplainedUse(
                        WHERE c.party_id = k.party_id AND ${sameIrm('c.irm_key', 'k.irm_key')} AND c.state = 'certified'
                          AND c.submitted_at >= k.since AND c.settled_at <= k.until) AS certified FROM known k)
      SELECT irm_number AS "irmNumber", fell::text, certified::text FROM used
-      WHERE fell - certified + $4::numeric >= smallest ORDER BY 1 LIMIT 1`,
+      WHERE fell - certified + $4::numeric >= smallest AND (rest >= needed OR fell - certified - $4::numeric <= needed)
+      ORDER BY 1 LIMIT 1`,
     [filingId, submission, positions ?? null, SMALLEST_UNIT],
   );
   const [used] = rows;

@@ -273,11 +273,17 @@ describe('two persons', () => {
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
   });
 
-  it('say so where too little is left for the rows too: a correction may take less, or another IRM', async () => {
+  it('say so where the rows may have used all of it: a correction may take less, or another IRM', async () => {
     const sent = await looked([{ mappedIRMAmountFCC: 6_000 }]);
     await balanceFalls(sent.party, 4_000);
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/fell by 6000 since the send/u));
     expect(await attempts(sent.filingId)).toEqual(['marked']);
+  });
+
+  it('are not needed where more was used than the rows need, and too little is left for them', async () => {
+    const sent = await looked([{ mappedIRMAmountFCC: 6_000 }]);
+    await balanceFalls(sent.party, 3_999);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
   });
 
   it('say so where the certificate that may account for it came after the balance was read', async () => {
