@@ -75,8 +75,9 @@ export async function reconcile(
   const ids = result.skipped.map((each) => each.exporterId);
   const names = await exporterNames(pool, ids);
   const skipped = result.skipped.map((each) => ({ ...each, name: names.get(each.exporterId) ?? each.exporterId }));
-  const known = exporterId === undefined || !ids.includes(exporterId);
-  return { ...result, skipped, findings: known ? await findings(deps, { exporter }) : [] };
+  // The id of an exporter that the ledger does not know is no exporter to list findings of.
+  const unknown = exporterId !== undefined && ids.includes(exporterId) && !names.has(exporterId);
+  return { ...result, skipped, findings: unknown ? [] : await findings(deps, { exporter }) };
 }
 
 export interface FindingsRequest {

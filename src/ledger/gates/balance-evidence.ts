@@ -17,6 +17,11 @@ interface Asked {
   windowOver: boolean;
 }
 
+/** The first send of a submission that a snapshot was taken before, as `sent`; $1 is the filing, $2 the submission. */
+const SENT = `sent AS (
+    SELECT a.marked_at, s.taken_at, s.balances FROM attempts a JOIN snapshots s USING (snapshot_id)
+     WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL ORDER BY a.number LIMIT 1)`;
+
 /** What was filed on the row's IRM, or may have been. */
 interface Filed {
   amount: string;
@@ -91,9 +96,7 @@ export async function unexplainedUse(
 ): Promise<string | null> {
   // A remittance that takes the same number later adds to no balance of the snapshot: as many records count as it has.
   const { rows } = await db.query<{ irmNumber: string; fell: string; certified: string }>(
-    `WITH sent AS (
-         SELECT a.marked_at, s.taken_at, s.balances FROM attempts a JOIN snapshots s USING (snapshot_id)
-          WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL ORDER BY a.number LIMIT 1),
+    `WITH ${SENT},
        open AS (
          SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest,
                 sum(mapped_amount) AS needed
@@ -132,9 +135,7 @@ async function balanceAround(
 ): Promise<{ irmNumber: string; at: Date | null; before: string | null; now: string | null }> {
   const { rows } = await db.query<{ irmNumber: string; at: Date; before: string | null; now: string | null }>(
     `WITH row AS (SELECT * FROM filing_rows WHERE filing_id = $1 AND position = $3),
-       sent AS (
-         SELECT a.marked_at, s.taken_at, s.balances FROM attempts a JOIN snapshots s USING (snapshot_id)
-          WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL ORDER BY a.number LIMIT 1),
+       ${SENT},
        known AS (
          SELECT sum((b->>'available')::numeric) AS available, min((b->>'readAt')::timestamptz) AS read_at
            FROM row r, sent s, jsonb_array_elements(s.balances) AS b WHERE b->>'irmKey' = r.irm_key),

@@ -259,10 +259,7 @@ describe('a certificate that agrees', () => {
 
 it('is refused to the service where the IRM was used and no certificate accounts for it', async () => {
   const { party, filingId, subject } = await unknownRequest();
-  const [irm] = (
-    await ledger().pool.query<{ iec: string }>('SELECT iec FROM exporters WHERE exporter_id = $1', [party.exporterId])
-  ).rows;
-  await readBalance(ledger(), 9_995, OVER, party.exporterId, irm?.iec);
+  await readBalance(ledger(), 9_995, OVER, party.exporterId, party.iec);
   await party.look(OVER);
   expect(await absent(subject)).toMatchObject({ code: 'used', why: expect.stringMatching(/fell by 5/u) as string });
   expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);

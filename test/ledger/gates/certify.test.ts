@@ -22,12 +22,9 @@ beforeAll(async () => {
 });
 
 const AT = minutesLater(30);
-const iecOf = async ({ exporterId }: Party) =>
-  (await ledger().pool.query<{ iec: string }>('SELECT iec FROM exporters WHERE exporter_id = $1', [exporterId])).rows[0]
-    ?.iec ?? '';
 /** The balance of the exporter's IRM is read after the send and before a complete look. */
 async function balanceFalls(of: Party, available: number, at = minutesLater(20)): Promise<void> {
-  await readBalance(ledger(), available, at, of.exporterId, await iecOf(of));
+  await readBalance(ledger(), available, at, of.exporterId, of.iec);
   await of.look(AT);
 }
 const byDetails = (of: Party, filingId: string, { submission = 1, windowOver = false } = {}) =>
@@ -280,7 +277,7 @@ describe('by details', () => {
     await own.look(OVER);
     expect(await absent({ attemptId })).toEqual({ outcome: 'again' });
     await own.show(filingId, 'CAME-LATE');
-    await readBalance(ledger(), 5_000, minutesLater(245), own.exporterId, await iecOf(own));
+    await readBalance(ledger(), 5_000, minutesLater(245), own.exporterId, own.iec);
     await own.look(minutesLater(250));
     expect(await byDetails(own, filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'CAME-LATE' }] });
     expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
@@ -367,7 +364,7 @@ describe('a balance contradicts a certificate of details', () => {
     expect(await byDetails(own, filingId)).toMatchObject(contradicted);
   });
   const balanceRead = async (own: Party, at = minutesLater(20), available = 1) =>
-    readBalance(ledger(), available, at, own.exporterId, await iecOf(own));
+    readBalance(ledger(), available, at, own.exporterId, own.iec);
 
   it('where it was read before the day of the certificate’s issue', async () => {
     const { party: own, filingId } = await filed();

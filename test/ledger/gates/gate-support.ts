@@ -49,10 +49,10 @@ export function useGates() {
     });
 
   /** A client of an IEC, by default of one of its own: looks and certificates are the party's. */
-  async function exporter(iec?: string) {
+  async function exporter(iec = `AAGC${String(100_001 + made)}`) {
     made += 1;
     const exporterId = `gate-exporter-${made}`;
-    await knowExporter(ledger, exporterId, iec ?? `AAGC${String(100_000 + made)}`);
+    await knowExporter(ledger, exporterId, iec);
 
     /** A filing of rows with documents and bills of their own. @returns its id */
     const file = (rows: Row[] = [{}], more: Partial<Intent> = {}): Promise<string> => {
@@ -91,6 +91,7 @@ export function useGates() {
 
     return {
       exporterId,
+      iec,
       file,
       fileInTwo,
       sendAttempt,

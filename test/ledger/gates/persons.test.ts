@@ -37,17 +37,20 @@ const about = ({ filingId, attemptId }: Sent) => ({ filingId, attemptId });
 /** The balance of the party's one IRM, of 10,000, is read again. */
 const balanceFalls = (party: Party, available: number, at = OVER) => balancesOf(party, [available], at);
 /** The balances of all remittances that have the number of the party's IRM, in order of issue. */
-async function balancesOf({ exporterId }: Party, available: number[], at = OVER) {
-  const { pool } = ledger();
-  const { rows: known } = await pool.query<{ iec: string }>('SELECT iec FROM exporters WHERE exporter_id = $1', [
-    exporterId,
-  ]);
+const balancesOf = ({ exporterId, iec }: Party, available: number[], at = OVER) => {
   const irms = available.map((each, index) => {
-    const irm = irmRecord(each, known[0]?.iec);
+    const irm = irmRecord(each, iec);
     return index === 0 ? irm : { ...irm, irmIssueDate: `0${index}062026` };
   });
-  await saveIrms(pool, exporterId, irms, at);
-}
+  return saveIrms(ledger().pool, exporterId, irms, at);
+};
+
+/** The row of a send gets its certificate an hour later. */
+const certified = ({ filingId }: Sent, { exporterId }: Party) =>
+  under(filingId, (client) => {
+    const records = [{ position: 0, eBRCNumber: `EB-${filingId}`, eBRCDate: '10022026' }];
+    return certifyByRecord(client, { filingId, submission: 1, exporterId, records, at: minutesLater(60) });
+  });
 
 const judgements = async (filingId: string) =>
   (
@@ -265,9 +268,7 @@ describe('two persons', () => {
     const sent = await looked([{}, { mappedIRMAmountFCC: 7 }]);
     await balanceFalls(sent.party, 9_995.02);
     const other = await sent.party.sent([{ mappedIRMAmountFCC: 9 }], { at: minutesLater(1) });
-    const records = [{ position: 0, eBRCNumber: `EB-${other.filingId}`, eBRCDate: '10022026' }];
-    const of = { filingId: other.filingId, submission: 1, exporterId: sent.party.exporterId };
-    await under(other.filingId, (client) => certifyByRecord(client, { ...of, records, at: minutesLater(60) }));
+    await certified(other, sent.party);
     // 9 were certified: less than 5 is left to account for.
     await balanceFalls(sent.party, 9_986.02);
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
@@ -290,9 +291,7 @@ describe('two persons', () => {
     const sent = await looked();
     const other = await sent.party.sent([{}], { at: minutesLater(1) });
     await balanceFalls(sent.party, 9_995, minutesLater(30));
-    const records = [{ position: 0, eBRCNumber: `EB-${other.filingId}`, eBRCDate: '10022026' }];
-    const of = { filingId: other.filingId, submission: 1, exporterId: sent.party.exporterId };
-    await under(other.filingId, (client) => certifyByRecord(client, { ...of, records, at: minutesLater(60) }));
+    await certified(other, sent.party);
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/fell by 5 .* account for 0 of it/u));
     // Read once more, the balance shows one use alone, which is the certificate's.
     await balanceFalls(sent.party, 9_995);
@@ -322,9 +321,7 @@ describe('two persons', () => {
     const before = await party.sent([{}], { at: minutesLater(-10) });
     await balanceFalls(party, 9_995, minutesLater(-5));
     const sent = await party.sent();
-    const records = [{ position: 0, eBRCNumber: `EB-${before.filingId}`, eBRCDate: '10022026' }];
-    const of = { filingId: before.filingId, submission: 1, exporterId: party.exporterId };
-    await under(before.filingId, (client) => certifyByRecord(client, { ...of, records, at: minutesLater(60) }));
+    await certified(before, party);
     await party.look(OVER);
     await balanceFalls(party, 9_990);
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/ravi is the first/u));
