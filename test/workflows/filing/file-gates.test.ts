@@ -23,6 +23,15 @@ async function accountOf({ username }: TestExporter) {
   return account;
 }
 
+/** Waits until the ledger has read that the authority used something of the exporter's IRM. */
+const useIsRead = ({ exporterId }: TestExporter) =>
+  eventually(async () => {
+    const used = await stage.ledger.pool.query('SELECT FROM irms WHERE exporter_id = $1 AND available < amount', [
+      exporterId,
+    ]);
+    return used.rowCount !== 0;
+  });
+
 /** Another certificate for the document of the exporter's newest one, as another remittance would leave it. */
 async function addForeignCertificate(exporter: TestExporter, more: object = {}): Promise<string> {
   const { certificates } = await accountOf(exporter);
@@ -139,7 +148,7 @@ it('is not sent again by one person where no list shows what the authority took,
   stage.fault(exporter, 'push-irm', 'accept-then-drop', { times: 1 });
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
   await stage.until(filing, 'outcome_unknown');
-  await eventually(async () => (await accountOf(exporter)).certificates.length === 1);
+  await useIsRead(exporter);
   await stage.settleWindowOver(filing);
   await stage.until(filing, ({ attention }) => attention?.includes('Was submission') ?? false);
   const second = {
@@ -289,9 +298,13 @@ describe('certificates of fetch-details', () => {
       return { ...answer, certificates: released ? certificates : [] };
     };
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    await stage.until(filing, 'outcome_unknown');
+    const { filingId } = await stage.until(filing, 'outcome_unknown');
+    await useIsRead(exporter);
     await stage.settleWindowOver(filing);
-    await stage.resolve(filing, 'not-filed');
+    const notFiled = (by: string) =>
+      operationsOf(stage).resolve(filingId ?? '', { as: 'not-filed', by, note: 'looked' });
+    expect(await notFiled('ravi')).toMatchObject(noted(/fell by 1000 since the send.* ravi is the first/u));
+    await notFiled('meera');
     return { exporter, filing, restore: () => (api.fetchDetails = read) };
   }
 
