@@ -28,7 +28,11 @@ export async function checkWorkbook(
   context: FileContext = {},
   options: ReadOptions = {},
 ): Promise<CheckedWorkbook> {
-  const reading = await readWorkbook(file, options);
+  return checkReading(await readWorkbook(file, options), context);
+}
+
+/** Checks what was read by the rule table. */
+export function checkReading(reading: WorkbookReading, context: FileContext = {}): CheckedWorkbook {
   const ruled = withSheetHeaders(checkUncheckedRows(reading.unchecked, context), reading.columns);
   const findings = oncePerCell([...reading.findings, ...ruled]);
   const errors = findings.filter(({ severity }) => severity === 'error');

@@ -10,7 +10,7 @@ import { errorAt, oncePerCell, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/fields';
 import { hiddenByMerge, missing, quoted } from '../domain/rules/value-messages';
-import { type CellContent, type CellContext, cellContent } from './sheet/cell-content';
+import { type CellContent, type CellContext, cellContent, cellContext } from './sheet/cell-content';
 import { aboutRows, aboutTemplate, MergedCells } from './sheet/about-sheet';
 import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
@@ -25,7 +25,7 @@ import {
   readHeaders,
 } from './sheet/headers';
 import { type WorkbookLimits, WORKBOOK_LIMITS, WorkbookRefused } from './ooxml/limits';
-import type { RawRow } from './sheet/sheet-rows';
+import type { RawCell, RawRow } from './sheet/sheet-rows';
 import { textsOf } from './sheet/filled-rows';
 
 export { WorkbookRefused } from './ooxml/limits';
@@ -78,6 +78,35 @@ export async function readWorkbook(
     if (!(error instanceof WorkbookRefused)) throw error;
     return { ...NOTHING, findings: [errorAt(null, null, error.code, error.message)] };
   }
+}
+
+/** Values of a cell that is not in a file yet; a date is midnight in UTC. */
+export type NewCell = string | number | Date | null;
+
+/** Reads rows that are not in a file yet, the headers first, as they are read from a workbook that holds them. */
+export function readCells(
+  rows: readonly (readonly NewCell[])[],
+  { limits = {}, template = BUILT_IN_TEMPLATE }: ReadOptions = {},
+): WorkbookReading {
+  const name = 'rows';
+  const raw = rows.map((cells, index): RawRow => ({
+    number: index + 1,
+    hidden: false,
+    cells: cells.flatMap(rawCellOf),
+  }));
+  const { texts } = { ...WORKBOOK_LIMITS, ...limits };
+  const context = cellContext({ strings: [], formatOf: () => ({ isDate: false, zeros: 0 }), date1904: false, texts });
+  return {
+    sheetName: name,
+    ...readSheet({ name, sheet: { rows: () => raw.values(), merged: [] }, context }, template),
+  };
+}
+
+function rawCellOf(value: NewCell, index: number): RawCell[] {
+  const at = { column: index + 1, style: -1 };
+  if (value === null) return [];
+  if (value instanceof Date) return [{ ...at, type: 'd', data: value.toISOString().slice(0, 10) }];
+  return [{ ...at, type: typeof value === 'number' ? '' : 'inlineStr', data: String(value) }];
 }
 
 const NOTHING: WorkbookReading = {

@@ -1,12 +1,13 @@
-import { type Cell, type CellValue, type Worksheet, Workbook } from 'exceljs';
+import { type Cell, type Worksheet, Workbook } from 'exceljs';
 import { isoFromFilingDate } from '../../domain/dates';
 import { IRM_FIELDS, irmCells, type CellMark, type DraftCell, type DraftRow } from './cells';
 import { MAPPING_FIELDS, type MappingField } from '../../domain/filing/mapping';
 import { groupBy } from '../../domain/values';
 import type { OpenIrm } from '../proposals/score';
-import { BULK_COLUMNS } from '../../domain/rules/columns';
+import { BULK_COLUMNS, type ColumnField, isExtraField } from '../../domain/rules/columns';
 import { cutText, harmless } from '../../domain/text';
 import { finishBulkSheet } from '../../workbook/bulk-sheet';
+import type { NewCell } from '../../workbook/read';
 import { BULK_SHEET } from '../../workbook/write';
 
 const FILLS: Readonly<Record<CellMark, string>> = { gap: 'FFF8CBAD', guess: 'FFFFEB9C', default: 'FFE2EFDA' };
@@ -23,8 +24,6 @@ export interface DraftWorkbook {
   rows: readonly DraftRow[];
   /** The text at the top of the legend. */
   title: string;
-  /** Without what explains the cells, most of the work: for the check alone, which reads values. */
-  valuesOnly?: boolean;
   /** Findings of the check, by Excel row and field. */
   findings?: readonly { row: number | null; field: string | null; severity: string; message: string }[];
 }
@@ -37,11 +36,10 @@ export interface DraftWorkbook {
  * @returns the bytes of the workbook
  */
 export async function writeDraftWorkbook(args: DraftWorkbook): Promise<Buffer> {
-  const { rows, title, valuesOnly = false, findings = [] } = args;
+  const { rows, title, findings = [] } = args;
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(BULK_SHEET);
-  // Two columns more than the template has, for people; they stay in the workbook.
-  sheet.columns = [...BULK_COLUMNS.map(({ header }) => header), 'Confidence', 'Why'].map((header) => ({ header }));
+  for (const cells of draftValues(rows)) sheet.addRow(cells);
   const irms = writeIrms(workbook, rows);
   const findingsByCell = groupBy(findings, ({ row, field }) => `${row} ${field}`);
   rows.forEach((row, index) => {
@@ -49,19 +47,25 @@ export async function writeDraftWorkbook(args: DraftWorkbook): Promise<Buffer> {
     BULK_COLUMNS.forEach(({ field }, at) => {
       const draft = row.cells[field as MappingField];
       const found = (findingsByCell.get(`${number} ${field}`) ?? []).map(({ message }) => message);
-      if (draft) {
-        const cell = sheet.getCell(number, at + 1);
-        cell.value = cellValue(field as MappingField, draft.value);
-        if (!valuesOnly) explain(cell, draft, found);
-      } else if (field === 'isThirdPartyExport') sheet.getCell(number, at + 1).value = 'N';
+      if (draft) explain(sheet.getCell(number, at + 1), draft, found);
     });
     if (row.alternatives.length > 0) offer(sheet, number, row, irms);
-    [row.confidence, harmless(row.why)].forEach(
-      (value, at) => (sheet.getCell(number, BULK_COLUMNS.length + 1 + at).value = value),
-    );
   });
   writeLegend(workbook, title, findings);
   return finishBulkSheet(workbook, sheet);
+}
+
+/**
+ * The values of the sheet, its headers first. It has two columns more than the template, for people; they stay in the
+ * workbook.
+ */
+export function draftValues(rows: readonly DraftRow[]): NewCell[][] {
+  const valueOf = ({ cells }: DraftRow, field: ColumnField) =>
+    isExtraField(field) ? (field === 'isThirdPartyExport' ? 'N' : null) : cellValue(field, cells[field]?.value ?? null);
+  return [
+    [...BULK_COLUMNS.map(({ header }) => header), 'Confidence', 'Why'],
+    ...rows.map((row) => [...BULK_COLUMNS.map(({ field }) => valueOf(row, field)), row.confidence, harmless(row.why)]),
+  ];
 }
 
 /** The note and the colour of a cell. */
@@ -74,7 +78,7 @@ function explain(cell: Cell, { note, mark }: DraftCell, found: readonly string[]
 const isDate = (field: MappingField): boolean => MAPPING_FIELDS[field] === 'date';
 
 /** exceljs takes a date cell as midnight in UTC. */
-function cellValue(field: MappingField, value: string | number | null): CellValue {
+function cellValue(field: MappingField, value: string | number | null): NewCell {
   return typeof value === 'string' && isDate(field) ? new Date(`${isoFromFilingDate(value)}T00:00:00Z`) : value;
 }
 

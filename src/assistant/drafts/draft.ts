@@ -8,7 +8,7 @@ import { DIRECT_EXPORT, SERVICES, UPLOAD_TYPES, type UploadType } from '../../do
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { ledgerDocuments, openIrms } from '../proposals/open-documents';
-import { writeDraftWorkbook } from './draft-workbook';
+import { draftValues, writeDraftWorkbook } from './draft-workbook';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import { RefusedError } from '../../starter/errors';
 import { exporterIdOf } from '../../starter/lookup';
@@ -65,8 +65,7 @@ export async function draftFiling(
   if (all.length > rows.length)
     notes.push(`${all.length - rows.length} rows do not fit into one workbook; draft again after filing these.`);
   const book = { rows, title: `Draft for ${exporter}, upload type ${type}. Nothing is filed until you file it.` };
-  const bytes = await writeDraftWorkbook({ ...book, valuesOnly: true });
-  const checked = await checkFile(deps, { source: { name: 'draft.xlsx', bytes }, exporter });
+  const checked = await checkFile(deps, { source: { name: 'draft.xlsx', cells: draftValues(rows) }, exporter });
   const findings = [...checked.errors, ...checked.warnings];
   return {
     workbook: await writeDraftWorkbook({ ...book, findings }),

@@ -5,7 +5,7 @@ import { comparableText } from '../../domain/identity';
 import { groupBy } from '../../domain/values';
 import { propose, type Proposal } from './assignment';
 import type { IrmRow } from '../../ledger/exporters/irms';
-import { writeDraftWorkbook } from '../drafts/draft-workbook';
+import { draftValues, writeDraftWorkbook } from '../drafts/draft-workbook';
 import { refusal } from '../../starter/errors';
 import { exporterIdOf } from '../../starter/lookup';
 import { checkFile } from '../../starter/filings/check';
@@ -75,8 +75,7 @@ export async function proposeMappings(
       `${chosen.length - rows.length} proposals do not fit into one workbook; propose again after filing these.`,
     );
   const title = `Proposed mappings of ${exporter}, upload type ${type}. Nothing is filed until you file it.`;
-  const bytes = await writeDraftWorkbook({ rows, title, valuesOnly: true });
-  const checked = await checkFile(deps, { source: { name: 'proposals.xlsx', bytes }, exporter });
+  const checked = await checkFile(deps, { source: { name: 'proposals.xlsx', cells: draftValues(rows) }, exporter });
   const findings = [...checked.errors, ...checked.warnings];
   return {
     workbook: await writeDraftWorkbook({ rows, title, findings }),

@@ -57,9 +57,11 @@ export interface CheckLedger {
  */
 export async function checkFile(ledger: CheckLedger, request: CheckRequest): Promise<CheckOutcome> {
   const { source, exporter, annotate = false, ...stated } = request;
-  const read = await readFilingFile(source, stated, ledger.workbooks);
   const { pool, mode, workbooks = workbooksInProcess } = ledger;
-  const file = pool && mode ? await readByTemplate({ pool, mode, workbooks }, read, stated) : read;
+  const file =
+    pool && mode
+      ? await readByTemplate({ pool, mode, workbooks }, source, stated)
+      : await readFilingFile(source, stated, workbooks);
   if (annotate && file.kind === 'json') {
     throw new UsageError('-o goes with a workbook: a push message has no cells to write into.', 'no_workbook');
   }

@@ -6,7 +6,7 @@ import { readRows } from '../../ledger/rows/filing-rows';
 import { listCorrections, needFiling, nextNumber, type FilingRecord } from '../../ledger/filings/filings';
 import type { EbrcClientDependencies } from '../dependencies';
 import { type RefusedError, refusal } from '../errors';
-import { readByTemplate, readFilingFile, refuseErrors, type FilingFile, type FilingSource } from './read-file';
+import { readByTemplate, refuseErrors, type FilingFile, type FilingSource } from './read-file';
 import { readTemplateFirst } from './file';
 import type { FilingOutcome } from './outcome';
 import { filingOf } from '../lookup';
@@ -37,7 +37,7 @@ export async function correctFiling(
 ): Promise<FilingOutcome> {
   const parent = await filingOf(deps, idOrReference);
   const stated = { uploadType: parent.uploadType, declaration: parent.declaration, allowDuplicate };
-  const read = await readByTemplate(deps, await readFilingFile(source, stated, deps.workbooks), stated);
+  const read = await readByTemplate(deps, source, stated);
   const file = await readTemplateFirst(deps, parent.exporterId, { file: read, stated });
   const terms = { madeBy, channel, approval };
   // A reference names its newest filing: repeated, the command meets the correction that it made.

@@ -90,8 +90,10 @@ export async function readFileToFile(
 ): Promise<FilingFile> {
   const { source, uploadType, declaration, allowDuplicate, reference = null } = args;
   const stated = { uploadType, declaration, allowDuplicate };
-  const read = await readFilingFile(source, stated, store.workbooks);
-  const file = ledger ? await readByTemplate({ ...ledger, workbooks: store.workbooks }, read, stated) : read;
+  const { workbooks } = store;
+  const file = ledger
+    ? await readByTemplate({ ...ledger, workbooks }, source, stated)
+    : await readFilingFile(source, stated, workbooks);
   await refuseWrong(store, file, reference);
   return file;
 }
@@ -147,7 +149,7 @@ export async function readTemplateFirst(
 ): Promise<FilingFile> {
   if (!file.findings.some(isUndecided)) return file;
   const why = await learn(deps, exporterId);
-  const again = await readByTemplate(deps, file, stated);
+  const again = await readByTemplate(deps, { read: file }, stated);
   const undecided = again.findings.find(isUndecided);
   if (!undecided) return again;
   const message = `${undecided.message} Or remove these columns. (${why})`;

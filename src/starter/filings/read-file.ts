@@ -6,13 +6,15 @@ import { BUILT_IN_TEMPLATE, type BulkTemplate } from '../../domain/rules/columns
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
 import { MAX_MESSAGE_BYTES } from '../../domain/service/limits';
 import { sameId } from '../../domain/identity';
+import type { FileContext } from '../../domain/rules/file';
 import { errorAt, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import type { Mode } from '../../domain/names';
 import { parsePushMessage } from '../../domain/rules/push-message';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import type { Queryable } from '../../ledger/pool';
-import type { ColumnAt, WorkbookReading } from '../../workbook/read';
+import type { CheckedWorkbook } from '../../workbook/check';
+import type { ColumnAt, NewCell, WorkbookReading } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import { RefusedError, refusal, UsageError } from '../errors';
 
@@ -69,6 +71,8 @@ export interface FilingFile {
 export type FilingSource =
   | { path: string }
   | { name: string; bytes: Buffer }
+  /** The first sheet of a workbook that is not written yet, its headers first. */
+  | { name: string; cells: readonly (readonly NewCell[])[] }
   | { message: Record<string, unknown> }
   /** Already read, with the same options. */
   | { read: FilingFile };
@@ -84,6 +88,12 @@ export async function readFilingFile(
 ): Promise<FilingFile> {
   if ('read' in source) return source.read;
   if ('message' in source) return readMessage('message.json', Buffer.alloc(0), source.message, stated);
+  if ('cells' in source) {
+    const { readCells } = await import('../../workbook/read.js');
+    const { checkReading } = await import('../../workbook/check.js');
+    const reading = readCells(source.cells, stated);
+    return bookOf(source.name, Buffer.alloc(0), checkReading(reading, contextOf(stated)), stated);
+  }
   const { name, bytes } = 'path' in source ? await load(source.path) : source;
   switch (extname(name).toLowerCase()) {
     case '.json':
@@ -93,7 +103,7 @@ export async function readFilingFile(
     case '.xls':
     case '.xlsm':
     case '.xlsb':
-      return readBook(name, bytes, stated, workbooks);
+      return bookOf(name, bytes, await workbooks.check(bytes, contextOf(stated), stated.template), stated);
     default:
       throw new UsageError(`${name} is neither a push message (.json) nor a workbook (.xlsx).`, 'unknown_file_type');
   }
@@ -192,15 +202,16 @@ function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly Permi
     });
 }
 
-async function readBook(
+function contextOf({ uploadType, allowDuplicate = [] }: StatedOptions): FileContext {
+  return { permitted: permittedRows(allowDuplicate), ...(uploadType !== undefined && { uploadType }) };
+}
+
+function bookOf(
   name: string,
   bytes: Buffer,
+  checked: CheckedWorkbook,
   { uploadType, declaration, allowDuplicate = [], template }: StatedOptions,
-  workbooks: Workbooks,
-): Promise<FilingFile> {
-  const permitted = permittedRows(allowDuplicate);
-  const context = { permitted, ...(uploadType !== undefined && { uploadType }) };
-  const checked = await workbooks.check(bytes, context, template);
+): FilingFile {
   return {
     kind: 'workbook',
     name,
@@ -250,14 +261,17 @@ export function refuseErrors(findings: readonly Finding[], details: Record<strin
 }
 
 /**
- * Reads a workbook again with the labels of the service's template, if the ledger has them: which of its columns are
- * sent depends on them. Any other file is returned unchanged.
+ * Reads a file by the labels of the service's template, if the ledger has them: which columns of a workbook are sent
+ * depends on them. What was read by the same labels already is returned unchanged.
+ * @throws UsageError when the file cannot be read at all
  */
 export async function readByTemplate(
   { pool, mode, workbooks }: { pool: Queryable; mode: Mode; workbooks?: Workbooks },
-  file: FilingFile,
+  source: FilingSource,
   stated: StatedOptions,
 ): Promise<FilingFile> {
-  const template = file.kind === 'workbook' ? await readBulkTemplate(pool, mode) : null;
-  return template ? readFilingFile({ name: file.name, bytes: file.bytes }, { ...stated, template }, workbooks) : file;
+  const template = (await readBulkTemplate(pool, mode)) ?? stated.template;
+  const read = 'read' in source ? source.read : undefined;
+  const again = read?.sheet && template && read.sheet.templateReadAt !== template.learnedAt;
+  return readFilingFile(again ? read : source, { ...stated, template }, workbooks);
 }

@@ -9,7 +9,7 @@ import {
 import { oversized, tooLong, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { readXml } from '../ooxml/xml-reader';
 import { type CellContext, cellContext, readNumberFormats } from './cell-content';
-import { SheetRows } from './sheet-rows';
+import { type RawRow, SheetRows } from './sheet-rows';
 
 /**
  * Opens a workbook by its first worksheet. It also reads once the parts into which findings are written later, so that
@@ -78,7 +78,8 @@ function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: Wor
 /** A worksheet with the parts that its cells refer to. */
 export interface OpenSheet {
   name: string;
-  sheet: SheetRows;
+  /** `merged` is known once all rows were read. */
+  sheet: { rows(): IterableIterator<RawRow>; readonly merged: readonly string[] };
   context: CellContext;
 }
 
