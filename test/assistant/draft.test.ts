@@ -2,6 +2,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Workbook } from 'exceljs';
+import type { Finding } from '../../src/domain/rules/finding';
 import type { FilingView } from '../../src/domain/filing/view';
 import { scriptedPdf } from '../../src/sandbox/endpoints/extraction';
 import type { DraftOutcome } from '../../src/assistant/drafts/draft';
@@ -138,6 +139,21 @@ it('names the source of every cell, and marks guesses and gaps', async () => {
   expect(cell(3, 'Bill No').fill).toMatchObject({ fgColor: { argb: 'FFFFEB9C' } });
   expect(cell(3, 'Port Code').fill).toMatchObject({ fgColor: { argb: 'FFF8CBAD' } });
   expect(cell(2, 'Is Vostro').fill).toMatchObject({ fgColor: { argb: 'FFE2EFDA' } });
+});
+
+it('is checked before it is written as `ebrc check` checks the file', async () => {
+  const { code, json } = await stage.ebrc(['check', drafted.path, '--exporter', EXPORTER, '--json'], { env });
+  const { errors, warnings } = json<{ errors: Finding[]; warnings: Finding[] }>();
+  const book = new Workbook();
+  await book.xlsx.load(Uint8Array.from(await readFile(drafted.path)).buffer);
+  const legend = book.getWorksheet('Legend');
+  const written: string[] = [];
+  legend?.eachRow((row, number) => {
+    if (number > legend.rowCount - errors.length - warnings.length) written.push(row.getCell(2).text);
+  });
+  expect(code).toBe(3);
+  expect(errors.map(({ field }) => field)).toEqual(['portCode']);
+  expect(written).toEqual([...errors, ...warnings].map(({ field, message }) => `${field ?? ''} ${message}`.trim()));
 });
 
 it('is edited and filed to the certificates', async () => {
