@@ -6,7 +6,6 @@ import type { OpenIrm } from './score';
 import { type IrmRow, listIrms } from '../../ledger/exporters/irms';
 import { comparableText } from '../../domain/identity';
 import { groupBy } from '../../domain/values';
-import { holdsOn } from '../../ledger/rows/balance-reservation';
 import { irmViews } from '../../starter/exporters/views';
 import { DIRECT_EXPORT, isUploadType } from '../../domain/rules/columns';
 import type { DocumentFacts, DraftCell, DraftCells } from '../drafts/cells';
@@ -165,9 +164,8 @@ async function withFree(
   { rows, of }: { rows: readonly IrmRow[]; of: readonly IrmRow[] },
 ): Promise<OpenIrm[]> {
   const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
-  const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling: null });
   const remarks = await irmRemarks(db, exporterId, irmNumbers);
-  const views = new Map(irmViews(rows, holds).map((view, nth) => [rows[nth], view]));
+  const views = new Map((await irmViews(db, exporterId, rows)).map((view, nth) => [rows[nth], view]));
   return of.flatMap((row): OpenIrm[] => {
     const { currency, purposeCode, remittanceDate, issueDate } = row;
     const free = views.get(row)?.free ?? null;

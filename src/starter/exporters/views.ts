@@ -103,15 +103,18 @@ export interface IrmView {
 }
 
 /**
- * IRMs in their order. Which of them a hold means depends on the others of the same number and AD code: they have to be
- * among the rows.
+ * These IRMs, in their order. Which of them a hold means depends on the others of the same number and AD code: they
+ * have to be among the rows.
  */
-export function irmViews(rows: readonly IrmRow[], holds: readonly Hold[]): IrmView[] {
+export async function irmViews(db: Queryable, exporterId: string, rows: readonly IrmRow[]): Promise<IrmView[]> {
+  const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
+  const readAt = new Date(rows.reduce((oldest, row) => Math.min(oldest, row.readAt.getTime()), Date.now()));
+  const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling: null, readAt });
   const records = rows.map((row) => ({ ...heldIrmOf(row), row, identity: identityOf(row) }));
   const recordsOf = groupBy(records, ({ identity }) => identity);
-  const holdsOn = groupBy(holds, ({ irmKey }) => irmKey);
+  const byIdentity = groupBy(holds, ({ irmKey }) => irmKey);
   return records.map((record) => {
-    const own = holdsOf(record, recordsOf.get(record.identity) ?? [], holdsOn.get(record.identity) ?? []);
+    const own = holdsOf(record, recordsOf.get(record.identity) ?? [], byIdentity.get(record.identity) ?? []);
     return irmView(record.row, pendingHolds(own, record));
   });
 }
@@ -149,11 +152,9 @@ export async function readIrmViews(
   page: { after?: IrmKey; limit?: number } = {},
 ): Promise<IrmView[]> {
   const rows = await listIrms(db, exporterId, page);
-  const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
-  const alike = page.limit === undefined ? rows : await irmsWithNumbers(db, exporterId, irmNumbers);
-  const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling: null });
-  const views = irmViews(alike, holds);
-  if (alike === rows) return views;
+  if (page.limit === undefined) return irmViews(db, exporterId, rows);
+  const numbers = new Set(rows.map(({ irmNumber }) => irmNumber));
+  const views = await irmViews(db, exporterId, await irmsWithNumbers(db, exporterId, [...numbers]));
   const byKey = new Map(views.map((view) => [irmCursor(view), view]));
   return rows.flatMap((row) => byKey.get(cursorOf(row)) ?? []);
 }
