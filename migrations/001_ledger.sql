@@ -298,6 +298,8 @@ CREATE TABLE filing_rows (
 CREATE UNIQUE INDEX filing_rows_ebrc ON filing_rows (party_id, ebrc_number) WHERE ebrc_number IS NOT NULL AND NOT disputed;
 CREATE INDEX filing_rows_irm ON filing_rows (party_id, split_part(irm_key, ' ', 1));
 CREATE INDEX filing_rows_unknown ON filing_rows (filing_id) WHERE live AND state = 'unknown';
+-- What of a party's IRMs is not in their balances yet.
+CREATE INDEX filing_rows_uncertified ON filing_rows (party_id) WHERE live AND state <> 'certified';
 CREATE INDEX filing_rows_document ON filing_rows (party_id, document_key);
 -- For reports on a span of days; rows are settled roughly in their order.
 CREATE INDEX filing_rows_settled ON filing_rows USING brin (settled_at);

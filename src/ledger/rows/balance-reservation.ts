@@ -25,22 +25,11 @@ async function readRowsToSend(db: Queryable, filingId: string): Promise<MappingR
 
 /**
  * The amounts that live filings of the exporter's party take, or may take, from these IRMs; their own checks have
- * passed. For the filing itself only the rows that are already at the service count. What was sent and certified before
- * `readAt`, when the oldest of the balances was read, is one hold, of no filing.
+ * passed. For the filing itself only the rows that are already at the service count.
  */
 export async function holdsOn(
   db: Queryable,
-  {
-    exporterId,
-    irmNumbers,
-    exceptFiling,
-    readAt = null,
-  }: {
-    exporterId: string;
-    irmNumbers: string[];
-    exceptFiling: string | null;
-    readAt?: Date | null;
-  },
+  { exporterId, irmNumbers, exceptFiling }: { exporterId: string; irmNumbers: string[]; exceptFiling: string | null },
 ): Promise<Hold[]> {
   const { rows } = await db.query<
     Omit<Hold, 'submittedAt' | 'outcomeKnown' | 'certifiedAt'> & {
@@ -49,19 +38,15 @@ export async function holdsOn(
       rowState: string;
     }
   >(
-    `WITH held AS (
-       SELECT CASE WHEN in_balance THEN NULL ELSE filing_id END AS filing_id, irm_key, mapping->>'irmDt' AS irm_dt, state,
-              sum(mapped_amount) AS amount, max(submitted_at) AS submitted_at, max(settled_at) AS settled_at
-         FROM (SELECT *, state = 'certified' AND submitted_at <= $4 AND settled_at <= $4 AS in_balance FROM filing_rows) r
-        WHERE r.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)) AND r.live AND r.reserved_at IS NOT NULL
-          AND NOT (r.filing_id IS NOT DISTINCT FROM $3 AND r.submitted_at IS NULL)
-          AND ${irmNumberOf('r.irm_key')} = ANY($2)
-        GROUP BY 1, irm_key, irm_dt, state, CASE WHEN in_balance THEN NULL ELSE submitted_at END)
-     SELECT coalesce(f.filing_id, '') AS "filingId", coalesce(f.reference, '') AS reference, coalesce(f.state, h.state) AS state,
-            h.irm_key AS "irmKey", h.irm_dt AS "irmDt", h.amount::text AS amount, h.submitted_at AS "submittedAt",
-            h.settled_at AS "settledAt", h.state AS "rowState"
-       FROM held h LEFT JOIN filings f USING (filing_id)`,
-    [exporterId, irmNumbers.map(comparableText), exceptFiling, readAt],
+    `SELECT f.filing_id AS "filingId", f.reference, f.state, r.irm_key AS "irmKey",
+            r.mapping->>'irmDt' AS "irmDt", sum(r.mapped_amount)::text AS amount, r.submitted_at AS "submittedAt",
+            max(r.settled_at) AS "settledAt", r.state AS "rowState"
+       FROM filing_rows r JOIN filings f USING (filing_id)
+      WHERE r.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)) AND r.live AND r.reserved_at IS NOT NULL
+        AND NOT (r.filing_id IS NOT DISTINCT FROM $3 AND r.submitted_at IS NULL)
+        AND ${irmNumberOf('r.irm_key')} = ANY($2)
+      GROUP BY f.filing_id, f.reference, f.state, r.irm_key, r.mapping->>'irmDt', r.submitted_at, r.state`,
+    [exporterId, irmNumbers.map(comparableText), exceptFiling],
   );
   return rows.map(({ submittedAt, settledAt, rowState, ...hold }) => ({
     ...hold,
@@ -69,6 +54,29 @@ export async function holdsOn(
     outcomeKnown: rowState !== 'unknown',
     certifiedAt: rowState === 'certified' ? (settledAt?.getTime() ?? Infinity) : null,
   }));
+}
+
+/** How much the clocks of two workers may differ: the times of a row are not of one clock. */
+const CLOCKS_APART = "interval '1 day'";
+
+/**
+ * The numbers of the party's IRMs of which a live row may hold something that balances read at `readAt`, or later, do
+ * not show: of every other one only certified rows count, and they are in its balance.
+ */
+export async function numbersHeld(
+  db: Queryable,
+  { exporterId, readAt }: { exporterId: string; readAt: Date },
+): Promise<string[]> {
+  const number = irmNumberOf('irm_key');
+  const { rows } = await db.query<{ number: string }>(
+    `WITH party AS (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1))
+     SELECT ${number} AS number FROM filing_rows WHERE party_id = (SELECT party_id FROM party) AND live AND state <> 'certified'
+     UNION
+     SELECT ${number} FROM filing_rows
+      WHERE party_id = (SELECT party_id FROM party) AND live AND state = 'certified' AND settled_at > $2::timestamptz - ${CLOCKS_APART}`,
+    [exporterId, readAt],
+  );
+  return rows.map((row) => row.number);
 }
 
 /**

@@ -11,7 +11,7 @@ import type { IrmKey } from '../../ledger/exporters/irm-change';
 import { heldIrmOf, irmsWithNumbers, type IrmRow, listIrms } from '../../ledger/exporters/irms';
 import type { Queryable } from '../../ledger/pool';
 import { badCredentials } from '../../ledger/vault/credentials';
-import { holdsOn } from '../../ledger/rows/balance-reservation';
+import { holdsOn, numbersHeld } from '../../ledger/rows/balance-reservation';
 
 /** An exporter as `ebrc exporters` prints it, in the spec's spelling. */
 export interface ExporterView {
@@ -107,9 +107,7 @@ export interface IrmView {
  * have to be among the rows.
  */
 export async function irmViews(db: Queryable, exporterId: string, rows: readonly IrmRow[]): Promise<IrmView[]> {
-  const irmNumbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
-  const readAt = new Date(rows.reduce((oldest, row) => Math.min(oldest, row.readAt.getTime()), Date.now()));
-  const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling: null, readAt });
+  const holds = await holdsOn(db, { exporterId, irmNumbers: await heldOf(db, exporterId, rows), exceptFiling: null });
   const records = rows.map((row) => ({ ...heldIrmOf(row), row, identity: identityOf(row) }));
   const recordsOf = groupBy(records, ({ identity }) => identity);
   const byIdentity = groupBy(holds, ({ irmKey }) => irmKey);
@@ -117,6 +115,16 @@ export async function irmViews(db: Queryable, exporterId: string, rows: readonly
     const own = holdsOf(record, recordsOf.get(record.identity) ?? [], byIdentity.get(record.identity) ?? []);
     return irmView(record.row, pendingHolds(own, record));
   });
+}
+
+/** Above this many IRMs it is cheaper to ask first of which of them anything is held. */
+const FEW_IRMS = 1_000;
+
+async function heldOf(db: Queryable, exporterId: string, rows: readonly IrmRow[]): Promise<string[]> {
+  const numbers = [...new Set(rows.map(({ irmNumber }) => irmNumber))];
+  if (numbers.length <= FEW_IRMS) return numbers;
+  const readAt = new Date(rows.reduce((oldest, row) => Math.min(oldest, row.readAt.getTime()), Infinity));
+  return numbersHeld(db, { exporterId, readAt });
 }
 
 function irmView(row: IrmRow, pending: readonly Hold[]): IrmView {
