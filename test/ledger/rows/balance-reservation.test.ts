@@ -7,6 +7,7 @@ import type { Finding } from '../../../src/domain/rules/finding';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
+import { readIrmViews } from '../../../src/starter/exporters/views';
 import { mappingRow } from '../../../dev/sample-mapping';
 import { EXPORTER, irmRecord, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from '../filing-support';
 
@@ -156,4 +157,35 @@ it('adds what one filing maps in several rows without losing a cent', async () =
   );
   const filingId = await open(ledger, 'SUM', rows);
   expect(await reserve(filingId)).toMatchObject([{ code: 'over_remittance' }]);
+});
+
+it('shows of a thousand IRMs what each page of them shows: held while it may not be in the balance', async () => {
+  const irm = (nth: number) => ({ ...irmRecord(10_000), irmNumber: `IRM-${nth}` });
+  await saveIrms(
+    ledger.pool,
+    EXPORTER,
+    Array.from({ length: 1_001 }, (_, nth) => irm(nth)),
+    NOW,
+  );
+  const certify = async (filingId: string, at: Date) => {
+    await send(filingId, at);
+    const certified = { position: 0, outcome: 'certified' as const, eBRCNumber: `E-${filingId}`, eBRCDate: '10022026' };
+    await settleRows(ledger.pool, { filingId, exporterId: EXPORTER, verdicts: [certified], at });
+  };
+  const planned = await filing('PLANNED', 1_000, { irmNumber: 'IRM-1' });
+  const sent = await filing('SENT', 2_000, { irmNumber: 'irm-2' });
+  const inBalance = await filing('IN-BALANCE', 3_000, { irmNumber: 'IRM-3' });
+  const newer = await filing('NEWER', 4_000, { irmNumber: 'IRM-4' });
+  for (const each of [planned, sent, inBalance, newer]) expect(await reserve(each)).toEqual([]);
+  await send(sent, minutesLater(1));
+  await certify(inBalance, minutesLater(-2 * 24 * 60));
+  await certify(newer, minutesLater(2));
+  const all = await readIrmViews(ledger.pool, EXPORTER);
+  const page = await readIrmViews(ledger.pool, EXPORTER, { limit: 500 });
+  expect(all.filter(({ held }) => held !== '0').map(({ irmNumber, held }) => [irmNumber, held])).toEqual([
+    ['IRM-1', '1000'],
+    ['IRM-2', '2000'],
+    ['IRM-4', '4000'],
+  ]);
+  expect(page).toEqual(all.slice(0, 500));
 });
