@@ -94,7 +94,7 @@ inline move(f, t) {
  * attempt a waits until its senders are past the HTTP time-out (tooLate), the newest mark's too, and a sender may find itself too late at any
  * time. The settle window is over when nothing of the attempt travels any more and its senders are too late.
  */
-#define FOLLOWED(a) (att[a] == A_ACCEPTED || named[a] && att[a] == A_MARKED)
+#define FOLLOWED(a) (att[a] == A_ACCEPTED || named[a])
 #define OF_ATTEMPT(e, a) (ex[e] != X_FREE && (xa[e] == (a) || att[a] == A_MARKED && snd[a] == 0 && OF(xa[e]) == OF(a)))
 #define STILL_TRAVELLING(e, a) (OF_ATTEMPT(e, a) && net[e] == N_TRAVELLING)
 #define MAY_WRITE(e, a) (OF_ATTEMPT(e, a) && xn[e] != 0 && ex[e] < X_SENT)

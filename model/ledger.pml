@@ -66,10 +66,55 @@ inline acceptNow(a) {
   fi
 }
 
+/* Rows that turn out to be at the service: live again, and nobody else's of the same mapping are sent. */
+inline holdAsSent(f) {
+  stopSameMapping(f);
+  if
+  :: row[f] == R_NONE || row[f] == R_PLANNED -> row[f] = R_SUBMITTED
+  :: row[f] == R_FREED -> row[f] = (ENDED(f) -> R_ABANDONED : R_SUBMITTED)
+  :: else
+  fi
+}
+
+/*
+ * A run hands in the answer to attempt a. s: the execution + 1 that the service told it. A ledger that has lost that
+ * send cannot know who sent: the request counts as one that a person named.
+ */
+inline handIn(a, s) {
+  if
+  :: SETTLED(OF(a)) || att[a] == A_ACCEPTED
+  :: else ->
+     if
+     :: ANY_NUMBER(IS_SEND, s) -> recordAcceptance(a)
+     :: !(ANY_NUMBER(IS_SEND, s)) && snd[a] == 0 -> handInNamed(a)
+     :: else          /* whoever sent it, it was not who says so */
+     fi
+  fi
+}
+
+/* An attempt that the ledger does not hold, or holds as absent, is in doubt then. Rows that were freed are held again. */
+inline handInNamed(a) {
+  if
+  :: att[a] == A_NONE || att[a] == A_ABSENT || row[OF(a)] == R_FREED ->
+     if :: att[OTHER(a)] == A_OPEN -> att[OTHER(a)] = A_UNSENT :: else fi;
+     if :: att[a] == A_NONE || att[a] == A_ABSENT -> att[a] = A_MARKED; armed[a] = 0 :: else fi;
+     holdAsSent(OF(a))
+  :: else
+  fi;
+  named[a] = 1;
+  if :: row[OF(a)] == R_PLANNED -> row[OF(a)] = R_SUBMITTED :: else fi;
+  if
+  :: ENDED(OF(a))
+  :: else ->
+     if :: fst[OF(a)] == F_CHECKING -> move(OF(a), F_SUBMITTING) :: else fi;
+     move(OF(a), F_PROCESSING)
+  fi
+}
+
 /* A run opens the submission's next attempt, or finds the one that stands. */
 inline openAttempt(f) {
   if
-  :: NONE_UNDER_WAY(f) && (fst[f] == F_CHECKING || fst[f] == F_SUBMITTING) ->
+  :: NONE_UNDER_WAY(f) && NONE_NAMED(f) && (fst[f] == F_CHECKING || fst[f] == F_SUBMITTING) ->
      if
      :: row[f] == R_PLANNED && HOLDS(f) && HAS_NEXT(f) && !WAITS_FOR_CERTIFICATES(f) && !(CERTIFICATE_OF_ABSENT) ->
         j = NEXT(f);
@@ -98,7 +143,7 @@ inline readAttempt(a) {
 #ifdef UNCONDITIONAL_CLOSE
      :: att[a] == A_OPEN || att[a] == A_MARKED -> att[a] = A_UNSENT; unsubmit(OF(a))
 #else
-     :: att[a] == A_OPEN -> att[a] = A_UNSENT
+     :: att[a] == A_OPEN -> att[a] = A_UNSENT; unsubmit(OF(a))
 #endif
      :: att[a] == A_NONE && fst[OF(a)] != F_NONE && (a == FIRST(OF(a)) || att[OTHER(a)] != A_NONE) && !(UNDER_WAY(OTHER(a))) ->
         /* an attempt that the ledger does not hold is unknown, unless its rows have been stopped */
@@ -192,8 +237,9 @@ inline settle(a) {
         if :: att[a] != A_MARKED -> recordAcceptance(a) :: else fi;   /* by details alone the attempt stays as it is */
         row[OF(a)] = R_CERTIFIED; move(OF(a), F_COLLECTING); move(OF(a), F_CERTIFIED)
      :: att[a] == A_ACCEPTED && ANY(ERRORED_OF, a) -> over[a] = 1; rejectWhenOver(OF(a))
-     :: att[a] == A_MARKED && named[a] && ANY(ERRORED_OF, a) ->
-        named[a] = 0; if :: fst[OF(a)] == F_PROCESSING -> move(OF(a), F_UNKNOWN) :: else fi   /* a person named it: that proves nothing */
+     :: att[a] != A_ACCEPTED && named[a] && ANY(ERRORED_OF, a) ->
+        named[a] = 0;                                    /* a person named it: that proves nothing */
+        if :: fst[OF(a)] == F_PROCESSING -> move(OF(a), (ONE_MARKED(OF(a)) -> F_UNKNOWN : F_SUBMITTING)) :: else fi
      :: else
      fi
   fi
@@ -210,7 +256,7 @@ inline rejectWhenOver(f) {
   if
 #ifndef ERRORED_FREES_ALL
   :: ONE_MARKED(f) -> move(f, F_UNKNOWN)
-  :: !ONE_MARKED(f) && !(ACCEPTED_OVER(FIRST(f)) && ACCEPTED_OVER(FIRST(f) + 1))     /* goes on with the other one */
+  :: !ONE_MARKED(f) && ONE_FOLLOWED(f)     /* goes on with the other one */
   :: else
 #else
   :: true
@@ -305,16 +351,10 @@ inline importFile(n) {
 #endif
   if
   :: att[j] == A_ACCEPTED || att[j] == A_REJECTED     /* its answer came meanwhile */
-  :: else -> att[j] = A_MARKED; snd[j] = file[n]; armed[j] = 0
-  fi;
-  stopSameMapping(OF(j));
-  if
-  :: row[OF(j)] == R_NONE || row[OF(j)] == R_PLANNED -> row[OF(j)] = R_SUBMITTED
-  :: row[OF(j)] == R_FREED -> row[OF(j)] = (ENDED(OF(j)) -> R_ABANDONED : R_SUBMITTED)
-  :: else
+  :: else -> att[j] = A_MARKED; snd[j] = file[n]; armed[j] = 0; holdAsSent(OF(j))
   fi;
   if
-  :: ENDED(OF(j))
+  :: ENDED(OF(j)) || SETTLED(OF(j)) || ONE_FOLLOWED(OF(j))     /* a request decides, or has decided */
   :: else ->
      if :: fst[OF(j)] == F_NONE -> fst[OF(j)] = F_SUBMITTING :: fst[OF(j)] == F_CHECKING -> move(OF(j), F_SUBMITTING) :: else fi;
      move(OF(j), F_UNKNOWN)

@@ -40,7 +40,11 @@
 #define NOT_FILED(a) (att[a] == A_REFUSED || att[a] == A_UNSENT || att[a] == A_ABSENT)
 #define MAYBE_FILED(a) (att[a] == A_MARKED || att[a] == A_ACCEPTED)
 #define ACCEPTED_OVER(a) (att[a] != A_ACCEPTED || over[a])
-#define NONE_NAMED(f) (!(named[FIRST(f)] && att[FIRST(f)] == A_MARKED || named[FIRST(f) + 1] && att[FIRST(f) + 1] == A_MARKED))
+#define NONE_NAMED(f) (!(named[FIRST(f)] || named[FIRST(f) + 1]))
+#define ONE_FOLLOWED(f) (!(ACCEPTED_OVER(FIRST(f)) && ACCEPTED_OVER(FIRST(f) + 1) && NONE_NAMED(f)))
+#define ONE_REJECTED(f) (att[FIRST(f)] == A_REJECTED || att[FIRST(f) + 1] == A_REJECTED)
+/* Every row of the submission has its outcome, and every request has ended. */
+#define SETTLED(f) (row[f] == R_CERTIFIED || row[f] == R_FREED && ONE_REJECTED(f))
 #define UNDER_WAY(a) (att[a] == A_OPEN || MAYBE_FILED(a))
 #define LATEST(f) (att[FIRST(f) + 1] != A_NONE -> FIRST(f) + 1 : FIRST(f))
 #define NONE_UNDER_WAY(f) (!(UNDER_WAY(FIRST(f))) && !(UNDER_WAY(FIRST(f) + 1)))
@@ -103,7 +107,7 @@ byte fst[FILINGS];
 byte row[FILINGS];
 byte att[ATTEMPTS];
 bit over[ATTEMPTS];                   /* the request of its acceptance has ended, as Errored */
-bit named[ATTEMPTS];                  /* a person named its request, which is followed */
+bit named[ATTEMPTS];                  /* its request is followed, as one that a person named */
 byte snd[ATTEMPTS];                   /* the mark's sender: execution + 1, 0 none known */
 bit armed[ATTEMPTS];                  /* the mark still counts for its sender */
 byte sends[NE + 1];                   /* sends[n]: who took number n (execution + 1), 0 nobody */

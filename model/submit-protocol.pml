@@ -33,6 +33,11 @@ inline remember(kind, arg) {
 #endif
 }
 
+/* A poll finds no request of the submission, and the run has followed one. */
+#define REQUESTS_LOST(f) (NONE_NAMED(f) && !ONE_ACCEPTED(f) && !ONE_REJECTED(f))
+#define IS_ANSWERED(e) (net[e] == N_TAKEN || net[e] == N_TAKEN_BAD || net[e] >= N_CERTIFIED)
+#define PROVES(n, a) (SEND_OF(n, a) && IS_ANSWERED(sends[n] - 1))
+
 #define SENT_STATE(a) (att[a] == A_MARKED || att[a] == A_ACCEPTED)
 #define MAY_BE_SENT(f) (SENT_STATE(FIRST(f)) || SENT_STATE(FIRST(f) + 1))
 
@@ -48,6 +53,7 @@ inline rememberAnswer(a, s) {
 }
 
 proctype Run(byte f) {
+  byte s;
 end:
   do
   :: atomic { rp[f] == W_OPEN_FILING ->
@@ -85,8 +91,8 @@ end:
        printf("@ run %d | schedule submit of attempt %d as execution %d\n", f, ra[f], i); i = 0; SHOW }
   :: atomic { rp[f] == W_SUBMITTING && ex[re[f] - 1] == X_DONE_ANSWER && net[re[f] - 1] != N_REFUSED && fst[f] != F_NONE ->
        /* the answer came back as the activity's result too */
-       if :: !ENDED(f) -> keepCopy(); recordAcceptance(ra[f]) :: else fi;
-       rp[f] = W_FOLLOW; re[f] = 0;
+       keepCopy(); handIn(ra[f], re[f]);
+       rp[f] = (FOLLOWED(ra[f]) || ENDED(f) -> W_FOLLOW : W_READ_ATTEMPT); re[f] = 0;
        printf("@ run %d | submit returned an acceptance of attempt %d\n", f, ra[f]); SHOW }
   :: atomic { rp[f] == W_SUBMITTING && ex[re[f] - 1] == X_DONE_ANSWER && net[re[f] - 1] == N_REFUSED && WHOLE ->
        keepCopy();
@@ -137,7 +143,18 @@ end:
        keepCopy(); settle(ra[f]); remember(G_SETTLE, ra[f]);
        if :: ENDED(f) -> rp[f] = W_CLOSED :: else -> rp[f] = W_READ_ATTEMPT fi;
        printf("@ run %d | settle attempt %d: filing fst=%d, rows row=%d\n", f, ra[f], fst[f], row[f]); SHOW }
-  :: atomic { rp[f] == W_FOLLOW && WHOLE && FOLLOWED(ra[f]) && ANY(ERRORED_OF, ra[f]) && att[OTHER(ra[f])] != A_MARKED && !(FOLLOWED(OTHER(ra[f]))) && !ENDED(f) ->
+#if RESTORES > 0
+  :: atomic { rp[f] == W_FOLLOW && copied == 2 && fst[f] != F_NONE && REQUESTS_LOST(f) ->
+       if
+       :: i = 1; do :: i <= NE && !(PROVES(i, ra[f])) -> i++ :: else -> break od;
+          if :: i <= NE -> s = sends[i] :: else -> s = NE + 2 fi; i = 0;
+          handIn(ra[f], s); s = 0
+       :: handInNamed(ra[f])      /* by a run that has the request from the ledger, or from a person */
+       fi;
+       if :: !(FOLLOWED(ra[f])) -> rp[f] = W_READ_ATTEMPT :: else fi;
+       printf("@ run %d | hand in the request of attempt %d, which the ledger has lost: att=%d\n", f, ra[f], att[ra[f]]); SHOW }
+#endif
+  :: atomic { rp[f] == W_FOLLOW && WHOLE && MAYBE_FILED(ra[f]) && FOLLOWED(ra[f]) && ANY(ERRORED_OF, ra[f]) && att[OTHER(ra[f])] != A_MARKED && !(FOLLOWED(OTHER(ra[f]))) && !ENDED(f) ->
        /* the service says nothing of its rows: absent, once a look shows nothing of it */
        keepCopy(); att[ra[f]] = A_ABSENT; named[ra[f]] = 0; freeRows(f);
        if :: true -> move(f, F_REJECTED) :: true -> move(f, F_NEEDS_CORRECTION) fi;

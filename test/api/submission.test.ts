@@ -342,6 +342,26 @@ describe('a submission', () => {
     ]);
   });
 
+  test.each([
+    ['their serialNo', [{ serialNo: 42, field: 'irmDt' }], [{ row: 42, field: 'irmDt' }]],
+    ['their place', [{ index: 1, field: 'irmDt' }, { index: '0' }], [{ row: 42, field: 'irmDt' }, { row: 41 }]],
+    ['a path', [{ field: 'ebrcBulkGenDtos[1].irmDt' }], [{ row: 42, field: 'irmDt' }]],
+    ['a place that may be counted from 1, and names no row', [{ index: 1 }, { index: 2 }], [{}, {}]],
+  ])('a refusal of objects names rows by %s', async (_how, errors, named) => {
+    const message = 'is not a date';
+    const server = await service((_request, response) =>
+      json(response, 400, {
+        statusCode: 400,
+        message: 'Validation failed',
+        errors: errors.map((each) => ({ ...each, message })),
+      }),
+    );
+    const { api } = client(server.baseUrl);
+    const two = pushOf(mapping({ serialNo: 41 }), mapping({ serialNo: 42, sbCumInvoiceNumber: '7654321' }));
+    const error = await errorOf(api.pushIrm(two, mayWrite));
+    expect(error.fieldErrors).toEqual(named.map((each) => ({ ...each, message })));
+  });
+
   test('a 429 whose body never ends is still a 429', async () => {
     const server = await service((_request, response) => {
       response.writeHead(429, { 'content-length': 100 });

@@ -152,6 +152,19 @@ export async function holdAsSent(
   await holdAgain(client, { filingId, positions: freed });
 }
 
+/**
+ * As {@link holdAsSent}, for a send of which only is known that it went out, or may have: its rows are of unknown
+ * outcome, except where a request decides on them.
+ */
+export async function holdInDoubt(client: Queryable, sent: Omit<SentAfterAll, 'positions'>): Promise<void> {
+  await holdAsSent(client, sent);
+  await client.query(
+    `UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1 AND submission = $2 AND state = 'submitted'
+        AND NOT EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed')`,
+    [sent.filingId, sent.submission],
+  );
+}
+
 /** Rows that are live again hold their mappings, and those of their lineages, beside whoever holds them now. */
 export async function holdAgain(
   client: Queryable,

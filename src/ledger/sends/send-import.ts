@@ -19,7 +19,7 @@ import {
 import { lockFiling } from '../filings/filing-lock';
 import { LOST_MOVES, writeMove } from '../filings/filing-progress';
 import { closeOpenAttempts } from '../gates/attempts';
-import { holdAsSent } from '../gates/held-rows';
+import { holdInDoubt } from '../gates/held-rows';
 import { judgeUnsent } from '../gates/release';
 import { MARK_LOCK } from '../gates/send';
 import { writeVerdict } from '../gates/verdict';
@@ -173,15 +173,9 @@ async function importSend(
     known: known !== null,
   });
   const { filingId, submission } = partsOfAttemptId(attemptId);
-  await restoreAttempt(client, { record, attemptId, at });
+  const inDoubt = await restoreAttempt(client, { record, attemptId, at });
   await rebuildSnapshot(client, { content: record.content, attemptId });
-  if (!(await isJudged(client, { filingId, submission }))) {
-    await holdAsSent(client, { filingId, submission, sentAt: new Date(record.at), at });
-    await client.query(
-      `UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1 AND submission = $2 AND state = 'submitted'`,
-      [filingId, submission],
-    );
-  }
+  if (inDoubt) await holdInDoubt(client, { filingId, submission, sentAt: new Date(record.at), at });
   await recordImport(client, { filingId, attemptId, record, at, by });
   return filingId;
 }
@@ -224,19 +218,19 @@ async function releaseNumber(
 /**
  * The attempt is one of unknown outcome, marked by the sender that the store names; an answer that came meanwhile
  * stays. An earlier attempt that is sending stays so too: it may have been sent again since, by a run that did not know
- * of this one. What is waited for since a mark is waited for since the newest one.
+ * of this one. What is waited for since a mark is waited for since the newest one. @returns whether it is in doubt
  */
 async function restoreAttempt(
   client: Queryable,
   { record, attemptId, at }: { record: SendRecord; attemptId: string; at: Date },
-): Promise<void> {
+): Promise<boolean> {
   const { filingId, submission, number } = partsOfAttemptId(attemptId);
   await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
   await client.query(
     `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
     [attemptId, filingId, submission, number],
   );
-  await writeVerdict(client, {
+  const inDoubt = await writeVerdict(client, {
     attemptId,
     from: ['open', 'marked', 'unsent', 'refused', 'absent'],
     verdict: 'marked',
@@ -249,6 +243,7 @@ async function restoreAttempt(
     attemptId,
     record.sender,
   ]);
+  return inDoubt;
 }
 
 /** Records the import as an event and a question of the filing. */

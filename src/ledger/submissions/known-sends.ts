@@ -5,7 +5,8 @@ import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { moveRows } from '../rows/filing-rows';
 import { closeOpenAttempts } from '../gates/attempts';
-import { holdAsSent } from '../gates/held-rows';
+import { holdInDoubt } from '../gates/held-rows';
+import { holdForRequest } from '../gates/release';
 import { acknowledge, storeAnswer } from './answers';
 import { doubtAttempt } from './lost-time';
 import { acknowledgeSubmission, addRequest, readRequests } from './requests';
@@ -53,18 +54,20 @@ async function submissionState(
   return rows[0]?.state ?? null;
 }
 
-/** A request that a person had named, by the run's history. */
+/** A request that a person had named, by the run's history; or one of which nobody can prove that we sent it. */
 async function handIn(
   client: Queryable,
-  { filingId, send, requestId, at }: KnownSendArgs & { requestId: string },
+  { filingId, attemptId, send, requestId, at }: KnownSendArgs & { requestId: string },
 ): Promise<void> {
   const since = send.sentAt === null ? at : new Date(send.sentAt);
   const { submission } = send;
   // Closed since, perhaps: nothing is concluded from what the run knew of it.
   if ((await readRequests(client, filingId, submission)).some((each) => each.requestId === requestId)) return;
   const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
-  if (holder.filingId === filingId && holder.submission === submission)
-    await acknowledgeSubmission(client, filingId, submission);
+  if (holder.filingId !== filingId || holder.submission !== submission) return;
+  // The ledger may have freed its rows since, without knowing of the send.
+  await holdForRequest(client, { attemptId, requestId, at });
+  await acknowledgeSubmission(client, filingId, submission);
   await moveRows(client, { filingId, submission, state: 'submitted' });
 }
 
@@ -109,12 +112,7 @@ async function mergeUnknownOutcome(client: Queryable, { filingId, attemptId, sen
   if (held) return;
   await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
   await doubtAttempt(client, { filingId, submission, number: attempt, reason: SENT_BEFORE, at: sentAt ?? at });
-  await holdAsSent(client, { filingId, submission, sentAt: sentAt ?? at, at });
-  await client.query(
-    `UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1 AND submission = $2 AND state = 'submitted'
-        AND NOT EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed')`,
-    [filingId, submission],
-  );
+  await holdInDoubt(client, { filingId, submission, sentAt: sentAt ?? at, at });
 }
 
 /** The sends of a filing that the ledger knows, for its run: a later step of the run may meet a restored ledger. */

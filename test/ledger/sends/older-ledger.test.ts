@@ -1,4 +1,4 @@
-import { adoptAnswer, moveSubmission, settleRows } from '../ledger-steps';
+import { adoptAnswer, moveSubmission, releaseUnsent, settleRows } from '../ledger-steps';
 import { certificatesBefore, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import type { KnownSend } from '../../../src/domain/filing/known-send';
 import { holdStep } from '../../../src/ledger/filings/filing-progress';
@@ -18,7 +18,7 @@ import { newStore, remember, SETTINGS, useLedgerPutBack } from './put-back';
 
 let ledger: TestDatabase;
 let store: Awaited<ReturnType<typeof newStore>>;
-const { filing, opened, mark, answer, lose, word, rows, attempts } = attemptSteps(() => ledger);
+const { filing, opened, mark, answer, close, lose, word, rows, attempts } = attemptSteps(() => ledger);
 
 useLedgerPutBack((opened) => (ledger = opened));
 beforeEach(async () => {
@@ -29,8 +29,8 @@ beforeEach(async () => {
 const SENT_BY = 'who-sent';
 
 /** Marked and counted by a sender of its own: from here on the bytes may be out. */
-async function sent(filingId: string): Promise<string> {
-  const attemptId = await opened(filingId);
+async function sent(filingId: string, open?: string): Promise<string> {
+  const attemptId = open ?? (await opened(filingId));
   const by = senderOf(SENT_BY);
   const set = await mark(attemptId, by);
   if (!set.marked) throw new Error(set.reason);
@@ -147,21 +147,54 @@ describe('a run whose history has more than the ledger', () => {
 });
 
 describe('sends that are brought back', () => {
-  it('leave rows alone that a poll has settled in the older ledger meanwhile', async () => {
+  it('leave rows alone that their own answer has settled in the older ledger meanwhile', async () => {
     const filingId = await filing();
     const back = await remember(ledger);
-    await acknowledged(filingId, 'R-4');
-    const known = await knownSends(ledger.pool, filingId);
+    const attemptId = await sent(filingId);
     await back();
-    await handIn(filingId, known);
+    const accepted = { ...ACCEPTED, requestId: 'R-4' };
+    await answer(attemptId, accepted);
     const verdicts = [{ position: 0, outcome: 'errored' as const, errors: ['no'] }];
     await withTransaction(ledger.pool, async (client) => {
+      await adoptAnswer(client, { filingId, submission: 1, attemptId, answer: accepted, at: NOW });
       await settleRows(client, { filingId, exporterId: EXPORTER, verdicts, at: NOW });
       await moveSubmission(client, { filingId, submission: 1, at: NOW });
     });
     await restored();
+    expect(await attempts(filingId)).toEqual(['accepted']);
     expect(await rows(filingId)).toMatchObject([{ state: 'needs_correction', live: false }]);
     expect(await submission(filingId)).toMatchObject({ state: 'settled' });
+  });
+
+  it('hold the rows that the older ledger has freed meanwhile, as the request that a run hands in does', async () => {
+    const filingId = await filing();
+    const attemptId = await opened(filingId);
+    const back = await remember(ledger);
+    await sent(filingId, attemptId);
+    await back();
+    await withTransaction(ledger.pool, (client) =>
+      releaseUnsent(client, { filingId, state: 'needs_correction', at: NOW }),
+    );
+    expect(await rows(filingId)).toMatchObject([{ state: 'needs_correction', live: false }]);
+    await handIn(filingId, [{ ...KNOWN, requestId: 'R-5', sentBy: SENT_BY }]);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+    await restored();
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+  });
+
+  it('hold the rows that were planned again under a request that a run handed in', async () => {
+    const filingId = await filing();
+    const attemptId = await opened(filingId);
+    const back = await remember(ledger);
+    await sent(filingId, attemptId);
+    await back();
+    await handIn(filingId, [{ ...KNOWN, requestId: 'R-6', sentBy: SENT_BY }]);
+    // Another execution of the attempt, which the ledger has as open, finds that it wrote nothing.
+    await close(attemptId, 'another');
+    expect(await rows(filingId)).toMatchObject([{ state: 'planned' }]);
+    await restored();
+    expect(await attempts(filingId)).toEqual(['marked']);
+    expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true, sent: true }]);
   });
 
   it('are recorded as a move that no run takes for one of its own', async () => {
