@@ -19,6 +19,8 @@ const FORMATS: Readonly<Record<Exclude<ValueKind, 'money' | 'text'>, string>> = 
 /** A cell may have 32,767 characters; longer texts than this are not useful. */
 const LONGEST = 2_000;
 const WIDEST = 60;
+/** Points. */
+const TWO_LINES = 30;
 const A4: PaperSize.A4 = 9;
 const ON_PAPER = { paperSize: A4, orientation: 'landscape', fitToPage: true, fitToHeight: 0 } as const;
 
@@ -123,6 +125,8 @@ class Sheets {
         cell.alignment = alignmentOf(kind);
       }),
     );
+    // Excel makes a row that wraps higher by itself; others do not.
+    if (columns.some(({ label }) => headerWidth(label) < label.length)) sheet.getRow(top + 1).height = TWO_LINES;
     columns.forEach(({ label, kind }, column) => {
       const header = sheet.getCell(top + 1, column + 1);
       header.font = { bold: true };
