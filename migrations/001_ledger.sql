@@ -56,7 +56,9 @@ CREATE TABLE exporters (
   -- Start of the last live refresh of its IRMs that succeeded: saved balances are as old as that, whenever they are read.
   irms_refreshed_at         timestamptz,
   read_at                   timestamptz NOT NULL DEFAULT now(),
-  created_at                timestamptz NOT NULL DEFAULT now()
+  created_at                timestamptz NOT NULL DEFAULT now(),
+  -- As exporter_state() has it, which triggers keep here.
+  state                     text NOT NULL
 );
 -- Not unique: a client that was deleted at the service and created again has the same e-mail under another id.
 CREATE INDEX exporters_email ON exporters (mode, lower(email));
@@ -1171,16 +1173,42 @@ CREATE FUNCTION readiness_of(e exporters) RETURNS text LANGUAGE sql IMMUTABLE AS
     WHEN lower(trim(e.api_state)) = 'activation_pending' THEN 'activation_pending'
     ELSE 'ready' END
 $$;
-CREATE FUNCTION write_exporter_event() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Why an exporter's portal credentials are known to be bad; null: nothing bad is known of them. Of one that is not active and has
+-- none that the service accepted, the newest submission counts: its first was rejected.
+CREATE FUNCTION credentials_problem(e exporters) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT coalesce(reason, 'credentials_invalid') FROM (
+    SELECT state, reason FROM credential_versions WHERE exporter_id = e.exporter_id AND (held OR NOT e.is_active)
+     ORDER BY held DESC, version DESC LIMIT 1) AS current WHERE state = 'bad'
+$$;
+CREATE FUNCTION exporter_state(e exporters) RETURNS text LANGUAGE sql STABLE AS $$
+  SELECT CASE WHEN credentials_problem(e) IS NULL THEN readiness_of(e) ELSE 'needs_credentials' END
+$$;
+CREATE FUNCTION set_exporter_state() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'UPDATE' AND readiness_of(OLD) = readiness_of(NEW) THEN RETURN NULL; END IF;
-  INSERT INTO events (mode, type, exporter_id, subject, data)
-  VALUES (NEW.mode, 'ebrc.exporter.' || readiness_of(NEW), NEW.exporter_id, NEW.exporter_id,
-    jsonb_build_object('exporterId', NEW.exporter_id, 'state', readiness_of(NEW)));
+  NEW.state := exporter_state(NEW);
+  RETURN NEW;
+END $$;
+CREATE TRIGGER exporters_state BEFORE INSERT OR UPDATE OF is_active, has_credentials, api_state, state ON exporters
+  FOR EACH ROW EXECUTE FUNCTION set_exporter_state();
+-- Without a condition: it waits for a change of the exporter that is under way, whose trigger cannot see these credentials yet.
+CREATE FUNCTION credentials_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE exporters SET state = state WHERE exporter_id = NEW.exporter_id;
   RETURN NULL;
 END $$;
-CREATE TRIGGER exporters_changed AFTER INSERT OR UPDATE OF is_active, has_credentials, api_state ON exporters
-  FOR EACH ROW EXECUTE FUNCTION write_exporter_event();
+CREATE TRIGGER credentials_changed AFTER INSERT OR UPDATE OF state, held ON credential_versions
+  FOR EACH ROW EXECUTE FUNCTION credentials_changed();
+
+CREATE FUNCTION write_exporter_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO events (mode, type, exporter_id, subject, data)
+  VALUES (NEW.mode, 'ebrc.exporter.' || NEW.state, NEW.exporter_id, NEW.exporter_id,
+    jsonb_build_object('exporterId', NEW.exporter_id, 'state', NEW.state));
+  RETURN NULL;
+END $$;
+CREATE TRIGGER exporters_made AFTER INSERT ON exporters FOR EACH ROW EXECUTE FUNCTION write_exporter_event();
+CREATE TRIGGER exporters_moved AFTER UPDATE ON exporters
+  FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION write_exporter_event();
 
 CREATE FUNCTION write_reconciliation_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

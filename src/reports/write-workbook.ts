@@ -1,4 +1,4 @@
-import { Workbook, type CellValue, type PaperSize, type Worksheet } from 'exceljs';
+import { Workbook, type Alignment, type CellValue, type PaperSize, type Worksheet } from 'exceljs';
 import { printable } from '../domain/text';
 import { KOLKATA_OFFSET_MS } from '../domain/dates';
 import { ALL_ROWS, formatValue, table, type Figure, type Grouping, type Group, type Linked } from './report';
@@ -19,6 +19,8 @@ const FORMATS: Readonly<Record<Exclude<ValueKind, 'money' | 'text'>, string>> = 
 /** A cell may have 32,767 characters; longer texts than this are not useful. */
 const LONGEST = 2_000;
 const WIDEST = 60;
+/** Points. */
+const TWO_LINES = 30;
 const A4: PaperSize.A4 = 9;
 const ON_PAPER = { paperSize: A4, orientation: 'landscape', fitToPage: true, fitToHeight: 0 } as const;
 
@@ -117,14 +119,28 @@ class Sheets {
     rows.forEach((row, at) =>
       row.forEach((value, column) => {
         const kind = kindAt(at, column);
-        if (value !== null && kind !== 'text') sheet.getCell(top + 2 + at, column + 1).numFmt = this.formatOf(kind);
+        if (value === null || kind === 'text') return;
+        const cell = sheet.getCell(top + 2 + at, column + 1);
+        cell.numFmt = this.formatOf(kind);
+        cell.alignment = alignmentOf(kind);
       }),
     );
-    columns.forEach(({ label }, column) => {
-      const longest = Math.max(label.length + 4, ...rows.slice(0, 200).map((row) => lengthOf(row[column] ?? null)));
+    // Excel makes a row that wraps higher by itself; others do not.
+    if (columns.some(({ label }) => headerWidth(label) < label.length)) sheet.getRow(top + 1).height = TWO_LINES;
+    columns.forEach(({ label, kind }, column) => {
+      const header = sheet.getCell(top + 1, column + 1);
+      header.font = { bold: true };
+      header.alignment = { ...alignmentOf(kind), vertical: 'top', wrapText: true };
+      const shown = rows.slice(0, 200).map((row, at) => this.lengthOf(row[column] ?? null, kindAt(at, column)));
       const target = sheet.getColumn(column + 1);
-      target.width = Math.min(WIDEST, Math.max(target.width ?? 0, longest + 1));
+      target.width = Math.min(WIDEST, Math.max(target.width ?? 0, headerWidth(label), ...shown) + 2);
     });
+  }
+
+  /** Of the value as it is shown: a number that is wider than its column is a row of #. */
+  private lengthOf(value: Value | Linked, kind: ValueKind): number {
+    if (value !== null && typeof value === 'object' && 'text' in value) return value.text.length;
+    return formatValue(value, kind, this.grouping).length;
   }
 
   private formatOf(kind: Exclude<ValueKind, 'text'>): string {
@@ -144,8 +160,12 @@ function cellOf(value: Value | Linked, kind: ValueKind): CellValue {
 
 const textOf = (text: string): string => printable(text).slice(0, LONGEST);
 
-function lengthOf(value: Value | Linked): number {
-  if (value === null) return 0;
-  if (value instanceof Date) return 16;
-  return (typeof value === 'object' ? value.text : String(value)).length;
+/** Numbers at the right, a little from the text of the next column; all else at the left. */
+const alignmentOf = (kind: ValueKind): Partial<Alignment> =>
+  kind === 'text' || kind === 'day' || kind === 'instant' ? { horizontal: 'left' } : { horizontal: 'right', indent: 1 };
+
+/** A header on two lines, with room for the button of its filter: a longer one would make the printed page small. */
+function headerWidth(label: string): number {
+  const longestWord = Math.max(...label.split(' ').map((word) => word.length));
+  return Math.max(longestWord, Math.ceil(label.length / 2)) + 4;
 }

@@ -1,6 +1,7 @@
 /** `ebrc report`, through the command line. */
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Workbook } from 'exceljs';
 import type { ReportOutcome } from '../../src/starter/report';
 import { knowExporter } from '../ledger/filing-support';
 import { testFolder } from '../support/folder';
@@ -33,12 +34,28 @@ it('writes a page with links, and prints the figures', async () => {
   );
 });
 
-it('writes the ageing report as a workbook', async () => {
+it('writes the ageing report as a workbook, with room for its amounts', async () => {
+  const list = join(folder, 'books.csv');
+  await writeFile(list, 'document,date,value,currency\nBIG,2026-06-01,1234567890.12,INR\n');
+  expect((await ebrc(['invoices', 'import', list, '--exporter', 'exporter-1'], { env })).code).toBe(0);
   const path = join(folder, 'ageing.xlsx');
   const { code, stdout } = await ebrc(['report', 'ageing', '-o', path, '--on', '2026-10-02'], { env });
   expect(code).toBe(0);
   expect(stdout).toContain(`Written to ${path} (of 2026-10-02).`);
-  expect((await readFile(path)).subarray(0, 2).toString()).toBe('PK');
+
+  const workbook = new Workbook();
+  await workbook.xlsx.readFile(path);
+  const amounts = workbook.worksheets.flatMap((sheet) =>
+    (sheet.getRows(1, sheet.rowCount) ?? []).flatMap((row) =>
+      row.values instanceof Array ? row.values.map((value, at) => ({ value, column: sheet.getColumn(at), sheet })) : [],
+    ),
+  );
+  const large = amounts.filter(({ value }) => value === 1_234_567_890.12);
+  expect(new Set(large.map(({ sheet }) => sheet.name))).toEqual(
+    new Set(['Overview', 'Realisation ageing', 'By exporter']),
+  );
+  // A spreadsheet shows a number that does not fit as ####.
+  for (const { column } of large) expect(column.width).toBeGreaterThan('1,234,567,890.12'.length);
 });
 
 it.each([

@@ -105,6 +105,22 @@ describe('dates', () => {
     expect(read.findings).toEqual(expected === undefined ? ['2 irmDt invalid_date'] : []);
   });
 
+  test.each([
+    [20052026, false, '20/05/2026'],
+    [5052026, true, '05/05/2026'],
+  ])('%p typed into a date cell is no date of the calendar (1904: %p): %s is offered', async (typed, date1904, day) => {
+    const file = await book([cells()], (sheet, workbook) => {
+      workbook.properties.date1904 = date1904;
+      const cell = sheet.getCell(2, columnIndex('irmDt'));
+      cell.value = typed;
+      cell.numFmt = 'dd/mm/yyyy';
+    });
+    const { findings } = await readWorkbook(file);
+    expect(brief(findings)).toEqual(['2 irmDt invalid_date']);
+    expect(findings[0]?.message).toContain(`Invalid date value "${typed}"`);
+    expect(findings[0]?.message).toContain(`Write ${day}, if that is meant.`);
+  });
+
   test('a date cell of the 1904 system is the same day', async () => {
     const file = await book([cells()], (sheet, workbook) => {
       workbook.properties.date1904 = true;
@@ -249,6 +265,13 @@ describe('rows', () => {
         code: 'hidden_rows',
         message: expect.stringContaining('Rows 2 and 4 are hidden'),
       }),
+    ]);
+  });
+
+  test('one hidden row is spoken of as one', async () => {
+    const reading = await readWorkbook(await book([cells()], (sheet) => void (sheet.getRow(2).hidden = true)));
+    expect(reading.findings.map(({ message }) => message)).toEqual([
+      'Row 2 is hidden but is filed like the others. Show it to check it, or delete it.',
     ]);
   });
 

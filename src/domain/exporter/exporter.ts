@@ -37,6 +37,9 @@ export function iecFindings(args: {
  */
 export type Readiness = 'created' | 'unvalidated' | 'activation_pending' | 'ready';
 
+/** The readiness, unless its portal credentials are known to be bad: it is not ready then, whatever it was. */
+export type Standing = Readiness | 'needs_credentials';
+
 /** The readiness of an exporter, from what the service returned of it (spec: "Readiness matrix"). */
 export function readinessOf(args: {
   isActive: boolean;

@@ -4,7 +4,7 @@ import type { MappingRow, MappingField } from '../filing/mapping';
 import { uncheckedRow, type UncheckedRow, hasValue, checkFields } from './fields';
 import { type FileContext, checkFile, checkSize } from './file';
 import { DIRECT_EXPORT, SOFTEX } from './columns';
-import { compareFilingDates } from '../dates';
+import { addMonths, compareFilingDates, isFilingDate } from '../dates';
 import { missing, quoted } from './value-messages';
 
 const GST_FIELDS = ['gstinInvoiceNumber', 'gstinInvoiceDate'] as const;
@@ -65,6 +65,9 @@ function checkPurpose(row: UncheckedRow): Finding[] {
   if (purpose === ADVANCE && documentDate && remittanceDate && isBefore(documentDate, remittanceDate)) {
     const message = `The document is dated before the remittance, but ${ADVANCE} is an advance. Check the date, or the purpose with the bank.`;
     findings.push(warningAt(row.row, 'sbCumInvoiceDate', 'document_before_advance', message));
+  } else if (documentDate && remittanceDate && isFarFrom(documentDate, remittanceDate)) {
+    const message = `The document's date ${documentDate} (DDMMYYYY) is more than ten years from the remittance's, ${remittanceDate}. Check the year.`;
+    findings.push(warningAt(row.row, 'sbCumInvoiceDate', 'dates_far_apart', message));
   }
   return findings;
 }
@@ -76,6 +79,10 @@ function checkCurrencies(row: UncheckedRow): Finding[] {
   const message = `The document is in ${quoted(document)}, the IRM in ${quoted(irm)}. Check that this is a real cross-currency settlement.`;
   return [warningAt(row.row, 'sbCumInvoiceFCC', 'cross_currency', message)];
 }
+
+/** A year that was mistyped, such as 2062. */
+const isFarFrom = (a: string, b: string): boolean =>
+  isFilingDate(a) && isFilingDate(b) && (isBefore(a, addMonths(b, -120)) || isBefore(addMonths(b, 120), a));
 
 function isBefore(a: string, b: string): boolean {
   try {

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { readIec } from '../../domain/identity';
-import { IEC_SOURCES, type IecSource } from '../../domain/exporter/exporter';
+import { IEC_SOURCES, type IecSource, type Standing } from '../../domain/exporter/exporter';
 import type { Mode } from '../../domain/names';
 import {
   ACTIVATES_AT,
@@ -60,13 +60,14 @@ export interface ExporterRow {
   /** Start of the last live refresh of its IRMs that succeeded; null where this worker never made one. */
   irmsRefreshedAt: Date | null;
   readAt: Date;
+  state: Standing;
 }
 
 const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name, email, company_name AS "companyName", iec,
   iec_source AS "iecSource", stated_iec AS "statedIec", address,
   is_active AS "isActive", has_credentials AS "hasCredentials", api_state AS "apiState",
   ${ACTIVATES_AT}, shared_credentials_likely AS "sharedCredentialsLikely",
-  requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt"`;
+  requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt", state`;
 
 /**
  * Stores what the service returned about a client at `at`. Properties that it left out (the list has no

@@ -4,19 +4,15 @@ import { RATE_LIMITS } from '../../domain/names';
 import type { Queryable } from '../pool';
 import { inScope, oneInScope, openByDay, OPEN_SPANS, stateSpans, type DayCount, type ReportScope } from './scope';
 
-/** The status of each exporter today: what the service last returned, and the state of its newest credentials. */
+/** The state of each exporter today, with why its credentials are known to be bad. */
 const STANDING = `, standing AS (
-    SELECT e.exporter_id, e.name, e.email, e.activates_at, v.reason,
-           CASE WHEN v.state = 'bad' AND v.reason = 'account_locked' THEN 'locked'
-                WHEN v.state = 'bad' THEN 'invalid'
-                WHEN NOT e.is_active AND e.has_credentials THEN 'unvalidated'
-                WHEN NOT e.is_active OR NOT e.has_credentials THEN 'created'
-                WHEN lower(trim(e.api_state)) = 'activation_pending' THEN 'pending'
-                ELSE 'ready' END AS state,
+    SELECT e.exporter_id, e.name, e.email, e.activates_at, p.reason,
+           CASE WHEN p.reason = 'account_locked' THEN 'locked'
+                WHEN e.state = 'needs_credentials' THEN 'invalid'
+                WHEN e.state = 'activation_pending' THEN 'pending'
+                ELSE e.state END AS state,
            extract(epoch FROM e.activates_at - scope.until)::float8 / 3600 AS "hoursLeft"
-      FROM exporters e JOIN scope ON scope.mode = e.mode
-      LEFT JOIN LATERAL (SELECT c.state, c.reason FROM credential_versions c
-         WHERE c.exporter_id = e.exporter_id AND c.held ORDER BY c.version DESC LIMIT 1) v ON true)`;
+      FROM exporters e JOIN scope ON scope.mode = e.mode CROSS JOIN LATERAL credentials_problem(e) AS p (reason))`;
 
 /** Exporters by their standing, and the filings that wait for credentials. */
 export async function credentialStanding(db: Queryable, scope: ReportScope) {

@@ -147,19 +147,14 @@ export async function markBad(pool: pg.Pool, exporterId: string, version: number
   });
 }
 
-/**
- * Why the credentials of some exporters are known to be bad; those of which nothing bad is known are left out. Of one
- * that is not active and has none that the service accepted, the newest submission counts: its first was rejected.
- */
+/** Why the credentials of some exporters are known to be bad; those of which nothing bad is known are left out. */
 export async function badCredentials(db: Queryable, exporterIds: readonly string[]): Promise<Map<string, string>> {
-  const { rows } = await db.query<{ exporterId: string; reason: string | null }>(
-    `SELECT exporter_id AS "exporterId", reason FROM (
-       SELECT DISTINCT ON (exporter_id) exporter_id, v.state, v.reason FROM credential_versions v JOIN exporters e USING (exporter_id)
-        WHERE exporter_id = ANY($1) AND (v.held OR NOT e.is_active)
-        ORDER BY exporter_id, v.held DESC, version DESC) AS current WHERE state = 'bad'`,
+  const { rows } = await db.query<{ exporterId: string; reason: string }>(
+    `SELECT exporter_id AS "exporterId", credentials_problem(e) AS reason FROM exporters e
+      WHERE exporter_id = ANY($1) AND state = 'needs_credentials'`,
     [exporterIds],
   );
-  return new Map(rows.map(({ exporterId, reason }) => [exporterId, reason ?? 'credentials_invalid']));
+  return new Map(rows.map(({ exporterId, reason }) => [exporterId, reason]));
 }
 
 export interface WaitingFiling {

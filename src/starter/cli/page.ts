@@ -18,6 +18,8 @@ interface TableColumn {
   align?: 'left' | 'right';
   /** Left out on a terminal that is too narrow for all columns, the last one first. */
   optional?: boolean;
+  /** The column whose cells take its values in where it is left out. */
+  under?: string;
 }
 
 interface TablePart {
@@ -60,8 +62,9 @@ export function table(columns: readonly (string | TableColumn)[], rows: readonly
 /** A column of amounts or counts. */
 export const right = (title: string): TableColumn => ({ title, align: 'right' });
 /** A column that a narrow terminal does without. */
-export const optional = (column: string | TableColumn): TableColumn => ({
+export const optional = (column: string | TableColumn, more: Pick<TableColumn, 'under'> = {}): TableColumn => ({
   ...(typeof column === 'string' ? { title: column } : column),
+  ...more,
   optional: true,
 });
 
@@ -144,18 +147,20 @@ function renderFields({ pairs }: FieldsPart, layout: Layout): string {
 }
 
 function renderTable({ columns, rows }: TablePart, layout: Layout): string {
-  const cells = rows.map((row) => row.map(cell));
-  if (layout.width === null) return lines([columns.map(({ title }) => title), ...cells.map(textsOf)]);
-  const texts = [columns.map(({ title }) => title), ...cells.map(textsOf)];
+  let titles = columns.map(({ title }) => title);
+  const whole = rows.map((row) => row.map(cell));
+  let cells = whole;
+  if (layout.width === null) return lines([titles, ...cells.map(textsOf)]);
   // An optional column that says nothing takes room from the others.
   const isShown = (index: number) => !columns[index]?.optional || cells.some((row) => row[index]?.text);
   for (let shown = columns.map((_, index) => index).filter(isShown); ;) {
+    const texts = [titles, ...cells.map(textsOf)];
     const widths = fit(
       shown.map((index) => ({ texts: texts.map((row) => row[index] ?? ''), align: columns[index]?.align })),
       layout.width,
     );
     if (widths) {
-      const head = shown.map((index) => styled(columns[index]?.title ?? '', 'bold', layout.colour));
+      const head = shown.map((index) => styled(titles[index] ?? '', 'bold', layout.colour));
       const aligns = shown.map((index) => columns[index]?.align ?? 'left');
       return draw(
         [head.map((title) => ({ text: title, tone: null })), ...cells.map((row) => pick(row, shown))],
@@ -169,15 +174,21 @@ function renderTable({ columns, rows }: TablePart, layout: Layout): string {
     const dropped = shown.findLast((index) => columns[index]?.optional);
     if (dropped === undefined) break;
     shown = shown.filter((index) => index !== dropped);
+    const under = columns.findIndex(({ title }) => title === columns[dropped]?.under);
+    titles = titles.map((title, index) => (index === under ? `${title} ${titles[dropped] ?? ''}` : title));
+    cells = cells.map((row) => row.map((each, index) => (index === under ? joined(each, row[dropped]) : each)));
   }
   // Not even the columns that matter fit: one below the other.
-  return cells
+  return whole
     .map((row) =>
       renderFields(fields(columns.map(({ title }, index) => [title, row[index]?.text ? row[index] : ''])), layout),
     )
     .join('\n\n');
 }
 
+/** Two cells as one; a value that both have is there once. */
+const joined = (one: Toned, other: Toned | undefined): Toned =>
+  other && other.text !== one.text ? { ...one, text: `${one.text} ${other.text}`.trim() } : one;
 const pick = <T>(row: readonly T[], indexes: readonly number[]): T[] =>
   indexes.map((index) => row[index]).filter((each) => each !== undefined);
 const textsOf = (row: readonly Toned[]): string[] => row.map(({ text }) => text);

@@ -94,7 +94,7 @@ async function startRows(
     const before = known.get(email.toLowerCase());
     const credentials = username !== undefined && password !== undefined ? { username, password } : undefined;
     outcomes[place.get(row) ?? 0] =
-      before?.readiness === 'ready'
+      before?.state === 'ready'
         ? { ...outcomeOf(row, email), exporterId: before.exporterId, state: 'ready', message: ALREADY_ONBOARDED }
         : await attempt(row, email, () => client.onboard({ ...customer, email, credentials, by }));
     onProgress?.(outcomes);

@@ -4,7 +4,7 @@ import { irmCursor, irmIdentity } from '../../domain/identity';
 import { pendingHolds } from '../../domain/exporter/balance-sums';
 import type { Hold } from '../../domain/exporter/balance-sums';
 import { holdsOf } from '../../domain/rules/preflight';
-import { iecFindings, readinessOf, type Readiness } from '../../domain/exporter/exporter';
+import { iecFindings, readinessOf, type Readiness, type Standing } from '../../domain/exporter/exporter';
 import type { Finding } from '../../domain/rules/finding';
 import { needExporter, type ExporterRow } from '../../ledger/exporters/exporters';
 import type { IrmKey } from '../../ledger/exporters/irm-change';
@@ -26,8 +26,7 @@ export interface ExporterView {
   hasDgftCredentials: boolean;
   /** The specification's readiness matrix, then `dgftApiStatus.state`. */
   readiness: Readiness;
-  /** The readiness, unless its portal credentials are known to be bad: it is not ready then, whatever it was. */
-  state: Readiness | 'needs_credentials';
+  state: Standing;
   /** ISO 8601, while activation is pending. */
   activatesAt: string | null;
   sharedCredentialsLikely: boolean | null;
@@ -67,7 +66,7 @@ function exporterView(row: ExporterRow, credentialsProblem: string | null): Expo
     isActive: row.isActive,
     hasDgftCredentials: row.hasCredentials,
     readiness,
-    state: credentialsProblem === null ? readiness : 'needs_credentials',
+    state: row.state,
     activatesAt,
     sharedCredentialsLikely: row.sharedCredentialsLikely,
     requiresApproval: row.requiresApproval,

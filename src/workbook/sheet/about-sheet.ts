@@ -43,8 +43,10 @@ export function aboutRows(
   }
   const [first] = hidden;
   if (first !== undefined) {
-    const rows = hidden.length > 1 ? `Rows ${listed(hidden)} are hidden but are` : `Row ${first} is hidden but is`;
-    const message = `${rows} filed like the others. Show them to check them, or delete them.`;
+    const message =
+      hidden.length > 1
+        ? `Rows ${listed(hidden)} are hidden but are filed like the others. Show them to check them, or delete them.`
+        : `Row ${first} is hidden but is filed like the others. Show it to check it, or delete it.`;
     findings.push(warningAt(first, null, 'hidden_rows', message));
   }
   return findings;

@@ -104,7 +104,7 @@ function textContent(raw: string): CellContent {
 function numberContent(value: number, { isDate, zeros }: NumberFormat, date1904: boolean): CellContent {
   if (!Number.isFinite(value))
     return { kind: 'unusable', shown: String(value), hint: 'The cell holds no number. Write the value again.' };
-  if (isDate) return dateContent(value + (date1904 ? DAYS_1904 : 0));
+  if (isDate) return dateContent(value, date1904);
   // Spreadsheets calculate and show 15 digits; the file has the binary number. Without rounding, an amount from a
   // formula (1234.5600000000001) would seem to have too many decimals.
   const exact = Number.isSafeInteger(value) ? value : Number(value.toPrecision(15));
@@ -123,18 +123,26 @@ const DAYS_1970 = 25_569;
 const DAYS_1904 = 1462;
 
 /** The day of a date cell. The count of days becomes a calendar date through UTC alone; a time of day is dropped. */
-function dateContent(days: number): CellContent {
-  const instant = new Date(Math.round((days - DAYS_1970) * DAY_MS));
+function dateContent(days: number, date1904: boolean): CellContent {
+  const instant = new Date(Math.round((days + (date1904 ? DAYS_1904 : 0) - DAYS_1970) * DAY_MS));
   const iso = Number.isNaN(instant.getTime()) ? '' : instant.toISOString().slice(0, 10);
   try {
     return { kind: 'date', date: filingDateFromIso(iso) };
   } catch {
     return {
       kind: 'unusable',
-      shown: iso || String(days),
-      hint: 'The cell holds no date of this calendar. Write the date again.',
+      shown: String(days),
+      hint: `The cell holds no date of this calendar. ${dateMeant(days)}`,
     };
   }
+}
+
+/** A date without separators, typed into a date cell, is a count of days far in the future, shown as ####. */
+function dateMeant(days: number): string {
+  const typed = parseFilingDate(String(days).padStart(8, '0'));
+  if (!typed.ok) return 'Write the date again.';
+  const [, day, month, year] = /^(..)(..)(....)$/.exec(typed.date) ?? [];
+  return `Write ${day}/${month}/${year}, if that is meant.`;
 }
 
 /** Meaning of a cell's number format: a date, or a number with leading zeros. */

@@ -43,6 +43,8 @@ describe('rules of one row', () => {
     [{ portCode: 'USNYC' }, 'warning 2 portCode unusual_port'],
     [{ irmPurposeCode: 'P0108' }, 'warning 2 irmPurposeCode purpose_excluded'],
     [{ irmPurposeCode: 'P0103' }, 'warning 2 sbCumInvoiceDate document_before_advance'],
+    [{ sbCumInvoiceDate: '20052062' }, 'warning 2 sbCumInvoiceDate dates_far_apart'],
+    [{ sbCumInvoiceDate: '20051926' }, 'warning 2 sbCumInvoiceDate dates_far_apart'],
     [{ sbCumInvoiceFCC: 'EUR' }, 'warning 2 sbCumInvoiceFCC cross_currency'],
     [{ sbCumInvoiceValueinFCC: 7999.99 }, 'warning 2 mappedIRMAmountFCC over_document_value'],
     [{ billNo: '=HYPERLINK("x")' }, 'warning 2 billNo formula_text'],

@@ -61,6 +61,7 @@ it('keeps what the service returned', async () => {
     requiresApproval: false,
     irmsRefreshedAt: null,
     readAt: at(0),
+    state: 'activation_pending',
   });
 });
 

@@ -64,7 +64,7 @@ function certificatesPage(certificates: readonly CertificateView[]): Page {
   return table(
     [
       ...['eBRC number', 'Date', 'Document', right('Realised')],
-      ...[optional('Filing'), optional('Bill No'), optional('PDF')],
+      ...[optional('Filing'), optional('Bill No', { under: 'Document' }), optional('PDF')],
     ],
     certificates.map((each) => [
       each.eBRCNumber,
