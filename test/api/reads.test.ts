@@ -167,6 +167,33 @@ describe('reads', () => {
     expect(server.received).toHaveLength(3);
   });
 
+  test('a list whose order changes between two pages is read again, until every record was shown', async () => {
+    const irms = Array.from({ length: 150 }, (_, index) => ({ irmNumber: `I${index}`, updatedAt: `${index}` }));
+    let calls = 0;
+    const server = await service((request, response) => {
+      const page = Number(new URL(request.url, server.baseUrl).searchParams.get('page'));
+      calls += 1;
+      // At the second call the last ones of the first page have moved to the second.
+      const order = calls === 2 ? [...irms.slice(100), ...irms.slice(0, 100)] : irms;
+      const meta = { total: 150, page, limit: 100, totalPages: 2 };
+      json(response, 200, envelope({ data: order.slice((page - 1) * 100, page * 100), meta }));
+    });
+    const { api } = client(server.baseUrl);
+    const shown = await collect(api.listIrms({ platformCustomerId: CUSTOMER_ID }));
+    expect(shown.map(({ irmNumber }) => irmNumber)).toEqual(irms.map(({ irmNumber }) => irmNumber));
+    expect(server.received).toHaveLength(4);
+  });
+
+  test('a list that never shows as many records as it names ends', async () => {
+    const meta = { total: 7, page: 1, limit: 100, totalPages: 1 };
+    const server = await service((_request, response) =>
+      json(response, 200, envelope({ data: [{ irmNumber: 'A' }, { irmNumber: 'B' }], meta })),
+    );
+    const { api } = client(server.baseUrl);
+    expect(await collect(api.listIrms({ platformCustomerId: CUSTOMER_ID }))).toHaveLength(2);
+    expect(server.received).toHaveLength(2);
+  });
+
   test('a list that ignores the page ends', async () => {
     const page = Array.from({ length: 100 }, (_, index) => ({ id: `C${index}` }));
     const server = await service((_request, response) => json(response, 200, envelope(page)));

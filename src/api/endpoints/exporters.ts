@@ -22,7 +22,7 @@ const identifier = z.string().min(1, 'the customer id is empty');
  * A page in either of its shapes, with its items parsed; null stands for an unreadable item, so that a full page still
  * counts as full.
  */
-function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: (T | null)[]; totalPages: number | null }> {
+function pageOf<T>(item: z.ZodType<T>): z.ZodType<Omit<Page, 'items'> & { items: (T | null)[] }> {
   return z
     .unknown()
     .transform((value, context): Page => {
@@ -31,26 +31,58 @@ function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: (T | null)[]; totalPa
       context.addIssue({ code: 'custom', message: 'neither a list nor an object with one list in it' });
       return z.NEVER;
     })
-    .pipe(z.object({ items: z.array(item.nullable().catch(null)), totalPages: z.number().nullable() }));
+    .pipe(
+      z.object({
+        items: z.array(item.nullable().catch(null)),
+        totalPages: z.number().nullable(),
+        total: z.number().nullable(),
+      }),
+    );
 }
 
 const CUSTOMERS = pageOf(customer);
 
-/** The readable items of all pages. An unreadable item must not hide the others; it is counted and logged. */
-async function* readable<T>(
+/**
+ * The readable items of all pages. An unreadable item must not hide the others; it is counted and logged. Where records
+ * change their order between two pages, one is shown twice and another not at all: the list is read again while it
+ * names more than were shown and a reading shows new ones.
+ */
+async function* readable<T extends { createdAt: string | null; updatedAt: string | null }>(
   caller: Caller,
   { operation, query }: Pick<CallRequest, 'operation' | 'query'>,
   { limit, page: schema }: { limit: number; page: ReturnType<typeof pageOf<T>> },
   call: CallContext,
 ): AsyncGenerator<T> {
-  let unread = 0;
-  const list = (page: number) => callJson(caller, { operation, query: { ...query, page, limit } }, call, schema);
-  for await (const item of allPages(limit, list)) {
-    if (item === null) unread += 1;
-    else yield item;
+  const shown = new Set<string>();
+  let named = 0;
+  const list = async (page: number) => {
+    const answer = await callJson(caller, { operation, query: { ...query, page, limit } }, call, schema);
+    named = answer.total ?? 0;
+    return answer;
+  };
+  let [before, unread] = [-1, 0];
+  const missing = () => Math.max(0, named - shown.size - unread);
+  for (
+    let reading = 0;
+    reading < MAX_READINGS && (reading === 0 || missing() > 0) && shown.size > before;
+    reading += 1
+  ) {
+    [before, unread] = [shown.size, 0];
+    for await (const item of allPages(limit, list)) {
+      // The whole record but its times: an id that the service gives to two of them must not hide one.
+      const content = item && JSON.stringify({ ...item, createdAt: null, updatedAt: null });
+      if (item === null || content === null) unread += 1;
+      else if (!shown.has(content)) {
+        shown.add(content);
+        yield item;
+      }
+    }
   }
-  caller.noteUnread(operation, unread);
+  caller.noteUnread(operation, unread + missing());
 }
+
+/** Readings of a list whose pages leave records out; each is as many calls as it has pages. */
+const MAX_READINGS = 5;
 
 /** Customers and their credentials (spec: "POST /platform-customers" to "check-dgft-credentials"). */
 export function createCustomerApi(caller: Caller) {

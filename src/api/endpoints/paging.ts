@@ -3,6 +3,8 @@ import { isObject } from '../../domain/values';
 export interface Page {
   items: unknown[];
   totalPages: number | null;
+  /** Records of the whole list; null where the page does not say. */
+  total: number | null;
 }
 
 /** The service's largest page (spec: "Pagination"). */
@@ -17,27 +19,28 @@ const MAX_PAGES = 10_000;
  * than one and none is `data`.
  */
 export function readPage(value: unknown): Page | null {
-  if (value === null || value === '') return { items: [], totalPages: null };
-  if (Array.isArray(value)) return { items: value as unknown[], totalPages: null };
+  if (value === null || value === '') return EMPTY;
+  if (Array.isArray(value)) return { ...EMPTY, items: value as unknown[] };
   if (!isObject(value)) return null;
-  if ('data' in value && (value.data === null || value.data === '')) return { items: [], totalPages: null };
+  if ('data' in value && (value.data === null || value.data === '')) return EMPTY;
   const lists = Array.isArray(value.data) ? [value.data as unknown[]] : Object.values(value).filter(isList);
   const [items] = lists;
-  return items && lists.length === 1 ? { items, totalPages: totalPagesOf(value, items.length) } : null;
+  return items && lists.length === 1 ? { items, ...countsOf(value, items.length) } : null;
 }
 
+const EMPTY: Page = { items: [], totalPages: null, total: null };
+
 /**
- * The total from `meta`, `pagination`, or the page itself; computed from the number of items and the page size if only
- * these are there.
+ * The totals from `meta`, `pagination`, or the page itself; that of pages is computed from the number of items and the
+ * page size if only these are there.
  */
-function totalPagesOf(page: Record<string, unknown>, listed: number): number | null {
+function countsOf(page: Record<string, unknown>, listed: number): Omit<Page, 'items'> {
   const about = [page.meta, page.pagination].find(isObject) ?? page;
-  const totalPages = countOf(about.totalPages);
-  if (totalPages !== null) return totalPages;
-  const [total, limit] = [countOf(about.total), countOf(about.limit)];
+  const [totalPages, total, limit] = [countOf(about.totalPages), countOf(about.total), countOf(about.limit)];
   // Without a page size, the page itself shows it.
   const perPage = limit || listed;
-  return total !== null && perPage ? Math.ceil(total / perPage) : null;
+  const computed = total !== null && perPage ? Math.ceil(total / perPage) : null;
+  return { totalPages: totalPages ?? computed, total };
 }
 
 function countOf(value: unknown): number | null {

@@ -49,7 +49,7 @@ export interface CallRequest {
 export interface Caller {
   /** `consume` gets only 2xx answers. Rejects with {@link ApiError}, or with what `consume` itself threw. */
   call<T>(request: CallRequest, context: CallContext, consume: (answer: TransportAnswer) => Promise<T>): Promise<T>;
-  /** Logs entries of an answer that could not be read and were left out; does nothing if there are none. */
+  /** Logs entries of an answer that could not be read, or that no page showed; does nothing if there are none. */
   noteUnread(operation: Operation, count: number): void;
   close(): Promise<void>;
 }
@@ -68,7 +68,10 @@ export function createCaller(options: CallerOptions): Caller {
     call: (request, context, consume) => new Call(deps, request, context).make(consume),
     noteUnread: (operation, count) => {
       if (count > 0)
-        options.logger?.warn({ operation, count }, 'Entries of an answer that cannot be read are left out');
+        options.logger?.warn(
+          { operation, count },
+          'Entries of an answer that cannot be read, or were not shown, are left out',
+        );
     },
     close: async () => {
       await transport.close();
