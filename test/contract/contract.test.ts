@@ -1,13 +1,14 @@
 /**
- * The names that users rely on, through the command line and a built worker, with a service that is no sandbox of ours:
- * which one is behind them must make no difference. With the sandbox they are used by `test/e2e`, the demo and chaos.
+ * The whole job and the names that users rely on, through the command line and a built worker, with a service that is
+ * no sandbox of ours: which one is behind them must make no difference. The demo and chaos do it with the sandbox.
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import Ajv from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { Workbook } from 'exceljs';
+import JsZip from 'jszip';
 import type { Client } from '@temporalio/client';
 import type { DemoIrm } from '../../dev/demo-message';
 import type { CommandOptions } from '../support/command-line';
@@ -34,10 +35,12 @@ interface Filing {
   submissions: unknown[];
   warnings: unknown[];
   errors: { code: string; row: number | null; field: string | null; message: string; filingId?: string }[];
+  correctedBy: string[];
 }
 
 const EMAIL = 'accounts@first.example';
 const SECOND = 'accounts@second.example';
+const NOTHING_NEW = 'nothing new was sent';
 
 /** Whatever filing is printed has all of these, at the least. */
 const FILING_SHAPE = {
@@ -120,9 +123,12 @@ describe('onboarding', () => {
 
   it('continues with the right ones, by `credentials`, until it is ready', async () => {
     const { username, password } = service.accounts[0];
+    // As a process of its own: the built program with its standard streams and its exit code.
     const right = await run(['credentials', EMAIL, '--username', username, '--password-stdin', '--wait'], {
       input: `${password}\n`,
+      program: stage.program,
     });
+    expect(right.stderr).not.toContain(password);
     const progress = right.json<{ exporterId: string; workflowId: string }>();
     expect(progress).toMatchObject({ state: 'ready', irmCount: expect.any(Number), activatesAt: null });
     expect(progress.workflowId).toMatch(/^(?:onboard|credentials)\/test\//u);
@@ -195,6 +201,13 @@ describe('checking', () => {
     expect(service.accepted()).toBe(0);
   });
 
+  it('refuses a remittance that no list shows, where it is strict', async () => {
+    const path = await stage.file('doubtful.json', message(item('CON/8', { irmAdCode: '9999999' })));
+    const [error] = (await json<Filing>(['file', path, '--exporter', EMAIL, '--strict'], 3)).errors;
+    expect(error).toMatchObject({ row: 1, code: 'irm_unknown' });
+    expect(service.accepted()).toBe(0);
+  });
+
   it('will not go without the declaration, or without the exporter', async () => {
     const path = await stage.file('without.json', { ...message(item('CON/8')), decalarationFlag: undefined });
     expect((await json<Filing>(['file', path, '--exporter', EMAIL], 3)).errors[0]).toMatchObject({
@@ -209,7 +222,9 @@ describe('checking', () => {
 describe('filing', () => {
   it('files, follows and collects', async () => {
     const path = await stage.file('good.json', message(item('CON/1'), item('CON/2')));
-    first = await json<Filing>([...fileArgs(path, 'CON-1'), '--wait']);
+    const filed = await run([...fileArgs(path, 'CON-1'), '--wait']);
+    expect([filed.code, filed.stderr.includes(NOTHING_NEW)]).toEqual([0, false]);
+    first = filed.json<Filing>();
     expect(first).toMatchObject({ ...FILING_SHAPE, state: 'certified', workflowId: 'file/test/CON-1', errors: [] });
     expect([first.requestId, first.dgftAckId]).toEqual([expect.any(String), expect.any(String)]);
     expect(first.rows.map(({ serialNo, state }) => [serialNo, state])).toEqual([
@@ -226,7 +241,9 @@ describe('filing', () => {
 
   it('prints the first filing when the same file comes again', async () => {
     const path = await stage.file('good.json', message(item('CON/1'), item('CON/2')));
-    expect(await json(fileArgs(path, 'CON-1'))).toMatchObject({ filingId: first.filingId, state: 'certified' });
+    const again = await run([...fileArgs(path, 'CON-1'), '--wait']);
+    expect(again.json()).toMatchObject({ filingId: first.filingId, state: 'certified' });
+    expect([again.code, again.stderr.includes(NOTHING_NEW)]).toEqual([0, true]);
     expect(service.accepted()).toBe(1);
   });
 
@@ -238,6 +255,13 @@ describe('filing', () => {
     });
     const one = [...fileArgs(path, 'CON-1B'), '--allow-duplicate', '2=equal tranches'];
     expect((await json<Filing>(one, 3)).errors.map(({ row }) => row)).toEqual([1]);
+    const check = (...permitted: string[]) =>
+      run(['check', path, '--exporter', EMAIL, ...permitted.flatMap((each) => ['--allow-duplicate', each])]);
+    expect((await check('1,2=equal tranches')).code).toBe(0);
+    expect((await check('1=equal tranches', '2=another')).code).toBe(0);
+    const slip = await check('1,2=equal tranches', '7=equal tranches');
+    expect(slip.json<Filing>().errors).toMatchObject([{ code: 'unknown_row' }]);
+    expect((await check('because')).code).toBe(2);
     const other = await stage.file('other.json', message(item('CON/3')));
     expect((await json<Filing>(fileArgs(other, 'CON-1'), 3)).errors[0]).toMatchObject({ filingId: first.filingId });
     expect(service.accepted()).toBe(1);
@@ -260,6 +284,41 @@ describe('filing', () => {
     expect(certificates.map(({ eBRCNumber, document, sha256 }) => [eBRCNumber, document, sha256]).sort()).toEqual(
       first.rows.map(({ eBRCNumber, document, sha256 }) => [eBRCNumber, document, sha256]).sort(),
     );
+    expect((await stage.run(['show', 'CON-1'])).stdout).toContain(first.rows[0]?.eBRCNumber);
+  });
+
+  it('hands certificates out as copies, a list and an archive, and writes over nothing', async () => {
+    const [csv, zip] = [join(stage.folder, 'certificates.csv'), join(stage.folder, 'copies.zip')];
+    const few = ['certificates', '--document', 'con/1', '--pdfs', join(stage.folder, 'copies'), '-o', csv];
+    const copied = await json<{ eBRCNumber: string; copy: string }[]>(few);
+    const number = first.rows[0]?.eBRCNumber ?? '';
+    expect(copied).toEqual([expect.objectContaining({ eBRCNumber: number })]);
+    const { copy = '' } = copied[0] ?? {};
+    expect(copy).toContain(join(stage.folder, 'copies', 'CON_1-'));
+    expect((await readFile(copy)).toString('latin1')).toMatch(/^%PDF/u);
+    expect(await readFile(csv, 'utf8')).toMatch(new RegExp(`^eBRCNumber,date,[^]*\n${number},\\d{4}-`, 'u'));
+    await json(['certificates', '--pdfs', zip]);
+    const packed = await JsZip.loadAsync(await readFile(zip));
+    expect(Object.keys(packed.files)).toHaveLength(2);
+    expect(await packed.file(basename(copy))?.async('nodebuffer')).toEqual(await readFile(copy));
+    expect((await run(['certificates', '--pdfs', zip])).code).toBe(2);
+  });
+
+  it('files a reference again with the number that its outcome prints, and not by repeating the command', async () => {
+    const path = await stage.file('again.json', message(item('CON/14')));
+    const args = [...fileArgs(path, 'CON-14'), '--wait'];
+    const given = await json<Filing>([...args, '--approval'], 4);
+    await json(['abandon', 'CON-14', '--note', 'not yet']);
+    expect(await json(args, 3)).toMatchObject({ filingId: given.filingId, state: 'abandoned', again: 2 });
+    expect((await stage.run(args)).stdout).toContain('--again 2');
+    const wrong = await json([...args, '--again', '5'], 3);
+    expect(wrong).toMatchObject({ state: 'refused', errors: [{ code: 'wrong_number' }] });
+    expect((await run([...args, '--again', '1'])).code).toBe(2);
+    const again = await json<Filing>([...args, '--again', '2']);
+    expect(again).toMatchObject({ state: 'certified', n: 2, workflowId: 'file/test/CON-14/2' });
+    expect(await json([...args, '--again', '2'])).toMatchObject({ filingId: again.filingId });
+    const shown = ['CON-14', 'CON-14#1', 'CON-14#2'].map((name) => json<Filing>(['show', name]));
+    expect((await Promise.all(shown)).map(({ state }) => state)).toEqual(['certified', 'abandoned', 'certified']);
   });
 
   it('files a workbook by upload, the template filled in', async () => {
@@ -332,14 +391,59 @@ describe('what people decide', () => {
       state: 'partly_certified',
       rows: [{ state: 'certified' }, { errors: [expect.any(String)] }],
     });
-    const corrected = await stage.file('corrected.json', message(item('CON/6'), item('CON/7', { billNo: 'CON/7/A' })));
-    const correction = await json<Filing>(['correct', 'CON-6', corrected, '--wait']);
+    const row = item('CON/7', { billNo: 'CON/7/A' });
+    const corrected = await stage.file('corrected.json', message(item('CON/6'), row));
+    const alone = await stage.file('alone.json', message(row));
+    const correct = (...more: string[]) => run(['correct', 'CON-6', corrected, ...more, '--wait']);
+    // Another filing of the row is live: it is corrected beside that where it is permitted.
+    const holder = await json<Filing>([...fileArgs(alone, 'CON-7'), '--approval', '--wait'], 4);
+    const refused = await correct();
+    expect([refused.code, refused.json<Filing>().errors]).toMatchObject([
+      3,
+      [{ code: 'mapping_live', filingId: holder.filingId, allowDuplicate: '2=REASON' }],
+    ]);
+    const permitted = ['--allow-duplicate', '2=CON-7 is not going to be approved'];
+    const correction = (await correct(...permitted)).json<Filing>();
     expect(correction).toMatchObject({
       state: 'certified',
       corrects: partly.filingId,
       workflowId: 'file/test/CON-6/2',
     });
     expect(correction.rows).toHaveLength(1);
+    const again = await correct(...permitted);
+    expect([again.code, again.json<Filing>().filingId]).toEqual([0, correction.filingId]);
+    expect((await json<Filing>(['show', 'CON-6#1'])).correctedBy).toEqual([correction.filingId]);
+    await json(['abandon', 'CON-7', '--note', 'corrected instead']);
+    // The row comes again after its correction was certified: its lineage is held.
+    expect(await json(fileArgs(alone, 'CON-7B'), 3)).toMatchObject({
+      state: 'refused',
+      errors: [{ code: 'mapping_live', filingId: correction.filingId }],
+    });
+  });
+});
+
+describe('what runs by itself', () => {
+  it('keeps the schedules of the package on Temporal', async () => {
+    const schedules = (action: string) => json<{ state: string; next: string[] }[]>(['schedules', action]);
+    const applied = await schedules('apply');
+    expect(applied.map(({ state, next }) => [state, next.length > 0])).toEqual(Array(6).fill(['active', true]));
+    expect((await schedules('delete')).map(({ state }) => state)).toEqual(Array(6).fill('deleted'));
+    expect(await schedules('list')).toEqual([]);
+  });
+
+  it('reconciles the ledger with the authority and finds nothing, and says what it waits for', async () => {
+    service.failDetails();
+    const reconciled = await run(['reconcile', '--exporter', EMAIL, '--wait']);
+    expect(reconciled.stderr).toMatch(/read certificates, which failed 1 time: .*500/u);
+    expect(reconciled.json()).toMatchObject({
+      state: 'done',
+      skipped: [],
+      findings: [],
+      counts: { ours_not_theirs: 0 },
+    });
+    expect(reconciled.code).toBe(0);
+    expect(await json(['findings', '--exporter', EMAIL])).toEqual([]);
+    await json(['findings', 'acknowledge', '17', '--note', 'known'], 3);
   });
 });
 
@@ -383,6 +487,18 @@ describe('callers in any Temporal SDK', () => {
     expect(result).toMatchObject({ state: 'certified', counts: { rows: 1, certified: 1, archived: 1 } });
     await conforms('fileRemittances.result', result);
     expect(await json(['show', 'SDK-1'])).toMatchObject({ state: 'certified', madeBy: 'erp' });
+  });
+
+  it('have the content of what they started compared with what the command line files under its reference', async () => {
+    const body = message(item('CON/15'));
+    const input = { mode: 'test', exporterId, reference: 'SDK/2', message: body, approval: true, madeBy: 'erp' };
+    const handle = await start('fileRemittances', 'file/test/SDK%2F2', input);
+    const other = await stage.file('other.json', message(item('CON/16')));
+    expect((await json<Filing>(fileArgs(other, 'SDK/2'), 3)).errors[0]).toMatchObject({ code: 'reference_taken' });
+    const followed = await json([...fileArgs(await stage.file('same.json', body), 'SDK/2'), '--wait'], 4);
+    expect(followed).toMatchObject({ state: 'awaiting_approval', workflowId: handle.workflowId });
+    await json(['abandon', 'SDK/2', '--note', 'tested']);
+    expect(await handle.result()).toMatchObject({ state: 'abandoned' });
   });
 
   const noInputs: Record<string, Record<string, unknown>> = {

@@ -22,6 +22,8 @@ export interface OtherService {
   loseAnswer(document: string, accepted: boolean): void;
   /** The authority errors the next row with this document. */
   errorRow(document: string): void;
+  /** The next look for certificates fails with 500. */
+  failDetails(): void;
   /** How many filings were accepted. */
   accepted(): number;
   /** Documents that were filed again while an earlier filing of the same row was pending or certified. */
@@ -96,6 +98,7 @@ export async function startOtherService(): Promise<OtherService> {
   const errored = new Set<string>();
   const twice: string[] = [];
   let minted = 0;
+  let failing = false;
 
   const irmsOf = ({ id, account }: Customer) =>
     [1, 2].map((index) => {
@@ -263,6 +266,10 @@ export async function startOtherService(): Promise<OtherService> {
     }),
     route('POST', /^\/genebrc\/fetch-details$/u, ({ json }) => {
       const customer = active(json.platformCustomerId);
+      if (failing) {
+        failing = false;
+        throw new Refusal(500, { code: 500, message: 'The store of certificates is away' });
+      }
       settle();
       return filings
         .filter(({ customerId }) => customerId === customer.id)
@@ -325,6 +332,7 @@ export async function startOtherService(): Promise<OtherService> {
     accounts: ACCOUNTS,
     loseAnswer: (document, accepted) => void lose.set(document, accepted),
     errorRow: (document) => void errored.add(document),
+    failDetails: () => void (failing = true),
     accepted: () => filings.length,
     filedTwice: () => twice,
     close: () => {
