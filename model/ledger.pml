@@ -92,10 +92,15 @@ inline handIn(a, s) {
   fi
 }
 
+#ifdef HAND_IN_LEAVES_ROWS_FREED
+#define HOLDS_NOTHING(a) (att[a] == A_NONE)
+#else
+#define HOLDS_NOTHING(a) (att[a] == A_NONE || att[a] == A_ABSENT || row[OF(a)] == R_FREED)
+#endif
 /* An attempt that the ledger does not hold, or holds as absent, is in doubt then. Rows that were freed are held again. */
 inline handInNamed(a) {
   if
-  :: att[a] == A_NONE || att[a] == A_ABSENT || row[OF(a)] == R_FREED ->
+  :: HOLDS_NOTHING(a) ->
      if :: att[OTHER(a)] == A_OPEN -> att[OTHER(a)] = A_UNSENT :: else fi;
      if :: att[a] == A_NONE || att[a] == A_ABSENT -> att[a] = A_MARKED; armed[a] = 0 :: else fi;
      holdAsSent(OF(a))
@@ -351,7 +356,12 @@ inline importFile(n) {
 #endif
   if
   :: att[j] == A_ACCEPTED || att[j] == A_REJECTED     /* its answer came meanwhile */
-  :: else -> att[j] = A_MARKED; snd[j] = file[n]; armed[j] = 0; holdAsSent(OF(j))
+  :: else -> att[j] = A_MARKED; snd[j] = file[n]; armed[j] = 0;
+#ifdef IMPORT_LEAVES_ROWS_FOLLOWED
+     if :: !(ONE_FOLLOWED(OF(j))) -> holdAsSent(OF(j)) :: else fi
+#else
+     holdAsSent(OF(j))
+#endif
   fi;
   if
   :: ENDED(OF(j)) || SETTLED(OF(j)) || ONE_FOLLOWED(OF(j))     /* a request decides, or has decided */

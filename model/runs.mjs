@@ -97,6 +97,11 @@ const NEEDED = [
     'An import closes no attempt that is sending because a later one was sent',
     restore(420, { executions: 3 }),
   ),
+  mutant('import-leaves-rows-followed', 'An import holds the rows also while a request of them is followed', {
+    operators: 2,
+    attempts: [1, 0],
+    restores: 1,
+  }),
   mutant('errored-frees-all', 'Rows are freed only when no attempt of them may still be a certificate', person),
   mutant('resolve-unnamed', 'resolve names the attempt that it answers', { operators: 1, repeats: 1 }),
   mutant('resolve-names-no-mark', 'resolve names the mark too', {
