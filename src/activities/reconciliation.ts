@@ -2,11 +2,11 @@ import { Context } from '@temporalio/activity';
 import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../domain/report-contracts';
 import {
   addDays,
-  addMonths,
   filingDateFromIso,
   filingDateInKolkata,
   isoFromFilingDate,
   splitWindow,
+  WINDOW_DAYS,
   DAY_MS,
 } from '../domain/dates';
 import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/findings';
@@ -56,7 +56,6 @@ export interface WindowReading extends Window {
   readAt: number;
 }
 
-const DEFAULT_MONTHS = 3;
 /** A window that ended longer ago than this changes rarely; it is read once a day. */
 const QUIET_AFTER_MS = 7 * DAY_MS;
 const DOCUMENTS_PER_LOOK = 200;
@@ -85,7 +84,7 @@ async function planReconciliation(
   if (problems.length > 0) return { problems, from: '', to: '' };
   const today = filingDateInKolkata(clock());
   const to = input.to ?? isoFromFilingDate(today);
-  const from = input.from ?? isoFromFilingDate(addDays(addMonths(filingDateFromIso(to), -DEFAULT_MONTHS), 1));
+  const from = input.from ?? isoFromFilingDate(addDays(filingDateFromIso(to), 1 - WINDOW_DAYS));
   await startRun(pool, { runId, mode, workflowId, exporterId: input.exporterId ?? null, from, to, at: now(deps) });
   return { problems: [], from, to };
 }
@@ -104,7 +103,7 @@ async function partiesToReconcile(
 }
 
 /**
- * Cuts a span into windows that fetch-details takes (at most three months), and returns which have to be read:
+ * Cuts a span into windows that fetch-details takes, and returns which have to be read:
  * windows that ended more than a week ago and hold no open finding are not read twice a day.
  */
 async function certificateWindows(

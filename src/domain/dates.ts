@@ -138,33 +138,25 @@ export function addDays(date: FilingDate, days: number): FilingDate {
   return fromUtcMidnight(utcMidnight(date) + days * DAY_MS);
 }
 
-/**
- * The same day of the month `months` calendar months later (or earlier, when negative); where that month is shorter,
- * its last day: 30 November plus three months is 28 or 29 February.
- */
-export function addMonths(date: FilingDate, months: number): FilingDate {
-  const start = new Date(utcMidnight(date));
-  const target = new Date(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + months, 1));
-  const lastDay = new Date(Date.UTC(target.getUTCFullYear(), target.getUTCMonth() + 1, 0)).getUTCDate();
-  target.setUTCDate(Math.min(start.getUTCDate(), lastDay));
-  return fromUtcMidnight(target.getTime());
-}
-
 /** The calendar date in Asia/Kolkata at an instant (milliseconds since the epoch). */
 export function filingDateInKolkata(epochMs: number): FilingDate {
   return fromUtcMidnight(Math.floor((epochMs + KOLKATA_OFFSET_MS) / DAY_MS) * DAY_MS);
 }
 
 /**
- * Cuts a span of days (both ends included) into windows that follow each other without gap or overlap, each at most
- * `months` calendar months long counting both ends: 01012026 with three months ends on 31032026. That is one day
- * inside the service's limit (spec: "POST /genebrc/fetch-details"), so that either reading of "at most 3 months" holds.
- * An empty list when `to` is before `from`.
+ * Days of a window of fetch-details, both ends counted: no three months are shorter. The service takes "at most 3
+ * months" (spec: "POST /genebrc/fetch-details"), and does not say whether it counts months or 90 days, or both ends.
  */
-export function splitWindow(from: FilingDate, to: FilingDate, months = 3) {
+export const WINDOW_DAYS = 89;
+
+/**
+ * Cuts a span of days (both ends included) into windows that follow each other without gap or overlap, each at most
+ * {@link WINDOW_DAYS} long. An empty list when `to` is before `from`.
+ */
+export function splitWindow(from: FilingDate, to: FilingDate) {
   const windows: { from: FilingDate; to: FilingDate }[] = [];
   for (let start = from; compareFilingDates(start, to) <= 0;) {
-    const full = addDays(addMonths(start, months), -1);
+    const full = addDays(start, WINDOW_DAYS - 1);
     const end = compareFilingDates(full, to) < 0 ? full : to;
     windows.push({ from: start, to: end });
     start = addDays(end, 1);

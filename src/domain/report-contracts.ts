@@ -16,7 +16,7 @@ export const reconcileInput = z
   .strictObject({
     mode,
     exporterId: z.string().min(1).optional().describe('left out: every exporter'),
-    from: isoDate.optional().describe('first day of issue; left out: three months before `to`'),
+    from: isoDate.optional().describe('first day of issue; left out: 89 days with `to`'),
     to: isoDate.optional().describe('last day of issue; left out: today in Asia/Kolkata'),
     checks: z.array(z.enum(RECONCILE_CHECKS)).min(1).optional().describe('left out: all of them'),
   })

@@ -28,7 +28,7 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     .summary('compare the ledger with the authority')
     .description('Compare the ledger with the authority, the balances and the stored PDFs.')
     .option('-e, --exporter <exporter>', 'only this exporter (id or e-mail); left out: all')
-    .option('--from <date>', 'first day of issue, YYYY-MM-DD (default: three months before --to)')
+    .option('--from <date>', 'first day of issue, YYYY-MM-DD (default: 89 days with --to)')
     .option('--to <date>', 'last day of issue, YYYY-MM-DD (default: today)')
     .option('--wait', 'wait until the run has ended')
     .addHelpText('after', RECONCILE_HELP)
