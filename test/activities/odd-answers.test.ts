@@ -1,16 +1,5 @@
 import { TEST_CADENCE } from '../support/settings';
-import { createActivities } from '../../src/activities/create-activities';
-import { randomBytes } from 'node:crypto';
-import { workbooksInProcess } from '../../src/workbook/workbooks';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
-import { MockActivityEnvironment } from '@temporalio/testing';
-import { DefaultLogger } from '@temporalio/worker';
-import pino from 'pino';
-import type { ActivityDependencies } from '../../src/activities/dependencies';
-import { createDocumentStore } from '../../src/documents/document-store';
 import { addCredentials, credentialVersion, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { readRows } from '../../src/ledger/rows/filing-rows';
@@ -18,8 +7,7 @@ import { readFilingView } from '../../src/ledger/filings/filing-view';
 import type { StoredAnswer } from '../../src/domain/filing/attempt';
 import type { Finding } from '../../src/domain/rules/finding';
 import { withTransaction } from '../../src/ledger/pool';
-import { reportsInProcess } from '../../src/reports/render';
-import { createVault, handIn } from '../../src/ledger/vault/vault';
+import { handIn } from '../../src/ledger/vault/vault';
 import {
   acknowledgement,
   clientOf,
@@ -32,56 +20,31 @@ import {
 import { knowExporter, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { openAttempt } from '../ledger/ledger-steps';
+import { openDoor, type ActivityDoor } from './door';
 
-const QUIET = new DefaultLogger('ERROR', () => undefined);
 const HOSTILE = 'odd \u0000\ud800\u001b[2J text';
 const CUSTOMER = { id: CUSTOMER_ID, name: 'Asha', email: 'r&d@asha.example', isActive: false };
 
 describe('odd answers of the service, down to the ledger', () => {
   let ledger: TestDatabase;
   let service: Service;
-  let documents: string;
-  let deps: ActivityDependencies;
+  let door: ActivityDoor;
   let references = 0;
 
   beforeAll(async () => {
     ledger = await createTestDatabase();
-    documents = await mkdtemp(join(tmpdir(), 'ebrc-odd-'));
     service = await startService((_request, response) => json(response, 200, {}));
-    const settings = { httpTimeoutMs: 5_000, rateWindowMs: 1_000, overdueAfterMs: 1, settleAfterMs: 1 };
-    deps = {
-      mode: 'test',
-      pool: ledger.pool,
-      api: clientOf(service.baseUrl, { httpTimeoutMs: 30_000 }).api,
-      vault: createVault({ keys: [{ id: 'k', key: randomBytes(32) }] }),
-      documents: createDocumentStore({ root: documents }),
-      workbooks: workbooksInProcess,
-      reports: reportsInProcess,
-      clock: Date.now,
-      logger: pino({ level: 'silent' }),
-      settings: { ...settings, pollFirstMs: 1, pollMinMs: 1, pollMaxMs: 1, singlePerson: false },
-      searchAttributes: [],
-      queueing: () => Promise.reject(new Error('nothing is queued here')),
-      client: () => {
-        throw new Error('no Temporal here');
-      },
-    };
+    const { api } = clientOf(service.baseUrl, { httpTimeoutMs: 30_000 });
+    door = await openDoor(ledger, api, (deps) => ({ ...deps, settings: { ...deps.settings, pollFirstMs: 1 } }));
     await knowExporter(ledger, CUSTOMER_ID);
-    await deps.vault.publish(ledger.pool, 'test');
   });
   afterAll(async () => {
-    await deps.api.close();
+    await door.deps.api.close();
+    await door.close();
     await service.close();
     await ledger.drop();
-    await rm(documents, { recursive: true, force: true });
   });
 
-  /** Runs an activity in the surroundings that Temporal would give it. */
-  const run = <R>(activity: () => Promise<R>): Promise<R> => {
-    const now = Date.now();
-    const info = { currentAttemptScheduledTimestampMs: now, startToCloseTimeoutMs: 30 * 60_000 };
-    return new MockActivityEnvironment(info, { logger: QUIET }).run(activity);
-  };
   const answer = (status: number, body: unknown) =>
     service.answer((_request, response) => json(response, status, status < 300 ? envelope(body) : body));
 
@@ -116,15 +79,14 @@ describe('odd answers of the service, down to the ledger', () => {
       errorDetails: [huge],
       observations: Array.from({ length: 999 }, () => huge.slice(0, 9_000)),
     });
-    const sent = await run(() => createActivities(deps).submitPush(args));
+    const sent = await door.run('submitPush', args);
     expect(sent.answer).toMatchObject({ kind: 'accepted', requestId: 'REQ1', ackStatus: 'Validated' });
     expect(JSON.stringify(sent).length).toBeLessThan(30_000);
     const stored = await storedAnswer(args.attemptId);
     expect(stored?.warnings).toHaveLength(200);
     expect(JSON.stringify(stored)).not.toMatch(/\\u0000|\\ud800/u);
 
-    const attempts = createActivities(deps);
-    const reading = await run(() => attempts.readAttempt({ attemptId: args.attemptId, seq: 1 }));
+    const reading = await door.run('readAttempt', { attemptId: args.attemptId, seq: 1 });
     expect(reading).toMatchObject({ verdict: 'accepted', answer: { requestId: 'REQ1' } });
     expect(JSON.stringify(reading).length).toBeLessThan(30_000);
     expect(sent.adopted).toMatchObject({ requestId: 'REQ1', filing: { standing: null } });
@@ -135,7 +97,7 @@ describe('odd answers of the service, down to the ledger', () => {
     const args = await aboutToSend();
     const irms = [{ serialNo: 1, irmNumber: 'ANOTHER', irmDt: '01012026', irmAdCode: '1', irmIfscCode: 'X' }];
     answer(200, { ...acknowledgement, requestId: 'REQ2', parsedRowCount: 1, irms });
-    const sent = await run(() => createActivities(deps).submitBulk(args));
+    const sent = await door.run('submitBulk', args);
     expect(sent.answer.irms).toBeUndefined();
     expect(sent.adopted?.filing?.standing).toContain('rows it read are not the ones');
   });
@@ -176,7 +138,7 @@ describe('odd answers of the service, down to the ledger', () => {
       );
       const requestId = `REQ-${args.filingId}`;
       answer(200, { ...acknowledgement, requestId, recordResCount: 3, parsedRowCount: 3, irms: change(irms) });
-      await run(() => createActivities(deps).submitBulk(args));
+      await door.run('submitBulk', args);
       const { rows: events } = await ledger.pool.query<{ text: string }>(
         `SELECT text FROM filing_events WHERE filing_id = $1 AND kind = 'upload_mismatch'`,
         [args.filingId],
@@ -188,7 +150,7 @@ describe('odd answers of the service, down to the ledger', () => {
   it('takes the count of an acknowledgement that failed for no other rows', async () => {
     const args = await aboutToSend();
     answer(200, { ackStatus: 'Failed', requestId: null, dgftAckId: null, recordResCount: 0, errorDetails: ['ERR09'] });
-    await run(() => createActivities(deps).submitPush(args)).catch(() => null);
+    await door.run('submitPush', args).catch(() => null);
     expect((await storedAnswer(args.attemptId))?.ackStatus).toBe('Failed');
     const { rowCount } = await ledger.pool.query(
       `SELECT FROM filing_events WHERE filing_id = $1 AND kind = 'upload_mismatch'`,
@@ -202,7 +164,7 @@ describe('odd answers of the service, down to the ledger', () => {
     const observations = [{ serialNo: 1, message: 'no held record of this IRM' }];
     const body = { ...(envelope({ ...acknowledgement, requestId: 'REQ-BESIDE' }) as object), observations, empty: [] };
     service.answer((_request, response) => json(response, 200, body));
-    await run(() => createActivities(deps).submitPush(args));
+    await door.run('submitPush', args);
     expect((await storedAnswer(args.attemptId))?.warnings).toEqual(observations);
     expect(JSON.stringify((await readFilingView(ledger.pool, args.filingId, TEST_CADENCE))?.warnings)).toContain(
       'no held record',
@@ -211,13 +173,13 @@ describe('odd answers of the service, down to the ledger', () => {
 
   /** What the ledger says is wrong with a filing whose submission was refused. */
   async function errorsAfterRefusal(args: Awaited<ReturnType<typeof aboutToSend>>, channel: 'Push' | 'Bulk') {
-    await expect(run(() => createActivities(deps)[`submit${channel}`](args))).rejects.toThrow();
-    const reading = await run(() => createActivities(deps).readAttempt({ attemptId: args.attemptId, seq: 1 }));
+    await expect(door.run(`submit${channel}`, args)).rejects.toThrow();
+    const reading = await door.run('readAttempt', { attemptId: args.attemptId, seq: 1 });
     expect(JSON.stringify(reading).length).toBeLessThan(30_000);
     const { filingId } = args;
     const { seq } = await needFiling(ledger.pool, filingId);
     const held = { filingId, seq, submission: 1, answer: reading.answer, errors: [] };
-    const result = await run(() => createActivities(deps).refuseFiling(held));
+    const result = await door.run('refuseFiling', held);
     // With the first 200 rows: a history keeps it, and Temporal warns above 512 KB.
     expect(JSON.stringify(result).length).toBeLessThan(200_000);
     return (await needFiling(ledger.pool, filingId)).errors as Finding[];
@@ -252,7 +214,7 @@ describe('odd answers of the service, down to the ledger', () => {
     const args = await aboutToSend();
     const errors = Array.from({ length: 900 }, (_, index) => `field${index}: ${HOSTILE}${'y'.repeat(2_000)}`);
     answer(400, { message: 'z'.repeat(1024 * 1024), errors, causes: errors });
-    const failure: unknown = await run(() => createActivities(deps).submitPush(args)).catch((error: unknown) => error);
+    const failure: unknown = await door.run('submitPush', args).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ApplicationFailure);
     const { type, message, details } = failure as ApplicationFailure;
     expect(type).toBe('validation_failed');
@@ -262,17 +224,16 @@ describe('odd answers of the service, down to the ledger', () => {
   it('frees no row by a status record of another request', async () => {
     const args = await aboutToSend();
     answer(200, { ...acknowledgement, requestId: 'REQ-MINE', dgftAckId: 'ACK-MINE' });
-    await run(() => createActivities(deps).submitPush(args));
+    await door.run('submitPush', args);
     const { filingId, submission, exporterId } = args;
     const poll = () => {
       const asked = { filingId, submission, exporterId, requestId: 'REQ-MINE', submittedAt: 0, failedAck: false };
-      return run(() => createActivities(deps).pollStatus({ ...asked, ackErrors: [] }));
+      return door.run('pollStatus', { ...asked, ackErrors: [] });
     };
     const errored = { recordResCount: 1, recordProCount: 0, recordFailCount: 1, processingStatus: 'Errored' };
     answer(200, { ...errored, requestId: 'REQ-OTHER', dgftAckId: 'ACK-OTHER', ebrcBulkGenStatusLst: [] });
     await expect(poll()).rejects.toThrow('another request than REQ-MINE');
-    const knows = () =>
-      run(() => createActivities(deps).knowsRequest({ exporterId: CUSTOMER_ID, requestId: 'REQ-MINE' }));
+    const knows = () => door.run('knowsRequest', { exporterId: CUSTOMER_ID, requestId: 'REQ-MINE' });
     await expect(knows()).rejects.toThrow('does not know request REQ-MINE');
     // Under the authority's own id, with the acknowledgement that is ours, it counts.
     answer(200, { ...errored, requestId: 'REQ-OTHER', dgftAckId: 'ACK-MINE', ebrcBulkGenStatusLst: [] });
@@ -282,7 +243,7 @@ describe('odd answers of the service, down to the ledger', () => {
   it('records the certificates from before a send when the service answers 404 because there are none', async () => {
     const args = await aboutToSend();
     answer(404, { errorCode: 'EBRC_NOT_FOUND', message: 'No eBRC found' });
-    expect(await run(() => createActivities(deps).takeSnapshot(args))).toEqual({
+    expect(await door.run('takeSnapshot', args)).toEqual({
       certificates: 0,
       opened: null,
     });
@@ -292,12 +253,12 @@ describe('odd answers of the service, down to the ledger', () => {
     const submitted = async () => {
       const secret = { mode: 'test' as const, workflowId: 'onboard/test', username: 'asha', password: 'Right-1!' };
       const secretRef = await handIn(ledger.pool, secret);
-      return addCredentials(ledger.pool, deps.vault, { mode: 'test', exporterId: CUSTOMER_ID, secretRef });
+      return addCredentials(ledger.pool, door.deps.vault, { mode: 'test', exporterId: CUSTOMER_ID, secretRef });
     };
     const check = async (status: number, body: unknown) => {
       const version = await submitted();
       answer(status, body);
-      const result = await run(() => createActivities(deps).checkCredentials({ exporterId: CUSTOMER_ID, version }));
+      const result = await door.run('checkCredentials', { exporterId: CUSTOMER_ID, version });
       return { result, known: await credentialVersion(ledger.pool, CUSTOMER_ID, version) };
     };
 
@@ -330,11 +291,10 @@ describe('odd answers of the service, down to the ledger', () => {
     it('looks again after DGFT_CREDENTIALS_MISSING, and not after a password that is dead', async () => {
       const version = await submitted();
       await markValid(ledger.pool, CUSTOMER_ID, version);
-      const polls = createActivities(deps);
       const ask = () =>
-        run(() => polls.knowsRequest({ exporterId: CUSTOMER_ID, requestId: 'R' })).catch(
-          (error: ApplicationFailure) => error,
-        );
+        door
+          .run('knowsRequest', { exporterId: CUSTOMER_ID, requestId: 'R' })
+          .catch((error: ApplicationFailure) => error);
       answer(422, { errorCode: 'DGFT_CREDENTIALS_MISSING', requiresPasswordUpdate: true, message: 'none' });
       expect(await ask()).toMatchObject({ type: 'credentials_missing', details: [{ credentialsVersion: version }] });
       expect(await currentCredentials(ledger.pool, CUSTOMER_ID)).toMatchObject({ version, state: 'valid' });
@@ -361,7 +321,7 @@ describe('odd answers of the service, down to the ledger', () => {
         return json(response, 200, envelope({ data: [{ name: 'no id' }, null, CUSTOMER], meta: {} }));
       });
       const input = { mode: 'test' as const, name: 'Asha', email, startedBy: 'asha' };
-      expect(await run(() => createActivities(deps).createExporter({ input }))).toMatchObject({
+      expect(await door.run('createExporter', { input })).toMatchObject({
         outcome: 'adopted',
         exporter: { exporterId: CUSTOMER_ID },
       });
@@ -373,12 +333,11 @@ describe('odd answers of the service, down to the ledger', () => {
     async (email) => {
       const asked = service.received.length;
       answer(400, { message: 'Validation failed', errors: ['email must be an email'] });
-      const exporters = createActivities(deps);
       const input = { mode: 'test' as const, name: 'Asha', email, startedBy: 'asha' };
-      const checked = await run(() => exporters.checkOnboardInput({ input }));
+      const checked = await door.run('checkOnboardInput', { input });
       const isOne = /^[^",]+@[^",]+\.[^",]+$/u.test(email);
       expect(checked.outcome).toBe(isOne ? 'ok' : 'refused');
-      const result = await run(() => exporters.createExporter({ input }));
+      const result = await door.run('createExporter', { input });
       expect(result).toMatchObject({ outcome: 'refused', errors: [{ code: 'validation_failed' }] });
       expect(service.received.length - asked).toBe(isOne ? 1 : 0);
     },

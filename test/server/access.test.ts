@@ -1,262 +1,570 @@
-/** Who may what over HTTP: tokens, roles, exporters, and the record of it. */
+/** Who may what over HTTP: tokens, roles, exporters, the record of it, and what a name proves without a grant. */
 import type { Role } from '../../src/domain/principal';
+import { everyRow } from '../support/postgres';
 import { eventually } from '../support/processes';
+
+import type { FilingApi } from '../../src/api/client';
+import type { FileInput } from '../../src/domain/contracts';
+import type { FilingState } from '../../src/domain/filing/states';
+import { needFiling } from '../../src/ledger/filings/filings';
+import { markSending } from '../../src/ledger/gates/send';
+import { withTransaction } from '../../src/ledger/pool';
+import { writeGrant } from '../../src/ledger/principals/grants';
+import { addPrincipal } from '../../src/ledger/principals/principals';
+import { shownOfFiling } from '../../src/ledger/principals/granted-words';
 import { removePrincipal } from '../../src/starter/principals';
+import type { FilingBody } from '../../src/server/views/filing';
+import type { fileRemittances } from '../../src/workflows/file-remittances';
+import { abandonUpdate, approveUpdate } from '../../src/workflows/messages';
+import { openDoor } from '../activities/door';
+import { approvalBy, principalOf } from '../support/principals';
 import { askDoor, KAVERI, messageOf, onboard, openDoorStage, watchedPool } from './door-stage';
 import type { DoorStage, ProblemBody } from './door-stage';
 
 let stage: DoorStage;
 let exporterId: string;
-let eBRCNumber: string;
-let filingId: string;
-/** An exporter of another party. */
-const OTHER = 'aaaaaaaa-0000-4000-8000-000000000001';
 
 beforeAll(async () => {
   stage = await openDoorStage();
-  exporterId = await onboard(stage);
-  await stage.ledger.pool.query(
-    `WITH party AS (INSERT INTO parties (mode) VALUES ('test') RETURNING party_id)
-     INSERT INTO exporters (exporter_id, party_id, mode, name, email) SELECT $1, party_id, 'test', 'Other', 'other@x.example' FROM party`,
-    [OTHER],
-  );
-  const json = { exporter: exporterId, reference: 'ACCESS-1', message: await messageOf(stage, 'ACCESS-1') };
-  const filed = await stage.ask('POST', '/v1/filings', { json, headers: { prefer: 'wait=60' } });
-  filingId = String(filed.body['filingId']);
-  const { body } = await stage.ask<{ items: { eBRCNumber: string }[] }>('GET', '/v1/filings/ACCESS-1/rows');
-  eBRCNumber = body.items[0]?.eBRCNumber ?? '';
 }, 300_000);
 afterAll(() => stage?.close());
 
-interface AuditRow {
-  principal: string | null;
-  action: string;
-  outcome: string;
-  code: string | null;
-  subject: string | null;
-  uses: number;
-}
+describe('a password that is handed in', () => {
+  const MARK = 'Marked-Pa55word-QX';
+  const answered: string[] = [];
 
-async function audited(where: string): Promise<AuditRow[]> {
-  const statement = `SELECT principal, action, outcome, code, subject, uses FROM audit_events WHERE ${where} ORDER BY audit_id`;
-  const read = async () => (await stage.ledger.pool.query<AuditRow>(statement)).rows;
-  await eventually(async () => (await read()).length > 0, 10_000);
-  return read();
-}
-
-it('asks for a token, and tells a wrong one nothing', async () => {
-  const wrong = [
-    null,
-    'x',
-    `ebrc_test_${'A'.repeat(43)}`,
-    `ebrc_live_${'A'.repeat(43)}`,
-    'ebrc_test_; DROP TABLE principals',
-    'x'.repeat(5_000),
-  ];
-  for (const token of wrong) {
-    for (const path of ['/v1/filings', '/v1/filings/ACCESS-1', '/v1/exporters/nobody']) {
-      const { status, body, headers } = await stage.ask<ProblemBody>('GET', path, { token });
-      expect([status, body.code, headers.get('www-authenticate')]).toEqual([401, 'unauthorized', 'Bearer']);
-    }
+  async function send(method: string, path: string, json: unknown) {
+    const reply = await stage.ask<ProblemBody>(method, path, { json });
+    answered.push(reply.bytes.toString(), JSON.stringify([...reply.headers]));
+    return reply.status;
   }
-  const rows = await audited("outcome = 'refused' AND principal IS NULL");
-  expect(rows.reduce((sum, { uses }) => sum + uses, 0)).toBeGreaterThan(0);
-  // Counted, not a row for each: whoever has no token cannot fill the table.
-  expect(rows.length).toBeLessThan(10);
-});
 
-it('costs one look-up for a wrong token, and shares those of a token that is used often, but none from before', async () => {
-  const statements: string[] = [];
-  let held: Promise<void> | undefined;
-  const watched = watchedPool(stage.ledger.pool, async (statement, query) => {
-    if (statement.includes('principal_tokens')) statements.push(statement);
-    const answer = await query();
-    await held;
-    return answer;
+  it('goes to the vault, wrong or right, and nowhere else', async () => {
+    const { email, username, iec } = KAVERI;
+    const customer = { name: 'Kaveri Softworks', email, iec };
+    const path = `/v1/exporters/${email}/credentials`;
+    // Refused before anything is stored: an unknown field, a wrong type, no JSON.
+    expect(await send('POST', '/v1/exporters', { ...customer, username, password: MARK, x: 1 })).toBe(400);
+    expect(await send('POST', '/v1/exporters', { ...customer, username, password: { MARK } })).toBe(400);
+    expect(await send('POST', '/v1/exporters', { ...customer, password: MARK })).toBe(400);
+    const broken = await stage.ask('POST', '/v1/exporters', {
+      body: `{"password": "${MARK}", oops`,
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(broken.status).toBe(400);
+    answered.push(broken.bytes.toString());
+    // A wrong password that the portal rejects, and one for an exporter that there is.
+    expect(await send('POST', '/v1/exporters', { ...customer, username, password: `${MARK}-1` })).toBe(202);
+    await eventually(async () => {
+      const { body } = await stage.ask<{ state?: string }>('GET', `/v1/exporters/${email}`);
+      return body.state === 'created' || body.state === 'unvalidated';
+    });
+    await eventually(async () => (await send('PUT', path, { username, password: `${MARK}-2` })) === 202);
+    exporterId = await onboard(stage);
+    expect(exporterId).toEqual(expect.any(String));
+    expect(await send('PUT', path, { username, password: `${MARK}-3` })).toBe(202);
+
+    const places = {
+      answers: answered.join('\n'),
+      logs: stage.logs.join('\n'),
+      ledger: await everyRow(stage.ledger.pool),
+      histories: await histories(),
+    };
+    for (const [place, text] of Object.entries(places)) {
+      expect([place, text.length > 100]).toEqual([place, true]);
+      expect([place, text.includes(MARK)]).toEqual([place, false]);
+      expect([place, text.includes(Buffer.from(MARK).toString('base64').slice(0, 20))]).toEqual([place, false]);
+    }
+    // The search finds what is there.
+    expect(places.ledger).toContain(email);
+    expect(places.histories).toContain('credentialsRef');
   });
-  const door = await stage.another({ pool: watched });
-  const status = async (token: string) => (await askDoor(door.url, 'GET', '/v1/filings', { token })).status;
-  try {
-    expect(await status(`ebrc_test_${'B'.repeat(43)}`)).toBe(401);
-    expect(statements).toHaveLength(1);
-    expect(await status('something')).toBe(401);
-    expect(statements).toHaveLength(1);
-    const often = await stage.principal(['viewer'], { name: 'often' });
-    let release = () => {};
-    held = new Promise((done) => (release = done));
-    const before = status(often);
-    await eventually(() => Promise.resolve(statements.length === 2));
-    await removePrincipal(stage.deps, { name: 'often', by: 'a test' });
-    const after = Promise.all(Array.from({ length: 20 }, () => status(often)));
-    await askDoor(door.url, 'GET', '/healthz');
-    release();
-    // The first was seen before the removal; the others came later, and share look-ups of their own.
-    expect([await before, ...(await after)]).toEqual([200, ...Array.from({ length: 20 }, () => 401)]);
-    expect(statements.length).toBeLessThan(12);
-  } finally {
-    await door.close();
-  }
-});
 
-/** Who may call each route; what a wrong role is told names what is missing. */
-const MAY: [method: string, path: string, roles: Role[], json?: unknown][] = [
-  ['POST', '/v1/exporters', ['admin'], { name: 'x', email: 'x@x.example' }],
-  ['PATCH', '/v1/exporters/nobody', ['admin'], { approval: 'off' }],
-  ['PUT', '/v1/exporters/nobody/credentials', ['admin'], { username: 'u', password: 'p' }],
-  ['POST', '/v1/filings', ['maker'], {}],
-  ['POST', '/v1/filings/none/approve', ['checker'], {}],
-  ['POST', '/v1/filings/none/resolve', ['checker'], {}],
-  ['POST', '/v1/filings/none/abandon', ['maker', 'checker'], {}],
-  ['POST', '/v1/filings/none/correct', ['maker'], {}],
-  ['POST', '/v1/filings/none/resume', ['maker', 'checker', 'admin'], {}],
-  ['POST', '/v1/findings/1/acknowledge', ['checker', 'admin'], {}],
-  ['POST', '/v1/reconciliations', ['maker', 'checker', 'admin'], { from: 'x' }],
-  ['GET', '/v1/filings', ['viewer', 'maker', 'checker', 'admin']],
-  ['GET', '/v1/exporters', ['viewer', 'maker', 'checker', 'admin']],
-  ['GET', '/v1/certificates', ['viewer', 'maker', 'checker', 'admin']],
-];
-
-it.each(['viewer', 'maker', 'checker', 'admin'] as const)(
-  'a %s may what its role is for, and nothing else',
-  async (role) => {
-    const token = await stage.principal([role]);
-    for (const [method, path, roles, json] of MAY) {
-      if (path === '/v1/exporters' && method === 'POST' && roles.includes(role)) continue;
-      const { status, body } = await stage.ask<ProblemBody & { missing?: string[] }>(method, path, { token, json });
-      const refused = status === 403 && body.code === 'role_missing';
-      expect([method, path, refused]).toEqual([method, path, !roles.includes(role)]);
-      if (refused) expect(body.missing).toEqual(roles);
+  async function histories(): Promise<string> {
+    const { workflow } = stage.deps.temporal;
+    const texts: string[] = [];
+    for await (const { workflowId, runId } of workflow.list()) {
+      const history = await workflow.getHandle(workflowId, runId).fetchHistory();
+      texts.push(
+        JSON.stringify(history, (_key, value: unknown) => {
+          const bytes = value as { type?: string; data?: number[] };
+          if (value instanceof Uint8Array) return Buffer.from(value).toString();
+          return bytes?.type === 'Buffer' && bytes.data ? Buffer.from(bytes.data).toString() : value;
+        }),
+      );
     }
-  },
-);
+    return texts.join('\n');
+  }
+});
 
-it('shows a principal its own exporters, and answers for all others as for what is not there', async () => {
-  const token = await stage.principal(['viewer', 'maker', 'checker', 'admin'], { exporters: [OTHER] });
-  const get = (path: string) => stage.ask<ProblemBody & { items: unknown[] }>('GET', path, { token });
-  const nothing = `/v1/filings/${'0'.repeat(8)}`;
-  for (const [path, like] of [
-    ['/v1/filings/ACCESS-1', nothing],
-    [`/v1/filings/${filingId}`, nothing],
-    ['/v1/filings/ACCESS-1/rows', `${nothing}/rows`],
-    ['/v1/filings/ACCESS-1/events', `${nothing}/events`],
-    ['/v1/filings/ACCESS-1/evidence', `${nothing}/evidence`],
-    ['/v1/filings/ACCESS-1/workbook', `${nothing}/workbook`],
-    [`/v1/exporters/${exporterId}`, '/v1/exporters/nobody@x.example'],
-    [`/v1/exporters/${KAVERI.email}/irms`, '/v1/exporters/nobody@x.example/irms'],
-    [`/v1/exporters/${exporterId}/template`, '/v1/exporters/nobody@x.example/template'],
-    [`/v1/certificates/${eBRCNumber}`, '/v1/certificates/NONE1'],
-    [`/v1/certificates/${eBRCNumber}/pdf`, '/v1/certificates/NONE1/pdf'],
-    [`/v1/filings?exporter=${exporterId}`, '/v1/filings?exporter=nobody@x.example'],
-    [`/v1/certificates?exporter=${exporterId}`, '/v1/certificates?exporter=nobody@x.example'],
-    [`/v1/findings?exporter=${exporterId}`, '/v1/findings?exporter=nobody@x.example'],
-  ] as const) {
-    const [hidden, absent] = await Promise.all([get(path), get(like)]);
-    expect([path, hidden.status, absent.status]).toEqual([path, 404, 404]);
-    // Nothing but the text of the question differs.
-    expect(hidden.body.code).toBe(absent.body.code);
-    expect(Object.keys(hidden.body)).toEqual(Object.keys(absent.body));
+describe('who may what', () => {
+  let eBRCNumber: string;
+  let filingId: string;
+  /** An exporter of another party. */
+  const OTHER = 'aaaaaaaa-0000-4000-8000-000000000001';
+
+  beforeAll(async () => {
+    await stage.ledger.pool.query(
+      `WITH party AS (INSERT INTO parties (mode) VALUES ('test') RETURNING party_id)
+       INSERT INTO exporters (exporter_id, party_id, mode, name, email) SELECT $1, party_id, 'test', 'Other', 'other@x.example' FROM party`,
+      [OTHER],
+    );
+    const json = { exporter: exporterId, reference: 'ACCESS-1', message: await messageOf(stage, 'ACCESS-1') };
+    const filed = await stage.ask('POST', '/v1/filings', { json, headers: { prefer: 'wait=60' } });
+    filingId = String(filed.body['filingId']);
+    const { body } = await stage.ask<{ items: { eBRCNumber: string }[] }>('GET', '/v1/filings/ACCESS-1/rows');
+    eBRCNumber = body.items[0]?.eBRCNumber ?? '';
+  });
+
+  interface AuditRow {
+    principal: string | null;
+    action: string;
+    outcome: string;
+    code: string | null;
+    subject: string | null;
+    uses: number;
   }
-  for (const list of ['/v1/filings', '/v1/certificates', '/v1/findings'])
-    expect((await get(list)).body.items).toEqual([]);
-  expect((await get('/v1/exporters')).body.items).toMatchObject([{ exporterId: OTHER }]);
-  const act = (method: string, path: string, json: unknown) => stage.ask<ProblemBody>(method, path, { token, json });
-  for (const action of ['approve', 'resume']) {
-    expect((await act('POST', `/v1/filings/ACCESS-1/${action}`, {})).status).toBe(404);
+
+  async function audited(where: string): Promise<AuditRow[]> {
+    const statement = `SELECT principal, action, outcome, code, subject, uses FROM audit_events WHERE ${where} ORDER BY audit_id`;
+    const read = async () => (await stage.ledger.pool.query<AuditRow>(statement)).rows;
+    await eventually(async () => (await read()).length > 0, 10_000);
+    return read();
   }
-  expect((await act('POST', '/v1/filings/ACCESS-1/abandon', { note: 'x' })).status).toBe(404);
-  expect((await act('POST', '/v1/filings/ACCESS-1/resolve', { as: 'not-filed', note: 'x' })).status).toBe(404);
-  expect((await act('PUT', `/v1/exporters/${exporterId}/credentials`, { username: 'u', password: 'p' })).status).toBe(
-    404,
+
+  it('asks for a token, and tells a wrong one nothing', async () => {
+    const wrong = [
+      null,
+      'x',
+      `ebrc_test_${'A'.repeat(43)}`,
+      `ebrc_live_${'A'.repeat(43)}`,
+      'ebrc_test_; DROP TABLE principals',
+      'x'.repeat(5_000),
+    ];
+    for (const token of wrong) {
+      for (const path of ['/v1/filings', '/v1/filings/ACCESS-1', '/v1/exporters/nobody']) {
+        const { status, body, headers } = await stage.ask<ProblemBody>('GET', path, { token });
+        expect([status, body.code, headers.get('www-authenticate')]).toEqual([401, 'unauthorized', 'Bearer']);
+      }
+    }
+    const rows = await audited("outcome = 'refused' AND principal IS NULL");
+    expect(rows.reduce((sum, { uses }) => sum + uses, 0)).toBeGreaterThan(0);
+    // Counted, not a row for each: whoever has no token cannot fill the table.
+    expect(rows.length).toBeLessThan(10);
+  });
+
+  it('costs one look-up for a wrong token, and shares those of a token that is used often, but none from before', async () => {
+    const statements: string[] = [];
+    let held: Promise<void> | undefined;
+    const watched = watchedPool(stage.ledger.pool, async (statement, query) => {
+      if (statement.includes('principal_tokens')) statements.push(statement);
+      const answer = await query();
+      await held;
+      return answer;
+    });
+    const door = await stage.another({ pool: watched });
+    const status = async (token: string) => (await askDoor(door.url, 'GET', '/v1/filings', { token })).status;
+    try {
+      expect(await status(`ebrc_test_${'B'.repeat(43)}`)).toBe(401);
+      expect(statements).toHaveLength(1);
+      expect(await status('something')).toBe(401);
+      expect(statements).toHaveLength(1);
+      const often = await stage.principal(['viewer'], { name: 'often' });
+      let release = () => {};
+      held = new Promise((done) => (release = done));
+      const before = status(often);
+      await eventually(() => Promise.resolve(statements.length === 2));
+      await removePrincipal(stage.deps, { name: 'often', by: 'a test' });
+      const after = Promise.all(Array.from({ length: 20 }, () => status(often)));
+      await askDoor(door.url, 'GET', '/healthz');
+      release();
+      // The first was seen before the removal; the others came later, and share look-ups of their own.
+      expect([await before, ...(await after)]).toEqual([200, ...Array.from({ length: 20 }, () => 401)]);
+      expect(statements.length).toBeLessThan(12);
+    } finally {
+      await door.close();
+    }
+  });
+
+  /** Who may call each route; what a wrong role is told names what is missing. */
+  const MAY: [method: string, path: string, roles: Role[], json?: unknown][] = [
+    ['POST', '/v1/exporters', ['admin'], { name: 'x', email: 'x@x.example' }],
+    ['PATCH', '/v1/exporters/nobody', ['admin'], { approval: 'off' }],
+    ['PUT', '/v1/exporters/nobody/credentials', ['admin'], { username: 'u', password: 'p' }],
+    ['POST', '/v1/filings', ['maker'], {}],
+    ['POST', '/v1/filings/none/approve', ['checker'], {}],
+    ['POST', '/v1/filings/none/resolve', ['checker'], {}],
+    ['POST', '/v1/filings/none/abandon', ['maker', 'checker'], {}],
+    ['POST', '/v1/filings/none/correct', ['maker'], {}],
+    ['POST', '/v1/filings/none/resume', ['maker', 'checker', 'admin'], {}],
+    ['POST', '/v1/findings/1/acknowledge', ['checker', 'admin'], {}],
+    ['POST', '/v1/reconciliations', ['maker', 'checker', 'admin'], { from: 'x' }],
+    ['GET', '/v1/filings', ['viewer', 'maker', 'checker', 'admin']],
+    ['GET', '/v1/exporters', ['viewer', 'maker', 'checker', 'admin']],
+    ['GET', '/v1/certificates', ['viewer', 'maker', 'checker', 'admin']],
+  ];
+
+  it.each(['viewer', 'maker', 'checker', 'admin'] as const)(
+    'a %s may what its role is for, and nothing else',
+    async (role) => {
+      const token = await stage.principal([role]);
+      for (const [method, path, roles, json] of MAY) {
+        if (path === '/v1/exporters' && method === 'POST' && roles.includes(role)) continue;
+        const { status, body } = await stage.ask<ProblemBody & { missing?: string[] }>(method, path, { token, json });
+        const refused = status === 403 && body.code === 'role_missing';
+        expect([method, path, refused]).toEqual([method, path, !roles.includes(role)]);
+        if (refused) expect(body.missing).toEqual(roles);
+      }
+    },
   );
-  expect((await act('PATCH', `/v1/exporters/${exporterId}`, { approval: 'off' })).status).toBe(404);
-  expect((await act('POST', '/v1/exporters', { name: 'N', email: 'new@x.example' })).status).toBe(403);
-  expect((await act('POST', '/v1/reconciliations', {})).body.code).toBe('exporters_limited');
-  const message = await messageOf(stage, 'ACCESS-2');
-  const file = (more: object) => act('POST', '/v1/filings', { message, declaration: 'Y', ...more });
-  expect((await file({ exporter: exporterId, reference: 'ACCESS-2' })).status).toBe(404);
-  const taken = await file({ exporter: OTHER, reference: 'ACCESS-1' });
-  expect([taken.status, JSON.stringify(taken.body).includes(filingId)]).toEqual([409, false]);
+
+  it('shows a principal its own exporters, and answers for all others as for what is not there', async () => {
+    const token = await stage.principal(['viewer', 'maker', 'checker', 'admin'], { exporters: [OTHER] });
+    const get = (path: string) => stage.ask<ProblemBody & { items: unknown[] }>('GET', path, { token });
+    const nothing = `/v1/filings/${'0'.repeat(8)}`;
+    for (const [path, like] of [
+      ['/v1/filings/ACCESS-1', nothing],
+      [`/v1/filings/${filingId}`, nothing],
+      ['/v1/filings/ACCESS-1/rows', `${nothing}/rows`],
+      ['/v1/filings/ACCESS-1/events', `${nothing}/events`],
+      ['/v1/filings/ACCESS-1/evidence', `${nothing}/evidence`],
+      ['/v1/filings/ACCESS-1/workbook', `${nothing}/workbook`],
+      [`/v1/exporters/${exporterId}`, '/v1/exporters/nobody@x.example'],
+      [`/v1/exporters/${KAVERI.email}/irms`, '/v1/exporters/nobody@x.example/irms'],
+      [`/v1/exporters/${exporterId}/template`, '/v1/exporters/nobody@x.example/template'],
+      [`/v1/certificates/${eBRCNumber}`, '/v1/certificates/NONE1'],
+      [`/v1/certificates/${eBRCNumber}/pdf`, '/v1/certificates/NONE1/pdf'],
+      [`/v1/filings?exporter=${exporterId}`, '/v1/filings?exporter=nobody@x.example'],
+      [`/v1/certificates?exporter=${exporterId}`, '/v1/certificates?exporter=nobody@x.example'],
+      [`/v1/findings?exporter=${exporterId}`, '/v1/findings?exporter=nobody@x.example'],
+    ] as const) {
+      const [hidden, absent] = await Promise.all([get(path), get(like)]);
+      expect([path, hidden.status, absent.status]).toEqual([path, 404, 404]);
+      // Nothing but the text of the question differs.
+      expect(hidden.body.code).toBe(absent.body.code);
+      expect(Object.keys(hidden.body)).toEqual(Object.keys(absent.body));
+    }
+    for (const list of ['/v1/filings', '/v1/certificates', '/v1/findings'])
+      expect((await get(list)).body.items).toEqual([]);
+    expect((await get('/v1/exporters')).body.items).toMatchObject([{ exporterId: OTHER }]);
+    const act = (method: string, path: string, json: unknown) => stage.ask<ProblemBody>(method, path, { token, json });
+    for (const action of ['approve', 'resume']) {
+      expect((await act('POST', `/v1/filings/ACCESS-1/${action}`, {})).status).toBe(404);
+    }
+    expect((await act('POST', '/v1/filings/ACCESS-1/abandon', { note: 'x' })).status).toBe(404);
+    expect((await act('POST', '/v1/filings/ACCESS-1/resolve', { as: 'not-filed', note: 'x' })).status).toBe(404);
+    expect((await act('PUT', `/v1/exporters/${exporterId}/credentials`, { username: 'u', password: 'p' })).status).toBe(
+      404,
+    );
+    expect((await act('PATCH', `/v1/exporters/${exporterId}`, { approval: 'off' })).status).toBe(404);
+    expect((await act('POST', '/v1/exporters', { name: 'N', email: 'new@x.example' })).status).toBe(403);
+    expect((await act('POST', '/v1/reconciliations', {})).body.code).toBe('exporters_limited');
+    const message = await messageOf(stage, 'ACCESS-2');
+    const file = (more: object) => act('POST', '/v1/filings', { message, declaration: 'Y', ...more });
+    expect((await file({ exporter: exporterId, reference: 'ACCESS-2' })).status).toBe(404);
+    const taken = await file({ exporter: OTHER, reference: 'ACCESS-1' });
+    expect([taken.status, JSON.stringify(taken.body).includes(filingId)]).toEqual([409, false]);
+  });
+
+  it('shows its own exporters whole', async () => {
+    const token = await stage.principal(['viewer'], { exporters: [KAVERI.email] });
+    expect((await stage.ask('GET', '/v1/filings/ACCESS-1', { token })).status).toBe(200);
+    expect((await stage.ask('GET', `/v1/certificates/${eBRCNumber}/pdf`, { token })).status).toBe(200);
+    const { body } = await stage.ask<{ items: unknown[] }>('GET', '/v1/filings', { token });
+    expect(body.items).toHaveLength(1);
+  });
+
+  it('lets a maker abandon its own filings alone', async () => {
+    const own = await stage.principal(['maker'], { name: 'mine' });
+    const other = await stage.principal(['maker'], { name: 'theirs' });
+    const message = await messageOf(stage, 'ACCESS-3');
+    const json = { exporter: exporterId, reference: 'ACCESS-3', approval: true, message };
+    await stage.ask('POST', '/v1/filings', { token: own, json });
+    const abandon = (token: string) =>
+      stage.ask('POST', '/v1/filings/ACCESS-3/abandon', { token, json: { note: 'x' } });
+    expect((await abandon(other)).status).toBe(403);
+    expect((await abandon(own)).status).toBe(200);
+  });
+
+  it('records uses and refusals with the principal, and never a token', async () => {
+    const token = await stage.principal(['viewer'], { name: 'watched' });
+    await stage.ask('GET', `/v1/filings/${token}`, { token });
+    await stage.ask('POST', '/v1/filings/ACCESS-1/approve', { token, json: {} });
+    expect(await audited("principal = 'watched' AND outcome = 'refused' AND code = 'role_missing'")).toMatchObject([
+      { action: 'POST /v1/filings/:filing/approve', outcome: 'refused', code: 'role_missing', subject: 'ACCESS-1' },
+    ]);
+    const approvals = await audited("action LIKE '%abandon' AND outcome = 'used' AND principal = 'mine'");
+    expect(approvals).toMatchObject([{ subject: 'ACCESS-3', uses: 1 }]);
+    expect(await audited("principal = 'watched' AND code = 'unknown_filing'")).toMatchObject([
+      { subject: 'ebrc_test_…' },
+    ]);
+    const { rows } = await stage.ledger.pool.query<{ all: string }>(
+      'SELECT json_agg(a)::text AS all FROM audit_events a',
+    );
+    expect(rows[0]?.all).not.toMatch(/ebrc_test_[\w-]{43}/);
+    expect(stage.logs.length).toBeGreaterThan(10);
+    expect(stage.logs.join('')).not.toMatch(/ebrc_test_[\w-]{43}|ACCESS-1|kaveri/i);
+  });
+
+  it('goes on recording when a name cannot be stored', async () => {
+    const token = await stage.principal(['viewer', 'maker'], { name: 'odd' });
+    const astral = encodeURIComponent(`a${'😀'.repeat(160)}`);
+    const answers = await Promise.all([
+      stage.ask('POST', `/v1/filings/${astral}/abandon`, { token, json: { note: 'x' } }),
+      stage.ask('POST', '/v1/filings/a%00b/abandon', { token, json: { note: 'x' } }),
+      stage.ask('GET', '/v1/filings/a%00b', { token }),
+      stage.ask('POST', '/v1/filings/ACCESS-1/approve', { token, json: {} }),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([404, 400, 400, 403]);
+    expect(await audited("principal = 'odd' AND code = 'role_missing'")).toMatchObject([{ uses: 1 }]);
+    const used = await audited("principal = 'odd' AND outcome = 'used'");
+    expect(used.map(({ subject }) => subject)).toEqual(
+      expect.arrayContaining(['ab', expect.stringMatching(/^a😀+…$/u)]),
+    );
+  });
+
+  it('slows down a principal that asks too often, and no other', async () => {
+    const door = await stage.another({}, { bounds: { requestsPerSecond: 3 } });
+    try {
+      const [often, seldom] = await Promise.all([stage.principal(['viewer']), stage.principal(['viewer'])]);
+      const get = (token: string) => askDoor<ProblemBody>(door.url, 'GET', '/v1/filings', { token });
+      const answers = await Promise.all(Array.from({ length: 20 }, () => get(often)));
+      const refused = answers.filter(({ status }) => status === 429);
+      expect(refused.length).toBeGreaterThan(5);
+      expect(refused[0]?.body).toMatchObject({ code: 'too_many_requests', status: 429 });
+      expect(refused[0]?.headers.get('retry-after')).toBe('1');
+      expect((await get(seldom)).status).toBe(200);
+    } finally {
+      await door.close();
+    }
+  });
+
+  it('answers two doors as one', async () => {
+    const second = await stage.another();
+    try {
+      const token = await stage.principal(['viewer']);
+      const headers = { authorization: `Bearer ${token}` };
+      const get = async (url: string) =>
+        (await fetch(`${url}/v1/filings/ACCESS-1`, { headers })).json() as Promise<object>;
+      expect(await get(second.url)).toEqual(await get(stage.url));
+    } finally {
+      await second.close();
+    }
+  });
 });
 
-it('shows its own exporters whole', async () => {
-  const token = await stage.principal(['viewer'], { exporters: [KAVERI.email] });
-  expect((await stage.ask('GET', '/v1/filings/ACCESS-1', { token })).status).toBe(200);
-  expect((await stage.ask('GET', `/v1/certificates/${eBRCNumber}/pdf`, { token })).status).toBe(200);
-  const { body } = await stage.ask<{ items: unknown[] }>('GET', '/v1/filings', { token });
-  expect(body.items).toHaveLength(1);
-});
+/**
+ * Somebody holds the Temporal namespace, the key of its payloads and a login that reads the ledger, and no grant:
+ * nothing is approved, and nothing is filed that waits for approval.
+ */
+describe('without a grant', () => {
+  let maker: string;
+  let checker: string;
 
-it('lets a maker abandon its own filings alone', async () => {
-  const own = await stage.principal(['maker'], { name: 'mine' });
-  const other = await stage.principal(['maker'], { name: 'theirs' });
-  const message = await messageOf(stage, 'ACCESS-3');
-  const json = { exporter: exporterId, reference: 'ACCESS-3', approval: true, message };
-  await stage.ask('POST', '/v1/filings', { token: own, json });
-  const abandon = (token: string) => stage.ask('POST', '/v1/filings/ACCESS-3/abandon', { token, json: { note: 'x' } });
-  expect((await abandon(other)).status).toBe(403);
-  expect((await abandon(own)).status).toBe(200);
-});
+  beforeAll(async () => {
+    maker = await stage.principal(['maker'], { name: 'asha' });
+    checker = await stage.principal(['checker'], { name: 'ravi' });
+    const { status } = await stage.ask('PATCH', `/v1/exporters/${KAVERI.email}`, { json: { approval: 'required' } });
+    expect(status).toBe(200);
+  });
 
-it('records uses and refusals with the principal, and never a token', async () => {
-  const token = await stage.principal(['viewer'], { name: 'watched' });
-  await stage.ask('GET', `/v1/filings/${token}`, { token });
-  await stage.ask('POST', '/v1/filings/ACCESS-1/approve', { token, json: {} });
-  expect(await audited("principal = 'watched' AND outcome = 'refused' AND code = 'role_missing'")).toMatchObject([
-    { action: 'POST /v1/filings/:filing/approve', outcome: 'refused', code: 'role_missing', subject: 'ACCESS-1' },
-  ]);
-  const approvals = await audited("action LIKE '%abandon' AND outcome = 'used' AND principal = 'mine'");
-  expect(approvals).toMatchObject([{ subject: 'ACCESS-3', uses: 1 }]);
-  expect(await audited("principal = 'watched' AND code = 'unknown_filing'")).toMatchObject([
-    { subject: 'ebrc_test_…' },
-  ]);
-  const { rows } = await stage.ledger.pool.query<{ all: string }>(
-    'SELECT json_agg(a)::text AS all FROM audit_events a',
-  );
-  expect(rows[0]?.all).not.toMatch(/ebrc_test_[\w-]{43}/);
-  expect(stage.logs.length).toBeGreaterThan(10);
-  expect(stage.logs.join('')).not.toMatch(/ebrc_test_[\w-]{43}|ACCESS-1|kaveri/i);
-});
+  const message = (document: string) => messageOf(stage, document);
 
-it('goes on recording when a name cannot be stored', async () => {
-  const token = await stage.principal(['viewer', 'maker'], { name: 'odd' });
-  const astral = encodeURIComponent(`a${'😀'.repeat(160)}`);
-  const answers = await Promise.all([
-    stage.ask('POST', `/v1/filings/${astral}/abandon`, { token, json: { note: 'x' } }),
-    stage.ask('POST', '/v1/filings/a%00b/abandon', { token, json: { note: 'x' } }),
-    stage.ask('GET', '/v1/filings/a%00b', { token }),
-    stage.ask('POST', '/v1/filings/ACCESS-1/approve', { token, json: {} }),
-  ]);
-  expect(answers.map(({ status }) => status)).toEqual([404, 400, 400, 403]);
-  expect(await audited("principal = 'odd' AND code = 'role_missing'")).toMatchObject([{ uses: 1 }]);
-  const used = await audited("principal = 'odd' AND outcome = 'used'");
-  expect(used.map(({ subject }) => subject)).toEqual(expect.arrayContaining(['ab', expect.stringMatching(/^a😀+…$/u)]));
-});
-
-it('slows down a principal that asks too often, and no other', async () => {
-  const door = await stage.another({}, { bounds: { requestsPerSecond: 3 } });
-  try {
-    const [often, seldom] = await Promise.all([stage.principal(['viewer']), stage.principal(['viewer'])]);
-    const get = (token: string) => askDoor<ProblemBody>(door.url, 'GET', '/v1/filings', { token });
-    const answers = await Promise.all(Array.from({ length: 20 }, () => get(often)));
-    const refused = answers.filter(({ status }) => status === 429);
-    expect(refused.length).toBeGreaterThan(5);
-    expect(refused[0]?.body).toMatchObject({ code: 'too_many_requests', status: 429 });
-    expect(refused[0]?.headers.get('retry-after')).toBe('1');
-    expect((await get(seldom)).status).toBe(200);
-  } finally {
-    await door.close();
+  /** A filing of a maker that waits for approval. */
+  async function waiting(reference: string): Promise<FilingBody> {
+    const json = { exporter: exporterId, reference, message: await message(reference) };
+    const { body } = await stage.ask<FilingBody>('POST', '/v1/filings', { token: maker, json });
+    expect(body).toMatchObject({ state: 'awaiting_approval', madeBy: 'asha' });
+    return body;
   }
-});
 
-it('answers two doors as one', async () => {
-  const second = await stage.another();
-  try {
-    const token = await stage.principal(['viewer']);
-    const headers = { authorization: `Bearer ${token}` };
-    const get = async (url: string) =>
-      (await fetch(`${url}/v1/filings/ACCESS-1`, { headers })).json() as Promise<object>;
-    expect(await get(second.url)).toEqual(await get(stage.url));
-  } finally {
-    await second.close();
-  }
+  /** An update as anybody may send it who reaches the namespace. */
+  const approve = ({ workflowId }: FilingBody, args: { by: string; grant?: string }) =>
+    stage.deps.temporal.workflow.getHandle(workflowId).executeUpdate(approveUpdate, { args: [args] });
+  const refusedWith = (why: RegExp) => ({ cause: { message: expect.stringMatching(why) as string } });
+
+  it('approves nothing for who has no grant, or one that is for something else, void or used', async () => {
+    const { pool } = stage.ledger;
+    const [held, other] = [await waiting('GRANT-1'), await waiting('GRANT-2')];
+    const history = await stage.deps.temporal.workflow.getHandle(held.workflowId).fetchHistory();
+    const started = history.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
+    const { grant: makers } = JSON.parse(Buffer.from(started ?? []).toString()) as { grant: string };
+    const othersGrant = await approvalBy(pool, 'ravi', other.filingId);
+    const old = await approvalBy(pool, 'ravi', held.filingId);
+    await pool.query('ALTER TABLE grants DISABLE TRIGGER USER');
+    await pool.query(`UPDATE grants SET granted_at = now() - interval '25 hours' WHERE grant_id = $1`, [old.grant]);
+    await pool.query('ALTER TABLE grants ENABLE TRIGGER USER');
+    const needs = /a name alone proves nobody/u;
+    const isVoid = /its grant is void/u;
+    for (const [what, grant, why] of [
+      ['no grant', undefined, needs],
+      ['one that was made up', '6f1c1f0e-0000-4000-8000-000000000000', isVoid],
+      ['one of the wrong form', "x'; --", isVoid],
+      ['that of the maker, for filing it', makers, isVoid],
+      ['that of a checker, for another filing', othersGrant.grant, isVoid],
+      ['one that is void', old.grant, isVoid],
+    ] as const) {
+      const asked = approve(held, { by: 'ravi', ...(grant !== undefined && { grant }) });
+      expect({ what, refused: await asked.catch((error: unknown) => error) }).toMatchObject({
+        what,
+        refused: refusedWith(why),
+      });
+    }
+    await approve(other, othersGrant);
+    await expect(approve(held, othersGrant)).rejects.toMatchObject(refusedWith(isVoid));
+    const { body } = await stage.ask<FilingBody>('GET', '/v1/filings/GRANT-1');
+    expect(body).toMatchObject({ state: 'awaiting_approval', approvedBy: null });
+  });
+
+  it('approves what was looked at, and not what was filed under its reference since', async () => {
+    const shown = await waiting('SWAP-1');
+    const path = (name: string, action: string) => `/v1/filings/${encodeURIComponent(name)}/${action}`;
+    await stage.ask('POST', path('SWAP-1', 'abandon'), { token: maker, json: { note: 'no' } });
+    const json = { exporter: exporterId, reference: 'SWAP-1', n: 2, message: await message('SWAP-OTHER') };
+    const { body: other } = await stage.ask<FilingBody>('POST', '/v1/filings', { token: maker, json });
+    const ask = (name: string, body: object) =>
+      stage.ask<FilingBody & ProblemBody>('POST', path(name, 'approve'), { token: checker, json: body });
+    expect(await ask('SWAP-1', {})).toMatchObject({ status: 409, body: { code: 'approve_refused' } });
+    const { contentHash } = shown;
+    expect(await ask(other.filingId, { contentHash })).toMatchObject({
+      status: 409,
+      body: { code: 'approve_refused' },
+    });
+    const approved = await ask('SWAP-1#2', { contentHash: other.contentHash });
+    expect(approved).toMatchObject({ status: 200, body: { filingId: other.filingId, approvedBy: 'ravi' } });
+  });
+
+  it('takes no grant of a principal whose time is over, or that was removed and added again', async () => {
+    const { pool } = stage.ledger;
+    const held = await waiting('GRANT-9');
+    const expiring = await approvalBy(pool, 'expiring', held.filingId);
+    await pool.query(`UPDATE principals SET expires_at = now() - interval '1 hour' WHERE name = 'expiring'`);
+    await expect(approve(held, expiring)).rejects.toMatchObject(refusedWith(/its time was over/u));
+    const leaver = await approvalBy(pool, 'leaver', held.filingId);
+    const { principalId } = await principalOf(pool, 'leaver');
+    await pool.query('UPDATE principals SET removed_at = now() WHERE principal_id = $1', [principalId]);
+    const again = { mode: 'test', name: 'leaver', isSystem: false, roles: ['checker'], exporters: null } as const;
+    await addPrincipal(pool, { ...again, expiresAt: null });
+    await expect(approve(held, leaver)).rejects.toMatchObject(refusedWith(/no principal any more/u));
+  });
+
+  it('sends nothing that nobody approved, for who answers workflow tasks instead of a worker', async () => {
+    const { filingId } = await waiting('GRANT-3');
+    const { documents } = stage.deps;
+    const steps = await openDoor(stage.ledger, {} as FilingApi, (deps) => ({ ...deps, documents }));
+    const { seq } = await needFiling(stage.ledger.pool, filingId);
+    const move = (state: FilingState, moves: number) => ({
+      ...{ filingId, seq: seq + moves, state, attention: null },
+      event: { kind: state, text: state },
+    });
+    expect(await steps.run('recordApproval', { wordId: '4711', move: move('checking', 1) })).toMatchObject({
+      refused: expect.any(String) as string,
+      filing: null,
+    });
+    await steps.run('recordProgress', move('checking', 1), { activityId: 'a' });
+    await steps.run('recordProgress', move('submitting', 2), { activityId: 'b' });
+    await steps.run('openAttempt', { filingId, seq: seq + 2, submission: 1 }, { activityId: 'c' });
+    const attempt = {
+      attemptId: `${filingId}-1-1`,
+      sender: 's',
+      payloadHash: 'h',
+      settleMs: 1,
+      timeoutMs: 1,
+      at: new Date(),
+    };
+    const mark = await withTransaction(stage.ledger.pool, (client) => markSending(client, attempt));
+    expect(mark).toMatchObject({ marked: false, why: 'unapproved' });
+    await steps.close();
+  });
+
+  it('files nothing in the name of a principal for who has its name alone, or a grant that was used', async () => {
+    const { temporal, taskQueue } = stage.deps;
+    const { workflowId } = await waiting('GRANT-4');
+    const history = await temporal.workflow.getHandle(workflowId).fetchHistory();
+    const data = history.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
+    const used = JSON.parse(Buffer.from(data ?? []).toString()) as FileInput;
+    const file = (reference: string, more: Partial<FileInput>) =>
+      temporal.workflow.execute<typeof fileRemittances>('fileRemittances', {
+        workflowId: `file/test/${reference}`,
+        taskQueue,
+        args: [{ ...used, ...more, awaitUpdate: undefined, reference }],
+      });
+    expect(await file('FORGED-1', { grant: undefined })).toMatchObject({
+      state: 'refused',
+      errors: [{ code: 'grant_needed' }],
+    });
+    expect(await file('FORGED-2', {})).toMatchObject({ state: 'refused', errors: [{ code: 'grant_refused' }] });
+  });
+
+  it('carries out what was granted only while the principal may', async () => {
+    const { pool } = stage.ledger;
+    const cases: [name: string, why: RegExp, change: (name: string) => Promise<unknown>][] = [
+      ['leaving', /no principal any more/u, (name) => removePrincipal(stage.deps, { name, by: 'a test' })],
+      [
+        'demoted',
+        /has viewer/u,
+        (name) => pool.query(`UPDATE principals SET roles = '{viewer}' WHERE name = $1`, [name]),
+      ],
+      [
+        'moved',
+        /may not see/u,
+        (name) => pool.query(`UPDATE principals SET exporters = '{x}' WHERE name = $1`, [name]),
+      ],
+    ];
+    const held = await waiting('GRANT-5');
+    for (const [name, why, change] of cases) {
+      await principalOf(pool, name);
+      const granted = await approvalBy(pool, name, held.filingId);
+      await change(name);
+      await expect(approve(held, granted)).rejects.toMatchObject(refusedWith(why));
+    }
+    // The filing waits on, and whoever may approves it.
+    const { body } = await stage.ask<FilingBody>('POST', '/v1/filings/GRANT-5/approve', { token: checker, json: {} });
+    expect(body).toMatchObject({ approvedBy: 'ravi' });
+  });
+
+  it('gives a filing up for its maker, and not for another one whose grant does not hold', async () => {
+    const held = await waiting('GRANT-6');
+    const { pool } = stage.ledger;
+    const usha = await principalOf(pool, 'usha', ['maker']);
+    const filing = await needFiling(pool, held.filingId);
+    const shown = await shownOfFiling(pool, 'abandon', filing);
+    const deed = { action: 'abandon' as const, exporterId, filingId: held.filingId, shown };
+    const abandon = (by: string, grant: string) =>
+      stage.deps.temporal.workflow
+        .getHandle(held.workflowId)
+        .executeUpdate(abandonUpdate, { args: [{ by, note: 'not wanted', grant }] });
+    const asked = abandon('usha', await writeGrant(pool, usha, deed));
+    await expect(asked).rejects.toMatchObject(refusedWith(/its own filings alone/u));
+    const asha = await principalOf(pool, 'asha');
+    // A name alone may give up; one with a grant that is void is no name alone.
+    await expect(abandon('asha', 'made-up')).rejects.toMatchObject(refusedWith(/its grant is void/u));
+    const grant = await writeGrant(pool, asha, deed);
+    expect(await abandon('asha', grant)).toMatchObject({ state: 'abandoned' });
+    const { rows } = await pool.query('SELECT grant_id, void_grant FROM words WHERE filing_id = $1 ORDER BY word_id', [
+      held.filingId,
+    ]);
+    expect(rows.slice(1)).toEqual([
+      { grant_id: null, void_grant: 'made-up' },
+      { grant_id: grant, void_grant: null },
+    ]);
+  });
+
+  it('takes the policy off for two admins, and records who', async () => {
+    const set = (token: string, approval: string) =>
+      stage.ask<ProblemBody & { requiresApproval: boolean }>('PATCH', `/v1/exporters/${exporterId}`, {
+        token,
+        json: { approval },
+      });
+    const [one, two] = await Promise.all([stage.principal(['admin']), stage.principal(['admin'])]);
+    for (const token of [one, one]) {
+      const { status, body } = await set(token, 'off');
+      expect([status, body.requiresApproval]).toEqual([202, true]);
+    }
+    const { status, body } = await set(two, 'off');
+    expect([status, body.requiresApproval]).toEqual([200, false]);
+    // What two said once does not say it again.
+    await set(one, 'required');
+    expect((await set(two, 'off')).status).toBe(202);
+  });
 });
