@@ -53,10 +53,7 @@ export interface DownloadArgs {
 const INITIAL_PAUSE_MS = 30_000;
 const MAX_PAUSE_MS = 6 * 60 * 60_000;
 
-/**
- * POST /genebrc/fetch-details for the days on which a filing's certificates were issued; fills rows that the status
- * left without a number where one certificate alone fits them.
- */
+/** POST /genebrc/fetch-details for the days of a filing's certificates; fills rows without a number. */
 async function fetchCertificates(
   deps: ActivityDependencies,
   args: {

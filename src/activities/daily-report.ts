@@ -14,10 +14,7 @@ const WORKBOOK_ROWS = 5_000;
 /** Each run of a day keeps its report; a schedule that made more of them in a day would be a mistake. */
 const VERSIONS_A_DAY = 100;
 
-/**
- * Writes the daily report as a page and a workbook into the document store, under a name with its date. Another
- * run of the same day writes the next version beside it.
- */
+/** Writes the daily report as a page and a workbook under its date; another run of the day writes the next version. */
 async function writeDailyReport(
   deps: ActivityDependencies,
   { input }: { input: DailyReportInput },

@@ -11,10 +11,7 @@ import type { ActivityDependencies } from './dependencies';
 /** Until a look that began under another IEC is made again. */
 const IEC_CHANGED_MS = 1_000;
 
-/**
- * The certificates of an answer that do not name another IEC: another exporter's prove nothing of this one's, and the
- * answer may be another one's whole.
- */
+/** Without certificates of another IEC: they prove nothing of this one's, and the whole answer may be another's. */
 export const certificatesOf = <C extends { iec: string | null }>(iecCode: string, certificates: readonly C[]): C[] =>
   certificates.filter(({ iec }) => [null, readIec(iecCode)].includes(readIec(iec)));
 

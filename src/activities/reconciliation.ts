@@ -167,10 +167,7 @@ async function readCertificates(
   return { from, to, readAt: readAt.getTime(), certificates: certificates.length, whole };
 }
 
-/**
- * Hashes the next stored PDFs of a party, for about a minute. `after` is when the first of these looks began, empty
- * at the first; `next` is null after the last PDF.
- */
+/** Hashes a party's next stored PDFs for about a minute. `after`: when the first look began, empty at the first. */
 async function checkDocuments(
   deps: ActivityDependencies,
   args: { partyId: number; after: string },
@@ -218,10 +215,7 @@ async function compareLedger(
   return compared;
 }
 
-/**
- * Sets a damaged PDF aside, so that the certificate is fetched again. False where nothing is wrong with it any
- * more.
- */
+/** Sets a damaged PDF aside, so that the certificate is fetched again. False where nothing is wrong with it. */
 async function prepareRefetch(
   { pool, documents, mode }: ActivityDependencies,
   { partyId, eBRCNumber }: { partyId: number; eBRCNumber: string },
@@ -265,10 +259,7 @@ async function endReconciliation(
   return { counts };
 }
 
-/**
- * Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an unreachable server proves
- * nothing.
- */
+/** Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an outage proves nothing. */
 async function filingsWithoutWorkflow(deps: ActivityDependencies, partyId: number): Promise<string[]> {
   const { pool, mode } = deps;
   const lost: string[] = [];

@@ -28,10 +28,7 @@ export function settingsOf({ settings, searchAttributes, mode }: ActivityDepende
   return { ...settings, searchAttributes, mode };
 }
 
-/**
- * The settings; with `started`, also what is wrong with the workflow's input, which workflow code cannot check by
- * schema.
- */
+/** The settings; with `started`, also what is wrong with the workflow's input: workflow code has no schemas. */
 function readSettings(deps: ActivityDependencies, started?: StartedWorkflow): Promise<ReadSettingsResult> {
   return Promise.resolve({
     ...settingsOf(deps),

@@ -2,9 +2,7 @@ import type { Readable } from 'node:stream';
 
 /** Options of one call. */
 export interface CallContext {
-  /**
-   * Cancels the wait for a slot, and the call. A submission whose first byte has been written becomes outcome_unknown.
-   */
+  /** Cancels the wait for a slot, and the call. A submission that began to be written becomes outcome_unknown. */
   signal?: AbortSignal;
   /** For the audit and for fairness; never sent. */
   exporterId?: string;
@@ -31,10 +29,7 @@ export interface SubmissionResult<T> {
   /** The raw body, for evidence. */
   raw: string;
   status: number;
-  /**
-   * Every list or text of the answer under a name that the specification does not show; the non-fatal observations
-   * about an accepted filing are among them. Without empty lists and texts.
-   */
+  /** Under names that the specification does not show: observations on an accepted filing are among them. */
   warnings: unknown[];
 }
 
@@ -57,8 +52,5 @@ export interface DownloadInfo {
   fileName: string | null;
 }
 
-/**
- * Receives a streamed body and must read it to its end. The call rejects with what the sink throws, unless the body
- * itself broke off, which is an `ApiError`.
- */
+/** Receives a streamed body and must read it to its end. What it throws is what the call rejects with. */
 export type DownloadSink<T> = (body: Readable, info: DownloadInfo) => Promise<T>;

@@ -14,10 +14,7 @@ export interface GrantedTicket {
 
 /** A report that failed is tried again after this part of the lease. */
 const RETRY_PART = 1 / 10;
-/**
- * A call that is written well within its lease is reported after this part of the lease, and not at all where its
- * answer is reported before: until then the lease has the same effect as the stamp.
- */
+/** A call that is written well within its lease is reported after this part of it, unless its answer is first. */
 const STAMP_PART = 1 / 10;
 
 /**

@@ -180,10 +180,7 @@ function readFiling(read: Reader) {
   };
 }
 
-/**
- * A worker, which reads the whole configuration, needs both variables or neither; the command line may name another
- * version.
- */
+/** A worker, which reads all of the configuration, needs both variables or neither. */
 function readDeployment(read: Reader, { whole }: { whole: boolean }) {
   const name = read.optional('EBRC_DEPLOYMENT');
   const buildId = read.optional('EBRC_BUILD_ID');

@@ -33,10 +33,7 @@ export function readTraces(read: Reader) {
   return { tracesEndpoint };
 }
 
-/**
- * The AWS SDK itself reads the credentials, region and endpoint of an object store; this adds what it has no variable
- * for.
- */
+/** The AWS SDK itself reads credentials, region and endpoint; this adds what it has no variable for. */
 export function readDocuments(env: Environment, read: Reader): string | undefined {
   const documents = read.required('EBRC_DOCUMENTS');
   const endpoint = env['AWS_ENDPOINT_URL_S3']?.trim() || env['AWS_ENDPOINT_URL']?.trim();

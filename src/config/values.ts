@@ -154,10 +154,7 @@ export const origins = z.string().transform((text, context) => {
   );
 });
 
-/**
- * Workflow tasks that a worker works on at once. Fewer cached workflows would drop a run in the middle of its task, and
- * its local activities with it.
- */
+/** At once. Fewer cached workflows would drop a run in the middle of its task, and its local activities with it. */
 export const CONCURRENT_WORKFLOW_TASKS = 20;
 
 /** A whole number between two bounds, both included. */

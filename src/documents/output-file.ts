@@ -8,10 +8,7 @@ import { Readable } from 'node:stream';
 type Content = Buffer | string | AsyncIterable<Buffer>;
 
 const PERMISSION_BITS = 0o777;
-/**
- * The content may include names, account numbers and amounts, so files are readable only by their owner unless the
- * owner changes it.
- */
+/** The content may name people, accounts and amounts: readable by the owner alone, unless that one changes it. */
 const PRIVATE = 0o600;
 
 /**

@@ -2,10 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { link, mkdir, open, readFile, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/**
- * Small objects that are written once and never changed, beside the documents; sends are counted by them. A name is a
- * path of plain segments, such as `sent/<ledger>/000000000042`; names sort as text.
- */
+/** Small objects that are written once, by which sends are counted. Named by plain segments; names sort as text. */
 export interface Records {
   /**
    * Writes a record; it is complete and flushed to disk when this returns. @returns false if the name is taken by any
@@ -15,10 +12,7 @@ export interface Records {
   createRecord(name: string, content: Buffer): Promise<boolean>;
   /** The content of a record; null if there is none. */
   readRecord(name: string): Promise<Buffer | null>;
-  /**
-   * Names of the records below a folder and its sub-folders that sort after `after`, in order, at most `limit`. Folders
-   * with nothing after it are not read.
-   */
+  /** Names of records below a folder after `after`, in order. Folders with nothing after it are not read. */
   recordsAfter(folder: string, after: string, limit: number): Promise<string[]>;
   /** The id that distinguishes this store from all others; created with the store. */
   storeId(): Promise<string>;

@@ -40,10 +40,7 @@ export function assertDocumentName(text: string): void {
   if (!isDocumentName(text)) throw new RangeError(`${JSON.stringify(text)} is not the name of a stored document.`);
 }
 
-/**
- * A document that was not stored. `kind` is what the activities report: bad_answer for invalid content (fetch it
- * again), conflict if different content is stored under the name (a person has to look).
- */
+/** A document that was not stored. bad_answer: invalid content, fetch again; conflict: a person has to look. */
 export class DocumentError extends Error {
   override readonly name = 'DocumentError';
 
@@ -76,10 +73,7 @@ export interface StoredDocument {
   bytes: number;
 }
 
-/**
- * Stores certificates and workbooks, as files of a folder or objects of a bucket. Every stored document is complete and
- * checked. Records are stored beside them.
- */
+/** Stores certificates and workbooks in a folder or a bucket, complete and checked, and records beside them. */
 export interface DocumentStore extends Records {
   /**
    * Checks and stores a document, all or nothing. Storing the same content again succeeds; different content under a
@@ -102,10 +96,7 @@ export interface DocumentStore extends Records {
   find(input: { name: string; kind: DocumentKind; mode?: Mode }): Promise<StoredDocument | null>;
   read(name: string): Promise<Buffer>;
   exists(name: string): Promise<boolean>;
-  /**
-   * The location of a stored name: an absolute path, or `s3://bucket/prefix/name`. Throws a RangeError for an invalid
-   * name.
-   */
+  /** An absolute path, or `s3://bucket/prefix/name`. @throws RangeError for an invalid name */
   pathOf(name: string): string;
   /** SHA-256 of the stored content, hex. */
   sha256Of(name: string): Promise<string>;

@@ -1,7 +1,4 @@
-/**
- * Inputs and results of the workflows, for callers in any Temporal SDK. Their JSON Schemas are generated into
- * `schemas/`. Workflow code imports only the types; the starter and the first activity validate with the schemas.
- */
+/** Inputs and results of the workflows, for callers in any Temporal SDK; `schemas/` is generated from them. */
 import { z } from 'zod';
 import { FILING_STATES } from './filing/states';
 import { namesAnotherFiling } from './names';

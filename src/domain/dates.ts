@@ -24,10 +24,7 @@ const DAY_FIRST = /^(\d{2})(?:\/(\d{2})\/|-(\d{2})-|(\d{2}))(\d{4})$/;
 export const ISO_DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const ISO_TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$/i;
 
-/**
- * Forms that name exactly one day, although the service's documentation does not mention them: 12.05.2026, 12-May-2026,
- * 12 May 2026, 20260512.
- */
+/** Undocumented forms that name exactly one day: 12.05.2026, 12-May-2026, 12 May 2026, 20260512. */
 const DOTTED = /^(\d{2})\.(\d{2})\.(\d{4})$/;
 const MONTH_NAMED = /^(\d{1,2})[ -]([A-Za-z]{3,9})[ -](\d{4})$/;
 const YEAR_FIRST = /^(\d{4})(\d{2})(\d{2})$/;
@@ -58,10 +55,7 @@ export function isFilingDate(value: unknown): value is FilingDate {
   return typeof value === 'string' && /^\d{8}$/.test(value) && parseFilingDate(value).ok;
 }
 
-/**
- * The filing date of an ISO calendar date, `YYYY-MM-DD`.
- * @throws RangeError when the text is another form or no real day.
- */
+/** The filing date of `YYYY-MM-DD`. @throws RangeError for another form or no real day */
 export function filingDateFromIso(iso: string): FilingDate {
   const parsed = ISO_DATE.test(iso) ? parseFilingDate(iso) : undefined;
   if (!parsed?.ok) throw new RangeError(`${JSON.stringify(iso)} is not a calendar date as YYYY-MM-DD.`);
@@ -126,9 +120,7 @@ export function dateText<T extends string | null>(date: T): T | string {
   return isFilingDate(date) ? isoFromFilingDate(date) : date;
 }
 
-/**
- * Negative when `a` is the earlier day, positive when the later, 0 when the same. @throws RangeError for a non-date.
- */
+/** Negative when `a` is the earlier day, 0 when the same. @throws RangeError for a non-date */
 export function compareFilingDates(a: FilingDate, b: FilingDate): number {
   return Math.sign(utcMidnight(a) - utcMidnight(b));
 }
@@ -138,10 +130,7 @@ export function addDays(date: FilingDate, days: number): FilingDate {
   return fromUtcMidnight(utcMidnight(date) + days * DAY_MS);
 }
 
-/**
- * The same day of the month `months` calendar months later (or earlier, when negative); where that month is shorter,
- * its last day: 30 November plus three months is 28 or 29 February.
- */
+/** The same day `months` later, or that month's last day: 30 November plus three is 28 or 29 February. */
 export function addMonths(date: FilingDate, months: number): FilingDate {
   const start = new Date(utcMidnight(date));
   const target = new Date(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + months, 1));

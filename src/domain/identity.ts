@@ -6,10 +6,7 @@ import { filingDateFromAnything } from './dates';
 import type { Mapping } from './filing/mapping';
 import { canonicalAmount, isAmount } from './money';
 
-/**
- * Spaces, control and format characters, and characters that are drawn as nothing (zero-width characters, fillers, half
- * a surrogate).
- */
+/** Spaces, control and format characters, and what is drawn as nothing (zero-width, fillers, half a surrogate). */
 const UNSEEN = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
@@ -39,10 +36,7 @@ export function sameId(a: string, b: string): boolean {
   return comparableId(a) === comparableId(b);
 }
 
-/**
- * An IEC as the service stores it: exactly ten letters and digits, upper-cased (spec: "Platform customer"). Null for
- * anything else, such as a placeholder in an IRM's `iecCode`, so that no party is created from it.
- */
+/** Ten letters and digits, upper-cased (spec: "Platform customer"); else null: a placeholder makes no party. */
 export function readIec(text: string | null | undefined): string | null {
   const iec = seen((text ?? '').normalize('NFKC')).toUpperCase();
   return /^[A-Z0-9]{10}$/.test(iec) ? iec : null;
@@ -72,10 +66,7 @@ export function comparableDate(date: string): string {
   return filingDateFromAnything(date) ?? comparableText(date);
 }
 
-/**
- * The key by which a certificate of fetch-details is matched to a row: document, its date, amount and currency (an
- * entry has no IRM). Null if one of them is missing.
- */
+/** By which a certificate of fetch-details is matched to a row: an entry has no IRM. Null if a part is missing. */
 export function certificateIdentity(args: {
   document: string | null;
   date: string | null;
@@ -88,10 +79,7 @@ export function certificateIdentity(args: {
   return JSON.stringify([comparableText(document), day, canonicalAmount(amount), comparableText(currency)]);
 }
 
-/**
- * A mapping of one party: IRM, document (number and date) and mapped amount, as text. The ledger puts the party before
- * its hash and keeps that fingerprint unique among live rows.
- */
+/** A mapping of one party as text: IRM, document with its date, and mapped amount. */
 export function mappingIdentity(
   mapping: IrmNames & Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate' | 'mappedIRMAmountFCC'>,
 ): string {

@@ -62,8 +62,5 @@ export function atMostTwoDecimals(amount: Amount): boolean {
   return new Money(amount).decimalPlaces() <= 2;
 }
 
-/**
- * The share of a remittance that bank charges may take. An amount that is short by no more than this may be the same
- * payment, in proposals and in near matches of a reconciliation.
- */
+/** The share that bank charges may take: an amount that is short by no more may be the same payment. */
 export const BANK_CHARGES = 0.02;

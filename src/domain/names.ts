@@ -48,10 +48,7 @@ export function filingName({ reference, n }: { reference: string; n: number }): 
   return n === 1 ? reference : `${reference}#${n}`;
 }
 
-/**
- * Whether a reference reads as the name of another filing: the second one of `A`, or a workflow id. Commands would find
- * one where the other is meant.
- */
+/** Whether a reference reads as another filing's name (`A#2`, a workflow id): commands would find the wrong one. */
 export const namesAnotherFiling = (reference = ''): boolean => /#\d+$|^file\/(test|live)\//u.test(reference);
 
 /** `credentials/<mode>/<exporterId>`. */

@@ -64,10 +64,7 @@ function lastObject(bytes: Buffer): number {
 /** "Under 5 MB" (spec: "Extraction service"). */
 export const MAX_EXTRACTION_BYTES = 5 * 1024 * 1024 - 1;
 
-/**
- * Why a file cannot be sent to the extraction service; null if it can. @param bytes its length, if it is longer than
- * `content`
- */
+/** Why a file cannot be sent to the extraction service; null if it can. @param bytes its length, if above `content` */
 export function pdfProblem(
   content: Buffer,
   bytes: number = content.length,
@@ -83,10 +80,7 @@ export function pdfProblem(
   return { code: 'encrypted', message: 'the PDF is encrypted; save it without a password' };
 }
 
-/**
- * The key of the encryption dictionary, which is in clear text in the trailer or in the dictionary of a cross-reference
- * stream. Nothing else in a PDF looks like this, except text about the PDF format.
- */
+/** The key of the encryption dictionary in clear text: in the trailer or in a cross-reference stream. */
 const ENCRYPT = /\/Encrypt\s{0,64}(?:(\d{1,10})\s{1,8}(\d{1,5})\s{1,8}R\b|<<)/gu;
 
 /** The entries of the standard security handler that tell which password opens a PDF (ISO 32000-2, 7.6.4). */
@@ -101,10 +95,7 @@ interface Encryption {
   id: Buffer;
 }
 
-/**
- * Whether a PDF asks for a password before it can be read. One that is encrypted to limit printing or copying alone
- * opens with the empty password, in every reader. A PDF whose encryption is of another kind counts as locked.
- */
+/** Whether a PDF needs a password to be read: one that limits printing alone opens with the empty one. */
 function needsPassword(content: Buffer): boolean {
   const text = content.toString('latin1');
   const reference = [...text.matchAll(ENCRYPT)].at(-1);

@@ -106,10 +106,7 @@ export function summaryText(text: string): string {
   return cutText(markdownText(text), SUMMARY_BYTES);
 }
 
-/**
- * JSON that is safe to print on a terminal: characters that JSON itself does not escape are escaped too, which does not
- * change its value.
- */
+/** JSON that is safe on a terminal: characters that JSON leaves are escaped, which does not change its value. */
 export function printableJson(document: unknown, indent = 2): string {
   return JSON.stringify(document, null, indent).replace(
     /[\u007f-\u009f\u00ad\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]/gu,
@@ -117,10 +114,7 @@ export function printableJson(document: unknown, indent = 2): string {
   );
 }
 
-/**
- * Text for people, made safe in case a spreadsheet takes it for a formula after an export to CSV. Only for text that is
- * shown: a filed value is never changed.
- */
+/** Shown text, safe in case a spreadsheet takes it for a formula. A filed value is never changed. */
 export function harmless(text: string): string {
   return readsAsFormula(text) ? `'${text}` : text;
 }
@@ -138,10 +132,7 @@ export function htmlText(text: string): string {
   return printable(text).replace(/[&<>"']/gu, (character) => ENTITIES[character] ?? character);
 }
 
-/**
- * Spreadsheets take the full-width signs for the plain ones, and skip blanks before them. Invisible characters before
- * them are removed elsewhere, before or after a text is made harmless.
- */
+/** Spreadsheets take full-width signs for the plain ones, and skip blanks before them. */
 const FORMULA = /^[\s\p{C}\p{Default_Ignorable_Code_Point}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 const NUMBER = /^\s*-\d/u;
 

@@ -1,9 +1,6 @@
 import { hkdfSync } from 'node:crypto';
 
-/**
- * An encryption error. Its message says what is wrong and what to do; neither it nor its cause contains any part of a
- * secret.
- */
+/** Its message says what is wrong and what to do; no part of a secret is in it or in its cause. */
 export class EncryptionError extends Error {
   override readonly name: string = 'EncryptionError';
 

@@ -7,10 +7,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 const ENCODING = 'binary/encrypted';
 const NONCE_BYTES = 12;
-/**
- * Authenticated with every payload, so that data of another use of the same sub-key could not be mistaken for a
- * payload.
- */
+/** Authenticated with every payload: data of another use of the sub-key is not mistaken for one. */
 const CONTEXT = 'temporal payload';
 
 const utf8 = new TextEncoder();
@@ -90,10 +87,7 @@ function withinBounds(payload: Payload): Payload {
 /** Path of the module; the workflow bundle for encrypted payloads is built with it too. */
 export const FAILURE_CONVERTER = require.resolve(join(__dirname, 'failure-converter'));
 
-/**
- * What clients and workers encrypt with; undefined where payloads are not encrypted.
- * @throws EncryptionError for keys that cannot be used
- */
+/** What clients and workers encrypt with; undefined: nothing is. @throws EncryptionError for unusable keys */
 export function dataConverterOf(
   keys: readonly EncryptionKey[],
   options: Omit<PayloadCodecOptions, 'keys'> = {},

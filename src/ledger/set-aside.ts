@@ -76,10 +76,7 @@ export async function askAboutSetAside(
   );
 }
 
-/**
- * Lets the steps of a workflow be tried anew, because somebody asked for it or gave it up.
- * @returns whose filing was set aside, or null
- */
+/** Lets a workflow's steps be tried anew. @returns whose filing was set aside, or null */
 export async function forgetSetAside(db: Queryable, workflowId: string): Promise<{ exporterId: string } | null> {
   await db.query('DELETE FROM steps_under_way WHERE workflow_id = $1 AND set_aside', [workflowId]);
   const { rows } = await db.query<{ exporterId: string }>(

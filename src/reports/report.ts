@@ -1,14 +1,9 @@
-/**
- * A report as data: groups of figures with their definition, a trend, charts and tables. Both writers render only this.
- */
+/** A report as data: groups of figures with definition, trend, charts and tables. Both writers render only this. */
 import type { Mode } from '../domain/names';
 import { KOLKATA_OFFSET_MS } from '../domain/dates';
 import { printable } from '../domain/text';
 
-/**
- * The meaning of a value: `money` is exact decimal text in a currency, `day` YYYY-MM-DD, `instant` a Date, `share` 0 to
- * 1, `hours` and `days` decimal numbers.
- */
+/** `money` is exact decimal text, `day` YYYY-MM-DD, `instant` a Date, `share` 0 to 1, `hours`, `days` decimals. */
 export type ValueKind = 'text' | 'count' | 'money' | 'day' | 'instant' | 'hours' | 'days' | 'share';
 
 export type Value = string | number | Date | null;

@@ -181,10 +181,7 @@ function completeSeed(options: SandboxOptions): ParsedSeed {
   };
 }
 
-/**
- * Keeps the state of a sandbox in a file. Written whole and synchronously: it is small, and the last state before the
- * process ends is the one that counts.
- */
+/** Keeps the state in a file. Synchronously: the last state before the process ends is the one that counts. */
 function saveWorld(world: World, file: string): void {
   writeFileSync(`${file}.new`, serialize(withBalances(world, ({ available }) => available.toFixed())), { mode: 0o600 });
   renameSync(`${file}.new`, file);

@@ -76,10 +76,7 @@ export async function listPrincipals(deps: LedgerDependencies): Promise<(Princip
   return all.map((each) => ({ ...principalView(each, names), tokens: each.tokens }));
 }
 
-/**
- * Makes a new token; the one before is taken for another day.
- * @throws RefusedError if there is no such principal
- */
+/** Makes a new token; the one before lasts another day. @throws RefusedError if there is no such principal */
 export async function rotatePrincipal(
   { pool, mode }: LedgerDependencies,
   { name, by }: { name: string; by: string },

@@ -28,10 +28,7 @@ export interface ReconcileOutcome extends ReconcileResult {
 
 const STARTED_WITHIN_MS = 10_000;
 
-/**
- * Starts the workflow `reconcile`, or joins a run of the same scope that is in progress. @throws RefusedError for wrong
- * dates
- */
+/** Starts `reconcile`, or joins a run of the same scope in progress. @throws RefusedError for wrong dates */
 export async function reconcile(
   deps: EbrcClientDependencies,
   { exporter, from, to }: ReconcileRequest = {},

@@ -39,10 +39,7 @@ export interface ReportOutcome {
 
 export type ReportDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'temporalUi'>;
 
-/**
- * Makes a report from the ledger and writes it, without the service or the Temporal server.
- * @throws UsageError for an invalid file name or day
- */
+/** Makes a report from the ledger alone and writes it. @throws UsageError for an invalid file name or day */
 export async function makeReport(deps: ReportDependencies, request: ReportRequest): Promise<ReportOutcome> {
   const { path, grouping = 'western' } = request;
   const form = formOf(path);

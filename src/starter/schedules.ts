@@ -74,10 +74,7 @@ function optionsOf(
   };
 }
 
-/**
- * Creates the schedules of the file, updates existing ones and removes those that the file no longer names. A paused
- * schedule stays paused. Repeating it changes nothing.
- */
+/** Creates, updates and removes schedules as the file says; a paused one stays paused. Repeating changes nothing. */
 export async function applySchedules(
   scope: Scope & { taskQueue: string; planned: readonly PlannedSchedule[] },
 ): Promise<ScheduleView[]> {
@@ -101,10 +98,7 @@ export async function applySchedules(
   return [...(await describeAll(temporal, [...wantedIds])), ...removed];
 }
 
-/**
- * The existing schedules of this mode.
- * @param planned those that should exist: the server's list may not show a new one yet
- */
+/** This mode's schedules. @param planned should exist: the server's list may not show a new one yet */
 export async function listSchedules(scope: Scope, planned: readonly string[] = []): Promise<ScheduleView[]> {
   const known = planned.map((id) => prefixOf(scope.mode) + id);
   return describeAll(scope.temporal, [...new Set([...(await idsOf(scope)), ...known])].sort());
@@ -160,10 +154,7 @@ async function describe(temporal: Client, scheduleId: string): Promise<ScheduleV
 
 const TRIES = 5;
 
-/**
- * A schedule is a workflow of the server's own: its state is told by that workflow's next task, which a busy server
- * runs too late, or refuses meanwhile.
- */
+/** A schedule is the server's own workflow, whose next task a busy server runs late, or refuses meanwhile. */
 async function whileBehind<T>(ask: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried += 1) {
     try {
@@ -226,10 +217,7 @@ const scheduleFile = z.strictObject({
 /** One schedule of the file, with all defaults filled in. */
 export type PlannedSchedule = Required<z.output<typeof schedule>>;
 
-/**
- * Reads a file of schedules (YAML).
- * @throws UsageError that names the file and the line of every problem
- */
+/** Reads a YAML file of schedules. @throws UsageError that names the line of every problem */
 export async function readScheduleFile(path: string): Promise<PlannedSchedule[]> {
   const { value, lineOf, fail } = await readYamlFile(path, {
     what: 'schedules',

@@ -12,10 +12,7 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
 
 const LONGEST = 2_000;
 
-/**
- * Removes e-mail addresses, IECs, GSTINs, keys and passwords in addresses from a text, and cuts it after 2,000
- * characters. A second line of defence: known secrets are never logged.
- */
+/** Masks e-mail addresses, IECs, GSTINs, keys and passwords, and cuts a text after 2,000 characters. */
 export function maskText(text: string): string {
   const cut = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
   return FORMS.reduce((masked, [form, instead]) => masked.replace(form, instead), cut);

@@ -36,10 +36,7 @@ export interface LoggerOptions {
   destination?: DestinationStream;
 }
 
-/**
- * Writes one JSON line per event, on a terminal one for people, with the filing, exporter, workflow and trace that it
- * concerns. Only the fields of `log-fields.ts` are written, and e-mail addresses, IECs and keys are masked.
- */
+/** One JSON line per event (on a terminal for people), with the fields of `log-fields.ts` alone, masked. */
 export function createLogger({ level, name = 'ebrc', tracer, stderr = false, destination }: LoggerOptions): Logger {
   const options: pino.LoggerOptions = {
     name,

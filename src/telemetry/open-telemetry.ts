@@ -1,6 +1,4 @@
-/**
- * Traces by OpenTelemetry. Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set, so that other programs start without it.
- */
+/** OpenTelemetry; loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set, so that others start without it. */
 import {
   context,
   propagation,
@@ -32,10 +30,7 @@ import type { OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry/
 import type { SpanAttributes, Tracer } from './tracer';
 import { maskText } from './log-fields';
 
-/**
- * The SDK's interceptors put whole records into a span (memo, search attributes, messages and stacks of failures, the
- * reason of a termination). Only these attributes are sent.
- */
+/** The SDK puts whole records into a span (memo, attributes, failures). Only these attributes are sent. */
 const ALLOWED = new Set([
   ...['temporalWorkflowId', 'temporalActivityId', 'temporalUpdateId', 'run_id', 'workflowId', 'runId'],
   ...['workflowType', 'taskQueue', 'namespace', 'attempt'],
@@ -44,9 +39,7 @@ const ALLOWED = new Set([
   ...['db.system.name', 'db.operation.name', 'db.collection.name', 'error.type'],
 ]);
 
-/**
- * Wraps `exporter` and removes everything from each span that could be a payload: events, links, messages of failures.
- */
+/** Wraps `exporter` and removes what could be a payload: events, links, messages of failures. */
 function createSpanFilter(exporter: SpanExporter): SpanExporter {
   return {
     export: (spans, done) => exporter.export(spans.map(bareSpan), done),

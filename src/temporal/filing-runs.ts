@@ -39,10 +39,7 @@ export async function describeRun(temporal: Client, workflowId: string): Promise
 
 type StartOptions = WorkflowStartOptions & { workflowIdConflictPolicy: WorkflowIdConflictPolicy };
 
-/**
- * Starts a filing's workflow with what it shows in lists, which costs nothing then. A server that does not know one of
- * the attributes refuses the start: it is made without them.
- */
+/** Starts a filing's workflow with its search attributes, or without them where the server does not know one. */
 export async function startFilingRun(
   temporal: Client,
   shown: { mode: Mode; exporterId: string; reference?: string; state: FilingState },

@@ -103,10 +103,7 @@ export function filingSweepJob(deps: SweepDependencies, onSwept: (swept: Swept) 
   };
 }
 
-/**
- * Looks every minute at runs that ended by themselves, and again at those whose problem was reported: what is said of
- * one must not outlast it.
- */
+/** Looks at runs that ended by themselves, and again at reported ones: no report outlasts its problem. */
 export function reportedRunsJob(deps: SweepDependencies) {
   return {
     id: 'reported_runs',

@@ -15,10 +15,7 @@ export class NoWorkerError extends Error {
 /** `temporal.api.enums.v1.TaskQueueType`. */
 const QUEUE_TYPES = { workflow: 1, activity: 2 } as const;
 
-/**
- * A poll ends after a minute, and the server remembers its worker for five: one that has not polled for longer than
- * this is gone or frozen. Generous, because the times are the server's.
- */
+/** A poll ends after a minute: a worker that has not polled for longer is gone or frozen. The server's times. */
 const POLLS_WITHIN_MS = 2 * 60_000;
 
 /** How many pollers a task queue has. */

@@ -90,10 +90,7 @@ async function earlierSummary(
   return undefined;
 }
 
-/**
- * Puts the summary in place of an earlier one, or after the other sheets: the first sheet remains the one that is read,
- * and names that refer to sheet numbers keep their meaning.
- */
+/** In place of an earlier summary, or last: the first sheet remains the one that is read. */
 async function placeSummary(
   editor: PackageEditor,
   earlier: string | undefined,

@@ -49,10 +49,7 @@ function valueOf(content: CellContent): CellValue {
   }
 }
 
-/**
- * The labels of a template in their order: the filled cells of row 1.
- * @throws WorkbookRefused if the source is not a workbook
- */
+/** The labels of a template: the filled cells of row 1. @throws WorkbookRefused if it is no workbook */
 export async function readTemplateLabels(source: string | Buffer): Promise<string[]> {
   const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
   const row = first.sheet.rows().next();
@@ -109,10 +106,7 @@ export interface KnownIrms {
   all?: boolean;
 }
 
-/**
- * Leaves out IRMs of which nothing is free, makes dates real ones, and adds the remitter and the free balance, in
- * columns that are not sent.
- */
+/** Leaves out used-up IRMs, makes dates real, and adds remitter and free balance in columns that are not sent. */
 function completeRows(sheet: Worksheet, { irms = [], all = false }: KnownIrms): void {
   const fields = new Map<string, number>();
   sheet.getRow(1).eachCell((cell, index) => {

@@ -13,10 +13,7 @@ export async function readTexts(source: string | Buffer) {
   const rows: {
     /** Excel row, from 1. */
     row: number;
-    /**
-     * The displayed texts of the filled cells, by column number from 1, with holes; text as it was typed, including
-     * spaces around it.
-     */
+    /** Displayed texts as typed, by column number from 1, with holes. */
     texts: string[];
   }[] = [];
   for (const { number, cells } of first.sheet.rows()) {

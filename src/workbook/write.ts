@@ -11,10 +11,7 @@ import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { UNWRITABLE } from '../domain/rules/value-messages';
 import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
 
-/**
- * The sheet name of the service's template (spec: "Bulk Excel row columns"); the service reads the first sheet,
- * whatever its name.
- */
+/** Of the service's template (spec: "Bulk Excel row columns"); it reads the first sheet, whatever its name. */
 export const BULK_SHEET = 'the service Bulk Upload';
 
 const TEXT: Partial<Style> = { numFmt: '@' };
@@ -79,10 +76,7 @@ function cellOf({ mapping }: MappingRow, label: string, extra: ReadonlyMap<strin
   return typeof value === 'object' ? midnight(value.date) : value;
 }
 
-/**
- * Text as the format stores it: text that looks like one of its escapes (`_x0041_`) is escaped, because it would change
- * when read.
- */
+/** Text that looks like one of the format's escapes (`_x0041_`) is escaped: it would change when read. */
 function storable(text: string, label: string, row: number): string {
   // XML cannot contain these (nor an unpaired surrogate), and exceljs would drop them silently.
   if (UNWRITABLE.test(text)) {

@@ -24,10 +24,7 @@ export interface JobOutcome {
 /** A stop waits this long for running jobs: none of them may delay the end of the process. */
 export const STOP_WITHIN_MS = 5_000;
 
-/**
- * Runs each job now and every `everyMs` after its last run ended, never twice at the same time in this process. A
- * failed run is logged and repeated at its next time.
- */
+/** Runs each job now and `everyMs` after its last run ended, one at a time; a failed run is logged. */
 export function startBackgroundJobs(
   jobs: readonly BackgroundJob[],
   logger: Logger,

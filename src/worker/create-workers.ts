@@ -116,10 +116,7 @@ export interface WorkersOptions {
   deployment?: { name: string; buildId?: string };
 }
 
-/**
- * Creates one worker for workflows and local work, and one per rate class, which takes its next task from the server
- * only when the last one has its slot; plus one for extraction, if it is configured.
- */
+/** One worker for workflows and local work, one per rate class (one task per slot), and one for extraction. */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
   const {
     connection,
@@ -181,10 +178,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
   return Promise.all([main, ...classes, ...(extraction ?? [])]);
 }
 
-/**
- * Used on all queues: the activities of a version's workflows go to its workers
- * (docs/decisions/0013-worker-versions.md).
- */
+/** On all queues: a version's activities go to its own workers (docs/decisions/0013-worker-versions.md). */
 function versionOf(deployment: WorkersOptions['deployment']): Pick<WorkerOptions, 'workerDeploymentOptions'> {
   if (deployment?.buildId === undefined) return {};
   return {

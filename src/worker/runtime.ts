@@ -29,10 +29,7 @@ function temporalLogger(logger: Logger): TemporalLogger {
   };
 }
 
-/**
- * Megabytes of a semi-space in the heap of a thread. V8's default of 16 keeps several times as much in memory for
- * objects that are soon garbage, which is most of what a workflow task or a replay allocates.
- */
+/** Megabytes in a thread's heap. V8's 16 keep several times as much in soon-garbage objects. */
 const SEMI_SPACE_MB = 4;
 
 /**

@@ -164,10 +164,7 @@ async function openFiling(run: FilingRun, input: FileInput): Promise<OpenFilingR
   }
 }
 
-/**
- * What the filing was made from: a ledger that was put back to a state from before it holds nothing of it, and nothing
- * of it was sent.
- */
+/** Without `resume`: a ledger put back to before the filing holds nothing of it, and nothing was sent. */
 function madeFrom({ input: first }: FilingRun, { resume }: FileInput): FileInput {
   if (resume !== undefined && first.resume === undefined) return first;
   const text = `Filing ${resume} is not in this ledger, so nothing can be taken up. Is DATABASE_URL the one it was made with?`;

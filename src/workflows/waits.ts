@@ -18,10 +18,7 @@ export interface WaitingWorkflow {
   rest(ms: number, summary: string): Promise<void>;
 }
 
-/**
- * How often in a row the same was waited for. Calls in between may have worked: it is one series all the same, until
- * nothing was waited for longer than its longest wait.
- */
+/** How often in a row the same was waited for; calls that work in between do not end the series. */
 class WaitSeries {
   private count = 0;
   private endedAt = 0;
@@ -77,10 +74,7 @@ export async function waitForActivation<E extends Pick<ExporterState, 'readiness
   return current;
 }
 
-/**
- * Waits before a refused call is made again that whoever runs the worker has to put right: a revoked key, an agreement
- * that is not signed, a wrong address.
- */
+/** Waits before a refused call is repeated that the operator has to put right: a revoked key, an agreement. */
 export async function waitForAccess(progress: WaitingWorkflow, { access }: Waits, failure: ReadFailure): Promise<void> {
   const ms = access.nextMs();
   const kind = failure.kind ?? 'needs_access';
@@ -97,10 +91,7 @@ export async function waitForAccess(progress: WaitingWorkflow, { access }: Waits
   access.ended();
 }
 
-/**
- * Runs `wait` while the workflow is registered as one that waits for credentials newer than those that it saw, so that
- * it is signalled when they come. `renewed`: they are there already.
- */
+/** Runs `wait` while registered for newer credentials than those seen. `renewed`: they are there already. */
 export async function whileAwaitingCredentials<T>(
   { exporterId, versionSeen }: { exporterId: string; versionSeen: number },
   wait: (renewed: boolean) => Promise<T>,

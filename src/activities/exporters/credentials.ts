@@ -22,10 +22,7 @@ import { outcomeOf, type CheckRefusal } from './credential-outcome';
 import type { ActivityDependencies } from '../dependencies';
 import { exporterState, type ExporterState } from './exporters';
 
-/**
- * The statement that the person who submits credentials agrees to; it is part of the evidence, so a changed text is a
- * new consent.
- */
+/** What the person who submits credentials agrees to. It is evidence: a changed text is a new consent. */
 const CONSENT_STATEMENT =
   'I am authorised to use this DGFT portal account and consent to its credentials being submitted to the filing service, which logs in with them on the exporter’s behalf.';
 
@@ -38,10 +35,7 @@ export type CheckResult =
 /** Name of the signal that `workflows/messages` defines; activities import no workflow code. */
 const CREDENTIALS_RENEWED = 'credentialsRenewed';
 
-/**
- * Takes a submission on record: the consent first (spec: "Submission is recorded as consent evidence"), then the
- * version. `at` is ISO 8601 and comes from the workflow, so that a repeat records the same consent.
- */
+/** Records a submission: the consent first (spec: "Submission is recorded as consent evidence"), then the version. */
 async function acceptCredentials(
   { pool, vault, mode }: ActivityDependencies,
   args: { exporterId: string; credentialsRef: string; by: string; at: string },

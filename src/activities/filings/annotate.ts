@@ -46,10 +46,7 @@ async function annotateFiling(
   return { document: stored.name };
 }
 
-/**
- * The errors, each at the field that it names: the authority's words do so by their codes. Warnings of the check stand
- * beside the errors of their row, because they may explain them.
- */
+/** The errors, each at the field that its code names, beside the check's warnings: these may explain them. */
 function findingsOf({ errors: said, warnings }: FilingRecord, rows: readonly FilingRow[]): Finding[] {
   const errors = (said as Finding[]).map((each) => ({ ...each, field: each.field ?? fieldOfAuthority(each.message) }));
   const byAuthority = authorityErrors(

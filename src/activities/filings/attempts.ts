@@ -34,9 +34,7 @@ import {
 import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
 import { onWholeLedger } from './whole-ledger';
 
-/**
- * Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more.
- */
+/** Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more. */
 function openAttempt(
   deps: ActivityDependencies,
   { submission, ...decided }: Decided & { submission: number },
@@ -60,10 +58,7 @@ function readAttempt(
   return onWholeLedger(deps, filingOf(args), read, args);
 }
 
-/**
- * As `readAttempt`, of an attempt of unknown outcome. Where nothing of it was sent after all, the filing goes on to
- * its next attempt (`move`) in the same transaction.
- */
+/** As `readAttempt`, of unknown outcome. Where nothing was sent, the filing goes on (`move`) in one transaction. */
 function readUnknownAttempt(
   deps: ActivityDependencies,
   { attemptId, move }: { attemptId: string; move: MoveArgs },
@@ -142,10 +137,7 @@ function carryOutWord(
   return onWholeLedger(deps, filingId, carryOut, attemptId === null ? undefined : { attemptId });
 }
 
-/**
- * As `carryOutWord`, of a filing that has ended: it moves no more, and rows that were abandoned are freed or
- * certified, or the request that was named is followed.
- */
+/** As `carryOutWord`, of an ended filing: it moves no more, and its rows or its named request are dealt with. */
 function carryOutAfterEnd(
   deps: ActivityDependencies,
   {

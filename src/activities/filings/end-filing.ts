@@ -33,10 +33,7 @@ export interface RefusedPart {
   errors: Finding[];
 }
 
-/**
- * The service refused one submission, or a check of ours what is still to be sent (`submission` null): nothing of
- * it was accepted.
- */
+/** The service refused one submission, or a check of ours what is still to be sent (`submission` null). */
 function refuseFiling(deps: ActivityDependencies, { seq, ...refusal }: Decided & RefusedPart): Promise<Refused> {
   return onWholeLedger(deps, refusal.filingId, async (client, filing) => {
     const held = await hold(client, { filingId: refusal.filingId, seq }, filing);
@@ -113,10 +110,7 @@ function giveUpFiling(
   return onWholeLedger(deps, filingId, giveUp, { attemptId: null });
 }
 
-/**
- * Ends the filing as its rows amount to, in the transaction that reads them, where they all have an outcome.
- * `differs` too where a submission that was settled is to be followed again, as after a late answer.
- */
+/** Ends the filing once all rows have an outcome. `differs` too where a submission is followed again. */
 function endFiling(deps: ActivityDependencies, decided: Decided): Promise<Left> {
   const { pool } = deps;
   return withTransaction(pool, async (client) => {
@@ -142,10 +136,7 @@ async function findingsOf(client: pg.PoolClient, { filingId, submission, answer,
   return refusal ? fieldErrorsOf(await readRows(client, filingId, submission), refusal) : errors;
 }
 
-/**
- * Frees the rows of a refused submission, and those that were to be sent after it; what is at the service stays. The
- * filing ends with it where nothing else of it is left.
- */
+/** Frees the rows of a refused submission and those after it; where nothing else is left, the filing ends with it. */
 async function refuse(
   deps: ActivityDependencies,
   client: pg.PoolClient,
@@ -230,10 +221,7 @@ const STATEMENTS: Record<Statement, (requestId: string) => string> = {
 /** First data row of a workbook that we write ourselves for a submission; its header is row 1. */
 const FIRST_UPLOADED_ROW = 2;
 
-/**
- * The service's refusal of a submission as findings in the caller's own rows. A workbook's complaint names a row of the
- * workbook that was uploaded, a message's complaint a serial number; both are traced back to where the row came from.
- */
+/** The refusal in the caller's own rows: a workbook's names a row of what was uploaded, a message's a serial. */
 function fieldErrorsOf(rows: readonly FilingRow[], answer: StoredAnswer): Finding[] {
   const { kind, errorCode, message = 'The service refused the submission.', fieldErrors: complaints = [] } = answer;
   if (complaints.length === 0) return [errorAt(null, null, errorCode?.toLowerCase() ?? kind, message)];

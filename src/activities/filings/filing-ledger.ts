@@ -34,10 +34,7 @@ export type WordInput = Omit<NewWord, 'step' | 'at'> & {
   saidBy: string;
 };
 
-/**
- * Moves the filing, with an event. `differs`: the ledger holds other moves than the run;
- * nothing was written. A state that does not follow fails without a retry: it is a defect.
- */
+/** Moves the filing, with an event. `differs`: the ledger holds other moves than the run, and nothing was written. */
 async function recordProgress(deps: ActivityDependencies, move: MoveArgs): Promise<Left> {
   const { pool, logger } = deps;
   const { filingId, state, event } = move;
@@ -48,10 +45,7 @@ async function recordProgress(deps: ActivityDependencies, move: MoveArgs): Promi
   return recorded;
 }
 
-/**
- * Who approved, kept with the hash of exactly what is filed. Without a principal's grant that holds now, the word
- * is judged as refused, and the filing does not move.
- */
+/** Who approved, with the hash of exactly what is filed. Without a grant that holds now, the word is judged refused. */
 function recordApproval(
   deps: ActivityDependencies,
   { note, wordId, move }: { note?: string; wordId: string; move: MoveArgs },
@@ -73,10 +67,7 @@ function recordApproval(
   });
 }
 
-/**
- * Records what a person said; it stays until it is carried out, refused or put aside. A reset repeats the update in
- * another run: by its id and content, it finds the word that it recorded. @returns its id
- */
+/** Records what a person said, until it is carried out or refused; a repeated update finds its word. @returns its id */
 function recordWord(deps: ActivityDependencies, { saidBy, ...word }: WordInput): Promise<string> {
   const { pool } = deps;
   const content = createHash('sha256').update(JSON.stringify(word)).digest('hex');
@@ -98,10 +89,7 @@ export interface Reserved extends Left {
   errors: Finding[];
 }
 
-/**
- * Checks the balances under the IRMs' locks and reserves them; errors are recorded with the filing. With `move`, the
- * filing goes there in the same transaction where they hold.
- */
+/** Checks the balances under the IRMs' locks and reserves them. `move`: where the filing goes with it if they hold. */
 export function reserveBalances(
   { pool, clock }: Pick<ActivityDependencies, 'pool' | 'clock'>,
   { filingId, seq, move }: ReserveArgs,

@@ -41,10 +41,7 @@ export const hold = (
   filing?: LockedFiling | null,
 ): Promise<Held | 'differs'> => holdStep(client, { filingId, seq, step: stepId() }, filing);
 
-/**
- * Records a move in one transaction with what causes it, which `writeCause` writes: neither is seen without the other,
- * and a repeated step writes neither. A state that does not follow fails without a retry: it is a defect.
- */
+/** Records a move in one transaction with what `writeCause` writes: neither is seen, or repeated, without the other. */
 export async function recordMove(
   client: Queryable,
   move: MoveArgs,

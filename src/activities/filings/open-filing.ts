@@ -71,10 +71,7 @@ function readFiling({ pool }: ActivityDependencies, { filingId }: { filingId: st
   return readStanding(pool, filingId).then((filing) => ({ ...filing, sends: [] }));
 }
 
-/**
- * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints, and the
- * reservation of fresh balances. Idempotent: the same workflow asking again gets the same filing.
- */
+/** Records what is to be filed before anything is sent. Idempotent: the same workflow gets the same filing again. */
 async function openFiling(deps: ActivityDependencies, args: OpenFilingArgs): Promise<OpenFilingResult> {
   return {
     ...(await open(deps, args)),
@@ -82,10 +79,7 @@ async function openFiling(deps: ActivityDependencies, args: OpenFilingArgs): Pro
   };
 }
 
-/**
- * Whether an input asks for the filing that a run has under way: the same reference, number and content.
- * @returns null if it does, otherwise the refusal
- */
+/** Whether an input asks for the filing that a run has under way. @returns null if it does, else the refusal */
 async function compareFiling(
   { pool }: ActivityDependencies,
   { filingId, input }: { filingId: string; input: FileInput },

@@ -68,9 +68,7 @@ export interface PollResult {
 /** The cadence bounds a "done, but not for every record" answer by this many of its longest intervals. */
 const INCOMPLETE_INTERVALS = 2;
 
-/**
- * Looks after which a request that the service does not know is taken for mistyped; a new one may appear a little late.
- */
+/** Looks after which a request that the service does not know is taken for mistyped; a new one may appear late. */
 const LOOKS_FOR_A_REQUEST = 3;
 const LOOK_FOR_A_REQUEST_MS = 5_000;
 
@@ -254,10 +252,7 @@ async function learnIecFrom(
     logger.warn({ exporterId, ...collision }, 'two clients turned out to be one exporter');
 }
 
-/**
- * The request to ask about. Where the ledger does not know of one, it may be an older one than the run's: then the
- * run's sends are handed in.
- */
+/** The request to ask about. Where the ledger knows of none, it may be an older one than the run's. */
 async function requestToAsk(
   { pool, clock, mode }: ActivityDependencies,
   { filingId, submission, sends = [] }: PollArgs,
@@ -287,8 +282,5 @@ async function sentRows({ pool }: ActivityDependencies, filingId: string, submis
   }));
 }
 
-/**
- * One look at a request. The activity's retry is the poll: every failure carries the delay until the next look, because
- * after some BENIGN failures one plain failure would wait the policy's longest interval.
- */
+/** One look; the retry is the poll. Every failure carries its delay: a plain one would wait the longest. */
 export const pollActivities = { knowsRequest, pollStatus };

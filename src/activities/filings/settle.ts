@@ -44,10 +44,7 @@ export interface Evidence {
 
 const NO_IEC = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
 
-/**
- * Looks at an exporter's certificates since `from` (ms since the epoch): what was filed in time that is not known
- * shows in them. A look that is not complete is on record as such. `last`: there is no other one if it is not.
- */
+/** Looks at an exporter's certificates since `from` (ms since the epoch). `last`: there is no other look after it. */
 async function lookAtCertificates(
   deps: ActivityDependencies,
   { exporterId, from, last = false }: { exporterId: string; from: number; last?: boolean },

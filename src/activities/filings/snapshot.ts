@@ -18,10 +18,7 @@ export interface TakenSnapshot {
   opened: OpenedAttempt | null;
 }
 
-/**
- * Notes which certificates the exporter has of today and yesterday and what its IRMs' balances are, before a send:
- * an unknown outcome is settled against it. With `open`, the attempt is opened in the same transaction.
- */
+/** Notes certificates and balances before a send, to settle an unknown outcome. `open`: with the attempt, in one go. */
 async function takeSnapshot(
   deps: ActivityDependencies,
   args: {

@@ -55,10 +55,7 @@ const STORE_WITHIN_MS = 20_000;
 /** How long it tries to record that an attempt was not sent. */
 const CLOSE_WITHIN_MS = 2_000;
 
-/**
- * POST /genebrc/push-irm for one submission. Fails with the kind as type; `outcome_unknown` is settled, not
- * repeated.
- */
+/** POST /genebrc/push-irm for one submission. `outcome_unknown` is settled, not repeated. */
 async function submitPush(deps: ActivityDependencies, args: SubmitArgs): Promise<Submitted> {
   const { api } = deps;
   const { rows, credentials, ...filing } = await toSend(deps, args);
@@ -147,10 +144,7 @@ async function submit<A extends PushAnswer>(
   }
 }
 
-/**
- * Stores the answer with what follows of it, trying while the process lives; returns after a while in any case, the
- * result carries it too.
- */
+/** Stores the answer, trying while the process lives; returns after a while, as the result carries it too. */
 async function keepAnswer(
   deps: ActivityDependencies,
   args: SubmitArgs,
@@ -232,10 +226,7 @@ async function closing(
   return failure.thrown;
 }
 
-/**
- * What an attempt sends. That is what the send gate asks about: a step that names another filing, submission or client
- * sends nothing.
- */
+/** What an attempt sends. A step that names another filing, submission or client sends nothing. */
 async function toSend(
   { pool }: ActivityDependencies,
   { attemptId, filingId, submission, exporterId }: SubmitArgs,

@@ -18,10 +18,7 @@ import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
 
 const identifier = z.string().min(1, 'the customer id is empty');
 
-/**
- * A page in either of its shapes, with its items parsed; null stands for an unreadable item, so that a full page still
- * counts as full.
- */
+/** A page in either shape; null stands for an unreadable item, so that a full page still counts as full. */
 function pageOf<T>(item: z.ZodType<T>): z.ZodType<{ items: (T | null)[]; totalPages: number | null }> {
   return z
     .unknown()

@@ -89,10 +89,7 @@ async function extractWith(
 /** These concern the key, the address, the number of calls or the service's availability, not the document. */
 const NOT_ABOUT_THE_DOCUMENT: readonly number[] = [401, 403, 404, 405, 408, 429, 502, 503, 504];
 
-/**
- * `status: error`, with any HTTP status that may concern the document, is an answer: the document cannot be read, and a
- * repeat would give the same result.
- */
+/** `status: error` is an answer, with any HTTP status that may concern the document: a repeat would give the same. */
 function refusalIn(answer: unknown, { operation, status }: { operation: Operation; status: number }): ApiError | null {
   if (!isObject(answer) || textOf(answer.status)?.toLowerCase() !== 'error') return null;
   const why = [answer.message, answer.error, answer.data].map(reasonIn).find((reason) => reason !== undefined);

@@ -11,11 +11,7 @@ export const MAX_PAGE_SIZE = 100;
 /** An endless list is a defect of the service; it must not become an endless loop here. */
 const MAX_PAGES = 10_000;
 
-/**
- * Reads a page: `{data, meta}`, a bare array, or an object with one list under another name, because the shape of the
- * customer list is not shown. `null` and `""` in place of the list are an empty one. Null if there is no list, or more
- * than one and none is `data`.
- */
+/** Reads `{data, meta}`, an array, or an object with one list: the customer list's shape is not shown. */
 export function readPage(value: unknown): Page | null {
   if (value === null || value === '') return { items: [], totalPages: null };
   if (Array.isArray(value)) return { items: value as unknown[], totalPages: null };
@@ -26,10 +22,7 @@ export function readPage(value: unknown): Page | null {
   return items && lists.length === 1 ? { items, totalPages: totalPagesOf(value, items.length) } : null;
 }
 
-/**
- * The total from `meta`, `pagination`, or the page itself; computed from the number of items and the page size if only
- * these are there.
- */
+/** The total from `meta`, `pagination` or the page itself; or computed from the item count and the page size. */
 function totalPagesOf(page: Record<string, unknown>, listed: number): number | null {
   const about = [page.meta, page.pagination].find(isObject) ?? page;
   const totalPages = countOf(about.totalPages);

@@ -22,10 +22,7 @@ export interface ErrorAnswer {
   timestamp?: string;
 }
 
-/**
- * A failed call. Branch on `kind`. Texts from the service are already redacted: no property contains the API key or a
- * portal password, nor does the cause.
- */
+/** A failed call; branch on `kind`. Texts and cause are redacted: no API key, no portal password. */
 export class ApiError extends Error implements ErrorAnswer {
   override readonly name = 'ApiError';
   readonly kind!: ErrorKind;

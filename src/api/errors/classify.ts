@@ -11,10 +11,7 @@ const CUSTOMER_ENDPOINTS: readonly Operation[] = [
   'checkCredentials',
 ];
 
-/**
- * A message in place of an empty list of certificates. It has to say of them that there are none: "Service not
- * available" or "No connection to fetch details" would else count as a look that found nothing.
- */
+/** In place of an empty list. It has to deny certificates: "Service not available" would else count as a look. */
 export const NOTHING_LISTED =
   /^(?!.*\b(?:connect\w*|temporar\w*|later|unreachable|time[d-]? ?out|down|busy)\b)(?:.*\bno (?:\w+ )?(?:records?|data|details?|certificates?|e-?brcs?)\b(?! (?:service|source|server))|.*\b(?:records?|data|details?|certificates?|e-?brcs?)(?: (?:is|are|was|were|do|does))? not (?:yet )?(?:found|available|exist|issued|present)\b)/isu;
 
@@ -55,9 +52,7 @@ const NOT_FOUND: Partial<Readonly<Record<Operation, ErrorKind>>> = {
   extractInvoice: 'not_found',
 };
 
-/**
- * Refusals that the specification documents for a submission: with a readable body they prove that it was not taken.
- */
+/** Refusals documented for a submission: with a readable body they prove that it was not taken. */
 const DOCUMENTED_REFUSALS: readonly number[] = [400, 401, 403, 404, 409, 422];
 
 /** The kind of an answer outside 2xx, from its error code, then its status, then (in one table) its message. */

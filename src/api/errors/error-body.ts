@@ -8,10 +8,7 @@ import type { Redactor } from './redact';
 
 /** The readable content of an error answer's body (spec: "Errors"). */
 export interface ErrorBody extends ErrorAnswer {
-  /**
-   * Whether it is a JSON object with a message or a code, like every error of the service, or with
-   * `requiresPasswordUpdate`.
-   */
+  /** A JSON object with a message or a code, like every error of the service, or with `requiresPasswordUpdate`. */
   wellFormed: boolean;
   message?: string;
 }

@@ -13,9 +13,7 @@ import type { TransportAnswer } from '../http/transport';
 const MAX_ERROR_BYTES = 8 * 1024 * 1024;
 const EXCERPT_BYTES = 2_000;
 
-/**
- * The error of an answer outside 2xx. Its body is read as far as possible; if it breaks off, the status alone counts.
- */
+/** The error of an answer outside 2xx. If its body breaks off, the status alone counts. */
 export async function refusalOf(
   answer: TransportAnswer,
   context: {
@@ -58,10 +56,7 @@ interface FailureContext {
   redact: Redactor;
 }
 
-/**
- * The error of a failed call. What the reader of a streamed body itself threw is passed on unchanged; everything else
- * becomes an {@link ApiError}.
- */
+/** The error of a failed call: an {@link ApiError}, or unchanged what the reader of a streamed body threw. */
 export function failureOf(error: unknown, context: FailureContext): Error {
   const { operation, redact, written } = context;
   const { submits } = OPERATIONS[operation];

@@ -28,9 +28,7 @@ export async function readText(body: Readable, maxBytes = Infinity): Promise<str
   return Buffer.concat(pieces).subarray(0, maxBytes).toString('utf8');
 }
 
-/**
- * Parses a JSON answer, cleans it and unwraps the success envelope; a body without an envelope is returned as it is.
- */
+/** Parses and cleans a JSON answer and unwraps the success envelope, if it has one. */
 export function readEnvelope(text: string, options?: CleanOptions): unknown {
   return unwrap(text, options).data;
 }

@@ -231,10 +231,7 @@ export interface Logger {
   warn(details: object, message: string): void;
 }
 
-/**
- * Reports the outcome of calls to budget and audit in the background: calls do not wait for it and never fail because
- * of it.
- */
+/** Reports calls to budget and audit in the background: calls neither wait for it nor fail because of it. */
 export interface Bookkeeper {
   /** Reports to the budget; the reports of one slot are made in order. */
   note(slot: BudgetSlot | null, event: keyof BudgetSlot): void;

@@ -3,10 +3,7 @@ import { isObject } from '../../domain/values';
 import { buildConnector } from 'undici';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 
-/**
- * The standard connector: TCP, and TLS for https. HTTP/1.1 only, because the write marker does not support HTTP/2. `ca`
- * is the only certificate authority to trust, PEM; the system's own list if undefined.
- */
+/** TCP, and TLS for https. HTTP/1.1 only: the write marker has no HTTP/2. `ca`: the only authority to trust, PEM. */
 export function createConnector({ connectTimeoutMs, ca }: { connectTimeoutMs: number; ca?: string }) {
   return buildConnector({ timeout: connectTimeoutMs, allowH2: false, ...(ca === undefined ? {} : { ca }) });
 }

@@ -47,10 +47,7 @@ interface TransportRequest {
   signal?: AbortSignal;
   /** Longest body that is read, in bytes. */
   maxBytes: number;
-  /**
-   * Uses a separate connection: failures of other calls cannot affect it, and a kept-alive connection that the service
-   * has closed cannot lose the request. `beforeWrite` runs when it is up and nothing has been written.
-   */
+  /** A connection of its own: no failure of other calls reaches it, and it is never one the service has just closed. */
   ownConnection?: { beforeWrite: () => Promise<void> };
   /** Called when the first byte is handed to the socket; must not throw. */
   onWritten: () => void;
@@ -72,9 +69,7 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-/**
- * How long an idle connection is kept; shorter than in common servers and proxies, so that they rarely close it first.
- */
+/** Shorter than in common servers and proxies, so that they rarely close an idle connection first. */
 const KEEP_ALIVE_MS = 4_000;
 
 /** `origin` is scheme, host and port. One transport talks to one host. */
@@ -138,10 +133,7 @@ class Exchange {
     }
   }
 
-  /**
-   * Throws if nothing may be written any more: given up, or past the time-out that connection, marks and exchange
-   * share.
-   */
+  /** Throws if nothing may be written any more: given up, or past the time-out of connection, marks and exchange. */
   readonly assertInTime = (): void => {
     this.stop.signal.throwIfAborted();
     // A process that was suspended and resumed runs this before its timers, so the clocks are checked here. The wall
@@ -191,10 +183,7 @@ class Exchange {
     }
   }
 
-  /**
-   * The body for its reader. A reader that fails destroys the stream with its own error; reading the pieces here keeps
-   * the two apart, so that a full disk is not mistaken for a broken connection.
-   */
+  /** The body for its reader. One that fails is kept apart: a full disk is not mistaken for a broken connection. */
   private async *guarded(received: Readable): AsyncGenerator<Buffer> {
     let bytes = 0;
     try {

@@ -2,9 +2,7 @@ import { z } from 'zod';
 import { emailAddress } from '../../domain/contracts';
 import { flag, record, requiredText, text, texts, code, number } from './tolerant';
 
-/**
- * Outgoing schemas are strict, because the service rejects every unknown property (spec: "POST /platform-customers").
- */
+/** Outgoing schemas are strict: the service rejects unknown properties (spec: "POST /platform-customers"). */
 export const createCustomerBody = z.strictObject({
   name: z.string().trim().min(1),
   email: emailAddress,

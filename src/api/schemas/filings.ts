@@ -35,9 +35,7 @@ const itemField = (field: MappingField): z.ZodType => {
   return NULLABLE_FIELDS.has(field) ? value.nullable() : value;
 };
 
-/**
- * One item of the push message (spec: "Push message"). Preflight checks lengths and sums; this schema fixes the shape.
- */
+/** An item of the push message (spec: "Push message"). Preflight checks lengths and sums; this fixes the shape. */
 const mapping = z
   .strictObject(Object.fromEntries(FIELD_NAMES.map((field) => [field, itemField(field)])))
   .refine((row) => row.isGstAvail === 'Y' || (row.gstinInvoiceNumber === null && row.gstinInvoiceDate === null), {
@@ -79,10 +77,7 @@ const acknowledgementFields = {
   errorDetails: anyList,
 };
 
-/**
- * Whether an answer proves the outcome of a submission: an accepted one has a request id, a failed one says Failed.
- * Anything else proves nothing.
- */
+/** Whether an answer proves an outcome: an accepted one has a request id, a failed one says Failed. */
 function statesOutcome(answer: { requestId: string | null; ackStatus: string | null }): boolean {
   return Boolean(answer.requestId) || answer.ackStatus?.trim().toLowerCase() === 'failed';
 }

@@ -24,10 +24,7 @@ const GROUPED_NUMBER = /^[+-]?\d{1,3}(,\d{2,3}){0,6},\d{3}(\.\d+)?$/u;
 const DECIMALS = 6;
 const EXACT_BELOW = 1e9;
 
-/**
- * A number without the error of binary sums: a balance of 100.49999999999999 where 100.5 is meant would hold a filing
- * up, and a certificate over 0.30000000000000004 fit no row.
- */
+/** Without the error of binary sums: 100.49999999999999 for 100.5 would hold a filing up or fit no row. */
 const withoutNoise = (value: number): number =>
   Math.abs(value) < EXACT_BELOW ? Number(value.toFixed(DECIMALS)) + 0 : value;
 

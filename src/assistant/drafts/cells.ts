@@ -4,10 +4,7 @@ import { isAmount } from '../../domain/money';
 import { INVOICE_FIELDS } from '../../domain/rules/columns';
 import type { OpenDocument, OpenIrm } from '../proposals/score';
 
-/**
- * The certainty of a drafted cell. `gap`: the value is unknown, a person has to fill it in; `guess`: likely, to be
- * checked; `default`: the usual value, not stated anywhere. Without a mark it was read from a document or an IRM.
- */
+/** `gap`: a person has to fill it in; `guess`: to be checked; `default`: the usual value. None: read from a source. */
 export type CellMark = 'gap' | 'guess' | 'default';
 
 export interface DraftCell {

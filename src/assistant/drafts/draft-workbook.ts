@@ -78,9 +78,7 @@ function cellValue(field: MappingField, value: string | number | null): CellValu
   return typeof value === 'string' && isDate(field) ? new Date(`${isoFromFilingDate(value)}T00:00:00Z`) : value;
 }
 
-/**
- * The IRMs of rows with a choice, one per number: the list looks them up by it. @returns the last row of each number
- */
+/** The IRMs of rows with a choice, looked up by number. @returns the last row of each number */
 function writeIrms(workbook: Workbook, rows: readonly DraftRow[]): { known: ReadonlySet<string>; last: number } {
   const offered = new Map<string, OpenIrm>();
   const doubled = new Set<string>();

@@ -33,10 +33,7 @@ import type { ActivityDependencies, ExtractionDependencies } from '../../activit
 const DOCUMENT_TRIES = 2;
 const RATE_LIMIT_TRIES = 6;
 
-/**
- * What a failed call means: the service refused the document (`refused`), or what prevents a repeat. Of any other kind,
- * address, key or something of ours is the cause.
- */
+/** The service refused the document (`refused`), or what prevents a repeat. Other kinds: something of ours. */
 const MEANINGS: Readonly<Partial<Record<ErrorKind, FailureScope | 'refused'>>> = {
   not_sent: 'service',
   timeout: 'document',
@@ -131,9 +128,7 @@ function refusedBy(extractionId: string, { code, message }: { code: string; mess
   return { extractionId, state: 'refused', errorCode: code, error: message };
 }
 
-/**
- * What a failed call comes to. @throws ApplicationFailure where a repeat may fix it; anything that no call failed with
- */
+/** What a failed call comes to. @throws ApplicationFailure where a repeat may fix it */
 async function failed(
   error: unknown,
   { extractionId, service }: ExtractionRow,

@@ -96,10 +96,7 @@ export async function extractFiles(
   }
 }
 
-/**
- * Stores the PDF where the workers find it and starts its workflow, or joins the one in progress; null for a PDF that
- * cannot be sent.
- */
+/** Stores the PDF and starts its workflow, or joins the one in progress; null for a PDF that cannot be sent. */
 async function start(
   { temporal, taskQueue, documents }: EbrcClientDependencies,
   { name, sha256, content, problem }: PdfFile,

@@ -36,10 +36,7 @@ export interface ExtractionOutcome {
 const COLUMNS = `extraction_id::text AS "extractionId", service, endpoint, sha256, document, file_name AS "fileName", state, data,
   answer, error_code AS "errorCode", error, faults, rate_limits AS "rateLimits"`;
 
-/**
- * The record of a document at an endpoint; created if it is new. A failed extraction is asked for again if `again` is
- * set, or if the address or the key was the cause and has changed since.
- */
+/** The record of a document at an endpoint. `again`, or a changed address or key that was the cause: asked again. */
 export async function openExtraction(
   db: Queryable,
   request: {
@@ -145,10 +142,7 @@ const TAKEN_MS = 1_000;
 /** How long a call may exceed its own time limit before its slot is given to another. */
 const MARGIN_MS = 30_000;
 
-/**
- * Takes a slot for one call.
- * @returns 0 when it was taken, otherwise the milliseconds until the next try
- */
+/** Takes a slot for one call. @returns 0 when it was taken, otherwise the milliseconds until the next try */
 export async function takeSlot(
   pool: pg.Pool,
   { extractionId, service, callMs, pace }: { extractionId: string; service: string; callMs: number; pace: Pace },
@@ -176,10 +170,7 @@ export async function takeSlot(
   });
 }
 
-/**
- * `document`: counts against the document; `rate`: a 429; `service`: the service was not reached, independent of the
- * document.
- */
+/** `document`: counts against it; `rate`: a 429; `service`: not reached, whatever the document. */
 export type FailureScope = 'document' | 'rate' | 'service';
 
 /**

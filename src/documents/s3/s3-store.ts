@@ -17,10 +17,7 @@ import { assertRecordName, storeIdOf, untilItWorks } from '../records';
 import { parseS3Location, S3_FORM, type S3Location } from '../s3-location';
 import { assertConditionalWrites, createS3Objects } from './objects';
 
-/**
- * A certificate has some hundred KB, a workbook of 999 rows less than one MB; each is held in memory until it has been
- * checked.
- */
+/** Each is held in memory until it was checked; a workbook of 999 rows has less than 1 MB. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**

@@ -1,6 +1,3 @@
-/**
- * Checks whether the amounts that a filing maps from an IRM fit into its balance beside the holds of our other filings.
- */
 import { errorAt, warningAt, type Finding } from '../rules/finding';
 import type { MappingRow } from '../filing/mapping';
 import { compareAmounts, formatAmount, subtractAmounts, sumAmounts } from '../money';
@@ -121,10 +118,7 @@ function atLeastZero(amount: string): string {
   return compareAmounts(amount, 0) < 0 ? '0' : amount;
 }
 
-/**
- * An IRM as the ledger holds it. Dates are DDMMYYYY or null, amounts exact decimal text in `currency`, null where
- * unknown.
- */
+/** Dates are DDMMYYYY or null, amounts exact decimal text in `currency`, null where unknown. */
 export interface HeldIrm {
   irmNumber: string;
   irmAdCode: string;

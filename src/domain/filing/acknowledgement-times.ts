@@ -11,9 +11,7 @@ export interface SeenAnswer {
 export interface AnswerTimes {
   /** Mean of the answers that were seen: open requests, which an outage keeps open, do not raise it. */
   meanMs: number;
-  /**
-   * At an age above 0 ms: the share of requests whose answer takes longer, and the share answered per ms at that age.
-   */
+  /** Above 0 ms: the share of requests whose answer takes longer, and the share answered per ms at that age. */
   at: (ageMs: number) => { survival: number; density: number };
 }
 
@@ -102,10 +100,7 @@ function partsOf(seen: readonly SeenAnswer[]): TimesPart[] {
   });
 }
 
-/**
- * The parts with weights that sum to 1, each open request's weight being spread over what may come after its age. It
- * counts the more the fewer answers take as long: the answers of a time are a fair sample of the usual ones already.
- */
+/** The parts with weights that sum to 1. An open request counts the more, the fewer answers take as long. */
 function withOpenRequests(parts: readonly TimesPart[], openAgesMs: readonly number[]): TimesPart[] {
   const known = parts.map((part) => part.weight);
   const open = openAgesMs

@@ -23,10 +23,7 @@ export interface StoredAnswer {
 const SAMPLE_ENTRIES = 20;
 const SAMPLE_BYTES = 500;
 
-/**
- * The part of an answer that is passed between activities and workflows: ids, counts and a sample of its lists. The
- * ledger has the complete answer; histories are kept for years, and payloads are limited in size.
- */
+/** What of an answer passes between activities and workflows: the ledger has all, and payloads are limited. */
 export function answerInShort(answer: StoredAnswer): StoredAnswer {
   const { irms: _, warnings, errorDetails, fieldErrors, message, errorCode, ...ids } = answer;
   return {

@@ -13,10 +13,7 @@ const ALL = PHASES;
 /** States in which something is, or is about to be, at the service. */
 const SENDING: readonly FilingState[] = ['submitting', 'processing', 'outcome_unknown', 'overdue'];
 
-/**
- * The moves of a workflow, with the states in which it makes one where these are not all of its phases. `same`: an
- * event without a new state. A pause leads back to the state that it interrupted.
- */
+/** A workflow's moves, with their states where these are not all phases. `same`: an event without a new state. */
 export const FILING_MOVES: readonly {
   to: FilingState | 'same';
   phases: readonly Phase[];

@@ -1,15 +1,9 @@
 import type { FileInput } from '../contracts';
 import type { Mode } from '../names';
 
-/**
- * What to do about the workflow of an open filing, from its description in Temporal, and what its next run is given.
- * Pure: the sweep queries Temporal and carries out the decision.
- */
+/** What to do about the workflow of an open filing, from its description in Temporal. Pure. */
 
-/**
- * Status of the newest run of a filing's workflow; `gone`: Temporal does not have it, for instance because its
- * retention period is over.
- */
+/** Status of the newest run of a filing's workflow; `gone`: Temporal does not have it (any more). */
 export interface FilingRunStatus {
   status: 'running' | 'gone' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out';
   /** Consecutive tries of its current workflow task; above one, the previous tries have failed. */

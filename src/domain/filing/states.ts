@@ -118,10 +118,7 @@ export type RowState =
   | 'withdrawn'
   | 'corrected';
 
-/**
- * The end state of a filing, from its rows: all certified, some, or none. Null while a row has no outcome, because the
- * filing cannot end then.
- */
+/** From its rows: all certified, some, or none. Null while a row has no outcome. */
 export function endOf(
   args: Record<'rows' | 'open' | 'certified', number>,
 ): 'certified' | 'partly_certified' | 'rejected' | null {
@@ -131,10 +128,7 @@ export function endOf(
   return certified > 0 ? 'partly_certified' : 'rejected';
 }
 
-/**
- * State of a submission. `planned`: nothing of it is known to be at the service. `acknowledged`: it was accepted.
- * `settled`: every row has its outcome. `released`: nothing of it was accepted, and its rows are free.
- */
+/** `planned`: nothing is known at the service. `settled`: every row has its outcome. `released`: rows are free. */
 export type SubmissionState = 'planned' | 'acknowledged' | 'settled' | 'released';
 
 /** Rate windows that a call may wait in the queue: hundreds of filings, with a few calls each. */
@@ -148,10 +142,7 @@ export interface StateLimitSettings {
   rateWindowMs: number;
 }
 
-/**
- * How long a filing may stay in a state, in ms; null if it waits for a person, or has ended. After that it needs
- * attention; the sweep reports filings whose workflow does not.
- */
+/** How long a filing may stay in a state (ms) before it needs attention; null: waits for a person, or has ended. */
 export function stateLimitMs(
   state: FilingState,
   { overdueAfterMs, rateWindowMs }: StateLimitSettings,

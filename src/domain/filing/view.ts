@@ -27,9 +27,7 @@ export interface FilingView {
   declaration: string | null;
   madeBy: string | null;
   madeAt: string | null;
-  /**
-   * The attempt of unknown outcome that `resolve` answers, or the one that was accepted last; null: nothing was sent.
-   */
+  /** The attempt of unknown outcome that `resolve` answers, or else the last accepted one; null: nothing was sent. */
   attempt: string | null;
   /** The request that `resolve` answers instead, where no attempt is in doubt. */
   request: string | null;

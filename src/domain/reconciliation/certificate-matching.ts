@@ -107,10 +107,7 @@ function candidatesByIdentity(
 const isIssued = ({ eBRCStatus }: CertificateEntry): boolean =>
   eBRCStatus === undefined || comparableText(eBRCStatus ?? '') === 'ISSUED';
 
-/**
- * Certificates of a row's document whose amount is in the document's currency, where that is not the IRM's: a person
- * has to say whether they are the row's.
- */
+/** Certificates in the document's currency, where that is not the IRM's: a person says whether they are the row's. */
 function reportDocumentCurrency(
   rows: readonly OpenRow[],
   entries: readonly CertificateEntry[],
@@ -137,10 +134,7 @@ function reportDocumentCurrency(
   }
 }
 
-/**
- * Distinguishes rows that agree in document, date, amount and currency by their bill numbers. Only if every one of them
- * and every certificate names its bill: a certificate without a bill number could belong to any row.
- */
+/** Tells rows apart that agree otherwise, if all rows and certificates name a bill: one without could be any row's. */
 function byBill(rows: OpenRow[], found: CertificateEntry[]) {
   if (rows.length <= 1 && found.length <= 1) return [{ rows, found }];
   const bill = (each: { billNo: string | null }) => comparableText(each.billNo ?? '');
@@ -154,9 +148,7 @@ function byBill(rows: OpenRow[], found: CertificateEntry[]) {
   }));
 }
 
-/**
- * Whether both name a bill number and they differ: the certificate may then be somebody else's filing of the document.
- */
+/** Whether both name a bill number and they differ: the certificate may be another's filing of the document. */
 function billsDiffer(row: OpenRow, certificate: CertificateEntry): boolean {
   const [ours, theirs] = [comparableText(row.billNo), comparableText(certificate.billNo ?? '')];
   return ours !== '' && theirs !== '' && ours !== theirs;

@@ -1,7 +1,4 @@
-/**
- * The kinds of findings of a reconciliation, and what a person can do about each (contract: "Findings of a
- * reconciliation").
- */
+/** Kinds of findings of a reconciliation, and what to do about each (contract: "Findings of a reconciliation"). */
 
 export const FINDING_KINDS = [
   'ours_not_theirs',

@@ -53,10 +53,7 @@ function checkIrm(
   return findings;
 }
 
-/**
- * The holds that count against a record: those that refer to it, and those that refer to no held record, because they
- * may refer to any record of their number and AD code.
- */
+/** The holds that count against a record: its own, and those of no held record, which may be any's. */
 export function holdsOf<R extends HeldIrm, H extends Pick<Hold, 'irmDt'>>(
   record: R,
   records: readonly R[],
@@ -68,10 +65,7 @@ export function holdsOf<R extends HeldIrm, H extends Pick<Hold, 'irmDt'>>(
   });
 }
 
-/**
- * The account for mappings that refer to no held record: all records of the number and AD code together, or what the
- * rows state about the IRM.
- */
+/** For mappings of no held record: all records of the number and AD code together, or what the rows state. */
 function togetherOf(group: RowsOfIrm, records: readonly HeldIrm[]): Account {
   const { irmNumber, irmFCC: currency } = group[0].mapping;
   const [first] = records;

@@ -85,10 +85,7 @@ export const OPERATIONS = {
 export type Operation = keyof typeof OPERATIONS;
 export const OPERATION_NAMES = Object.keys(OPERATIONS) as Operation[];
 
-/**
- * The longest one call may take, in ms, from the start of its connection to the last byte of its answer. Waiting for
- * a budget slot is not part of it. An activity's own time-out has to be longer.
- */
+/** The longest one call may take, in ms, connection and answer included, waiting for its slot not. */
 export function callTimeoutMs(operation: Operation, httpTimeoutMs: number): number {
   return OPERATIONS[operation].timeoutFactor * httpTimeoutMs;
 }

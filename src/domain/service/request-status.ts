@@ -1,7 +1,4 @@
-/**
- * Interprets a request status record for the rows that were sent (spec: "Request status record"). Terminal means that
- * every record is accounted for; anything else, including unknown values, is "not yet".
- */
+/** Interprets a status record (spec: "Request status record"): with a record unaccounted for, it is "not yet". */
 import type { Mapping } from '../filing/mapping';
 import { groupBy } from '../values';
 import { comparableText, sameId } from '../identity';
@@ -18,10 +15,7 @@ export interface StatusRecord {
   unreadEntries?: number;
 }
 
-/**
- * Whether a status record is about the request that was asked for. One that names another request tells nothing of
- * these rows: by its counts alone rows would be freed, and filed again, that have their certificates.
- */
+/** Whether a status record is about the request that was asked for: another one's counts would free rows wrongly. */
 export function isAbout(
   record: { requestId: string | null; dgftAckId: string | null },
   asked: { requestId: string; dgftAckId: string | null },
@@ -105,10 +99,7 @@ export function errorsInShort(details: readonly unknown[]): string[] {
   return errorTexts(details.slice(0, 20)).map((each) => cutText(each, 500));
 }
 
-/**
- * IRM and document in comparable form; null if an entry does not have them. Computed once, because a record has up to
- * 999 entries.
- */
+/** IRM and document in comparable form, computed once for up to 999 entries; null if an entry lacks them. */
 interface Names {
   irm: string | null;
   document: string | null;
@@ -124,10 +115,7 @@ function agrees(row: Names, entry: Names): boolean {
   return (entry.irm === null || entry.irm === row.irm) && (entry.document === null || entry.document === row.document);
 }
 
-/**
- * The entries without those that say the same once more. Two that name a serial number, an IRM and a document are one
- * record; where they name less, they may be two rows that look alike.
- */
+/** Without entries that say the same once more. Those that name less than serial, IRM and document may be two rows. */
 function withoutRepeats(entries: readonly StatusRecordEntry[]): StatusRecordEntry[] {
   const seen = new Set<string>();
   return entries.filter((entry) => {
@@ -137,10 +125,7 @@ function withoutRepeats(entries: readonly StatusRecordEntry[]): StatusRecordEntr
   });
 }
 
-/**
- * A record without the entries that do not name both IRM and document, which count as unread: in the record of a
- * request that a person named they may be of another filing.
- */
+/** Without entries that do not name IRM and document: in a request that a person named they may be another filing's. */
 export function withoutNameless<R extends StatusRecord>(record: R): R {
   const entries = record.ebrcBulkGenStatusLst;
   const named = entries.filter((entry) => bothNames(namesOf(entry)) !== undefined);
@@ -163,10 +148,7 @@ export function entriesOf<E extends StatusRecordEntry>(
   });
 }
 
-/**
- * Finds the entry of each sent row: by serial number if IRM and document do not contradict it, otherwise by IRM and
- * document if only one entry fits.
- */
+/** The entry of each sent row: by serial number unless IRM or document contradict it, else by these if unique. */
 function entriesByPosition(
   rows: readonly SentRow[],
   entries: readonly StatusRecordEntry[],

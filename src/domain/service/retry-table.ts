@@ -4,10 +4,7 @@ import { MINUTE_MS as MINUTE } from '../dates';
 
 const SECOND = 1_000;
 
-/**
- * A retry schedule: the first retry after `initialMs`, each following interval `factor` times longer, up to `maxMs`.
- * Without `maxAttempts` retries continue until something changes.
- */
+/** The first retry after `initialMs`, each interval `factor` times longer, up to `maxMs`. */
 export interface Schedule {
   initialMs: number;
   factor: number;

@@ -15,10 +15,7 @@ import type { Collision } from './party-merge';
 import { withTransaction, type Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
-/**
- * The properties of a platform customer that the ledger stores (spec: "Platform customer"); null stands for "not
- * stated".
- */
+/** The properties of a platform customer that are stored (spec: "Platform customer"); null: "not stated". */
 export interface CustomerRecord {
   id: string;
   name: string | null;
@@ -241,10 +238,7 @@ export async function listExporters(
   return rows;
 }
 
-/**
- * A page of a mode's exporters in the order of their ids, starting after `after`.
- * @param exporters only these, lower-cased ids; null or left out: all
- */
+/** A page of a mode's exporters by id, after `after`. @param exporters only these, lower-cased; null: all */
 export async function exportersAfter(
   db: Queryable,
   { mode, after, limit, exporters = null }: { mode: Mode; after: string; limit: number; exporters?: string[] | null },
@@ -265,10 +259,7 @@ export async function noteIrmsRefreshed(db: Queryable, exporterId: string, at: D
   ]);
 }
 
-/**
- * The IEC that fetch-details needs: the client's own, from the client object, its IRMs or a status record, or that of
- * its party (if the client was created again without one); null if it is not known yet.
- */
+/** The IEC that fetch-details needs: the client's own, or that of its party; null if it is not known yet. */
 export async function iecOf(db: Queryable, exporterId: string): Promise<string | null> {
   const { rows } = await db.query<{ iec: string | null }>(
     `SELECT coalesce(e.iec, p.iec) AS iec FROM exporters e JOIN parties p USING (party_id)

@@ -82,11 +82,7 @@ export async function partyForNew(
   return (await partyOfEmail(client, mode, email))?.partyId ?? newParty(client, mode, null);
 }
 
-/**
- * Attaches an exporter, with its filings, to the party of an IEC that has become known; a party that had no IEC moves
- * completely, or gets the IEC if no other party has it. Under {@link lockForPartyChange}. @returns what the two parties
- * both held.
- */
+/** Attaches an exporter and its filings to an IEC's party. Under {@link lockForPartyChange}. @returns what both held */
 export async function attachToIec(
   client: Queryable,
   { mode, exporterId, iec, at }: { mode: Mode; exporterId: string; iec: string; at: Date },
@@ -103,10 +99,7 @@ export async function attachToIec(
   return movePartyOf(client, { from: current.partyId, to, exporterId, at });
 }
 
-/**
- * A client without an IEC that had the e-mail of a client whose IEC is now known was the same client. Under {@link
- * lockForPartyChange}. @returns what the two parties both held.
- */
+/** A client without IEC that had the e-mail was the same. Under {@link lockForPartyChange}. @returns what both held */
 export async function attachByEmail(
   client: Queryable,
   { mode, exporterId, email, at }: { mode: Mode; exporterId: string; email: string | null; at: Date },

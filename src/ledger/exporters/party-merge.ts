@@ -94,10 +94,7 @@ async function moveRows(client: Queryable, { from, to, exporterId }: PartyMove):
   ]);
 }
 
-/**
- * A client that leaves a party because its IEC is different takes only the certificates of its own rows: the others
- * belong to the previous IEC.
- */
+/** A client whose IEC differs takes the certificates of its own rows: the others belong to the previous IEC. */
 async function moveCertificates(client: Queryable, { from, to, exporterId }: PartyMove): Promise<void> {
   const values = [from, to, exporterId];
   const mine = `f.party_id = $1

@@ -14,9 +14,7 @@ type ApprovalPolicy = 'required' | 'off';
  */
 export type PolicyOutcome = 'unchanged' | 'changed' | 'asked' | { refused: string };
 
-/**
- * Sets the policy. Anybody who may switches it on; to switch it off takes two principals. Must run in a transaction.
- */
+/** Anybody who may switches it on; off takes two principals. Must run in a transaction. */
 export async function setApprovalPolicy(
   client: Queryable,
   change: {

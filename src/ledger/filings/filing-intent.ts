@@ -94,10 +94,7 @@ export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<Intent
   });
 }
 
-/**
- * Who makes the filing, as its grant has it, and whether it needs approval by the stricter of the exporter's policy
- * then and now. Where that asks for approval, somebody has to answer for having made it.
- */
+/** Who makes the filing, as its grant has it, and whether the exporter's policy, then or now, asks for approval. */
 async function judgeMaker(
   client: Queryable,
   intent: Intent,
@@ -126,10 +123,7 @@ function filingIdOf({ mode, reference, n }: Intent): string {
   return `F${hash.digest('hex').slice(0, 15).toUpperCase()}`;
 }
 
-/**
- * Writes a filing with its input, its rows, what they hold, and its first event.
- * @returns how many rows each submission has
- */
+/** Writes a filing with input, rows, holds and first event. @returns how many rows each submission has */
 async function insertFiling(
   client: Queryable,
   args: {

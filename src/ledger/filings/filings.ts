@@ -80,10 +80,7 @@ export async function needFiling(db: Queryable, filingId: string): Promise<Filin
   return filing;
 }
 
-/**
- * A filing by its id, its workflow's id, or the caller's reference: `REFERENCE` for the newest filing under it,
- * `REFERENCE#n` for the n-th one, where no filing has that very reference.
- */
+/** By its id, workflow id or reference: `REFERENCE` for the newest, `REFERENCE#n` unless a reference reads so. */
 export async function findFiling(db: Queryable, mode: Mode, idOrReference: string): Promise<FilingRecord | null> {
   const [, reference = null, n = null] = /^(.+)#(\d{1,9})$/su.exec(idOrReference) ?? [];
   const { rows } = await db.query<FilingRecord>(

@@ -56,10 +56,7 @@ export async function acceptAttempt(
   if (elsewhere && (await takeFromNamed(client, { ...request, at }))) await addRequest(client, added);
 }
 
-/**
- * A person may have named the request for another send: the service's own answer says whose it is.
- * @returns whether one was taken
- */
+/** A person may have named the request for another send: the answer says whose it is. @returns whether one was taken */
 async function takeFromNamed(
   client: Queryable,
   {

@@ -11,10 +11,7 @@ import { lockAttempts } from './attempts';
 import { recordRelease } from './held-rows';
 import { longestWindow, noLookSince } from './settle-window';
 
-/**
- * Carries out a word about rows that the send gate keeps back. What both persons say counts beside the releases of the
- * rows' own lineage; it is no look, and frees nothing. Must run in a transaction that holds the filing's lock.
- */
+/** Carries out a word about rows that the send gate keeps back: it is no look, and frees nothing. Under the lock. */
 export async function confirmAbsence(
   client: Queryable,
   word: Word,

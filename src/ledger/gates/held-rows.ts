@@ -101,10 +101,7 @@ export async function giveBackIfAllFree(client: Queryable, filingId: string): Pr
   if (rows.length === 0) await giveRowsBack(client, filingId);
 }
 
-/**
- * Whether row `s` is held again. $3: the positions that are known to be filed, or null for the whole submission. Where
- * only some are, those that the authority rejected stay free.
- */
+/** Whether row `s` is held again. $3: positions known to be filed, or null for all; rejected ones then stay free. */
 const STANDS_AS_SENT = `($3::int[] IS NULL OR s.position = ANY($3)
   OR NOT EXISTS (SELECT FROM releases l WHERE l.release_id = s.release_id AND l.ground = 'rejected'))`;
 
@@ -189,10 +186,7 @@ export async function withdraw(
   );
 }
 
-/**
- * Stops unsent rows of other filings with the same mapping: only now is it known that these rows were sent, and the
- * mapping must not be filed a second time. Those filings have to be corrected, without those rows.
- */
+/** Stops unsent rows of other filings with the same mapping: only now is it known that these were sent. */
 async function stopUnsentDuplicates(
   client: Queryable,
   { filingId, submission, positions, at }: Omit<SentAfterAll, 'sentAt'>,
@@ -224,8 +218,6 @@ async function stopUnsentDuplicates(
   }
 }
 
-/**
- * Recorded for an attempt of which nobody knows whether it was sent in the time that ledger and documents have lost.
- */
+/** Of an attempt that may have been sent in the time that ledger and documents have lost. */
 export const PUT_BACK_TOGETHER =
   'the ledger and the document store were put back together: whether it was sent is not known';

@@ -84,10 +84,7 @@ export async function saveToken(db: Queryable, principalId: string, token: strin
   ]);
 }
 
-/**
- * Ends the tokens of a principal: the newest a day from now, earlier ones at once, so that two are valid at most.
- * @returns when the newest ends; null if there was none
- */
+/** Ends the newest token a day from now, earlier ones at once. @returns when the newest ends; null if there was none */
 export async function endTokensLater(db: Queryable, principalId: string): Promise<Date | null> {
   const { rows } = await db.query<{ endsAt: Date | null }>(
     `WITH newest AS (

@@ -23,10 +23,7 @@ async function readRowsToSend(db: Queryable, filingId: string): Promise<MappingR
   return rows.map(({ row, mapping, extra }) => ({ row, mapping, ...(extra ? { extra } : {}) }));
 }
 
-/**
- * The amounts that live filings of the exporter's party take, or may take, from these IRMs; their own checks have
- * passed. For the filing itself only the rows that are already at the service count.
- */
+/** What the party's live filings take, or may take, from these IRMs; of the filing itself only rows at the service. */
 export async function holdsOn(
   db: Queryable,
   { exporterId, irmNumbers, exceptFiling }: { exporterId: string; irmNumbers: string[]; exceptFiling: string | null },
@@ -100,10 +97,7 @@ export async function balanceFindings(
   return (await judgeBalances(db, { exporter, exporterId, rows, exceptFiling: null })).findings;
 }
 
-/**
- * As {@link balanceFindings}, of an exporter that was read before, and when the oldest balance of the rows' IRMs was
- * read: ms since the epoch, null when one never was.
- */
+/** As {@link balanceFindings}, with when the oldest balance was read: ms since the epoch, null: one never was. */
 export async function judgeBalances(
   db: Queryable,
   args: {

@@ -73,10 +73,7 @@ export async function readToSend(db: Queryable, filingId: string, submission: nu
   return rows[0];
 }
 
-/**
- * Moves the open rows of a submission (null: of all) to another state, in which they hold their mappings too.
- * @returns how many
- */
+/** Moves a submission's open rows (null: all) to a state in which they hold their mappings too. @returns how many */
 export async function moveRows(
   db: Queryable,
   args: { filingId: string; submission: number | null; state: 'submitted' | 'unknown' | 'abandoned_after_send' },

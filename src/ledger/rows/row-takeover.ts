@@ -1,7 +1,4 @@
-/**
- * Rows that continue rejected or refused ones: of a correction, or of a reference that is filed again. A row and all
- * that took it over are one lineage, of which one row at most may be live.
- */
+/** Rows that continue rejected or refused ones: one lineage, of which one row at most may be live. */
 import { groupBy } from '../../domain/values';
 import { errorAt, type Finding } from '../../domain/rules/finding';
 import { comparableText, irmIdentity, sameId, type IrmNames } from '../../domain/identity';
@@ -137,10 +134,7 @@ function bySerial(rows: readonly MappingRow[], earlier: EarlierRow[]): (EarlierR
   return rows.map(({ mapping }) => serials.get(mapping.serialNo));
 }
 
-/**
- * Each lineage is continued by one row: one with a mapping of it, the newest first; otherwise one with its IRM and
- * document, or with its serial number.
- */
+/** Each lineage is continued by one row: by mapping, the newest first; else by IRM and document, or serial number. */
 function byMapping({ rows, fingerprints }: Successor, earlier: EarlierRow[]): (EarlierRow | undefined)[] {
   const continued = new Set<string>();
   const free = (suits: (row: EarlierRow) => boolean) =>

@@ -142,10 +142,7 @@ async function fillGaps(
   return gaps.length;
 }
 
-/**
- * Brings one send back into the ledger. Must run in a transaction.
- * @returns the filing of the send; null if nothing had to be brought back
- */
+/** Brings one send back. Must run in a transaction. @returns its filing; null if nothing had to be brought back */
 async function importSend(
   client: Queryable,
   record: SendRecord,
@@ -186,10 +183,7 @@ async function importSend(
   return filingId;
 }
 
-/**
- * Whether a run has reported a request that the ledger did not have: then that request decides on the rows, or has
- * decided.
- */
+/** Whether a run has reported a request that the ledger did not have: that request decides on the rows. */
 async function isJudged(
   client: Queryable,
   { filingId, submission }: { filingId: string; submission: number },
@@ -202,10 +196,7 @@ async function isJudged(
   return (rowCount ?? 0) > 0;
 }
 
-/**
- * A number that turns out to belong to another send: the sender that took it never writes under it. Its attempt is not
- * sent then, unless another send of it is known.
- */
+/** A number of another send: its attempt is not sent then, unless another send of it is known. */
 async function releaseNumber(
   client: Queryable,
   { number, attemptId, at }: { number: number; attemptId: string | null; at: Date },

@@ -52,10 +52,7 @@ export async function rebuildFiling(
   return attemptIdOf(filingId, parts.submission, parts.number);
 }
 
-/**
- * Locks what a send belongs to, before its filing is locked: the reference, and the IRMs of its rows and of everything
- * that was filed under it.
- */
+/** Locks what a send belongs to, before its filing: the reference, and all IRMs filed under it. */
 export async function lockForRebuild(client: Queryable, content: string): Promise<void> {
   const { rows } = await client.query<{ mode: Mode; reference: string; irms: IrmNames[] }>(
     `SELECT f.mode, f.reference, (SELECT jsonb_agg(r -> 'mapping') FROM jsonb_array_elements($1::jsonb -> 'rows') AS r) AS irms
@@ -69,10 +66,7 @@ export async function lockForRebuild(client: Queryable, content: string): Promis
   await lockIrms(client, sent.mode, [...sent.irms, ...before.irms]);
 }
 
-/**
- * Brings back what was seen before the send, where the attempt has lost it: without the list of earlier certificates
- * only a person could say which ones came of the send.
- */
+/** Without the list of earlier certificates only a person could say which ones came of the send. */
 export async function rebuildSnapshot(
   client: Queryable,
   { content, attemptId }: { content: string; attemptId: string },
@@ -125,10 +119,7 @@ async function sameContent(client: Queryable, filingId: string, content: string)
   return rows[0]?.same ?? false;
 }
 
-/**
- * The filing as it was when it was sent. Where another has its number under the reference by now, it takes the next
- * one, and that one's workflow id.
- */
+/** The filing as it was when sent; where its number is taken by now, the next one with its workflow id. */
 async function insertFiling(client: Queryable, filingId: string, content: string): Promise<void> {
   await insertExporter(client, content);
   await client.query(

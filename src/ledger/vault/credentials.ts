@@ -46,10 +46,7 @@ export async function credentialVersion(
   return rows[0] ?? null;
 }
 
-/**
- * The newest submission that is not known to be bad and whose secret is still in the vault, so that it can be checked
- * again.
- */
+/** The newest submission that is not known to be bad and still in the vault, so that it can be checked again. */
 export async function checkableVersion(db: Queryable, exporterId: string): Promise<number | null> {
   const { rows } = await db.query<{ version: number }>(
     `SELECT version FROM credential_versions WHERE exporter_id = $1 AND secret_ref IS NOT NULL AND state <> 'bad'
@@ -88,10 +85,7 @@ export async function addCredentials(
   });
 }
 
-/**
- * The service accepted this version: it becomes the current one, unless a newer one was already accepted. Secrets of
- * older versions are no longer needed and are removed.
- */
+/** The service accepted this version, which becomes current unless a newer one is; older secrets are removed. */
 export async function markValid(pool: pg.Pool, exporterId: string, version: number): Promise<void> {
   await underLock(pool, exporterId, async (client) => {
     await client.query(
@@ -107,10 +101,7 @@ export async function markValid(pool: pg.Pool, exporterId: string, version: numb
   });
 }
 
-/**
- * The service refused this submission; its secret is removed. The service still has its previous credentials, so the
- * current version stays. A version that the service accepted before, and that was checked again, is bad from now on.
- */
+/** Refused: its secret is removed, and the current version stays. One that was accepted before is bad from now on. */
 export async function markRejected(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<void> {
   await underLock(pool, exporterId, async (client) => {
     await client.query(
@@ -147,10 +138,7 @@ export async function markBad(pool: pg.Pool, exporterId: string, version: number
   });
 }
 
-/**
- * Why the credentials of some exporters are known to be bad; those of which nothing bad is known are left out. Of one
- * that is not active and has none that the service accepted, the newest submission counts: its first was rejected.
- */
+/** Why exporters' credentials are bad; others are left out. With none accepted yet, the newest submission counts. */
 export async function badCredentials(db: Queryable, exporterIds: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ exporterId: string; reason: string | null }>(
     `SELECT exporter_id AS "exporterId", reason FROM (

@@ -43,10 +43,7 @@ export interface RotationResult {
 
 /** Portal user names and passwords, sealed. Workflows and logs get only a reference. Only workers open any. */
 export interface Vault {
-  /**
-   * Publishes the key that passwords of a mode are sealed to, unless one of ours is published. Returns the id of the
-   * key that was replaced, null for none: nobody here could have opened what was sealed to it.
-   */
+  /** Publishes the key that passwords are sealed to. Returns the id of the key that was replaced; null: none. */
   publish(db: Queryable, mode: Mode): Promise<{ replaced: string | null }>;
   /**
    * Opens a secret for the use that the caller expects; it does not open for any other.
@@ -54,14 +51,9 @@ export interface Vault {
    * `key_missing`, `unreadable`
    */
   open(db: Queryable, secretRef: string, use: SecretUse): Promise<PortalCredentials>;
-  /**
-   * Assigns a submitted secret to a version of an exporter's credentials: from then on it opens only as that version.
-   */
+  /** Assigns a submitted secret to a version of an exporter's credentials, as which alone it opens from then on. */
   assign(db: Queryable, secretRef: string, to: { mode: Mode; exporterId: string; version: number }): Promise<void>;
-  /**
-   * Publishes the first key in the place of an older one, seals everything to it and opens it again; safe to repeat,
-   * and while workers run. Secrets that do not open are listed and do not stop it.
-   */
+  /** Publishes the first key and seals everything to it; safe to repeat. Secrets that do not open are listed. */
   rotate(db: Queryable): Promise<RotationResult>;
 }
 

@@ -94,10 +94,7 @@ function checkRules(field: string, value: string | null, row: Values, uploadType
   return { value };
 }
 
-/**
- * The same IRM may appear on many rows: its mapped amounts are summed across the file. The row at which the sum first
- * passes the remittance or what is still available is reported, once for each IRM.
- */
+/** Mapped amounts are summed per IRM; the row at which the sum first passes a limit is reported, once for each. */
 function checkSums(
   rows: readonly { row: number; values: Values }[],
   held: readonly SavedIrm[],

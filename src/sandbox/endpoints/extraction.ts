@@ -9,10 +9,7 @@ import { z } from 'zod';
 const script = z.strictObject({
   /** The data of the answer, instead of derived values. */
   data: z.unknown().optional(),
-  /**
-   * `error`: status error with a reason; `500`, `429`, `401`: these, unwrapped; `cut`: half an answer; `other-shape`:
-   * JSON that the specification does not show.
-   */
+  /** `500`, `429`, `401`: these, unwrapped; `cut`: half an answer; `other-shape`: JSON that is not shown. */
   answer: z.enum(['error', '500', '429', '401', 'cut', 'other-shape']).optional(),
   /** How often `answer` is given before `data` is; always where left out. */
   times: z.number().int().positive().optional(),

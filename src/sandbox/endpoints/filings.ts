@@ -64,10 +64,7 @@ function mayBeCertified(filing: Filing): boolean {
   return filing.ackStatus === 'Validated' || (filing.known && !filing.forcedErrored);
 }
 
-/**
- * Records a new filing's mappings. @returns those that are live already: accepted before, or twice within the filing,
- * and not rejected since. A mapping that the authority rejected may be filed again.
- */
+/** Records new mappings. @returns those that are live already, accepted before and not rejected since */
 function recordMappings(world: World, filing: Filing): Filing['doubles'] {
   const doubles: Filing['doubles'] = [];
   for (const row of filing.rows) {

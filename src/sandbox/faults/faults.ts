@@ -170,9 +170,7 @@ export function effectOf(effects: readonly Fault[], kind: (typeof EFFECT_FAULTS)
   return effects.find((fault) => fault.kind === kind);
 }
 
-/**
- * A small seeded generator (mulberry32) of numbers in [0, 1): the same seed gives the same run of faults and delays.
- */
+/** mulberry32, numbers in [0, 1): the same seed gives the same run of faults and delays. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -54,10 +54,7 @@ export interface Route<Prepared = unknown> {
   handle(call: Call, prepared: Prepared): Answer | Promise<Answer>;
 }
 
-/**
- * Registers an endpoint. The order of a call: log, faults at the headers, key and rate limit, reading, agreements,
- * processing of what is due, faults, the endpoint itself, delivery.
- */
+/** Registers an endpoint: log, header faults, key and limit, reading, agreements, processing, faults, delivery. */
 export function addRoute(app: FastifyInstance, context: Context, route: Route): void {
   const records = new WeakMap<FastifyRequest, { record: CallRecord; caller: Caller | null }>();
 

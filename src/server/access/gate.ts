@@ -86,10 +86,7 @@ export function createGate(
   };
 }
 
-/**
- * One look at a time for each key. Requests that come while one is under way share the next: what any of them sees is
- * not older than itself, and a token that is used a thousand times a second costs a fraction of the look-ups.
- */
+/** One look at a time for each key; requests that come during one share the next, so none sees an older state. */
 function inTurn<T>(look: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const turns = new Map<string, { now: Promise<unknown>; next?: Promise<T> }>();
 

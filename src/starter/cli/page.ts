@@ -89,10 +89,7 @@ export function render(page: Page, layout: Layout): string {
     .join('\n');
 }
 
-/**
- * Lines of text of ours, broken at blanks where a terminal is narrower. What is longer than a line, and what stands in
- * backquotes, stays whole: a command or a path can be copied.
- */
+/** Lines of ours, broken at blanks; long words and what stands in backquotes stay whole, to be copied. */
 export function prose(text: string, width: number | null): string {
   const whole = inLocalTime(printableLines(text));
   if (width === null) return whole;

@@ -19,10 +19,7 @@ export interface Streams {
   stderr: Writable & { isTTY?: boolean; columns?: number };
 }
 
-/**
- * The only place that writes for the user. In JSON mode stdout gets one document and nothing else. Most of the output
- * contains external text, so characters that control a terminal are removed.
- */
+/** The only place that writes for the user. Characters that control a terminal are removed from external text. */
 export interface Terminal extends Streams {
   json: boolean;
   /** The result: `document` in JSON mode, `page` for people. */

@@ -141,10 +141,7 @@ async function unansweredWorkflow(client: Client, taskQueue: string, withinMs: n
   return null;
 }
 
-/**
- * Whether no worker answered: in time, or, by the server, for a while already. A refusal of the query is an answer
- * too.
- */
+/** Whether no worker answered in time, or for a while. A refusal of the query is an answer too. */
 function isUnanswered(error: unknown): boolean {
   const cause = error instanceof ServiceError ? error.cause : error;
   const nobody = isGrpcServiceError(cause) && Number(cause.code) === FAILED_PRECONDITION;

@@ -12,10 +12,7 @@ import type { Mode } from '../../domain/names';
 import { setApprovalPolicy } from '../../ledger/exporters/policy';
 import { withTransaction } from '../../ledger/pool';
 
-/**
- * Changes an exporter at the service and in the ledger; the workers call the service.
- * @throws RefusedError for an exporter that the ledger does not know, or what the service refuses
- */
+/** Changes an exporter at the service and in the ledger. @throws RefusedError: unknown, or what the service refuses */
 export async function changeExporter(
   deps: Pick<EbrcClientDependencies, 'pool' | 'mode' | 'temporal' | 'taskQueue' | 'lookForWorkerEveryMs'>,
   exporter: string,

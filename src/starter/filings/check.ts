@@ -34,10 +34,7 @@ export interface CheckOutcome {
   warnings: Finding[];
   /** Which columns of a workbook are sent; null for a message. */
   columns: SheetColumns | null;
-  /**
-   * With `annotate`; null for a file that is refused as a whole and has no cells to write into: its error gives the
-   * reason.
-   */
+  /** With `annotate`; null for a file refused as a whole: it has no cells to write into. */
   annotated: Buffer | null;
 }
 

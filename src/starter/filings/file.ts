@@ -76,11 +76,7 @@ export async function fileFile(
   return { ...outcome, filing: { ...filing, annotated } };
 }
 
-/**
- * Reads the file and checks it by the rules.
- * @throws RefusedError with every finding and, for a workbook, the path of the annotated workbook (`annotated`)
- * @throws UsageError if it cannot be read at all
- */
+/** Reads and checks the file. @throws RefusedError with every finding (and `annotated`); UsageError: unreadable */
 export async function readFileToFile(
   store: Pick<EbrcClientDependencies, 'documents' | 'workbooks'>,
   args: Pick<FileRequest, 'source' | 'uploadType' | 'declaration' | 'allowDuplicate'> & {

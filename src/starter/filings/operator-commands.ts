@@ -29,9 +29,7 @@ import { filingOf, needNamed, viewOf } from '../lookup';
 import { followFiling, type WaitOptions } from './start';
 import { silenceNotice } from '../../temporal/workers-present';
 
-/**
- * An update is answered when it has been carried out; before a filing is abandoned, its calls in progress end first.
- */
+/** An update is answered when carried out; before a filing is abandoned, its calls in progress end first. */
 const ANSWERED_WITHIN_MS = 120_000;
 
 type CommandArgs = ApproveArgs | ResolveArgs | AbandonArgs;
@@ -59,10 +57,7 @@ const RESOLVE: Command<ResolveArgs> = {
 };
 const ABANDON: Command<AbandonArgs> = { update: abandonUpdate, name: 'abandon', doneIn: ['abandoned'] };
 
-/**
- * Operator commands on a filing, named by its id or reference. They never fail with "workflow not found".
- * @throws RefusedError where it cannot be done now
- */
+/** Commands on a filing; never "workflow not found". @throws RefusedError where it cannot be done now */
 async function operate<A extends CommandArgs>(
   deps: EbrcClientDependencies,
   command: Command<A>,
@@ -260,10 +255,7 @@ async function updateRefusal(
   return refusal(`${name}_refused`, `Filing ${filingId} (${state}): ${why}`, { filingId });
 }
 
-/**
- * The arguments with the principal's name and the id of its grant, which is in the ledger before they go to Temporal;
- * unchanged where nobody but a name answers for them.
- */
+/** With the principal's name and grant, which is in the ledger before Temporal; unchanged for a mere name. */
 async function withGrant<A extends CommandArgs>(
   { pool, principal }: Pick<EbrcClientDependencies, 'pool' | 'principal'>,
   action: 'approve' | 'resolve' | 'abandon',

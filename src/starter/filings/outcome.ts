@@ -64,10 +64,7 @@ export async function viewOfResult(
   };
 }
 
-/**
- * A workflow answers as soon as it has moved; the ledger, which is printed, records the move a moment later. After a
- * while the wait ends, and the current state of the ledger is printed.
- */
+/** A workflow answers as soon as it has moved; the ledger records it a moment later. The wait ends after a while. */
 async function untilRecorded(pool: EbrcReaderDependencies['pool'], { filingId, seq }: FilingResult): Promise<void> {
   if (filingId === null) return;
   for (const until = Date.now() + RECORDED_WITHIN_MS; Date.now() < until; await sleep(RECORDED_LOOK_MS)) {

@@ -73,10 +73,7 @@ export type FilingSource =
   /** Already read, with the same options. */
   | { read: FilingFile };
 
-/**
- * Reads a push message or a workbook and checks it by the rule table. What is wrong in it is in `findings`.
- * @throws UsageError when the file cannot be read at all
- */
+/** Reads and checks a message or workbook; problems are in `findings`. @throws UsageError: unreadable */
 export async function readFilingFile(
   source: FilingSource,
   stated: StatedOptions = {},
@@ -178,10 +175,7 @@ function contradiction(field: string, inFile: string, inCommand: string): Findin
   return errorAt(null, field, 'contradiction', message);
 }
 
-/**
- * A permission for a row that the file does not have is a mistake: the row that was meant would be refused, or another
- * one filed twice.
- */
+/** A permission for an absent row is a mistake: the row that was meant would be refused, or another filed twice. */
 function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly PermittedDuplicate[]): Finding[] {
   const known = new Set(rows.map(({ row }) => row));
   return [...permittedRows(allowDuplicate)]
@@ -249,10 +243,7 @@ export function refuseErrors(findings: readonly Finding[], details: Record<strin
   throw new RefusedError(errors, { state: 'refused', filingId: null, ...details, warnings });
 }
 
-/**
- * Reads a workbook again with the labels of the service's template, if the ledger has them: which of its columns are
- * sent depends on them. Any other file is returned unchanged.
- */
+/** Reads a workbook again by the template's labels, if known: its sent columns depend on them. */
 export async function readByTemplate(
   { pool, mode, workbooks }: { pool: Queryable; mode: Mode; workbooks?: Workbooks },
   file: FilingFile,

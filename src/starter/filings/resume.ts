@@ -21,10 +21,7 @@ export interface ResumedRun {
 
 const PAGE = 100;
 
-/**
- * Starts a run that continues one filing from the ledger; an ended filing, and one whose workflow is running, is left
- * unchanged.
- */
+/** Starts a run that continues one filing; an ended one, and one whose workflow runs, is left unchanged. */
 export async function resumeFiling(deps: EbrcClientDependencies, idOrReference: string): Promise<ResumedRun> {
   const { filingId, workflowId, reference, state } = await filingOf(deps, idOrReference);
   const open = isEnd(state) ? null : await openFiling(deps.pool, filingId);

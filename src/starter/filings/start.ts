@@ -28,9 +28,7 @@ import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } 
 import { follow, type FollowOptions } from '../../temporal/follow';
 import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
 
-/**
- * How long the command takes at most until the filing is recorded and checked, or refused, if the caller does not wait.
- */
+/** At most until the filing is recorded and checked, or refused, if the caller does not wait. */
 const RECORDED_WITHIN_MS = 20_000;
 /** A run that was refused ends at once; whoever met it asks again. */
 const RUN_ENDS_WITHIN_MS = 500;
@@ -113,10 +111,7 @@ async function stopDoubtful(
   if (doubtful.length > 0) await onDoubtful(doubtful);
 }
 
-/**
- * An update that was lost has compared nothing: the run under way may have other content.
- * @throws RefusedError where it has
- */
+/** An update that was lost has compared nothing. @throws RefusedError where the run under way has other content */
 async function refuseOtherContent(
   { pool, mode }: EbrcClientDependencies,
   { reference, n, contentHash }: FilingView,

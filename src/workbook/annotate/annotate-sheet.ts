@@ -42,10 +42,7 @@ export interface RowOutcome {
   eBRCDate?: string | null;
 }
 
-/**
- * Writes findings into a sheet: fills and notes, the Status and the Errors column. Marks of an earlier run are removed.
- * @returns the value of the Status column for each data row
- */
+/** Writes findings into a sheet in place of earlier marks. @returns each data row's value in Status */
 export async function annotateSheet(editor: PackageEditor, annotation: SheetAnnotation): Promise<string[]> {
   const { part, styles } = annotation;
   const frame = openFrame((await editor.xml(part)) ?? '');
@@ -63,10 +60,7 @@ export async function annotateSheet(editor: PackageEditor, annotation: SheetAnno
   return statuses;
 }
 
-/**
- * Fills the cells of findings. An error about a whole row (a mapping filed twice, a message of the authority) marks the
- * row's Status cell. @returns the texts of the notes, by address
- */
+/** Fills failing cells; an error about a whole row marks its Status. @returns the notes' texts by address */
 function markCells(edits: RowEdits, { filledRows, findings, styles }: SheetAnnotation): ReadonlyMap<string, string> {
   const { headers, dataRows } = filledRows;
   const indexes = new Map([...headers.columns].map(([field, { index }]): [string, number] => [field, index]));

@@ -1,10 +1,7 @@
 import { elements, insertChild, withAttribute, attribute } from '../ooxml/xml-edit';
 import type { Finding } from '../../domain/rules/finding';
 
-/**
- * Marks on cells: a fill and a note. They can be distinguished from the user's own, so that a later run can remove
- * them.
- */
+/** A fill and a note that can be told from the user's own, so that a later run can remove them. */
 
 const FILLS = { error: 'FFFFC7CE', warning: 'FFFFEB9C' } as const;
 export const NOTE_START = 'eBRC check:\n';

@@ -31,19 +31,13 @@ export class Notes {
     return this.notes.map(({ address }) => address);
   }
 
-  /**
-   * Cells that an earlier run may have filled: those with our text in their note, or with a threaded comment, which we
-   * do not change.
-   */
+  /** Cells of an earlier run: with our text in their note, or with a threaded comment, which we leave. */
   get marked(): string[] {
     const ours = this.notes.filter(({ text, threaded }) => threaded || text.includes(NOTE_START));
     return [...new Set(ours.map(({ address }) => address))];
   }
 
-  /**
-   * Removes our texts of an earlier run and adds new ones, after the user's own if a cell has a note.
-   * @param messages texts by address
-   */
+  /** Replaces our texts of an earlier run; the user's own come first. @param messages texts by address */
   write(messages: ReadonlyMap<string, string>): { xml: string; added: string[]; removed: string[] } {
     const parts: string[] = [];
     const removed: string[] = [];

@@ -61,10 +61,7 @@ export class RowEdits {
     yield this.absentRows(absent, Number.POSITIVE_INFINITY);
   }
 
-  /**
-   * Changed rows that the sheet lacks, up to an existing row; `absent` has them in descending order, and they are
-   * removed from it.
-   */
+  /** Changed rows that the sheet lacks, up to an existing one; taken from `absent`, which is in descending order. */
   private absentRows(absent: number[], below: number): string {
     let rows = '';
     for (let row = absent.at(-1); row !== undefined && row < below; row = absent.at(-1)) {

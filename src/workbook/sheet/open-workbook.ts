@@ -42,10 +42,7 @@ async function readNotes(source: WorkbookPackage, part: string, { notes: most }:
   });
 }
 
-/**
- * The shared strings in the order of their numbers, without phonetic guides for East Asian text.
- * @throws WorkbookRefused (`damaged`, `xml_entities`, `too_many_cells`, `too_long`)
- */
+/** Without phonetic guides. @throws WorkbookRefused (`damaged`, `xml_entities`, `too_many_cells`, `too_long`) */
 function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: WorkbookLimits): string[] {
   const strings: string[] = [];
   let text: string | undefined;

@@ -47,10 +47,7 @@ export class SheetRows {
     for (const _ of xmlSteps(this.bytes, this.reading)) yield* this.reading.take();
   }
 
-  /**
-   * Ranges of merged cells, such as `B2:B4`; they follow the rows in the file, so they are known once all rows were
-   * read.
-   */
+  /** Merged ranges such as `B2:B4`; they follow the rows, so they are known once all were read. */
   get merged(): readonly string[] {
     return this.reading.merged;
   }

@@ -68,10 +68,7 @@ export function handleFilingMessages(run: FilingRun): void {
   });
 }
 
-/**
- * Judges and carries out what was asked, once the ledger was read. A cancel of the workflow does not take an answer
- * away.
- */
+/** Judges and carries out what was asked, once the ledger was read; a cancel of the workflow does not stop it. */
 function answering(run: FilingRun, answer: () => Promise<void>): Promise<FilingResult> {
   return CancellationScope.nonCancellable(async () => {
     await run.known();

@@ -129,10 +129,7 @@ export class FilingRun extends FilingProgress {
     if (this.givenUp) throw new FilingGivenUp('given up');
   }
 
-  /**
-   * Waits until `until` holds or the time is over; ends early when the filing is given up. A history that has grown
-   * long continues in a new run from here: everything that a wait depends on stands in the ledger.
-   */
+  /** Waits until `until` or the time; ends early when given up, and may continue as new from here. */
   async wait(ms: number, summary: string, until: () => boolean = () => false): Promise<void> {
     const over = () => until() || this.stopped;
     const about = { summary: summaryText(summary) };

@@ -23,10 +23,7 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-/**
- * Runs a call that may be stopped: when the filing is given up (throws FilingGivenUp) or `stopWhen` holds (throws
- * Interrupted). A submission is never run through here.
- */
+/** A call that stops when the filing is given up (FilingGivenUp) or `stopWhen` holds. Never a submission. */
 export async function interruptible<T>(
   run: FilingRun,
   call: () => Promise<T>,
@@ -85,10 +82,7 @@ export function helpful<T>(
   return recordFailureAndContinue(run, problem, () => throughPauses(run, () => interruptible(run, call)));
 }
 
-/**
- * Makes a call, waiting out every pause and making it again. Failures that are no pause come through. The filing is
- * back in the state that it was in before the pause.
- */
+/** Makes a call through every pause, back in the state before it. Failures that are no pause come through. */
 export async function throughPauses<T>(run: FilingRun, call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -148,10 +142,7 @@ async function waitForCredentials(run: FilingRun, failure: ReadFailure): Promise
   });
 }
 
-/**
- * Waits until the exporter is not pending any more, once at least: the service or the ledger has just reported that it
- * is.
- */
+/** Waits until the exporter is not pending any more, once at least: it has just been reported as pending. */
 export async function waitUntilActive(run: FilingRun, activatesAt: string | null): Promise<void> {
   const known = activatesAt ?? (await readActivation(run)).activatesAt;
   const pending = { readiness: 'activation_pending', activatesAt: known } as const;

@@ -7,10 +7,7 @@ const NOT_MOVED = 'It has not moved for longer than its state explains. See its 
 const NOT_ACTIVE =
   'The authority has not opened API access in time. The worker keeps checking; ask the authority or the service.';
 
-/**
- * Asks for attention whenever the filing has not moved for longer than its state explains, and moves it past its
- * overdue mark. Ends with the run.
- */
+/** Asks for attention when the filing has not moved for too long, and moves it past its overdue mark. */
 export async function watch(run: FilingRun): Promise<void> {
   for (;;) {
     // While a filing waits for a person nothing is due.

@@ -91,10 +91,7 @@ function limitArgument(text: string): number {
   throw new InvalidArgumentError('Give a whole number from 1.');
 }
 
-/**
- * Prints a list while it is read, and how to get the rest where it may go on.
- * @param nameOf what `--after` takes
- */
+/** Prints a list while it is read, and how to get the rest. @param nameOf what `--after` takes */
 export async function printList<T>(
   { terminal }: Cli,
   pages: AsyncIterable<readonly T[]>,
@@ -191,10 +188,7 @@ export function printOutcome({ terminal }: Cli, outcome: FilingOutcome): ExitCod
   return exitCodeOf(outcome);
 }
 
-/**
- * The exit code of a command that files: a filing that ended without all its certificates was refused, at least in
- * part.
- */
+/** Of a command that files: ended without all its certificates is refused, at least in part. */
 function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode {
   if (waits) return EXIT.waiting;
   if (filing.state === 'refused') return EXIT.refused;

@@ -11,10 +11,7 @@ import { gather, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 import type { Attempt } from './unknown-outcome';
 
-/**
- * The attempt to send with, or the one that stands as sent already; null where the submission is past
- * sending, as for a run that was reset. @throws FilingEnded when the filing has ended in the ledger
- */
+/** The attempt to send with, or one sent already; null: past sending. @throws FilingEnded */
 export async function openNext(
   run: FilingRun,
   stage: SubmissionStage,
@@ -138,10 +135,7 @@ async function lookAgain(run: FilingRun, from: number): Promise<boolean> {
   return (await throughPauses(run, () => calls.lookAtCertificates({ exporterId, from }))).complete;
 }
 
-/**
- * Notes what exists before the send, and opens the attempt with it. Without it an unknown outcome can only be settled
- * by a person; it stops nothing.
- */
+/** Notes what exists before the send with the attempt. Without it only a person settles an unknown outcome. */
 function takeSnapshot(run: FilingRun, stage: SubmissionStage): Promise<TakenSnapshot | null> {
   const { exporterId } = run;
   const { submission } = stage;

@@ -1,6 +1,4 @@
-/**
- * What a person answers about a send: checked at the service where it names a request, looked into, and carried out.
- */
+/** A person's answer about a send: checked at the service where it names a request, and carried out. */
 import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 import { type Carried, SECOND_PERSON } from '../../../domain/filing/questions';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';

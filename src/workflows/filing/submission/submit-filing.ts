@@ -127,10 +127,7 @@ function wasRefused({ kind, details }: ReadFailure): boolean {
   return kind !== null && kind !== 'outcome_unknown' && kind !== 'unexpected' && typeof details.status === 'number';
 }
 
-/**
- * Takes an answer over; one without a request id to ask about is settled like a lost answer. @returns false to send
- * again.
- */
+/** Takes an answer over; one without a request id is settled like a lost one. @returns false to send again */
 async function adopt(
   run: FilingRun,
   stage: SubmissionStage,
