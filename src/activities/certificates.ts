@@ -208,7 +208,6 @@ function archiveLast(pool: pg.Pool, decided: Decided, at: Date, pdf?: ArchivedPd
   });
 }
 
-/** Reading certificate details and archiving the PDFs. */
 export const certificateActivities = {
   fetchCertificates,
   downloadCertificate,

@@ -102,5 +102,4 @@ function figuresOf({ groups }: Report): Pick<DailyReportResult, 'figures' | 'ala
   return { figures, alarms: figures.filter(({ alarm }) => alarm).length };
 }
 
-/** Reports that a schedule writes into the document store. */
 export const reportActivities = { writeDailyReport };

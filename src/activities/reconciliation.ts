@@ -193,7 +193,6 @@ async function checkDocuments(
   }
 }
 
-/** Compares a party and opens, renews and closes its findings. */
 async function compareLedger(
   deps: ActivityDependencies,
   args: { partyId: number; checks: ReconcileCheck[]; windows: WindowReading[] },
@@ -245,7 +244,6 @@ async function followLostFiling(
   return { why: resumed ? why : null };
 }
 
-/** Ends the run: what is open now, of what was reconciled. */
 async function endReconciliation(
   deps: ActivityDependencies,
   args: { runId: string; exporterId?: string; result: ReconcileResult },

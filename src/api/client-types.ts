@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
 
-/** Options of one call. */
 export interface CallContext {
   /** Cancels the wait for a slot, and the call. A submission that began to be written becomes outcome_unknown. */
   signal?: AbortSignal;
@@ -43,7 +42,6 @@ export interface BulkUploadInput {
   fileName: string;
 }
 
-/** What is known about a file before its body is read. */
 export interface DownloadInfo {
   contentType: string | null;
   /** Expected number of bytes, if the service announces it. */

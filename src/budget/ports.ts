@@ -1,6 +1,5 @@
 import type { RateClass } from '../domain/names';
 
-/** A ticket after a step of the queue. */
 export interface TicketState {
   ticket: string;
   granted: boolean;

@@ -5,7 +5,6 @@ import { elapsedMs, thisMoment, type Moment, type BudgetTiming } from './timing'
 
 type SlotReport = 'taken' | 'written' | 'answered' | 'refused' | 'unused';
 
-/** A ticket that has its slot. */
 export interface GrantedTicket {
   ticket: string;
   /** When the step that granted it began: its lease runs from then or later. */
@@ -30,7 +29,6 @@ export function createSlotReporter(args: {
   onLostReport: (error: unknown) => void;
 }) {
   const { store, timing, onLostReport } = args;
-  /** When the lease of each slot began. */
   const held = new Map<string, Moment>();
   const reports = new Set<Promise<void>>();
   let renewal: NodeJS.Timeout | undefined;
@@ -77,7 +75,6 @@ export function createSlotReporter(args: {
   }
 
   return {
-    /** The handle of a granted ticket. */
     slot(granted: GrantedTicket, rateClass: RateClass): BudgetSlot {
       const { ticket } = granted;
       hold(granted);

@@ -10,7 +10,6 @@ export function createBudgetStore(
   args: {
     /** SHA-256 of the API key, hex: the key itself is never stored. */
     keyHash: string;
-    /** This process, a UUID. */
     owner: string;
   } & { pool: Queryable },
 ): BudgetStore {

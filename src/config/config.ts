@@ -65,14 +65,12 @@ export interface Config {
   encryptionKeys: readonly [EncryptionKey, ...EncryptionKey[]];
   /** Absolute path of the folder, or `s3://bucket/prefix?…`. */
   documents: string;
-  /** Absolute path of the file with the schedules. */
   schedules: string;
   /** Root of the Temporal UI, without a slash at the end; absent: reports have no links. */
   temporalUi?: string;
   poll: { firstMs: number; minMs: number; maxMs: number };
   overdueAfterMs: number;
   settleAfterMs: number;
-  /** Whether one person answers for the whole installation. */
   singlePerson: boolean;
   httpTimeoutMs: number;
   rateWindowMs: number;
@@ -126,7 +124,6 @@ const READERS = {
 export type Section = keyof typeof READERS;
 
 type KeysOf<Part> = Part extends unknown ? keyof Part : never;
-/** What the sections have: the keys of what their readers return. */
 export type ConfigOf<S extends Section> = Pick<
   Config,
   Extract<KeysOf<ReturnType<(typeof READERS)[S]>>, keyof Config> | 'warnings'

@@ -95,7 +95,6 @@ export const refreshIrmsResult = z.object({
 });
 export type RefreshIrmsResult = z.infer<typeof refreshIrmsResult>;
 
-/** One row that may be filed although its mapping is live. */
 const permittedDuplicate = z.strictObject({
   row: z.number().int().describe('the Excel row (header is 1) of a workbook, the serialNo of a push message'),
   besides: z

@@ -49,7 +49,6 @@ export function agreedIec(texts: readonly (string | null)[]): string | null {
   return named.size === 1 && iec !== undefined ? iec : null;
 }
 
-/** The properties that identify an IRM. */
 export type IrmNames = Pick<Mapping, 'irmNumber' | 'irmAdCode'>;
 
 /**

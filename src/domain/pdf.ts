@@ -4,7 +4,6 @@ import { createCipheriv, createHash } from 'node:crypto';
 const HEAD_BYTES = 1_024;
 const END = Buffer.from('%%EOF');
 const OBJECT = Buffer.from(' obj');
-/** How much of the last piece is kept, because a marker may begin in it. */
 const OVERLAP_BYTES = 16;
 
 /** First of all, behind a byte order mark and what PDF counts as white space. */
@@ -86,7 +85,6 @@ const ENCRYPT = /\/Encrypt\s{0,64}(?:(\d{1,10})\s{1,8}(\d{1,5})\s{1,8}R\b|<<)/gu
 /** The entries of the standard security handler that tell which password opens a PDF (ISO 32000-2, 7.6.4). */
 interface Encryption {
   revision: number;
-  /** Length of the file key in bytes. */
   keyBytes: number;
   owner: Buffer;
   user: Buffer;

@@ -3,7 +3,6 @@
  * a bidirectional override in a name must not make a write fail, control a terminal or disguise what is shown.
  */
 
-/** Longest text of an answer that is kept, in bytes of UTF-8. */
 export const TEXT_BYTES = 2_048;
 
 /** Line separators; each becomes a space, so that words stay separate. */

@@ -30,11 +30,9 @@ export const unreadable = (keyId: string) =>
     `It does not open with key ${keyId}: the key is not the one of that id, or what is stored was changed or belongs elsewhere.`,
   );
 
-/** A key, from which others are derived, or of AES-256-GCM. */
 export interface EncryptionKey {
   /** Stored with the data that is encrypted under the key. */
   id: string;
-  /** 32 bytes. */
   key: Buffer;
 }
 

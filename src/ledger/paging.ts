@@ -15,7 +15,6 @@ export class Conditions {
     this.values = values;
   }
 
-  /** Adds a condition on a value that is neither null nor undefined. */
   add(value: unknown, condition: (parameter: string) => string): this {
     if (value !== undefined && value !== null) this.asked.push(` AND ${condition(`$${this.values.push(value)}`)}`);
     return this;

@@ -30,7 +30,6 @@ const KEEP_ALIVE_MS = 10_000;
  * trouble that passes rejects with {@link LedgerUnavailableError}.
  */
 export function createPool(args: {
-  /** `postgres://user:password@host:port/database`. */
   url: string;
   /** Shown in `pg_stat_activity`; default `ebrc`. */
   applicationName?: string;

@@ -8,7 +8,6 @@ export type ValueKind = 'text' | 'count' | 'money' | 'day' | 'instant' | 'hours'
 
 export type Value = string | number | Date | null;
 
-/** A cell with a link, such as a workflow in the Temporal UI. */
 export interface Linked {
   text: string;
   href: string;
@@ -62,7 +61,6 @@ export interface Report {
   report: 'daily' | 'ageing';
   title: string;
   mode: Mode;
-  /** The day of the report, YYYY-MM-DD. */
   on: string;
   madeAt: Date;
   groups: Group[];
@@ -71,7 +69,6 @@ export interface Report {
 
 /** The options of a group, besides the ledger. */
 export interface ReportOptions {
-  /** How many rows a table lists at most. */
   rows: number;
   /** Address of a workflow in the Temporal UI; null if the UI's address is not configured. */
   workflowUrl: ((workflowId: string) => string) | null;
@@ -154,7 +151,6 @@ export function barChart(title: string, unit: string, bars: readonly (readonly [
   return { title, type: 'bar', categories: bars.map(([name]) => name), series: [{ label: unit, values }], unit };
 }
 
-/** Digit grouping: 1,234,567 or 12,34,567. */
 export type Grouping = 'western' | 'indian';
 
 const LOCALES: Readonly<Record<Grouping, string>> = { western: 'en-US', indian: 'en-IN' };

@@ -70,7 +70,6 @@ async function buildServer(
   return app;
 }
 
-/** A running sandbox of the filing service. */
 export interface Sandbox {
   /** API root on 127.0.0.1; ends in `/api/v1`. */
   readonly url: string;

@@ -82,7 +82,6 @@ export async function connectTemporal(
     withinMs = CONNECT_WITHIN_MS,
     interceptors = [],
   }: {
-    /** How long to try a server that does not answer; default 8 s. */
     withinMs?: number;
     /** Interceptors that send the trace with calls. */
     interceptors?: WorkflowClientInterceptor[];

@@ -16,7 +16,6 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** One entry of `errors[]`: a finding, or a problem that belongs to no row. */
 export type Problem = Pick<Finding, 'code' | 'message'> & Partial<Finding>;
 
 /** The request cannot be carried out, for the listed reasons, which the caller can change. */

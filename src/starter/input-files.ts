@@ -6,7 +6,6 @@ import { harmless } from '../domain/text';
 import { readFile } from 'node:fs/promises';
 import { LineCounter, parseDocument } from 'yaml';
 
-/** A row of a list, as in its file. */
 export interface ListRow {
   /** Row of the sheet, line of the file; the header is 1. */
   row: number;

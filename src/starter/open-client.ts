@@ -10,7 +10,6 @@ export interface OpenEbrcClientOptions {
 }
 
 export type OpenEbrcClient = EbrcClient & {
-  /** Closes what was opened. */
   close(): Promise<void>;
 };
 

@@ -9,9 +9,7 @@ import type { LedgerDependencies } from './dependencies';
 import { refusal, UsageError } from './errors';
 import { exporterIdOf } from './lookup';
 
-/** A principal as `ebrc principals` prints it. */
 export interface PrincipalView {
-  /** Its id. */
   principal: string;
   name: string;
   roles: Role[];

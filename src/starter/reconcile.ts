@@ -12,7 +12,6 @@ import { exporterNames } from '../ledger/principals/principals';
 import { partyOf } from '../ledger/reconciliation/runs';
 
 export interface ReconcileRequest {
-  /** Id or e-mail; default: every exporter. */
   exporter?: string;
   /** YYYY-MM-DD, days of issue; both included. */
   from?: string;
@@ -21,7 +20,6 @@ export interface ReconcileRequest {
 
 /** A run with the open findings of its parties; acknowledged findings are counted, but not listed. */
 export interface ReconcileOutcome extends ReconcileResult {
-  /** Parties that could not be asked, each by one of its exporters. */
   skipped: (ReconcileResult['skipped'][number] & { name: string })[];
   findings: FindingView[];
 }
@@ -78,10 +76,8 @@ export async function reconcile(
 }
 
 export interface FindingsRequest {
-  /** Id or e-mail; clients with one IEC share their findings. */
   exporter?: string;
   kind?: FindingKind;
-  /** Also closed and acknowledged findings. */
   all?: boolean;
   /** The id of the finding behind which the list begins. */
   after?: string;
@@ -105,7 +101,6 @@ export async function acknowledgeFinding(
   { pool, mode }: LedgerDependencies,
   finding: {
     id: string;
-    /** Why it is no cause for concern. */
     note: string;
     by: string;
   },

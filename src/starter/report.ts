@@ -11,7 +11,6 @@ export type ReportKind = 'daily' | 'ageing';
 
 export interface ReportRequest {
   report: ReportKind;
-  /** Ends in .xlsx or .html. */
   path: string;
   /** YYYY-MM-DD, a day in Asia/Kolkata; default: today. */
   on?: string;
@@ -19,7 +18,6 @@ export interface ReportRequest {
   grouping?: Grouping;
 }
 
-/** The written report. Amounts are exact decimal text, instants ISO 8601. */
 export interface ReportOutcome {
   path: string;
   report: ReportKind;

@@ -26,7 +26,6 @@ export interface LastResult {
   error: string | null;
 }
 
-/** A schedule as `ebrc schedules` prints it. */
 export interface ScheduleView {
   id: string;
   workflowType: string;

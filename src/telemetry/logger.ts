@@ -4,7 +4,6 @@ import { allowedFields, maskText } from './log-fields';
 import type { Tracer } from './tracer';
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** The ids that every log line of an operation has. */
 export interface LogScope {
   filingId?: string;
   exporterId?: string;
@@ -24,7 +23,6 @@ function logScope(): LogScope {
 }
 
 export interface LoggerOptions {
-  /** A pino level; `LOG_LEVEL`. */
   level: string;
   /** The program's name in each line; default `ebrc`. */
   name?: string;

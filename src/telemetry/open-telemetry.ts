@@ -94,7 +94,6 @@ export interface TelemetryOptions {
   onLost?: (reason: string) => void;
 }
 
-/** The tracing components of a program. */
 export interface Telemetry {
   tracer: Tracer;
   /** For Temporal's client: starts, signals and updates carry the trace context. */

@@ -94,7 +94,6 @@ export async function checkRun(
 ): Promise<{
   resumed: boolean;
   reported: boolean;
-  /** Why a new run was started, or what is wrong with the existing one. */
   why: string | null;
 }> {
   const { pool, temporal, taskQueue, logger, clock } = deps;

@@ -50,11 +50,9 @@ const LOOK_EVERY_MS = 5_000;
 /** Checks without a worker before the call is given up: a worker may just be starting, or be busy. */
 const LOOKS = 6;
 
-/** The task queue and the interval of the checks for a worker. */
 export interface WorkerWatch {
   temporal: Client;
   taskQueue: string;
-  /** Interval of the checks; default 5 s. */
   lookForWorkerEveryMs?: number;
 }
 

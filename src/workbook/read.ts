@@ -32,10 +32,8 @@ export { WorkbookRefused } from './ooxml/limits';
 export { TEMPLATE_UNKNOWN } from './sheet/about-sheet';
 export { withSheetHeaders, type ColumnAt } from './sheet/headers';
 
-/** The content of a workbook before any rule is applied. */
 export interface WorkbookReading {
   sheetName: string | null;
-  /** Rows in which every cell could be read. */
   rows: MappingRow[];
   /** All rows that are filled in, with the values that could be read; the rules run on these. */
   unchecked: UncheckedRow[];
@@ -142,7 +140,6 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
 const isOfInvoice = (field: string): boolean =>
   (INVOICE_FIELDS as readonly string[]).includes(field) || field.startsWith('gstin');
 
-/** A cell of a row that is filed. */
 interface CellAt {
   field: string;
   /** Column, from 1. */

@@ -18,7 +18,6 @@ export interface Workbooks {
   templateLabels(source: Buffer): Promise<string[]>;
   /** The same, for the jobs of one exporter: the jobs of different ones take turns. */
   of(whose: string): Workbooks;
-  /** Stops the thread, if there is one. */
   close(): Promise<void>;
 }
 

@@ -5,7 +5,6 @@ import type { Logger } from 'pino';
 export interface BackgroundJob {
   /** A short name, for metrics. */
   id: string;
-  /** For the log. */
   name: string;
   everyMs: number;
   /**
@@ -15,7 +14,6 @@ export interface BackgroundJob {
   run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** How a run of a job ended. */
 export interface JobOutcome {
   id: string;
   ok: boolean;

@@ -41,7 +41,6 @@ export function compose(args: {
 }): {
   deps: ActivityDependencies;
   budget: StoppableBudget;
-  /** Background jobs of the worker. */
   jobs: BackgroundJob[];
   /** Answers whether the document store can be used, as the jobs found. */
   documentsProbe: Probe;

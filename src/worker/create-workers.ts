@@ -103,7 +103,6 @@ export interface WorkersOptions {
   namespace: string;
   taskQueue: string;
   workflowBundle: { codePath: string };
-  /** Workflows kept in memory; at least as many as run concurrently. */
   cachedWorkflows: number;
   /** Encrypts payloads; without it they are not encrypted. */
   dataConverter?: DataConverter;
@@ -112,7 +111,6 @@ export interface WorkersOptions {
   metrics: Metrics;
   /** Tracing; without it none. The bundle must be built for it. */
   telemetry?: Telemetry | null;
-  /** The worker deployment version; left out: none. */
   deployment?: { name: string; buildId?: string };
 }
 

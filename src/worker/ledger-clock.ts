@@ -13,7 +13,6 @@ const NOTABLE_MS = 5_000;
  * @param own the machine's clock
  */
 export function createLedgerClock(options: { db: Queryable; logger: Logger; own?: () => number }): {
-  /** Milliseconds since the epoch. */
   now: () => number;
   /** Compares the clocks; must have run once before the worker takes work. */
   job: BackgroundJob;

@@ -8,7 +8,6 @@ import type { ListenAddress } from '../config/listen-address';
 import { RATE_CLASSES, type Mode } from '../domain/names';
 
 interface Definition {
-  /** The text of `# HELP`. */
   help: string;
 }
 /** Read from the ledger by the worker that leads, 0 or absent in the others: take `max` over workers. */
@@ -74,7 +73,6 @@ export const HISTOGRAMS = {
   }
 >;
 
-/** The instruments; each is created once. */
 export interface Metrics {
   count(name: keyof typeof COUNTERS, tags?: MetricTags, by?: number): void;
   observe(name: keyof typeof HISTOGRAMS, seconds: number, tags?: MetricTags): void;

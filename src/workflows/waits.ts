@@ -11,7 +11,6 @@ export type Wait =
   | { reason: 'activation'; activatesAt: string | null; text: string; ms: number }
   | { reason: 'access'; kind: string; text: string; message: string; ms: number };
 
-/** How a workflow shows what it waits for, and how it lets time pass. */
 export interface WaitingWorkflow {
   showWait(wait: Wait): Promise<void> | void;
   /** Lets the time pass on a durable timer. The place where a long history continues in a new run. */

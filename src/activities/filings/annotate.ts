@@ -61,5 +61,4 @@ function findingsOf({ errors: said, warnings }: FilingRecord, rows: readonly Fil
   return [...errors, ...byAuthority, ...explaining];
 }
 
-/** Writes a filing's errors into the cells of the workbook that it came from. */
 export const annotateActivities = { annotateFiling };

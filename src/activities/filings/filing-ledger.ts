@@ -120,11 +120,9 @@ export const filingLedgerActivities = {
   closeWord: (deps: ActivityDependencies, { why, ...word }: WordOf & { why: string }) =>
     withTransaction(deps.pool, (client) => judgeWord(client, { ...word, outcome: 'refused', why, at: now(deps) })),
 
-  /** What is wrong with the filing's workflow; its next move clears it. */
   recordRunProblem: (deps: ActivityDependencies, args: { filingId: string; problem: string }) =>
     recordRunProblem(deps.pool, { ...args, at: now(deps) }),
 
-  /** An event of a filing without a move. */
   noteEvent: (
     deps: ActivityDependencies,
     args: { filingId: string; kind: string; text: string; who?: string; data?: unknown },

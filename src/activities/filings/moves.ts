@@ -23,7 +23,6 @@ export interface Left {
   filing: FilingNow | 'differs' | null;
 }
 
-/** A step that a run decided on when it knew of `seq` moves of the filing. */
 export interface Decided {
   filingId: string;
   seq: number;

@@ -57,7 +57,6 @@ export interface PollResult {
    * `doubt`: no request is left to ask about, but rows have no outcome. `not_yet`: with `once` alone.
    */
   outcome: 'settled' | 'incomplete' | 'statement' | 'doubt' | 'not_yet';
-  /** The request that was asked about. */
   requestId: string | null;
   /** The move that was recorded with it; null or left out: none. */
   filing?: FilingNow | null;

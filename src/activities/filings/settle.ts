@@ -143,5 +143,4 @@ function compareBalances(before: readonly Balance[], after: readonly Balance[]):
   }));
 }
 
-/** Looking after a lost answer. */
 export const settleActivities = { lookAtCertificates, gatherEvidence };

@@ -36,7 +36,6 @@ export interface SubmitArgs {
   attemptId: string;
 }
 
-/** What a submission was answered. */
 export interface Submitted {
   /** The answer, in short. */
   answer: StoredAnswer;

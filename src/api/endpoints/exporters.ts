@@ -95,7 +95,6 @@ const IRMS = pageOf(irm);
 /** Saved IRM records (spec: "GET /irm", "GET /irm/bulk-template", "POST /irm/refresh"). */
 export function createIrmApi(caller: Caller) {
   return {
-    /** All pages of the saved records. */
     async *listIrms(input: z.input<typeof listIrmsQuery>, call: CallContext = {}) {
       const request = { operation: 'listIrms' as const, query: outgoing('listIrms', listIrmsQuery, input) };
       yield* readable(caller, request, { limit: MAX_PAGE_SIZE, page: IRMS }, call);

@@ -12,7 +12,6 @@ import { createRedactor, type Redactor } from '../errors/redact';
 import { multipartBody, readUpload, unsendable } from './calls';
 
 interface ExtractionInput {
-  /** Path of the PDF, or its content. */
   file: string | Readable | Buffer;
   fileName: string;
 }

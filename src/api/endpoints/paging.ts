@@ -1,5 +1,4 @@
 import { isObject } from '../../domain/values';
-/** One page of a list, in whichever of the shapes the service may use. */
 export interface Page {
   items: unknown[];
   totalPages: number | null;

@@ -108,7 +108,6 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
   };
 }
 
-/** One exchange's clock, signal and marks. */
 class Exchange {
   private readonly startedAt = { monotonic: performance.now(), wall: Date.now() };
   private readonly stop = new AbortController();

@@ -11,7 +11,6 @@ export interface CleanOptions {
 /** Deepest nesting; anything deeper is left out. */
 const MAX_DEPTH = 20;
 
-/** Longest name of a field. */
 const NAME_BYTES = 200;
 /** A text is cut to this many UTF-16 units before it is cleaned, to bound the work. */
 const UNITS_SCANNED = 4;

@@ -14,7 +14,6 @@ const yesNo = z.enum(['Y', 'N']);
 const uploadTypeCode = z.enum(['101', '102', '103', '104']);
 const customerId = z.string().min(1);
 
-/** The values of each kind of field, as JSON. */
 export const FIELD_VALUES: Readonly<Record<FieldKind, z.ZodType>> = {
   integer: z.number().int(),
   amount: z.number(),

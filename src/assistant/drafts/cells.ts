@@ -17,7 +17,6 @@ export interface DraftCell {
 
 export type DraftCells = Partial<Record<MappingField, DraftCell>>;
 
-/** A row of a drafted workbook. */
 export interface DraftRow {
   cells: DraftCells;
   /** 0 to 1; null for a row without an IRM. */
@@ -25,7 +24,6 @@ export interface DraftRow {
   why: string;
   /** Other IRMs that would suit nearly as well. */
   alternatives: OpenIrm[];
-  /** The sources of the row, such as file names. */
   documents: string[];
 }
 
@@ -66,7 +64,6 @@ const NO_IRM: DraftCells = Object.fromEntries(
   ]),
 );
 
-/** The cells of a document without an IRM. */
 function documentCells(document: DocumentFacts): DraftCells {
   const own = document.cells;
   const gst = own.gstinInvoiceNumber?.value && own.gstinInvoiceDate?.value;

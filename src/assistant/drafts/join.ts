@@ -7,7 +7,6 @@ import { comparableText } from '../../domain/identity';
 import { compareAmounts, sumAmounts } from '../../domain/money';
 import type { CellMark, DocumentFacts, DraftCell, DraftCells } from './cells';
 
-/** An extracted document, with its file. */
 export interface ReadDocument extends MappedDocument {
   file: string;
 }

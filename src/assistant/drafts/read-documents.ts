@@ -7,7 +7,6 @@ import { extractedEndpoints } from '../extraction/extractions';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import { extractFiles, type ExtractedFile, type ExtractWait, pdfPaths, readPdf } from '../extraction/extract';
 
-/** The result of one file that was given for a draft. */
 export interface DraftFile {
   file: string;
   /** Null if its kind is not known. */

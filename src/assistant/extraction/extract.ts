@@ -25,7 +25,6 @@ export interface ExtractWait {
   onNotice?: (notice: string) => void;
 }
 
-/** The result of one file. */
 export interface ExtractedFile {
   file: string;
   /** refused: it cannot be sent, or the service cannot read it; failed: no usable answer; waiting: no answer yet. */

@@ -41,7 +41,6 @@ export async function openExtraction(
   db: Queryable,
   request: {
     service: string;
-    /** Hash of the address and the key of the call. */
     access: string;
     endpoint: ExtractionEndpoint;
     sha256: string;

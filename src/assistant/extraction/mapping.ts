@@ -96,7 +96,6 @@ const BUILT_IN_NAMES: Record<DocumentKind, Partial<Record<DocumentField, string[
   },
 };
 
-/** One address that was tried for a field. */
 interface Tried {
   address: string;
   /** Where a value was; null where nothing was. */
@@ -107,12 +106,10 @@ interface Tried {
   why: string | null;
 }
 
-/** Where a field of ours came from. */
 export interface Explained {
   field: DocumentField;
   /** Null if no value could be used. */
   value: string | string[] | null;
-  /** The pointer of the value that was used. */
   from: string | null;
   as: Converter;
   /** Whether the address came from the mapping file or from the built-in names. */

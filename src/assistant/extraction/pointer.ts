@@ -4,7 +4,6 @@
  * every depth.
  */
 
-/** A value with the pointer that leads to it. */
 export interface Found {
   pointer: string;
   value: unknown;

@@ -2,9 +2,7 @@
 
 /** When a request was answered, as far as polling can tell. Both are ages of the request in ms. */
 export interface SeenAnswer {
-  /** Age at the last poll without an answer; 0 where the first poll found one. */
   afterMs: number;
-  /** Age at the poll that found the answer. */
   byMs: number;
 }
 
@@ -38,9 +36,7 @@ function prior(typicalMs: number): TimesPart[] {
   ];
 }
 
-/** Answers that the estimate uses. */
 export const ANSWERS_USED = 200;
-/** Open requests that the estimate uses. */
 export const OPEN_USED = 100;
 /** Weight of each answer relative to the next newer one: a change is learnt within some tens of requests. */
 const FADING = 0.99;

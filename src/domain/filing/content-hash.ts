@@ -10,7 +10,6 @@ import {
 } from './mapping';
 import { canonicalAmount } from '../money';
 
-/** The content of a filing: exporter, upload type, declaration and rows. */
 export interface FilingContent {
   exporterId: string;
   uploadType: number;

@@ -39,7 +39,6 @@ export const FILING_MOVES: readonly {
   { to: 'same', phases: ALL },
 ];
 
-/** Facts of the ledger about a filing's submissions and its approval. */
 export interface FilingFacts {
   /** A submission waits to be sent, and nothing of it is at the service. */
   planned: boolean;

@@ -4,23 +4,19 @@ import { estimateAnswerTimes, TYPICAL_MS, type AnswerTimes, type SeenAnswer } fr
 export interface PollBounds {
   /** Age of the request before which it is not polled. */
   firstMs: number;
-  /** Shortest and longest time between two polls. */
   minMs: number;
   maxMs: number;
 }
 
-/** How fast a worker may call, and how often it polls. */
 export interface Cadence {
   rateWindowMs: number;
   poll: PollBounds;
 }
 
 export interface PollSituation {
-  /** Time since the submission. */
   ageMs: number;
   /** Requests answered lately, newest first; empty when nothing is known. */
   seen: readonly SeenAnswer[];
-  /** Ages of requests that have no answer yet. */
   openAgesMs: readonly number[];
   /** Open requests of this key. All of them share 100 calls a window with everything else. */
   openRequests: number;

@@ -77,12 +77,10 @@ export function actionsOfFiling(
   }
 }
 
-/** A question as the filing shows it. */
 export interface QuestionView {
   id: string;
   kind: string;
   text: string;
-  /** What may be done about it. */
   actions: readonly string[];
   since: string;
   lastSeenAt: string;

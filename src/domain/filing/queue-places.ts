@@ -1,8 +1,6 @@
-/** A filing that waits for calls of one rate class. */
 export interface Queued {
   filingId: string;
   exporterId: string;
-  /** Calls that it still needs. */
   calls: number;
 }
 

@@ -107,7 +107,6 @@ export function needsAttention(state: FilingState): boolean {
   return ATTENTION.has(state);
 }
 
-/** States of rows that have no outcome yet. */
 export const OPEN_ROW_STATES = ['planned', 'submitted', 'unknown'] as const;
 
 export type RowState =

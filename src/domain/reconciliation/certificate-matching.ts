@@ -86,7 +86,6 @@ export function matchCertificates(
   return result;
 }
 
-/** The certificates that may be adopted, by identity and number. */
 function candidatesByIdentity(
   entries: readonly CertificateEntry[],
   { excluded, issuedFrom }: MatchRules,

@@ -17,7 +17,6 @@ export const FINDING_KINDS = [
 
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-/** How many findings of each kind are open. */
 export type FindingCounts = Record<FindingKind, number>;
 
 /** What to do about a finding of each kind, for the person who reads it. */

@@ -10,7 +10,6 @@ export type ColumnField = MappingField | ExtraField;
 export interface BulkColumn {
   field: ColumnField;
   kind: FieldKind;
-  /** The label that we write; on reading, case and punctuation are ignored. */
   header: string;
   /** mandatory: needs a value in every row. conditional: the two GSTIN columns. optional: not in the JSON items. */
   need: 'mandatory' | 'conditional' | 'optional';

@@ -1,12 +1,10 @@
 /** Mappings that are filed again on purpose, by exact rows; all other rows are refused. */
 
-/** One row that may be filed although its mapping is live. */
 export interface PermittedDuplicate {
   /** The row as findings name it: the Excel row of a workbook, the `serialNo` of a push message. */
   row: number;
   /** Filings that hold the mapping and that the row may exist beside; default: those that a refusal has named. */
   besides?: string[];
-  /** The reason, which is kept with the filing. */
   reason: string;
 }
 

@@ -98,7 +98,6 @@ export interface ApiCall {
   exporterId: string | null;
   /** HTTP status; null where no answer came. */
   status: number | null;
-  /** Kind of the error; null for a success. */
   kind: ErrorKind | null;
   errorCode: string | null;
   requestId: string | null;

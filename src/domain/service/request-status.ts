@@ -37,7 +37,6 @@ export interface StatusRecordEntry {
   errorDetails: readonly unknown[];
 }
 
-/** A row of the submission as it was sent. */
 export interface SentRow extends Pick<
   Mapping,
   'serialNo' | 'irmNumber' | 'irmDt' | 'sbCumInvoiceNumber' | 'sbCumInvoiceDate'
@@ -63,7 +62,6 @@ export interface StatusVerdict {
   rows: RowVerdict[];
   /** The authority reports the end, accounts for every record, and each of them is another filing's. */
   strangersOnly?: true;
-  /** One phrase for people and logs. */
   reason: string;
 }
 

@@ -12,7 +12,6 @@ export interface Schedule {
   maxAttempts?: number;
 }
 
-/** What is done about a failure of a kind. */
 export type Decision =
   | { action: 'retry'; schedule: Schedule }
   /** `activates_at` and `fuse` end at a known time; the others are checked repeatedly. */
@@ -137,7 +136,6 @@ const SUBMISSIONS: Readonly<Record<KindWith<{ action: 'retry' | 'wait' }> | 'can
     activation_pending: { action: 'wait', until: 'activates_at', schedule: ACTIVATION },
   };
 
-/** Exceptions for single operations. */
 const PER_OPERATION: Partial<Record<Operation, Partial<Record<ErrorKind, Decision>>>> = {
   checkCredentials: { timeout: login, connection_lost: login, portal_unavailable: login, server_error: login },
 };

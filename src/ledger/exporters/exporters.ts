@@ -29,7 +29,6 @@ export interface CustomerRecord {
   dgftApiStatus: { state: string | null; activatesAt: string | null; sharedCredentialsLikely: boolean | null } | null;
 }
 
-/** An exporter, as the service last described it. */
 export interface ExporterRow {
   /** In the service's spelling; ids are compared in lower case. */
   exporterId: string;
@@ -174,7 +173,6 @@ export async function learnIec(
   });
 }
 
-/** The IEC that is known of a client, and its source. */
 export type KnownIec = Pick<ExporterRow, 'iec' | 'iecSource'>;
 
 /** Columns of a {@link KnownIec}, of a client `e`. */
@@ -269,7 +267,6 @@ export async function iecOf(db: Queryable, exporterId: string): Promise<string |
   return rows[0]?.iec ?? null;
 }
 
-/** What a call of fetch-details needs to know of its client. */
 export interface DetailsCaller {
   /** As {@link iecOf}. */
   iecCode: string | null;

@@ -37,7 +37,6 @@ export async function lockForPartyChange(
   );
 }
 
-/** A client as the checks of its filings need it. */
 export interface FilingClient {
   partyId: number;
   /** Whether its filings wait for a second person's approval. */

@@ -5,9 +5,7 @@ import type { Queryable } from '../pool';
 export interface Consent {
   mode: Mode;
   exporterId: string;
-  /** The portal user name; only its hash is kept. */
   username: string;
-  /** Who consented to the submission. */
   givenBy: string;
   givenAt: Date;
   statement: string;

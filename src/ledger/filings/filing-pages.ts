@@ -8,7 +8,6 @@ import { ASKS } from '../questions/questions';
 import { ROW_COUNTS } from '../rows/filing-rows';
 import { FILING_COLUMNS, IS_ASKED, type FilingRecord } from './filings';
 
-/** Where a page of a list ends: the next one begins behind it. */
 interface FilingMark {
   madeAt: string;
   filingId: string;
@@ -22,7 +21,6 @@ export interface FilingPage {
   /** Only of these exporters, lower-cased ids; null: of all. */
   exporters?: readonly string[] | null;
   attention?: boolean;
-  /** Made at this time or later. */
   since?: Date;
   /** Part of a reference, a document, an IRM number or a certificate's number. */
   search?: string;

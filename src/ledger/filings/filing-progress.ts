@@ -21,7 +21,6 @@ export interface ProgressNote {
   state: FilingState;
   /** What a person should know or do, where the move asks for it; null: what its event says. */
   attention: string | null;
-  /** For states that need nobody in general, but do now. */
   needsAttention?: boolean;
   /** It asks nothing, and what was asked stands. */
   keepQuestions?: boolean;
@@ -88,7 +87,6 @@ export async function holdStep(
   db: Queryable,
   args: {
     filingId: string;
-    /** Number of the last move that the run knows of. */
     seq: number;
     step?: string;
     /** What the step records, where the caller knows; a workflow task that is repeated may decide otherwise. */

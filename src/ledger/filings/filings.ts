@@ -16,7 +16,6 @@ export class FilingMissing extends Error {
   }
 }
 
-/** A filing as the ledger holds it. */
 export interface FilingRecord extends ResumedFiling, AskedFiling {
   corrects: string | null;
   workflowId: string;
@@ -92,7 +91,6 @@ export async function findFiling(db: Queryable, mode: Mode, idOrReference: strin
   return rows[0] ?? null;
 }
 
-/** What names filings: the caller's reference, in a mode. */
 export type Reference = Pick<FilingRecord, 'mode' | 'reference'>;
 
 /** The n-th filing under a reference, or null. */

@@ -10,7 +10,6 @@ import { isEnd, type FilingState } from '../../domain/filing/states';
 import { readFacts } from './filing-lock';
 import { closeOpenWords } from '../submissions/words';
 
-/** An open filing, with what the check of its run needs. */
 export type OpenFilingRun = ResumedFiling & Pick<FilingRecord, 'workflowId' | 'state' | 'seq'> & JudgedFiling;
 
 const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.reference, f.made_by AS "madeBy",

@@ -6,7 +6,6 @@ import { errorAt, type Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 import { numberToFileAgain, standingOfReference, type FilingRecord, type Reference } from './filings';
 
-/** A filing that comes under a reference. */
 export type Named = Pick<
   FilingRecord,
   'mode' | 'reference' | 'n' | 'exporterId' | 'contentHash' | 'workflowId' | 'corrects'

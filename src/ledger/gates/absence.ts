@@ -23,7 +23,6 @@ const FIRST = `first AS (
      ORDER BY a.marked_at LIMIT 1)`;
 
 export interface LineageSend {
-  /** When anything of the lineage was sent first, by the ledger; null: never. */
   firstMarkAt: Date | null;
   /** From when on certificates count: a day before that. */
   from: Date | null;
@@ -89,7 +88,6 @@ export async function completeLook(
 /** An older look, or two persons' word in its place, does not count at the send. */
 const LOOK_COUNTS_MS = 24 * 60 * 60_000;
 
-/** What a row that was released as absent needs before it may go out again. */
 export interface AbsenceToConfirm {
   /** A complete look of the last day has to begin after this and cover the days from `from` on; ms since the epoch. */
   since: number;

@@ -7,7 +7,6 @@ import { checkGrant, type Granted } from './grants';
 import { createHash } from 'node:crypto';
 import type { FileInput } from '../../domain/contracts';
 
-/** Who else says the same as a word about a send. */
 export interface Support {
   others: Word[];
   /** A second person has to be a principal, and this one is none. */

@@ -2,7 +2,6 @@
 import type { Queryable } from '../pool';
 import type { ReadWindow } from './compare';
 
-/** A party, with the clients for which its calls are made. */
 export interface PartyToReconcile {
   partyId: number;
   /** The client whose credentials fetch-details and the IRM refresh use: a ready one, if there is one. */

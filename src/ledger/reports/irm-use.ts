@@ -93,7 +93,6 @@ export async function irmUse(db: Queryable, scope: ReportScope) {
   });
   return {
     ...balances,
-    /** The available balance at the end of each day, by currency. */
     trend: await inScope<{ day: string; currency: string; available: string }>(
       db,
       scope,

@@ -10,7 +10,6 @@ import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 /** Whether a row has no outcome yet, in SQL. */
 export const IS_OPEN = `state IN (${OPEN_ROW_STATES.map((state) => `'${state}'`).join(', ')})`;
 
-/** A row of the ledger; `serialNo` is the number that was, or will be, sent. */
 export interface FilingRow {
   position: number;
   sourceRow: number;

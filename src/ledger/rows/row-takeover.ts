@@ -7,7 +7,6 @@ import type { Reference } from '../filings/filings';
 import type { Queryable } from '../pool';
 import { askAbout, closeQuestion } from '../questions/questions';
 
-/** A row that was filed under the reference before. */
 interface EarlierRow extends IrmNames, Pick<Mapping, 'sbCumInvoiceNumber'> {
   filingId: string;
   n: number;
@@ -20,10 +19,8 @@ interface EarlierRow extends IrmNames, Pick<Mapping, 'sbCumInvoiceNumber'> {
   takenOverBy: string | null;
 }
 
-/** What a row takes over. */
 export interface Predecessor {
   lineage: string;
-  /** The fingerprints of every row of the lineage. */
   fingerprints: string[];
 }
 

@@ -9,7 +9,6 @@ import { holdAgain } from '../gates/held-rows';
 import type { Queryable } from '../pool';
 import { filedBefore } from '../rows/row-takeover';
 
-/** What a row is, as it was sent; what became of it since is not brought back. */
 const ROW_COLUMNS = `position, source_row, submission, serial_no, exporter_id, irm_key, mapping, extra, document_key, document_on, bill_key,
   match_key, mapped_amount, currency, permit_reason, permit_besides`;
 
@@ -23,7 +22,6 @@ export async function rebuildFiling(
   args: {
     content: string;
     attemptId: string;
-    /** Whether the ledger has a filing with this id. */
     known: boolean;
   },
 ): Promise<string> {

@@ -120,7 +120,6 @@ export async function readSend(store: SendStore, ledgerId: string, number: numbe
 
 /** The records of the store above the number up to which it was known to be whole, compared with the ledger. */
 export interface Comparison {
-  /** As it was after the listing. */
   identity: Identity;
   /** Whether the connection led to a standby before the listing; its session survives a promotion. */
   onStandby: boolean;

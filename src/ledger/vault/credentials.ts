@@ -10,7 +10,6 @@ export interface CredentialVersion {
   state: CredentialState;
   /** The kind of the error that made it bad. */
   reason: string | null;
-  /** Null once the secret was removed. */
   secretRef: string | null;
 }
 

@@ -97,12 +97,9 @@ function changeIrms(call: Call, account: PortalAccount, items: readonly PushItem
   }
 }
 
-/** One mapping that was filed again while it was live. */
 export interface DoubleFiling {
   fingerprint: string;
-  /** Requests that filed it, the first one first. */
   requestIds: string[];
-  /** Certificates that it became. */
   eBRCNumbers: string[];
 }
 

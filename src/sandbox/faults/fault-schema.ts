@@ -84,7 +84,6 @@ export const faultSchema = z.strictObject({
   /** Applied to a matching call with this probability, drawn from a generator seeded with `rngSeed`. */
   probability: z.number().min(0).max(1).optional(),
   rngSeed: z.number().int().default(1),
-  /** Number of matching calls that pass first. */
   skip: z.number().int().nonnegative().default(0),
   /** `slow`: real milliseconds of waiting; `accepted-but-invisible`: milliseconds on the sandbox clock. */
   delayMs: z.number().nonnegative().optional(),

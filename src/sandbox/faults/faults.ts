@@ -7,7 +7,6 @@ import {
   type FaultedOperation,
 } from './fault-schema';
 
-/** What a call is about, for the `match` of a fault. */
 export interface CallFacts {
   irmNumbers?: readonly string[];
   documents?: readonly string[];

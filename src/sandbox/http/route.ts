@@ -11,20 +11,17 @@ import { processDue } from '../authority/processing';
 import { asObject } from '../endpoints/validate';
 import type { World } from '../authority/world';
 
-/** What all endpoints share. */
 export interface Context {
   world: World;
   settings: Settings;
   faults: FaultRegistry;
   calls: CallLog;
   limiter: RateLimiter;
-  /** Seeded, so that a run can be reproduced. */
   random: () => number;
   /** Aborted when the sandbox closes. */
   stop: AbortSignal;
 }
 
-/** One call of an endpoint. */
 export interface Call {
   context: Context;
   caller: Caller;
@@ -34,7 +31,6 @@ export interface Call {
   query: Record<string, unknown>;
   params: Record<string, string>;
   path: string;
-  /** Faults that change what the call does or answers. */
   effects: readonly Fault[];
   record: CallRecord;
   request: FastifyRequest;

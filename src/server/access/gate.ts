@@ -11,7 +11,6 @@ import type { Client } from '@temporalio/client';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who entered; null: nobody yet. */
     principal: Principal | null;
   }
   interface FastifyContextConfig {
@@ -73,13 +72,11 @@ export function createGate(
       if (changes) await audit.record({ ...about, outcome: 'used' });
       else audit.count({ ...about, outcome: 'used' });
     },
-    /** The principal that entered. */
     principalOf(request: FastifyRequest): Principal {
       const { principal } = request;
       if (!principal) throw new Error('A route was reached without a principal.');
       return principal;
     },
-    /** Records that a request of a principal was refused. */
     refused(request: FastifyRequest, code: string): void {
       if (request.principal) audit.count({ ...eventOf(request).about, outcome: 'refused', code });
     },

@@ -238,7 +238,6 @@ function draw(
     .join('\n');
 }
 
-/** Words that are longer than their column, in pieces. */
 function breakWords(text: string, width: number): string {
   return text
     .split(' ')

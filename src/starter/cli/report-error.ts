@@ -11,7 +11,6 @@ import { NoWorkerError } from '../../temporal/workers-present';
 import { describeProblems, nothingFiled } from './texts';
 import type { Terminal } from './terminal';
 
-/** Whether the caller can fix a refusal in the input. */
 const FIXABLE_BY_CALLER: Readonly<Record<RefusalKind, boolean>> = {
   validation_failed: true,
   workbook_rejected: true,

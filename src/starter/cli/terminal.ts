@@ -9,7 +9,6 @@ import { refusal, RefusedError, UsageError } from '../errors';
 import { describeProblems } from './texts';
 import { createInterface as readlineOf } from 'node:readline';
 
-/** For a terminal that does not tell its width. */
 const DEFAULT_COLUMNS = 80;
 
 /** Where the command line reads and writes; tests pass their own. */
@@ -29,7 +28,6 @@ export interface Terminal extends Streams {
    * otherwise `page` of each; of an empty list `page` of none. @returns how many entries there were
    */
   pages<T>(pages: AsyncIterable<readonly T[]>, page: (items: readonly T[]) => Page, lines?: boolean): Promise<number>;
-  /** A remark for people, on stderr. */
   note(message: string): void;
   progress(): Spinner;
 }

@@ -1,6 +1,5 @@
 import { firstLine } from '../errors';
 
-/** One line of `ebrc doctor`. */
 export interface CheckResult {
   check: string;
   ok: boolean;

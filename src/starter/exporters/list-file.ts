@@ -88,7 +88,6 @@ function messageOf(issues: readonly z.core.$ZodIssue[]): string {
 interface RawRecord {
   row: number;
   values: Partial<Record<ListColumn, unknown>>;
-  /** Why the row cannot be read at all. */
   problem?: string;
 }
 

@@ -12,7 +12,6 @@ import { forEachLimited } from '../../domain/values';
 const AT_ONCE = 8;
 const LOOK_EVERY_MS = 3_000;
 
-/** The result of one row; never contains its password. */
 export interface OnboardedRow {
   row: number;
   /** Null where the row names none. */

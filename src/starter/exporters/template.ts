@@ -12,9 +12,7 @@ import { readIrmViews } from './views';
 import { exporterIdOf } from '../lookup';
 
 export interface Template {
-  /** The workbook. */
   bytes: Buffer;
-  /** Number of remittances in it, one per row. */
   rows: number;
   source: 'service' | 'ledger';
   /** Why it is not the service's own template; null if it is. */

@@ -20,14 +20,12 @@ import {
 
 export interface CheckRequest extends StatedOptions {
   source: FilingSource;
-  /** Id or e-mail. */
   exporter: string;
   /** Also make the workbook with the errors in its cells. */
   annotate?: boolean;
 }
 
 export interface CheckOutcome {
-  /** Whether it can be filed: no errors. */
   ok: boolean;
   rows: number;
   errors: Finding[];

@@ -13,7 +13,6 @@ import { filingOf } from '../lookup';
 import { startFiling, type PreparedFiling, type WaitOptions } from './start';
 
 export interface CorrectRequest {
-  /** Filing id or reference of the filing whose errored rows are filed again. */
   filing: string;
   /** The corrected rows: the annotated workbook, or a push message. Rows are matched by serialNo. */
   source: FilingSource;

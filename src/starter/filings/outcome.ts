@@ -11,7 +11,6 @@ import { withPaths } from '../lookup';
 const RECORDED_WITHIN_MS = 10_000;
 const RECORDED_LOOK_MS = 100;
 
-/** The result of a call on a filing. */
 export interface FilingOutcome {
   filing: FilingView;
   /** Whether the filing needs a person to continue: approve, resolve, new credentials, access to the service. */

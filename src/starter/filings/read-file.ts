@@ -22,7 +22,6 @@ export interface StatedOptions {
   declaration?: 'Y' | 'N';
   /** Rows that may be filed although their mapping is live, or is in the file twice. */
   allowDuplicate?: PermittedDuplicate[];
-  /** The labels of the service's bulk template, if known. */
   template?: BulkTemplate;
 }
 

@@ -6,7 +6,6 @@ import { describeRun, resumeOptions, startFilingRun } from '../../temporal/filin
 import type { EbrcClientDependencies } from '../dependencies';
 import { filingOf } from '../lookup';
 
-/** A filing that was to be resumed. */
 export interface ResumedRun {
   filingId: string;
   workflowId: string;
@@ -15,7 +14,6 @@ export interface ResumedRun {
   state: string;
   /** Whether a new run was started. */
   resumed: boolean;
-  /** Why no run was started; null if one was. */
   message: string | null;
 }
 

@@ -48,7 +48,6 @@ export interface FilingTerms {
   allowDuplicate?: PermittedDuplicate[];
 }
 
-/** Rows with their options, ready to be filed. */
 export interface PreparedFiling extends FilingTerms {
   exporterId: string;
   rows: MappingRow[];

@@ -25,7 +25,6 @@ const NOTES_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.
 const SHAPES_TYPE = 'application/vnd.openxmlformats-officedocument.vmlDrawing';
 
 export interface SheetAnnotation {
-  /** The part of the sheet. */
   part: string;
   filledRows: FilledRows;
   findings: readonly Finding[];
@@ -170,7 +169,6 @@ function statusOf(found: readonly Finding[], outcome: string | undefined): strin
   return outcome ?? (found.length > 0 ? WARNING_STATUS : OK_STATUS);
 }
 
-/** All messages about a row, errors first. */
 function explain(found: readonly Finding[]): string {
   const errors = found.filter(({ severity }) => severity === 'error').map(({ message }) => message);
   const warnings = found.filter(({ severity }) => severity === 'warning').map(({ message }) => `Warning: ${message}`);

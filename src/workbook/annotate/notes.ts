@@ -81,7 +81,6 @@ function ourRun(message: string, behindOwn: boolean): string {
   return `<r>${textElement(`${behindOwn ? '\n' : ''}${NOTE_START}${message}`.slice(0, MAX_NOTE_LENGTH))}</r>`;
 }
 
-/** The runs of a note up to a length of text, with their formatting. */
 function ownRuns(content: string, length: number): string {
   const [text] = elements(content, 'text');
   // Plain text beside runs is not allowed; alone, no run is needed.

@@ -1,7 +1,6 @@
 import { columnLetter, columnNumber, LAST_ROW } from '../sheet/addresses';
 import { type ElementAt, elements, withAttribute, attribute, textElement } from '../ooxml/xml-edit';
 
-/** A change to one cell. */
 export interface CellEdit {
   /** The new text; null clears the cell; undefined keeps the value. */
   text?: string | null;

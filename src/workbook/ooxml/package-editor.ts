@@ -109,7 +109,6 @@ export class PackageEditor {
     );
   }
 
-  /** The bytes of the workbook. */
   async save(): Promise<Buffer> {
     const entries = [...this.source.entries]
       .filter(([key]) => !this.changed.has(key))

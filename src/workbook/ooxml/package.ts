@@ -126,7 +126,6 @@ export interface SheetEntry {
 
 /** The worksheets in order, and the parts that they share. */
 export interface WorkbookDirectory {
-  /** The main part. */
   part: string;
   sheets: SheetEntry[];
   /** Day 0 of date cells is 1 January 1904 instead of 30 December 1899. */

@@ -6,11 +6,9 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 
-/** A part of a workbook as stored in the zip file. */
 export interface PackagePart {
   /** As spelled in the directory. */
   name: string;
-  /** Unpacked size as the directory declares it. */
   size: number;
   packed: Buffer;
   method: number;

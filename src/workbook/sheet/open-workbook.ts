@@ -72,7 +72,6 @@ function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: Wor
   return strings;
 }
 
-/** A worksheet with the parts that its cells refer to. */
 export interface OpenSheet {
   name: string;
   sheet: SheetRows;

@@ -2,7 +2,6 @@ import { damaged as damagedPart, tooLong, type WorkbookLimits, WorkbookRefused }
 import { xmlSteps } from '../ooxml/xml-reader';
 import { columnLetter, columnNumber, LAST_COLUMN, LAST_ROW } from './addresses';
 
-/** A filled cell as stored in the file. */
 export interface RawCell {
   /** From 1. */
   column: number;
@@ -13,7 +12,6 @@ export interface RawCell {
   data: string | undefined;
 }
 
-/** A row with at least one filled cell. */
 export interface RawRow {
   number: number;
   hidden: boolean;

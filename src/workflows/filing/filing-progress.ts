@@ -217,7 +217,6 @@ export class FilingProgress {
     return toMove(held, state, event, asked);
   }
 
-  /** One write at a time, in the order in which they were asked for. */
   private inTurn<T>(write: () => Promise<T>): Promise<T> {
     const next = this.moving.then(write);
     this.moving = next.then(

@@ -24,7 +24,6 @@ export function refuse(message: string, code: RefusalDetails['code'] = 'refused'
 }
 
 export class FilingRequests {
-  /** Whether the workflow was cancelled. */
   cancelled = false;
   abandon: Recorded<AbandonArgs> | null = null;
   approval: Recorded<ApproveArgs> | null = null;
@@ -118,7 +117,6 @@ export class FilingRequests {
     this[kind] = null;
   }
 
-  /** Whether a resolve is recorded and can be carried out. */
   get answered(): boolean {
     return this.resolution?.wordId !== undefined;
   }

@@ -36,7 +36,6 @@ interface MovingFiling {
   late: string | null;
   filingId: string;
   state: FilingState;
-  /** Number of the move. */
   seq: number;
   settings: StateLimitSettings;
   counts: FilingCounts;
@@ -122,7 +121,6 @@ export interface OverdueMark {
   attention: string;
 }
 
-/** The mark of the work under way. */
 export interface PendingMark extends OverdueMark {
   /** The move that the watchdog makes past it; null before. */
   made: Promise<void> | null;

@@ -33,7 +33,6 @@ export async function watch(run: FilingRun): Promise<void> {
 
 function nextDue(run: FilingRun): {
   at: number;
-  /** The timer's summary. */
   summary: string;
   mark: PendingMark | null;
 } | null {
@@ -50,7 +49,6 @@ function waitingMark(run: FilingRun): PendingMark | null {
   return mark.at > Date.now() || run.state === mark.during ? mark : null;
 }
 
-/** Says that the filing does not move, unless it has moved meanwhile. */
 function askForAttention(run: FilingRun): Promise<boolean> {
   const text = run.waitsFor === 'activation' ? NOT_ACTIVE : NOT_MOVED;
   const { state } = run;

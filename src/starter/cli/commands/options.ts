@@ -72,7 +72,6 @@ export function durationArgument(text: string): number {
   return ms;
 }
 
-/** What every list takes. */
 export interface ListPart extends PartOfList {
   jsonl?: boolean;
 }
@@ -198,7 +197,6 @@ function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode 
 
 export const forceOption = () => new Option('--force', 'replace a file that exists');
 
-/** The file that a command writes. */
 export interface WriteOptions {
   output: string;
   /** `--force`: an existing file is replaced. */

@@ -110,7 +110,6 @@ async function begin(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Prom
   return since;
 }
 
-/** What has become known since the last round; null: nothing. */
 function readNews(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled | null> {
   return 'attempt' in doubt ? readAttemptNews(run, doubt) : readRequestNews(run, stage);
 }

@@ -51,7 +51,6 @@ export function addReportCommand(program: Command, bind: Bind): void {
     );
 }
 
-/** What needs attention, and where the rest is. */
 function outcomeText({ path, on, groups }: ReportOutcome): Page {
   const alarms = groups.flatMap(({ title, figures }) =>
     figures.filter(({ alarm }) => alarm).map(({ label, value }) => [title, label, String(value ?? '')]),

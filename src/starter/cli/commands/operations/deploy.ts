@@ -47,7 +47,6 @@ export function addDeployCommand(program: Command, bind: Bind): void {
     );
 }
 
-/** One version of the deployment, as `ebrc deploy` prints it. */
 export interface DeployedVersion {
   deployment: string;
   buildId: string;
