@@ -44,13 +44,7 @@ async function writeDailyReport(
   const xlsx = await deps.reports.render(report, { form: 'xlsx', grouping });
   const stored = await store(deps, on, { html, xlsx });
   logger.info({ on, page: stored.html.document, workbook: stored.xlsx.document }, 'the daily report was written');
-  return {
-    on,
-    madeAt: report.madeAt.toISOString(),
-    page: stored.html,
-    workbook: stored.xlsx,
-    ...figuresOf(report),
-  };
+  return { on, madeAt: report.madeAt.toISOString(), page: stored.html, workbook: stored.xlsx, ...figuresOf(report) };
 }
 
 function today({ clock }: ActivityDependencies) {

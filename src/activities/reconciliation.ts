@@ -247,9 +247,7 @@ async function followLostFiling(
 async function endReconciliation(
   deps: ActivityDependencies,
   args: { runId: string; exporterId?: string; result: ReconcileResult },
-): Promise<{
-  counts: FindingCounts;
-}> {
+): Promise<{ counts: FindingCounts }> {
   const { pool, mode } = deps;
   const party = args.exporterId === undefined ? null : await partyOf(pool, args.exporterId);
   const counts = await countFindings(pool, { mode, partyId: party?.partyId });

@@ -93,10 +93,7 @@ export function dataConverterOf(
   options: Omit<PayloadCodecOptions, 'keys'> = {},
 ): DataConverter | undefined {
   if (keys.length === 0) return undefined;
-  return {
-    payloadCodecs: [createPayloadCodec({ keys, ...options })],
-    failureConverterPath: FAILURE_CONVERTER,
-  };
+  return { payloadCodecs: [createPayloadCodec({ keys, ...options })], failureConverterPath: FAILURE_CONVERTER };
 }
 
 /** Encrypted bytes, with everything except the key that is needed to open them. */

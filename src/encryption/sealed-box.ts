@@ -15,11 +15,7 @@ export interface BoxOpener {
   open(box: { keyId: string; sealed: Buffer }, context: string): Promise<Buffer>;
 }
 
-const suite = new CipherSuite({
-  kem: new DhkemP256HkdfSha256(),
-  kdf: new HkdfSha256(),
-  aead: new Aes256Gcm(),
-});
+const suite = new CipherSuite({ kem: new DhkemP256HkdfSha256(), kdf: new HkdfSha256(), aead: new Aes256Gcm() });
 
 /** Seals bytes for the holder of the private key; they open only with the same `context`, which is not stored. */
 export async function sealTo({ publicKey }: PublicKey, bytes: Buffer, context: string): Promise<Buffer> {

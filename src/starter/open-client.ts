@@ -9,9 +9,7 @@ export interface OpenEbrcClientOptions {
   onNote?: (text: string) => void;
 }
 
-export type OpenEbrcClient = EbrcClient & {
-  close(): Promise<void>;
-};
+export type OpenEbrcClient = EbrcClient & { close(): Promise<void> };
 
 /**
  * The typed client over the servers that the environment names, as the command line opens them: `DATABASE_URL`,

@@ -99,11 +99,7 @@ export async function findings(
 /** Acknowledges a finding without closing it. @throws RefusedError if there is no such finding, or the note is empty */
 export async function acknowledgeFinding(
   { pool, mode }: LedgerDependencies,
-  finding: {
-    id: string;
-    note: string;
-    by: string;
-  },
+  finding: { id: string; note: string; by: string },
 ): Promise<FindingView> {
   const { id, by } = finding;
   const note = finding.note.trim();

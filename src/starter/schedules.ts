@@ -208,10 +208,7 @@ const schedule = z.strictObject({
   timezone: z.string().optional(),
 });
 
-const scheduleFile = z.strictObject({
-  timezone: z.string().default('Asia/Kolkata'),
-  schedules: z.array(schedule),
-});
+const scheduleFile = z.strictObject({ timezone: z.string().default('Asia/Kolkata'), schedules: z.array(schedule) });
 
 /** One schedule of the file, with all defaults filled in. */
 export type PlannedSchedule = Required<z.output<typeof schedule>>;

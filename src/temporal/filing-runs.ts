@@ -91,11 +91,7 @@ export interface CheckRunDependencies {
 export async function checkRun(
   deps: CheckRunDependencies,
   filing: OpenFilingRun,
-): Promise<{
-  resumed: boolean;
-  reported: boolean;
-  why: string | null;
-}> {
+): Promise<{ resumed: boolean; reported: boolean; why: string | null }> {
   const { pool, temporal, taskQueue, logger, clock } = deps;
   const { filingId, seq } = filing;
   const now = new Date(clock());

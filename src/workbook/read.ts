@@ -119,10 +119,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
   const findings = [
     ...headers.findings,
     ...[...found, ...reader.mergedCells(merged)].filter(isFiled),
-    ...aboutRows(unchecked, {
-      hidden: hidden.filter((row) => !untouched.has(row)),
-      untouched: [...untouched],
-    }),
+    ...aboutRows(unchecked, { hidden: hidden.filter((row) => !untouched.has(row)), untouched: [...untouched] }),
   ];
   if (template.learnedAt === null) findings.push(...aboutTemplate(unchecked, reader.ownFilled()));
   return {

@@ -55,11 +55,7 @@ export function compose(args: {
     onLost: (rows: unknown, error: unknown) => logger.warn({ rows, err: error }, 'audit rows were lost'),
   });
   const keyHash = hashOfKey(config.apiKey);
-  const store = createBudgetStore({
-    pool,
-    keyHash,
-    owner: randomUUID(),
-  });
+  const store = createBudgetStore({ pool, keyHash, owner: randomUUID() });
   const budget = createBudget({
     store,
     windowMs: config.rateWindowMs,

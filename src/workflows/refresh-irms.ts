@@ -55,9 +55,7 @@ async function refreshOne({ exporterId: asked, skip, readFirst }: RefreshCandida
       if (readiness !== 'ready') return { skip: `the service says ${readiness}` };
     }
     await calls('helpful', { ...about, summary: 'Refresh the IRMs', exporterId, rateClass: 'irm-refresh' }).refreshIrms(
-      {
-        exporterId,
-      },
+      { exporterId },
     );
     return await calls('helpful', { ...about, summary: 'Read the IRMs' }).readIrms({ exporterId });
   } catch (error) {

@@ -28,9 +28,7 @@ export async function withCredentials<T>(
     throw refusal(
       kind,
       `The portal credentials of exporter ${exporterId} are known to be bad (${kind}); nothing was sent.`,
-      {
-        credentialsVersion: version,
-      },
+      { credentialsVersion: version },
     );
   }
   try {

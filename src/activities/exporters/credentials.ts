@@ -46,14 +46,7 @@ async function acceptCredentials(
     const known = await versionOfSecret(pool, exporterId, credentialsRef);
     if (known !== null) return { outcome: 'accepted', version: known };
     const { username } = await vault.open(pool, credentialsRef, { purpose: 'submission', mode });
-    const consent = {
-      mode,
-      exporterId,
-      username,
-      givenBy: by,
-      givenAt: new Date(at),
-      statement: CONSENT_STATEMENT,
-    };
+    const consent = { mode, exporterId, username, givenBy: by, givenAt: new Date(at), statement: CONSENT_STATEMENT };
     await recordConsent(pool, consent);
     const version = await addCredentials(pool, vault, { mode, exporterId, secretRef: credentialsRef });
     return { outcome: 'accepted', version };

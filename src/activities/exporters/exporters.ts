@@ -174,10 +174,7 @@ async function create(
 
 /** What a workflow needs to know of an exporter. */
 export function exporterState(row: ExporterRow): ExporterState {
-  return {
-    exporterId: row.exporterId,
-    ...readinessOf(row),
-  };
+  return { exporterId: row.exporterId, ...readinessOf(row) };
 }
 
 /** What the service found wrong, by field where it names them. */

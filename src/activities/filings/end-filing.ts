@@ -61,14 +61,7 @@ function concludeStatement(
     const reason = STATEMENTS[statement ?? 'unknown_request'](requestId);
     const messages = errors.length > 0 ? errors : [reason];
     const subject = { requestId, filingId, submission };
-    const given = {
-      subject,
-      settleMs: settings.settleAfterMs,
-      unseen: false,
-      notOurs: [],
-      reason,
-      errors: messages,
-    };
+    const given = { subject, settleMs: settings.settleAfterMs, unseen: false, notOurs: [], reason, errors: messages };
     // The service says nothing more about a request that has ended: persons answer what it leaves open.
     const stated = statement !== null && request?.state === 'followed';
     const freed =

@@ -73,10 +73,7 @@ function readFiling({ pool }: ActivityDependencies, { filingId }: { filingId: st
 
 /** Records what is to be filed before anything is sent. Idempotent: the same workflow gets the same filing again. */
 async function openFiling(deps: ActivityDependencies, args: OpenFilingArgs): Promise<OpenFilingResult> {
-  return {
-    ...(await open(deps, args)),
-    settings: settingsOf(deps),
-  };
+  return { ...(await open(deps, args)), settings: settingsOf(deps) };
 }
 
 /** Whether an input asks for the filing that a run has under way. @returns null if it does, else the refusal */

@@ -106,12 +106,7 @@ async function gatherEvidence(
     // A look that is not complete is no reason to take the one certificate that it shows.
     const found = looked.looked
       ? await certifyByDetails(client, { filingId, submission, exporterId, windowOver, at })
-      : {
-          adopted: [],
-          ambiguous: [],
-          contradicted: [],
-          openRows: await countOpenRows(client, filingId, submission),
-        };
+      : { adopted: [], ambiguous: [], contradicted: [], openRows: await countOpenRows(client, filingId, submission) };
     const agreeing = await agreeingCertificates(client, {
       filingId,
       submission,

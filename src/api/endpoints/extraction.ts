@@ -39,10 +39,7 @@ export interface ExtractionApi {
 const MAX_TEXT_BYTES = 64 * 1024;
 
 export function createExtractionApi(
-  options: Omit<CallerOptions, 'baseUrl' | 'apiKey' | 'budget'> & {
-    url?: string;
-    key?: string;
-  },
+  options: Omit<CallerOptions, 'baseUrl' | 'apiKey' | 'budget'> & { url?: string; key?: string },
 ): ExtractionApi {
   const { url, key, ...rest } = options;
   const caller = url && key ? createCaller({ ...rest, baseUrl: url, apiKey: key }) : null;

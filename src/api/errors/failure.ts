@@ -16,11 +16,7 @@ const EXCERPT_BYTES = 2_000;
 /** The error of an answer outside 2xx. If its body breaks off, the status alone counts. */
 export async function refusalOf(
   answer: TransportAnswer,
-  context: {
-    operation: Operation;
-    redact: Redactor;
-    readRefusal?: (body: string, status: number) => ApiError | null;
-  },
+  context: { operation: Operation; redact: Redactor; readRefusal?: (body: string, status: number) => ApiError | null },
 ): Promise<ApiError> {
   const { operation, redact } = context;
   let text = '';

@@ -46,10 +46,7 @@ export function joinDocuments(documents: readonly ReadDocument[]): JoinedDocumen
     if (!bill) alone.push(invoice);
     else joined.set(bill, [...(joined.get(bill) ?? []), { invoice, guess: named.length === 0 }]);
   }
-  return {
-    bills: bills.map((bill) => billFacts(bill, joined.get(bill) ?? [])),
-    invoices: alone.map(invoiceFacts),
-  };
+  return { bills: bills.map((bill) => billFacts(bill, joined.get(bill) ?? [])), invoices: alone.map(invoiceFacts) };
 }
 
 function isNamed({ values: bill }: ReadDocument, { values: invoice }: ReadDocument): boolean {

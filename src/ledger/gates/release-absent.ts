@@ -50,14 +50,7 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
   if (positions && (positions.length === 0 || positions.some((each) => !open.includes(each))))
     return refused('not_in_doubt', 'only rows of the request that have no outcome can be answered for');
   const settleMs = longestWindow(attempts, args.settleMs);
-  const subjectState = await stateOfSubject(client, {
-    subject,
-    filingId,
-    submission,
-    attempts,
-    settleMs,
-    at,
-  });
+  const subjectState = await stateOfSubject(client, { subject, filingId, submission, attempts, settleMs, at });
   if ('outcome' in subjectState) return subjectState;
 
   // The window, and the look that has to come after it.

@@ -88,9 +88,7 @@ export async function irmUse(db: Queryable, scope: ReportScope) {
       free: string;
       currency: string;
     }[];
-  }>(db, scope, BALANCES, {
-    lists: { byCurrency: BY_CURRENCY, oldest: OLDEST },
-  });
+  }>(db, scope, BALANCES, { lists: { byCurrency: BY_CURRENCY, oldest: OLDEST } });
   return {
     ...balances,
     trend: await inScope<{ day: string; currency: string; available: string }>(

@@ -19,11 +19,7 @@ const ROW_COLUMNS = `position, source_row, submission, serial_no, exporter_id, i
  */
 export async function rebuildFiling(
   client: Queryable,
-  args: {
-    content: string;
-    attemptId: string;
-    known: boolean;
-  },
+  args: { content: string; attemptId: string; known: boolean },
 ): Promise<string> {
   const { content, attemptId, known } = args;
   const parts = partsOfAttemptId(attemptId);

@@ -157,10 +157,7 @@ function renderTable({ columns, rows }: TablePart, layout: Layout): string {
       return draw(
         [head.map((title) => ({ text: title, tone: null })), ...cells.map((row) => pick(row, shown))],
         widths,
-        {
-          aligns,
-          colour: layout.colour,
-        },
+        { aligns, colour: layout.colour },
       );
     }
     const dropped = shown.findLast((index) => columns[index]?.optional);

@@ -57,8 +57,5 @@ export async function requireApproval(
     setApprovalPolicy(client, { exporterId, approval, by, principal }),
   );
   if (typeof outcome === 'object') throw refusal('policy_refused', `The policy was not changed: ${outcome.refused}.`);
-  return {
-    exporter: await readExporterView(pool, exporterId),
-    waits: outcome === 'asked' ? SECOND : null,
-  };
+  return { exporter: await readExporterView(pool, exporterId), waits: outcome === 'asked' ? SECOND : null };
 }

@@ -79,9 +79,7 @@ export async function fileFile(
 /** Reads and checks the file. @throws RefusedError with every finding (and `annotated`); UsageError: unreadable */
 export async function readFileToFile(
   store: Pick<EbrcClientDependencies, 'documents' | 'workbooks'>,
-  args: Pick<FileRequest, 'source' | 'uploadType' | 'declaration' | 'allowDuplicate'> & {
-    reference?: string | null;
-  },
+  args: Pick<FileRequest, 'source' | 'uploadType' | 'declaration' | 'allowDuplicate'> & { reference?: string | null },
   ledger?: Pick<EbrcClientDependencies, 'pool' | 'mode'>,
 ): Promise<FilingFile> {
   const { source, uploadType, declaration, allowDuplicate, reference = null } = args;

@@ -91,10 +91,7 @@ function editCells(
   row: number,
   changes: ReadonlyMap<number, CellEdit> = new Map<number, CellEdit>(),
 ): { cells: string; formulaGone: boolean } {
-  const cells = [...elements(content, 'c')].map((element) => ({
-    element,
-    column: columnOf(element.attributes),
-  }));
+  const cells = [...elements(content, 'c')].map((element) => ({ element, column: columnOf(element.attributes) }));
   const there = new Set(cells.map(({ column }) => column));
   const absent = [...changes.keys()].filter((column) => !there.has(column)).sort((a, b) => b - a);
   const parts: string[] = [];

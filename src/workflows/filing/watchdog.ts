@@ -31,11 +31,7 @@ export async function watch(run: FilingRun): Promise<void> {
   }
 }
 
-function nextDue(run: FilingRun): {
-  at: number;
-  summary: string;
-  mark: PendingMark | null;
-} | null {
+function nextDue(run: FilingRun): { at: number; summary: string; mark: PendingMark | null } | null {
   const { dueAt } = run;
   const mark = waitingMark(run);
   if (mark && (dueAt === null || mark.at <= dueAt)) return { at: mark.at, summary: mark.summary, mark };
