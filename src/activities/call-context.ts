@@ -20,9 +20,8 @@ export function createProgress(clock: () => number = () => performance.now()) {
 }
 
 /**
- * The context of one API call from an activity: it heartbeats while it waits for its budget slot and while the call is
- * under way, so that a lost worker is noticed in seconds and a waiting one is not taken for lost. It stops when nothing
- * moves any more for longer than anything takes: Temporal then gives the work to another worker.
+ * An API call's context, which heartbeats while it waits and works: a lost worker is noticed in seconds. It stops when
+ * nothing moves for longer than anything takes: Temporal then gives the work to another worker.
  */
 export function withHeartbeat<T>(exporterId: string, call: (context: CallContext) => Promise<T>): Promise<T> {
   const { info, heartbeat, cancellationSignal: signal } = Context.current();

@@ -96,9 +96,8 @@ async function fetchCertificates(
 }
 
 /**
- * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice.
- * `sha256` is null where what came is no whole PDF; the certificate is asked for again, with growing pauses. With
- * `end`, the filing ends in the same transaction if this was its last one.
+ * GET /genebrc/download-pdf into the store, checked and hashed. `sha256` null: no whole PDF came, it is asked for
+ * again. `end`: the filing ends in the same transaction if this was its last one.
  */
 async function downloadCertificate(
   deps: ActivityDependencies,
@@ -189,9 +188,8 @@ async function fillRows(
 }
 
 /**
- * Records that a PDF is archived, and the end of the filing that waits for it, where all of its certificates have their
- * PDFs and all of its rows an outcome. Without `pdf`: it was recorded before, perhaps by a try whose answer was lost.
- * @returns null where the filing goes on, or has moved otherwise than its run knows
+ * Records a PDF (without `pdf`: recorded before), and the end of the filing that has all PDFs and outcomes. @returns
+ * null where the filing goes on, or has moved otherwise than its run knows
  */
 function archiveLast(pool: pg.Pool, decided: Decided, at: Date, pdf?: ArchivedPdf): Promise<FilingNow | null> {
   const { filingId } = decided;

@@ -16,9 +16,8 @@ export const certificatesOf = <C extends { iec: string | null }>(iecCode: string
   certificates.filter(({ iec }) => [null, readIec(iecCode)].includes(readIec(iec)));
 
 /**
- * Reads every certificate of an exporter that was issued in a span of days into the ledger, from as few calls as the
- * window of three months allows (spec: "POST /genebrc/fetch-details"). The look goes on record with its times, a failed
- * one too: absence is judged by looks alone.
+ * Reads an exporter's certificates of a span of days, in few calls (spec: "POST /genebrc/fetch-details"). The look goes
+ * on record, a failed one too: absence is judged by looks alone.
  */
 export async function readDetails(
   deps: Pick<ActivityDependencies, 'pool' | 'api' | 'clock' | 'logger'>,

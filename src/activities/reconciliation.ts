@@ -103,10 +103,7 @@ async function partiesToReconcile(
   return { parties, next: parties.length < args.limit ? null : (parties.at(-1)?.partyId ?? null) };
 }
 
-/**
- * Cuts a span into windows that fetch-details takes (at most three months), and returns which have to be read:
- * windows that ended more than a week ago and hold no open finding are not read twice a day.
- */
+/** Cuts a span into windows of three months at most; those of over a week ago without finding are read once a day. */
 async function certificateWindows(
   { pool, clock }: ActivityDependencies,
   args: { partyId: number; from: string; to: string },
@@ -227,10 +224,7 @@ async function prepareRefetch(
   return { fetch: true };
 }
 
-/**
- * Starts a new run for an open filing whose workflow has ended or is gone, where anything of it was sent; of
- * another one it records what somebody has to do. @returns why a new run was started; null where none was
- */
+/** Starts a new run where anything was sent, else records what somebody has to do. @returns why it was, or null */
 async function followLostFiling(
   deps: ActivityDependencies,
   { filingId }: { filingId: string },

@@ -14,9 +14,8 @@ export interface CallContext {
 }
 
 /**
- * A submission's context. `beforeWrite` runs when the connection is up (TLS included) and nothing is written: the place
- * to commit the `sending` mark. If it throws, the connection is destroyed and nothing is sent; an `ApiError` comes out
- * as it is, anything else as the cause of an `ApiError` of kind attempt_closed.
+ * `beforeWrite` runs when the connection is up and nothing is written: the place to commit the `sending` mark. If it
+ * throws, nothing is sent; what is no `ApiError` becomes the cause of one of kind attempt_closed.
  */
 export interface SubmitContext extends CallContext {
   beforeWrite: () => Promise<void>;

@@ -17,10 +17,8 @@ const RETRY_PART = 1 / 10;
 const STAMP_PART = 1 / 10;
 
 /**
- * Hands out the slots of this process and stores the reports about them. A report never rejects: bookkeeping must not
- * turn an answered call into an error. Its promise settles after the first try; a failed report is retried in the
- * background for one lease. While a slot is taken and not reported as written, its lease is renewed, all slots of the
- * process in one statement.
+ * Hands out this process's slots and stores reports, which never reject: bookkeeping must not turn an answered call
+ * into an error. Failed reports are retried for one lease; leases of unwritten slots are renewed together.
  */
 export function createSlotReporter(args: {
   store: BudgetStore;

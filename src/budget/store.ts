@@ -2,10 +2,7 @@ import type { RateClass } from '../domain/names';
 import type { Queryable } from '../ledger/pool';
 import type { BudgetStore, TicketState } from './ports';
 
-/**
- * The budget's statements (migration 003). Each is one round trip on a connection of the pool, none waits for a slot,
- * and each may be repeated: an answer that was lost changes nothing.
- */
+/** The budget's statements: one round trip each, none waits for a slot, and each may be repeated. */
 export function createBudgetStore(
   args: {
     /** SHA-256 of the API key, hex: the key itself is never stored. */

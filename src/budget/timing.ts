@@ -26,8 +26,8 @@ const LEASE_MAX_MS = 15_000;
 const STEP_PART = 1 / 12;
 
 /**
- * `guardMs` matters only for slow answers: a call answered within it is free one window after its answer. Calls that
- * take longer than that to *reach* the service can meet a 429; a longer guard lowers what slow classes get through.
+ * `guardMs` matters only for slow answers. Calls that take longer to *reach* the service can meet a 429; a longer guard
+ * lowers what slow classes get through.
  */
 export function budgetTiming({ windowMs, guardMs }: { windowMs: number; guardMs?: number }): BudgetTiming {
   const guard = guardMs ?? Math.max(windowMs * GUARD_PART, GUARD_MIN_MS);

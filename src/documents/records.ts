@@ -5,9 +5,8 @@ import { dirname, join } from 'node:path';
 /** Small objects that are written once, by which sends are counted. Named by plain segments; names sort as text. */
 export interface Records {
   /**
-   * Writes a record; it is complete and flushed to disk when this returns. @returns false if the name is taken by any
-   * record. Rejects with the system's error (unavailable, full); then the name may be taken all the same, by a complete
-   * record.
+   * Writes a record, flushed to disk. @returns false if the name is taken. Rejects with the system's error; then the
+   * name may be taken all the same, by a complete record.
    */
   createRecord(name: string, content: Buffer): Promise<boolean>;
   /** The content of a record; null if there is none. */
@@ -148,11 +147,7 @@ async function writeExclusively(path: string, content: Buffer): Promise<void> {
 
 const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
-/**
- * Gives a finished file its name. A link refuses a taken name atomically, which a rename does not.
- * @param withoutLinks does it where the file system has no links
- * @returns false where the name is taken
- */
+/** Names a finished file by a link, which refuses a taken name. @param withoutLinks else @returns false: taken */
 export async function claimName(
   temporary: string,
   path: string,

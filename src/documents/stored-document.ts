@@ -12,11 +12,9 @@ const PLAIN = /^[A-Z0-9]{5,80}$/u;
 const STORED = /^(test\.)?[A-Z0-9_-]{1,80}(~[0-9a-f]{32})?\.(pdf|xlsx|html)$/u;
 
 /**
- * The file name of a document, made only from `name` (for a certificate its eBRC number), so that anybody who knows the
- * number finds the file. A name of capitals and digits is used unchanged. Any other name becomes its readable part,
- * `~`, which no plain name contains, and a hash of the whole: two numbers never share a file, even if the file system
- * does not distinguish `a` from `A`, and no name can point outside the folder. Names of test mode start with `test.`,
- * which no other name does: the same number in both modes is two certificates.
+ * The file name, made only from `name`: capitals and digits unchanged, else a readable part, `~` and a hash of the
+ * whole, so that two numbers never share a file and no name leaves the folder. Test mode starts with `test.`: one
+ * number in both modes is two certificates.
  */
 export function documentName(name: string, kind: DocumentKind, mode?: Mode): string {
   const prefix = mode === 'test' ? 'test.' : '';
@@ -76,10 +74,9 @@ export interface StoredDocument {
 /** Stores certificates and workbooks in a folder or a bucket, complete and checked, and records beside them. */
 export interface DocumentStore extends Records {
   /**
-   * Checks and stores a document, all or nothing. Storing the same content again succeeds; different content under a
-   * taken name is refused, unless the stored document is damaged: then it is replaced. A certificate may have different
-   * bytes each time it is fetched, so call `find` before fetching. Rejects with {@link DocumentError}, with the error
-   * of the stream, or with the system's error (disk full).
+   * Stores a document, all or nothing. The same content succeeds; other content under a taken name is refused unless
+   * what is stored is damaged. A certificate's bytes may vary: call `find` before fetching. Rejects with {@link
+   * DocumentError} or the system's error.
    */
   put(
     input: {

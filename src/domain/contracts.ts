@@ -6,10 +6,7 @@ import { namesAnotherFiling } from './names';
 export const mode = z
   .enum(['test', 'live'])
   .describe('test for a dev_ key, live for a prod_ key; must be the mode of the worker’s key');
-/**
- * A plausible e-mail address, no longer than mail systems carry. `r&d@firm.in`, `a/b@x.in` and international domains
- * are accepted too; the service decides which addresses it takes. Several addresses in one field are refused.
- */
+/** A plausible e-mail address; the service decides which it takes. Several in one field are refused. */
 export const emailAddress = z
   .string()
   .trim()
@@ -161,11 +158,7 @@ export type FilingCounts = z.infer<typeof counts>;
 
 export const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 
-/**
- * A problem that a check found in a filing before it was sent, or that the service or the authority reported
- * afterwards. The command line prints this shape (`errors[]`, `warnings[]`), workbooks show it and the ledger stores
- * it.
- */
+/** A problem of a filing, as the command line prints it, workbooks show it and the ledger stores it. */
 export const finding = z.object({
   severity: z.enum(['error', 'warning']),
   /** Stable, snake_case; programs branch on it. */

@@ -1,7 +1,6 @@
 /**
- * Calendar dates of a filing. A filing date is a day in Asia/Kolkata, written DDMMYYYY (spec: "Conventions"), and never
- * an instant: nothing here reads the machine's time zone, so the same text gives the same day on every machine. All
- * arithmetic runs on UTC midnights, which stand for days and have no daylight saving.
+ * Filing dates are days in Asia/Kolkata as DDMMYYYY (spec: "Conventions"), never instants: nothing here reads the
+ * machine's zone. Arithmetic runs on UTC midnights.
  */
 
 /** A calendar date as DDMMYYYY text. */
@@ -34,9 +33,8 @@ const MONTHS = 'january february march april may june july august september octo
 export const DATE_FORMS = 'DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD';
 
 /**
- * Reads a date in one of the spec's text forms (spec: "POST /genebrc/bulk-upload", Dates): DD/MM/YYYY, DD-MM-YYYY,
- * DDMMYYYY or YYYY-MM-DD, day first, blanks around it ignored. Never throws: `form` means none of the forms,
- * `impossible` means a day that no calendar has, such as 31/02/2026.
+ * Reads a date in the spec's forms (spec: "POST /genebrc/bulk-upload", Dates), day first. Never throws: `form` means
+ * none of them, `impossible` a day such as 31/02/2026.
  */
 export function parseFilingDate(text: string): ParsedFilingDate {
   const trimmed = text.trim();
@@ -63,10 +61,9 @@ export function filingDateFromIso(iso: string): FilingDate {
 }
 
 /**
- * Reads a date the way the service may write it in a saved record: any form of {@link parseFilingDate}, another one
- * that names one day only (12.05.2026, 12-May-2026, 20260512), or an ISO timestamp. A timestamp with an offset is the
- * day it is in Asia/Kolkata (Indian midnight and UTC midnight both give the day that was meant); one without an offset
- * is the day that it shows. Anything else gives null, never an exception.
+ * Reads a date of a saved record: any form that names one day, or an ISO timestamp. With an offset it is the day in
+ * Asia/Kolkata (Indian and UTC midnight give the day that was meant), without one the day that it shows. Null for
+ * anything else.
  */
 export function filingDateFromAnything(value: unknown): FilingDate | null {
   if (typeof value !== 'string') return null;
@@ -145,10 +142,8 @@ export function filingDateInKolkata(epochMs: number): FilingDate {
 }
 
 /**
- * Cuts a span of days (both ends included) into windows that follow each other without gap or overlap, each at most
- * `months` calendar months long counting both ends: 01012026 with three months ends on 31032026. That is one day
- * inside the service's limit (spec: "POST /genebrc/fetch-details"), so that either reading of "at most 3 months" holds.
- * An empty list when `to` is before `from`.
+ * Cuts a span (both ends included) into windows of at most `months`: 01012026 with three ends on 31032026, inside
+ * either reading of "at most 3 months" (spec: "POST /genebrc/fetch-details"). Empty when `to` is before `from`.
  */
 export function splitWindow(from: FilingDate, to: FilingDate, months = 3) {
   const windows: { from: FilingDate; to: FilingDate }[] = [];

@@ -1,7 +1,4 @@
-/**
- * Identities of texts, exporters, IRMs and mappings. Rules, fingerprints, holds, locks, status matching, settling and
- * reconciliation compare by these functions only; what is sent keeps the original spelling.
- */
+/** Identities of texts, exporters, IRMs and mappings: everything compares by these; sent texts keep their form. */
 import { filingDateFromAnything } from './dates';
 import type { Mapping } from './filing/mapping';
 import { canonicalAmount, isAmount } from './money';
@@ -10,9 +7,8 @@ import { canonicalAmount, isAmount } from './money';
 const UNSEEN = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * A text in comparable form: Unicode NFKC (full-width forms become plain ones), without spaces, control and format
- * characters, upper-cased. Leading zeros are dropped only in a text of digits, because spreadsheets drop those. Two
- * texts that differ in nothing else count as equal: refusing to file is the safe mistake.
+ * A text in comparable form: NFKC, without spaces, control and format characters, upper-cased; leading zeros dropped
+ * only in digits, as spreadsheets do. Refusing too much is the safe mistake.
  */
 export function comparableText(text: string): string {
   const plain = seen(seen(text.normalize('NFKC')).toUpperCase().normalize('NFKC'));
@@ -52,9 +48,8 @@ export function agreedIec(texts: readonly (string | null)[]): string | null {
 export type IrmNames = Pick<Mapping, 'irmNumber' | 'irmAdCode'>;
 
 /**
- * The identity of an IRM: its number and AD code, separated by a space that neither can contain. The IFSC is not part
- * of it (spec: "The same number can recur under a different AD code or date"), nor is the date, because an IRM has two
- * dates and either may be given.
+ * An IRM's number and AD code. Without IFSC (spec: "The same number can recur under a different AD code or date") and
+ * date: it has two, and either may be given.
  */
 export function irmIdentity({ irmNumber, irmAdCode }: IrmNames): string {
   return `${comparableText(irmNumber)} ${comparableText(irmAdCode)}`;

@@ -1,7 +1,6 @@
 /**
- * Money. Amounts are decimal numbers in the currency beside them and are added, subtracted and compared with
- * decimal.js; as binary floats ten rows of 0.1 do not make 1, and a balance check could be wrong by a paisa. Results
- * are plain decimal text (`1234.5`, never `1e3`): exact, safe in JSON and in PostgreSQL's numeric.
+ * Amounts are added and compared with decimal.js: as binary floats a balance check could be wrong by a paisa. Results
+ * are plain decimal text (`1234.5`, never `1e3`).
  */
 import { Decimal } from 'decimal.js';
 

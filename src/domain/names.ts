@@ -34,10 +34,7 @@ export function queueOfClass(mainQueue: string, rateClass: RateClass | typeof EX
   return `${mainQueue}-${rateClass}`;
 }
 
-/**
- * `file/<mode>/<reference>`, with `/<n>` behind it for every filing of the reference but the first. `/` and `%` of the
- * reference are percent-encoded: reference `R/2` would otherwise share the id of the second filing of `R`.
- */
+/** `file/<mode>/<reference>`, with `/<n>` for all but the first. `/` and `%` are encoded: `R/2` is not `R`'s second. */
 export function filingWorkflowId(mode: Mode, reference: string, n = 1): string {
   const name = reference.replace(/[%/]/g, (character) => (character === '%' ? '%25' : '%2F'));
   return n === 1 ? `file/${mode}/${name}` : `file/${mode}/${name}/${n}`;

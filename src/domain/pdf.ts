@@ -12,9 +12,8 @@ const FIRST = /^(?:\xef\xbb\xbf|[\0\t\n\f\r ])*%PDF-/u;
 const WITHIN = /%PDF-\d\.\d[\0\t\n\f\r ]/u;
 
 /**
- * Checks a stream for a complete PDF. Other bytes may precede it, fewer than {@link HEAD_BYTES}, and any number may
- * follow its end marker. If an object begins after the last end marker, the rest of the PDF is missing. Holds at most 1
- * KB.
+ * Checks a stream for a complete PDF, with other bytes around it. An object after the last end marker means that the
+ * rest is missing. Holds at most 1 KB.
  */
 export class PdfScan {
   private head = Buffer.alloc(0);

@@ -1,6 +1,6 @@
 /**
- * Makes external texts safe to store, to print and to put into Markdown. A control character, half a surrogate pair or
- * a bidirectional override in a name must not make a write fail, control a terminal or disguise what is shown.
+ * Makes external texts safe to store, print and put into Markdown: nothing in a name makes a write fail, controls a
+ * terminal or disguises what is shown.
  */
 
 export const TEXT_BYTES = 2_048;
@@ -152,11 +152,7 @@ const MAX_PARSED_DEPTH = 200;
 /** A refusal of every cell of the largest workbook, and the largest filing, have some 150,000 values. */
 const MAX_VALUES = 500_000;
 
-/**
- * A short text may hold millions of empty values, each of which takes far more memory than its two bytes, or nest them
- * deeper than what reads them can follow.
- * @throws SyntaxError
- */
+/** Empty values take far more memory than their bytes, and deep nesting breaks readers. @throws SyntaxError */
 export function refuseExcess(text: string, maxValues = MAX_VALUES): void {
   let depth = 0;
   let values = 0;

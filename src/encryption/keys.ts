@@ -4,10 +4,7 @@ import { hkdfSync } from 'node:crypto';
 export class EncryptionError extends Error {
   override readonly name: string = 'EncryptionError';
 
-  /**
-   * @param code `keys_invalid`: no usable keys; `key_missing`: encrypted under a key that is not configured;
-   * `unreadable`: another key of that id, or changed. Stores add their own.
-   */
+  /** @param code `keys_invalid`, `key_missing`, `unreadable` (another key, or changed), or a store's own */
   constructor(
     readonly code: string,
     message: string,
@@ -37,9 +34,8 @@ export interface EncryptionKey {
 }
 
 /**
- * The purposes of EBRC_ENCRYPTION_KEY's keys. Each purpose has its own sub-keys, so that a holder of the sub-key for
- * payloads (a codec server) cannot decrypt passwords. The texts are part of the keys: if one is changed, nothing
- * encrypted under it can be opened any more.
+ * Sub-keys for each purpose: a codec server cannot decrypt passwords. The texts are part of the keys: what was
+ * encrypted under a changed one cannot be opened.
  */
 const PURPOSES = {
   vault: 'ebrc/1/vault',
@@ -48,10 +44,7 @@ const PURPOSES = {
 
 const KEY_BYTES = 32;
 
-/**
- * The sub-keys for one purpose, under the ids of the keys that they are derived from (HKDF-SHA-256), in the same order.
- * @throws EncryptionError for no key, a key that is not 32 bytes long, or two keys with one id
- */
+/** Sub-keys for a purpose by key id (HKDF-SHA-256). @throws EncryptionError for no key, not 32 bytes, repeated ids */
 export function subKeys(
   keys: readonly EncryptionKey[],
   purpose: keyof typeof PURPOSES,

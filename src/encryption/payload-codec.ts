@@ -21,8 +21,8 @@ export interface PayloadCodecOptions {
   /** Called for a payload that cannot be decrypted. */
   onUnreadable?: (error: EncryptionError) => void;
   /**
-   * Whether JSON of more values or levels than any input of ours is read as null, which the schema of every input
-   * refuses: two megabytes of `{},` take forty in the thread of the workflows, and would end one worker after another.
+   * Reads JSON beyond any input of ours as null, which every schema refuses: 2 MB of `{},` take forty in the workflows'
+   * thread, and would end one worker after another.
    */
   bounded?: boolean;
 }
@@ -31,10 +31,8 @@ export interface PayloadCodecOptions {
 const MAX_VALUES = 100_000;
 
 /**
- * Encrypts every payload that goes to Temporal: inputs, results, memos, failures, summaries. AES-256-GCM under the
- * first key, whose id is in the payload's metadata; payloads under the other keys can be read. Unencrypted payloads
- * (older histories, callers without a codec) are read as they are.
- * @throws EncryptionError for keys that cannot be used
+ * Encrypts every payload with AES-256-GCM under the first key, whose id is in the metadata; reads those under the other
+ * keys, and unencrypted ones. @throws EncryptionError for keys that cannot be used
  */
 export function createPayloadCodec({ keys, onUnreadable, bounded = false }: PayloadCodecOptions): PayloadCodec {
   const sealer = sealerOf(keys);

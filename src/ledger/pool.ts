@@ -24,10 +24,9 @@ const POOL_TIMEOUTS = {
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * A pool whose values read as this project means them: `date` stays the text `YYYY-MM-DD` (a filing date passes through
- * no time zone; the driver's default would make a local midnight of it), `numeric` stays text (money is never a binary
- * float), `bigint` stays text too, `timestamptz` becomes a `Date`. Every statement and every wait is bounded, and every
- * trouble that passes rejects with {@link LedgerUnavailableError}.
+ * Values read as this project means them: `date` stays `YYYY-MM-DD`, `numeric` and `bigint` stay text (money is never a
+ * float), `timestamptz` becomes a `Date`. Statements and waits are bounded, and passing trouble rejects with {@link
+ * LedgerUnavailableError}.
  */
 export function createPool(args: {
   url: string;

@@ -1,8 +1,6 @@
 /**
- * Steps whose worker ends while it carries them out: counted, and set aside before they take the next worker.
- *
- * A process that is killed reports nothing. So a step is noted before it begins and removed when it ends; a step that
- * its next try finds noted has lost its worker.
+ * Steps whose worker ends in them: noted before they begin, since a killed process reports nothing, and removed after.
+ * A step that its next try finds noted has lost its worker, and is set aside in the end.
  */
 import type { Queryable } from './pool';
 

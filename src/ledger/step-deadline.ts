@@ -1,10 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { LedgerUnavailableError } from './unavailable';
 
-/**
- * The limits of a step that must end within seconds, in milliseconds. Nothing starts after `totalMs`, and statements
- * that are running then end within `statementMs`: the transaction is over before the step is run again.
- */
+/** In ms. Nothing starts after `totalMs`, and statements end within `statementMs`: over before a repeat. */
 export const STEP_DEADLINE = { totalMs: 3_000, statementMs: 1_500, lockMs: 1_000 };
 
 const current = new AsyncLocalStorage<{ endsAt: number }>();

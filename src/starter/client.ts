@@ -16,11 +16,7 @@ import { createEbrcReader } from './reader';
 import { acknowledgeFinding, reconcile } from './reconcile';
 import { applySchedules, deleteSchedules, listSchedules, readScheduleFile } from './schedules';
 
-/**
- * Everything that the command line can do, for other TypeScript programs: the functions of this folder, bound to their
- * dependencies. Filings and exporters are read from the ledger; changes go through Temporal. Refusals are thrown as
- * `RefusedError` with every reason. The caller opens and closes the dependencies.
- */
+/** The functions of this folder, bound to dependencies that the caller opens and closes. They throw `RefusedError`. */
 export function createEbrcClient(deps: EbrcClientDependencies) {
   const bound =
     <A extends unknown[], R>(work: (deps: EbrcClientDependencies, ...args: A) => R) =>

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { ROLES, type Principal, type Role, personKey } from '../domain/principal';
 import type { Mode } from '../domain/names';
 import { cleanText, printable } from '../domain/text';
+import { exporterNames } from '../ledger/exporters/exporters';
 import { recordAudit } from '../ledger/principals/audit';
 import * as ledger from '../ledger/principals/principals';
 import { withTransaction, type Queryable } from '../ledger/pool';
@@ -28,10 +29,7 @@ export interface PrincipalWithToken extends PrincipalView {
 
 const LONGEST_NAME = 100;
 
-/**
- * Adds a principal and makes its token.
- * @throws UsageError for a name or a role that cannot be; RefusedError if the name is in use
- */
+/** Adds a principal with its token. @throws UsageError for an impossible name or role; RefusedError if it is in use */
 export async function addPrincipal(
   { pool, mode }: LedgerDependencies,
   request: {
@@ -149,7 +147,7 @@ function checkedRoles(given: readonly string[], isSystem: boolean): Role[] {
 
 /** The names of the exporters that principals may see, by id. */
 const namesOf = (db: Queryable, principals: readonly Principal[]) =>
-  ledger.exporterNames(
+  exporterNames(
     db,
     principals.flatMap(({ exporters }) => exporters ?? []),
   );

@@ -8,7 +8,7 @@ import { follow } from '../temporal/follow';
 import { pendingCallText } from '../temporal/pending-calls';
 import { silenceNotice } from '../temporal/workers-present';
 import { acknowledgeFinding as acknowledgeInLedger, listFindings } from '../ledger/reconciliation/findings';
-import { exporterNames } from '../ledger/principals/principals';
+import { exporterNames } from '../ledger/exporters/exporters';
 import { partyOf } from '../ledger/reconciliation/runs';
 
 export interface ReconcileRequest {
@@ -109,10 +109,7 @@ export async function acknowledgeFinding(
   throw refusal('unknown_finding', `There is no finding ${id} in ${mode} mode. \`ebrc findings\` lists them.`);
 }
 
-async function partyIdOf(
-  { pool, mode }: LedgerDependencies,
-  exporter: string | undefined,
-): Promise<number | undefined> {
+async function partyIdOf({ pool, mode }: LedgerDependencies, exporter: string | undefined) {
   if (exporter === undefined) return undefined;
   const party = await partyOf(pool, await exporterIdOf(pool, mode, exporter));
   if (!party) throw refusal('unknown_exporter', `Exporter ${exporter} is not in this ledger.`);

@@ -165,10 +165,7 @@ async function whileBehind<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-async function lastResult(
-  temporal: Client,
-  { recentActions }: ScheduleDescription['info'],
-): Promise<LastResult | null> {
+async function lastResult(temporal: Client, { recentActions }: ScheduleDescription['info']) {
   const last = recentActions.at(-1);
   if (last?.action.type !== 'startWorkflow') return null;
   const { workflowId, firstExecutionRunId: runId } = last.action.workflow;

@@ -18,10 +18,7 @@ export function maskText(text: string): string {
   return FORMS.reduce((masked, [form, instead]) => masked.replace(form, instead), cut);
 }
 
-/**
- * The fields that may be written to a log line. Every other field is dropped, so that a request or record that is
- * logged by mistake reveals nothing. Short words, ids and counts only: no name, number or amount of an exporter.
- */
+/** The fields of log lines; all others are dropped. Short words, ids and counts only: no name, number or amount. */
 export const LOG_FIELDS: ReadonlySet<string> = new Set([
   // What it is about
   ...['filingId', 'exporterId', 'partyId', 'attemptId', 'extractionId', 'eBRCNumber', 'reference', 'traceId', 'spanId'],
@@ -69,10 +66,7 @@ function plain(value: unknown): unknown {
   return entries.includes(undefined) ? undefined : entries;
 }
 
-/**
- * Class, code, kind, message and stack of an error and its causes; its other fields may contain statements and answers.
- * An error that has a kind is logged by its kind: the message repeats what the service said of a filing.
- */
+/** Class, code, kind, message, stack, causes. With a kind no message: it repeats what the service said. */
 function errorFields(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return maskText(String(error));
   const { name, message, stack, cause } = error;

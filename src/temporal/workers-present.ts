@@ -56,10 +56,7 @@ export interface WorkerWatch {
   lookForWorkerEveryMs?: number;
 }
 
-/**
- * Makes a call that only a worker can answer, and gives it up once no worker polls, or takes the workflow's task:
- * otherwise the caller would wait without any message. @throws NoWorkerError
- */
+/** A call that only a worker can answer, given up once no worker polls or takes the task. @throws NoWorkerError */
 export async function answeredByWorker<T>(
   { temporal: client, taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: WorkerWatch,
   workflowId: string,

@@ -57,12 +57,9 @@ export interface ReadOptions {
 }
 
 /**
- * Reads the first worksheet of a bulk workbook (spec: "POST /genebrc/bulk-upload", validation rules): headers by name
- * in row 1, blank rows skipped, each failing cell once. A file that cannot, or must not, be read gives one finding
- * without a row. Limited in memory and time for any input.
- *
- * @param source a path, or the bytes of the file
- * @throws only errors of the file system, such as a missing path
+ * Reads the first sheet of a bulk workbook (spec: "POST /genebrc/bulk-upload", validation rules), each failing cell
+ * once, within limits. An unreadable file is one finding without a row. @param source path or bytes @throws only errors
+ * of the file system
  */
 export async function readWorkbook(
   source: string | Buffer,

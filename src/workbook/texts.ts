@@ -3,11 +3,7 @@ import { cellContent, type CellContent } from './sheet/cell-content';
 import { shown } from './sheet/cell-value';
 import { openWorkbook } from './sheet/open-workbook';
 
-/**
- * The first worksheet of any workbook as texts, for lists other than bulk workbooks; blank rows are left out. The same
- * limits apply as for every workbook.
- * @throws WorkbookRefused with what to do
- */
+/** The first worksheet of any workbook as texts, without blank rows. @throws WorkbookRefused with what to do */
 export async function readTexts(source: string | Buffer) {
   const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
   const rows: {

@@ -18,16 +18,9 @@ const TEXT: Partial<Style> = { numFmt: '@' };
 const DATE: Partial<Style> = { numFmt: 'dd/mm/yyyy' };
 
 /**
- * The workbook that is uploaded for one submission: the columns of the template under its labels and in its order,
- * dates as DDMMYYYY text, amounts as number cells, every other value as a text cell, optional columns with their
- * original values. Text is filed unchanged, even if it begins like a formula: a text cell never runs, and a change
- * would file something other than what was checked. Is Third Party Export is N if the row does not have it, as in the
- * service's own template.
- *
- * @param rows at most 999; their order is the order of the file
- * @param template the service's; default: assumed labels
- * @returns the bytes of an .xlsx
- * @throws RangeError for more rows, or for a value that a workbook cannot hold exactly (control characters)
+ * The workbook of one submission: the template's columns in order, dates as DDMMYYYY text, amounts as numbers, the rest
+ * as text cells, which never run. Text is filed unchanged. Is Third Party Export defaults to N. @param rows at most 999
+ * @param template default: assumed labels @throws RangeError for more rows, or control characters
  */
 export async function writeBulkWorkbook(
   rows: readonly MappingRow[],

@@ -8,8 +8,8 @@ export interface BackgroundJob {
   name: string;
   everyMs: number;
   /**
-   * One run. Every worker process runs it; if two runs at once would cause harm, the job takes a lock. `signal` is
-   * aborted when the worker stops; a run that ignores it is abandoned after {@link STOP_WITHIN_MS}.
+   * One run, in every worker process; a job that must run once takes a lock. `signal` aborts at the worker's stop; a
+   * run is abandoned after {@link STOP_WITHIN_MS}.
    */
   run: (signal: AbortSignal) => Promise<void>;
 }

@@ -27,11 +27,7 @@ import { withLogScope } from '../telemetry/logger';
 import type { SpanAttributes } from '../telemetry/tracer';
 import type { BudgetGate, GatePass } from '../budget/gate';
 
-/**
- * Slots for the activity worker of one rate class: the worker polls for its next task only when the gate of the class
- * is open. Only the abort of a reservation throws, because the SDK reacts to any other error with a pause of one
- * second.
- */
+/** Polls when the class's gate is open. Only an aborted reservation throws: else the SDK pauses a second. */
 function createGatedSlotSupplier(gate: BudgetGate): CustomSlotSupplier<ActivitySlotInfo> {
   const passOf = (permit: SlotPermit) => (permit as SlotPermit & { pass?: GatePass }).pass;
   return {

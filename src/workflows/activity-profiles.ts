@@ -29,9 +29,8 @@ interface Profile extends ActivityOptions {
 const FOREVER = Number.POSITIVE_INFINITY;
 
 /**
- * An API call waits for its budget slot inside the activity, so the time-out is generous; a lost worker is noticed by
- * the heartbeat instead. Whether a failure is retried at all is decided by the failure itself
- * (`src/domain/service/retry-table.ts`).
+ * Generous, as a call waits for its slot inside; the heartbeat shows a lost worker, and the failure decides about
+ * retries (`src/domain/service/retry-table.ts`).
  */
 const apiCall: Profile = {
   startToCloseTimeout: '30m',
@@ -61,10 +60,7 @@ const PROFILES = {
     ...apiCall,
     retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: 4 },
   },
-  /**
-   * A read right before a send, tried for about a minute and a half: while the portal cannot be read, a submission
-   * would most likely end as an unknown outcome, and without this read nothing could settle it later.
-   */
+  /** Right before a send, for about 90 s: nothing else could settle an unknown outcome later. */
   beforeSend: {
     ...apiCall,
     retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: 6 },
@@ -173,9 +169,8 @@ const LOCAL_STEP = {
 } as const satisfies LocalActivityOptions;
 
 /**
- * A step on the ledger, as a local activity: no task queue and no round trip to the server. Where it does not succeed
- * within seconds (PostgreSQL is away, or the step is a large one), a normal activity of the same code waits as long as
- * needed. One is made at a time (interceptors.ts).
+ * A step as a local activity: no queue and no round trip. Where it fails within seconds, a normal activity of the same
+ * code waits as long as needed. One at a time (interceptors.ts).
  */
 export function steps(options: {
   summary: string;

@@ -28,9 +28,8 @@ import { watch } from './filing/watchdog';
 const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 5 * 60_000 };
 
 /**
- * Files remittances. Ends normally with every outcome, a refusal too; fails only on a defect. Cancelling it becomes a
- * flag: before the submission nothing is left behind, after it the filing goes on, because certificates may come of it.
- * `carried` comes from a run that continued as new.
+ * Files remittances. Ends normally with every outcome; fails only on a defect. A cancel leaves nothing before the
+ * submission; after it the filing goes on. `carried` comes from a run that continued as new.
  */
 export async function fileRemittances(input: FileInput, carried?: CarriedOver): Promise<FilingResult> {
   needInput('fileRemittances', input);

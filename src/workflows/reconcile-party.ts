@@ -151,10 +151,7 @@ async function repairOne({ partyId }: PartyToReconcile, finding: RepairableFindi
   return true;
 }
 
-async function fetchPdfAgain(
-  partyId: number,
-  { kind, exporterId, eBRCNumber }: RepairableFinding,
-): Promise<string | null> {
+async function fetchPdfAgain(partyId: number, { kind, exporterId, eBRCNumber }: RepairableFinding) {
   if (eBRCNumber === null) return null;
   const { fetch } = await calls('ledger', { summary: `Set aside the damaged PDF of ${eBRCNumber}` }).prepareRefetch({
     partyId,

@@ -22,11 +22,7 @@ const LONG_HISTORY = 2_000;
 /** No client has the id, or the text cannot be an id (spec: "Invalid platform customer ID format"). */
 const UNKNOWN_CLIENT: readonly ErrorKind[] = ['customer_not_found', 'validation_failed'];
 
-/**
- * New credentials for an exporter, at any time after its onboarding: checked by the service, and every filing that
- * waits for better ones is told. Submissions are checked in the order in which they come; the workflow ends when none
- * is left, with the outcome of the last. A later submission starts it again.
- */
+/** New credentials, checked in order; waiting filings are told. Ends when none is left, with the last outcome. */
 export async function updateCredentials(input: z.input<typeof updateCredentialsInput>): Promise<ExporterProgress> {
   needInput('updateCredentials', input);
   const { exporterId, mode } = input;

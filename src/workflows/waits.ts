@@ -48,9 +48,8 @@ const MIN_LOOK_MS = 60_000;
 const MAX_LOOK_MS = 25 * 60 * MIN_LOOK_MS;
 
 /**
- * Waits until the authority opens API access (spec: "dgftApiStatus.state"). The exporter is read again after waking,
- * since the time may have moved; once it has passed, or where none is known, in growing intervals. Ends with the
- * exporter as it is when it is pending no more, whatever it is then.
+ * Waits until API access is open (spec: "dgftApiStatus.state"), reading the exporter after each wake; once the time has
+ * passed, in growing intervals. Ends with the exporter as it is then.
  */
 export async function waitForActivation<E extends Pick<ExporterState, 'readiness' | 'activatesAt'>>(
   progress: WaitingWorkflow,

@@ -9,10 +9,8 @@ import { failureOf, refusal } from '../application-failure';
 const NONE_ON_FILE: ErrorKind = 'credentials_missing';
 
 /**
- * Makes a call that logs in at the portal with the exporter's stored credentials. A version that is known to be bad is
- * not tried again: 900 queued downloads would lock the account. The first credential error marks the version bad. The
- * failure carries the version that was seen, so that a waiting filing can tell whether a newer one has come.
- * @param held the credentials on file, where they were read just before
+ * Makes a call that logs in with the exporter's stored credentials, unless they are bad: 900 downloads would lock the
+ * account. The failure carries the version that was seen. @param held those on file, where they were read just before
  */
 export async function withCredentials<T>(
   { pool, logger }: Pick<ActivityDependencies, 'pool' | 'logger'>,

@@ -65,9 +65,8 @@ async function storedCredentials(
 }
 
 /**
- * Has the service log in at the portal with a submitted version (spec: "Validate credentials"). Every refusal of
- * the table is an outcome; what may pass (500, 502, time-out, 429, the fuse) fails and is repeated. A version that
- * was refused is never sent again.
+ * Has the service log in with a submitted version (spec: "Validate credentials"). Refusals are outcomes; what may pass
+ * (500, 502, time-out, 429, the fuse) is repeated. A refused version is never sent again.
  */
 async function checkCredentials(
   deps: ActivityDependencies,

@@ -42,9 +42,8 @@ function checkOnboardInput(
 }
 
 /**
- * Creates the client, or adopts the one that has the e-mail when name and IEC agree (spec: "POST
- * /platform-customers"). A repeat looks for the client before it creates one: the answer of the create before it
- * may have been lost.
+ * Creates the client, or adopts the one with its e-mail when name and IEC agree (spec: "POST /platform-customers"). It
+ * is looked for first: the answer of the create before may have been lost.
  */
 async function createExporter(
   deps: ActivityDependencies,
@@ -103,11 +102,7 @@ async function read(deps: ActivityDependencies, exporterId: string, call: CallCo
 }
 
 /** The client with this very e-mail; the search of the list matches parts of names and addresses too. */
-async function findAtService(
-  { api }: ActivityDependencies,
-  email: string,
-  call: CallContext,
-): Promise<Customer | null> {
+async function findAtService({ api }: ActivityDependencies, email: string, call: CallContext) {
   const found: Customer[] = [];
   for await (const customer of api.listCustomers({ search: email }, call)) found.push(customer);
   return exactMatch(found, email);
@@ -196,14 +191,8 @@ function exactMatch(customers: readonly Customer[], email: string): Customer | n
   );
 }
 
-/**
- * Why a client that has the e-mail is not the exporter that was meant; nothing where it is. An IEC that one side does
- * not have proves nothing. Adopting the wrong one would file certificates in another exporter's name.
- */
-function disagreements(
-  customer: Customer,
-  input: Pick<OnboardInput, 'name' | 'iec'>,
-): { code: string; message: string }[] {
+/** Why a client of that e-mail is not the exporter that was meant: adopting it would file in another's name. */
+function disagreements(customer: Customer, input: Pick<OnboardInput, 'name' | 'iec'>) {
   const errors: { code: string; message: string }[] = [];
   const refuse = (field: string, theirs: string, ours: string) =>
     errors.push({

@@ -24,10 +24,7 @@ export interface RefreshCandidate {
   readFirst: boolean;
 }
 
-/**
- * Has the service read the exporter's IRMs from the portal (spec: "POST /irm/refresh"). Fails with
- * `activation_pending` while access is not open, and with a credential kind where the portal does not let it in.
- */
+/** Has the service read the IRMs (spec: "POST /irm/refresh"). Fails with `activation_pending` or a credential kind. */
 async function refreshIrms(deps: ActivityDependencies, { exporterId }: { exporterId: string }): Promise<void> {
   const { clock, api, pool } = deps;
   const startedAt = new Date(clock());
@@ -35,10 +32,7 @@ async function refreshIrms(deps: ActivityDependencies, { exporterId }: { exporte
   await noteIrmsRefreshed(pool, exporterId, startedAt);
 }
 
-/**
- * Reads all pages of the saved IRMs into the ledger (spec: "GET /irm"). With `reserve`, the balances are then
- * reserved for a filing of the exporter, as long as its run knows of all its moves.
- */
+/** Reads the saved IRMs into the ledger (spec: "GET /irm"). `reserve`: then reserves balances for a filing. */
 async function readIrms(
   deps: ActivityDependencies,
   args: { exporterId: string; reserve?: ReserveArgs & { seq: number } },

@@ -78,9 +78,8 @@ function readUnknownAttempt(
 }
 
 /**
- * Takes an answer over that the run read, or that came back while PostgreSQL could not store it. Repeating it, or
- * what its own activity recorded of it, changes nothing. What the ledger does not have counts only with the secret of
- * the execution that sent it (`sentBy`); otherwise the run has to read the ledger (`differs`).
+ * Takes over an answer that the run read, or that PostgreSQL could not store. What the ledger does not have counts only
+ * with the secret of its execution (`sentBy`); otherwise the run has to read the ledger (`differs`).
  */
 function adoptAnswer(
   deps: ActivityDependencies,
@@ -98,9 +97,8 @@ function adoptAnswer(
 }
 
 /**
- * Carries out what a person said of a send. The filing goes on as `move` says where it may be sent again (`again`),
- * or to its processing (`filed`); rows that are freed are recorded in an event, and with the last one the filing
- * goes on to its certificates. Nothing is written where the filing has moved since the person answered.
+ * Carries out a person's word about a send. The filing goes on as `move` says (`again`, `filed`), or with its last
+ * freed row to its certificates. Nothing is written where it has moved since.
  */
 function carryOutWord(
   deps: ActivityDependencies,
@@ -171,10 +169,7 @@ const eventOf = (event: MoveArgs['event'], carried: Carried): MoveArgs['event'] 
     : event;
 
 /** What became of a request after its filing's end; rows that it freed wait for a correction. */
-function noteAfterEnd(
-  deps: ActivityDependencies,
-  { filingId, text }: { filingId: string; text: string },
-): Promise<void> {
+function noteAfterEnd(deps: ActivityDependencies, { filingId, text }: { filingId: string; text: string }) {
   const { pool } = deps;
   return withTransaction(pool, async (client) => {
     await lockFiling(client, filingId);

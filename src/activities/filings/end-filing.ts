@@ -42,9 +42,8 @@ function refuseFiling(deps: ActivityDependencies, { seq, ...refusal }: Decided &
 }
 
 /**
- * The service says of a request that nothing of it was filed (it does not know it, or reports it Errored with
- * nothing listed), and the settle window is over. Where the look proves it, its rows are free (`freed`). The filing
- * ends with it where nothing else of it is left, and goes on to its certificates where something is.
+ * The service says of a request that nothing was filed, and the settle window is over. Where the look proves it, its
+ * rows are free (`freed`), and the filing ends, or goes on to its certificates.
  */
 function concludeStatement(
   deps: ActivityDependencies,
@@ -74,9 +73,8 @@ function concludeStatement(
 }
 
 /**
- * Gives a filing up. What was never sent is free again; what may still become a certificate stays live and is never
- * filed again by accident. The ledger decides row by row: a send that began meanwhile is found here, or finds its
- * rows gone; one that was marked and never written is closed as not sent.
+ * Gives a filing up, row by row. What was never sent is free; what may become a certificate stays live and is never
+ * filed again by accident. A mark under which nothing was written is closed as not sent.
  */
 function giveUpFiling(
   deps: ActivityDependencies,
@@ -163,12 +161,7 @@ async function ended(
   return { filing, errors: shown.map((each) => ({ ...each, message: cutText(each.message, 500) })) };
 }
 
-async function reportDoubtfulRefusal(
-  client: pg.PoolClient,
-  filingId: string,
-  submission: number,
-  at: Date,
-): Promise<void> {
+async function reportDoubtfulRefusal(client: pg.PoolClient, filingId: string, submission: number, at: Date) {
   const text =
     `The service refused submission ${submission} after an earlier attempt of it was treated as not filed: perhaps because ` +
     'that one was filed. Look at the portal, and answer again.';

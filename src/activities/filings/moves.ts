@@ -75,11 +75,7 @@ const UNSETTLED: readonly FilingState[] = ['processing', 'overdue', 'outcome_unk
 /** Names the move of {@link moveOnSettled}, which may be made beside one of the step's own. */
 export const settledStep = (): string => `${stepId()}/settled`;
 
-/**
- * Moves a filing that is locked on to the collection of its certificates, in the transaction that settles its last
- * submission. @returns the filing in it, now or since before; null where another submission has no outcome yet, or the
- * filing stands elsewhere
- */
+/** Moves a locked filing on to its certificates with its last submission. @returns it; null: not yet, or moved */
 export async function moveOnSettled(
   client: Queryable,
   settings: StateLimitSettings,

@@ -52,9 +52,8 @@ export interface PollArgs {
 
 export interface PollResult {
   /**
-   * `settled`: every row has its outcome. `incomplete`: the authority is done but did not list every row: fetch-details
-   * fills them. `statement`: the service says of the request that nothing of it was filed; that is looked into.
-   * `doubt`: no request is left to ask about, but rows have no outcome. `not_yet`: with `once` alone.
+   * `incomplete`: done, but not every row is listed: fetch-details fills them. `statement`: the service says that
+   * nothing was filed. `doubt`: no request is left, but rows have no outcome. `not_yet`: with `once` alone.
    */
   outcome: 'settled' | 'incomplete' | 'statement' | 'doubt' | 'not_yet';
   requestId: string | null;
@@ -221,11 +220,7 @@ function conclude(
 }
 
 /** A statement counts once the settle window is over, from its first sight and from the send. */
-function windowOver(
-  { clock, settings }: ActivityDependencies,
-  { since }: RequestRecord,
-  statedSince: Date | null,
-): boolean {
+function windowOver({ clock, settings }: ActivityDependencies, { since }: RequestRecord, statedSince: Date | null) {
   const from = Math.max(since.getTime(), statedSince?.getTime() ?? clock());
   return clock() - from >= settings.settleAfterMs;
 }

@@ -64,9 +64,8 @@ async function lookAtCertificates(
 }
 
 /**
- * One round of evidence for a submission of unknown outcome: the certificates from a day before the first send of
- * its lineage on. Rows are certified one by one, with positive evidence only; absence proves nothing. The last row
- * settles the submission and, with the last submission, moves the filing on.
+ * One round of evidence: certificates from a day before the lineage's first send on certify rows one by one; absence
+ * proves nothing. The last row settles the submission, and with the last one the filing moves on.
  */
 async function gatherEvidence(
   deps: ActivityDependencies,

@@ -63,9 +63,7 @@ async function submitPush(deps: ActivityDependencies, args: SubmitArgs): Promise
   return submit(deps, { ...args, payloadHash, credentials }, (context) => api.pushIrm(message, context));
 }
 
-/**
- * POST /genebrc/bulk-upload for one submission: its workbook is written, kept in the document store and uploaded.
- */
+/** POST /genebrc/bulk-upload for one submission, whose workbook is written and kept first. */
 async function submitBulk(deps: ActivityDependencies, args: SubmitArgs): Promise<Submitted> {
   const { workbooks, pool, documents, api } = deps;
   const { rows, credentials, ...filing } = await toSend(deps, args);
@@ -144,11 +142,7 @@ async function submit<A extends PushAnswer>(
 }
 
 /** Stores the answer, trying while the process lives; returns after a while, as the result carries it too. */
-async function keepAnswer(
-  deps: ActivityDependencies,
-  args: SubmitArgs,
-  answer: StoredAnswer,
-): Promise<AdoptedAnswer | null> {
+async function keepAnswer(deps: ActivityDependencies, args: SubmitArgs, answer: StoredAnswer) {
   const { pool, clock, logger } = deps;
   const { attemptId } = args;
   let adopted: AdoptedAnswer | null = null;
@@ -247,8 +241,7 @@ const mappingRowOf = ({ sourceRow, serialNo, mapping, extra }: FilingRow): Mappi
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /**
- * The submissions. One attempt each, never repeated here: budget slot → fresh connection → `sending` mark → its record
- * in the document store → write → raw answer stored. Whoever recovers from a lost activity reads the marks and knows
- * what may have happened.
+ * One attempt each, never repeated here: slot → fresh connection → `sending` mark → its record in the store → write →
+ * raw answer stored. Whoever recovers from a lost activity reads the marks.
  */
 export const submitActivities = { submitPush, submitBulk };

@@ -24,9 +24,8 @@ export interface AdoptedAnswer {
 }
 
 /**
- * Stores an answer, applies it to its submission, and moves the filing on where the ledger's state allows it. What is
- * stored already counts before `answer`. Repeating it changes nothing. Must run in a transaction.
- * @returns null where the answer is not stored, and is not proven to be one
+ * Stores and applies an answer, and moves the filing on where its state allows it; repeating changes nothing. Must run
+ * in a transaction. @returns null where it is not stored, and not proven to be one
  */
 export async function takeOverAnswer(
   client: pg.PoolClient,

@@ -16,10 +16,7 @@ interface ExtractionInput {
   fileName: string;
 }
 
-/**
- * Answer of the extraction service. The fields of `data` are not specified; they are kept unchanged. If the answer has
- * another shape than the specification's, `problem` says so, `data` is null and `answer` has all of it.
- */
+/** Fields of `data` are not specified. For an answer of another shape `problem` says so, and `answer` has all of it. */
 export interface Extraction {
   status: string | null;
   data: Record<string, unknown> | null;

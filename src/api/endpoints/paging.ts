@@ -42,9 +42,8 @@ function isList(value: unknown): value is unknown[] {
 }
 
 /**
- * Reads all pages, one call at a time. Ends at the last page that the service names, or else at the first page that is
- * not full. A repeated page ends the list too: a service that ignores `page` would otherwise send its first page for
- * ever.
+ * Reads all pages, one call at a time. Ends at the last that is named, or the first that is not full or repeated: a
+ * service that ignores `page` would send its first page for ever.
  */
 export async function* allPages<T>(
   pageSize: number,

@@ -53,10 +53,8 @@ export class ApiError extends Error implements ErrorAnswer {
 }
 
 /**
- * An exchange without a complete answer. `written` says whether the first byte may have been sent; `reason` why it
- * failed: by the caller's signal, by a time-out (total, connect, headers or body), because `beforeWrite` threw, because
- * the connection failed (refused, name, TLS, reset, not HTTP), or because the answer is longer than the cap for its
- * kind.
+ * An exchange without a complete answer. `written`: whether the first byte may have been sent; `reason`: the caller's
+ * signal, a time-out, `beforeWrite`, the connection, or an answer above its cap.
  */
 export class TransportError extends Error {
   override readonly name = 'TransportError';

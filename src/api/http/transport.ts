@@ -15,9 +15,8 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Tra
 ]);
 
 /**
- * A body as it was before a server or proxy compressed it. Calls ask for none of that (`accept-encoding: identity`),
- * and some compress all the same: an acknowledgement that could not be read would be an unknown outcome. The headers of
- * the coded form, its length among them, are left out then. A coding that is not known is left as it is.
+ * A body before a proxy compressed it, though calls ask for `identity`: an unreadable acknowledgement would be an
+ * unknown outcome. An unknown coding is left as it is.
  */
 function decoded(body: Readable, headers: Headers): { body: Readable; headers: Headers } {
   const coding = headers['content-encoding'];
@@ -61,9 +60,8 @@ export interface TransportAnswer {
 
 export interface Transport {
   /**
-   * Makes one attempt. `consume` gets the answer once its headers have arrived and must read the body; it runs under
-   * the same time-outs and signal. Rejects with {@link TransportError}, or with what `consume` threw if the body itself
-   * is not the cause.
+   * One attempt. `consume` must read the body, under the same time-outs. Rejects with {@link TransportError}, or with
+   * what `consume` threw if the body is not the cause.
    */
   exchange<T>(request: TransportRequest, consume: (answer: TransportAnswer) => Promise<T>): Promise<T>;
   close(): Promise<void>;

@@ -50,9 +50,8 @@ function withoutRawControls(text: string): string {
 const LONG_NUMBER = /([:[,]\s{0,9})(-?\d{16,40})(?=\s{0,9}[,}\]])/gu;
 
 /**
- * Parses JSON as tolerantly as is safe: with a byte order mark, with raw control characters in its texts, and with
- * numbers too long for a double, which are kept as texts (a rounded request id would be a wrong one).
- * @throws SyntaxError, also for more values or a deeper nesting than any normal answer has
+ * Parses JSON with a byte order mark, raw control characters, and numbers too long for a double as texts (a rounded
+ * request id would be a wrong one). @throws SyntaxError, also for excess values or nesting
  */
 export function parseJson(text: string): unknown {
   const body = text.startsWith('\ufeff') ? text.slice(1) : text;

@@ -34,9 +34,8 @@ const dgftApiStatus = record({ state: text, activatesAt: text, sharedCredentials
   .transform((value) => value ?? null);
 
 /**
- * Platform customer (spec: "Platform customer (client object)"). A field without value is null; `mode` is omitted by
- * get and list, `dgftApiStatus` by list and until credentials are on file. `dgftApiStatus.state` is a plain text, so
- * that a word other than ready and activation_pending is no failure.
+ * Platform customer (spec: "Platform customer (client object)"). Null: no value; get and list omit `mode`, list also
+ * `dgftApiStatus`. `state` is a plain text, so that another word is no failure.
  */
 export const customer = record({
   id: requiredText,
@@ -48,10 +47,7 @@ export const customer = record({
 });
 export type Customer = z.output<typeof customer>;
 
-/**
- * Saved IRM record (spec: "Saved IRM record"). Dates are kept as they come (DDMMYYYY or ISO); amounts are in the
- * currency of `remittanceFCC`. `irmStatus` is a plain text: only the example `fresh` is documented.
- */
+/** Saved IRM record (spec: "Saved IRM record"). Amounts in `remittanceFCC`'s currency; `irmStatus` is plain text. */
 export const irm = record({
   id: text,
   irmNumber: requiredText,

@@ -1,7 +1,6 @@
 /**
- * Schemas for the service's answers. The specification leaves much open, so an answer is never refused because of a
- * detail: absent, null, `""`, `"NA"` and `"-"` are the same, numbers may come as text and text as numbers, and a value
- * of the wrong type becomes null instead of failing the whole record. Texts have been cleaned before (`clean.ts`).
+ * Schemas for answers, which are never refused because of a detail: absent, null, `""`, `"NA"` and `"-"` are the same,
+ * numbers may be texts and texts numbers, and a value of a wrong type becomes null.
  */
 import { z } from 'zod';
 import { isObject } from '../../domain/values';
@@ -106,10 +105,7 @@ export function record<T extends z.core.$ZodLooseShape>(shape: T) {
   });
 }
 
-/**
- * A list of records in which an unreadable entry does not affect the others: those are counted as `unread`. Absent,
- * `""` and `{}` are an empty list, empty entries are ignored, and a record in place of a list is a list of one.
- */
+/** A list whose unreadable entries are counted as `unread`. Absent, `""`, `{}` are empty; a record is a list. */
 export function recordList<T>(entry: z.ZodType<T>) {
   return z
     .unknown()

@@ -30,11 +30,8 @@ export interface DraftWorkbook {
 }
 
 /**
- * Writes drafted rows in the form of the upload template: each cell's source is in its note, gaps and guesses have
- * colours that the legend explains, and other possible IRMs are in a drop-down list. Choosing another IRM from the list
- * changes the other cells of the IRM too. The workbook can be edited and filed.
- *
- * @returns the bytes of the workbook
+ * Drafted rows in the upload template's form, with each cell's source in its note, coloured gaps and guesses, and other
+ * IRMs to choose from, which changes the IRM's other cells. @returns the workbook
  */
 export async function writeDraftWorkbook(args: DraftWorkbook): Promise<Buffer> {
   const { rows, title, valuesOnly = false, findings = [] } = args;
@@ -105,12 +102,7 @@ function writeIrms(workbook: Workbook, rows: readonly DraftRow[]): { known: Read
 const LIST_LENGTH = 250;
 
 /** A list of the IRMs that fit; the other cells of the IRM are looked up by the chosen one. */
-function offer(
-  sheet: Worksheet,
-  row: number,
-  { cells, alternatives }: DraftRow,
-  irms: ReturnType<typeof writeIrms>,
-): void {
+function offer(sheet: Worksheet, row: number, { cells, alternatives }: DraftRow, irms: ReturnType<typeof writeIrms>) {
   const chosen = cells.irmNumber?.value;
   const numbers = alternatives
     .map(({ irmNumber }) => irmNumber)

@@ -45,9 +45,8 @@ const WITHIN_MS = 15 * 60_000;
 const NOTICE_AFTER_MS = 10_000;
 
 /**
- * Sends documents to the extraction service (spec: "Extraction service"), each in its own workflow: the failure of one
- * file does not affect the others, and an interrupted call can be repeated without paying twice.
- * @throws UsageError for a missing file, for `full` with an invoice, or if the workers have no extraction service
+ * Sends documents (spec: "Extraction service"), each in its own workflow; can be repeated without paying twice. @throws
+ * UsageError for a missing file, `full` with an invoice, or workers without extraction
  */
 export async function extractFiles(
   deps: EbrcClientDependencies,
@@ -166,11 +165,7 @@ export interface PdfFile {
   problem: { code: string; message: string } | null;
 }
 
-/**
- * The PDFs that the arguments name: each named file, and for a folder every .pdf in it and below, by name. Each file
- * once.
- * @throws UsageError for a missing file, and for folders without a PDF
- */
+/** The named files, and every .pdf in and below folders, once. @throws UsageError for a missing file, no PDF */
 export async function pdfPaths(paths: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
   for (const path of paths) {

@@ -124,10 +124,7 @@ export async function extractedEndpoints(
   return new Map(rows.map(({ sha256, endpoint }) => [sha256, endpoint]));
 }
 
-/**
- * Limits how fast all workers together call the extraction service. Its limits are not documented ("not shown" in the
- * spec), so only few calls run at once, and after every 429, 5xx and lost answer all workers pause for a growing time.
- */
+/** How fast all workers call: limits are "not shown" (spec), so few at once, with growing pauses after failures. */
 export interface Pace {
   /** Parallel calls over all workers in normal operation; one at a time after a failure. */
   atOnce: number;
@@ -172,10 +169,7 @@ export async function takeSlot(
 /** `document`: counts against it; `rate`: a 429; `service`: not reached, whatever the document. */
 export type FailureScope = 'document' | 'rate' | 'service';
 
-/**
- * Records a failed call that a repeat may fix: all workers pause for a growing time.
- * @returns how often a call for this document has failed in this way, and the milliseconds until the next try
- */
+/** Records a failed call that a repeat may fix: all pause. @returns its failures, and ms until the next try */
 export async function noteFailedCall(
   pool: pg.Pool,
   call: {

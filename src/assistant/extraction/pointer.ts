@@ -1,7 +1,6 @@
 /**
- * The address of a value in extracted data. Either a JSON Pointer (RFC 6901: `/invoice/number`, `~1` for a slash, `~0`
- * for a tilde), in which `*` stands for every entry of a list; or a bare name (`invoiceNumber`), which is searched at
- * every depth.
+ * A value's address in extracted data: a JSON Pointer (RFC 6901) in which `*` is every entry of a list, or a bare name,
+ * which is searched at every depth.
  */
 
 export interface Found {

@@ -21,10 +21,8 @@ import { assertConditionalWrites, createS3Objects } from './objects';
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
- * A document store in a bucket: `s3://bucket/prefix`, with credentials, region and endpoint as the AWS SDK reads them.
- * Every stored document is complete and checked, because an object appears with its last byte; names are claimed by
- * conditional writes.
- * @throws RangeError where `root` is not such an address
+ * A store in `s3://bucket/prefix`, as the AWS SDK reads it. Objects appear with their last byte; conditional writes
+ * claim names. @throws RangeError for another address
  */
 export function createS3Store(root: string): DocumentStore {
   const location = locationOf(root);

@@ -24,11 +24,7 @@ interface TimesPart {
 /** The typical time of a live acknowledgement by the specification (ms). */
 export const TYPICAL_MS = 2 * 3_600_000;
 
-/**
- * The prior, used before answers are known; it counts like a few answers. Its wide part makes an outage recognisable,
- * and it remains however many answers are known: an answer may come at any age, so polls become rarer with the age of a
- * request but never end.
- */
+/** Counts like a few answers, and remains: its wide part shows an outage, and polls become rarer but never end. */
 function prior(typicalMs: number): TimesPart[] {
   return [
     { centre: Math.log(typicalMs), width: 0.25, weight: 4 },
@@ -48,11 +44,8 @@ const EARLIEST_SHARE = 0.25;
 const CENSORING_ROUNDS = 5;
 
 /**
- * The distribution of the time to an answer, as a mixture of one part for each answer and the prior. Pure.
- *
- * @param seen newest first
- * @param openAgesMs ages in ms of requests without an answer: theirs takes longer
- * @param typicalMs age at which an answer is expected as long as none was seen, above 0
+ * The time to an answer, as a mixture of each answer and the prior. @param seen newest first @param openAgesMs of
+ * requests without an answer: theirs takes longer @param typicalMs expected as long as none was seen
  */
 export function estimateAnswerTimes(
   seen: readonly SeenAnswer[],

@@ -18,9 +18,8 @@ export interface FilingContent {
 }
 
 /**
- * The canonical text of a filing's content; its SHA-256 is the content hash. The same filing gives the same text
- * regardless of the order of its JSON properties and rows: properties are in the order of the specification's item
- * table, amounts in one spelling, rows sorted by their text.
+ * A filing's canonical text, whose SHA-256 is the content hash, whatever the order of properties and rows: properties
+ * as in the item table, amounts in one spelling, rows sorted by text.
  */
 export function canonicalContent({ exporterId, uploadType, declaration, rows }: FilingContent): string {
   const texts = rows.map(({ mapping, extra }) => JSON.stringify([canonicalMapping(mapping), canonicalExtra(extra)]));

@@ -41,9 +41,8 @@ export type Mapping = {
 };
 
 /**
- * A mapping as the caller submitted it, with its origin. `row` is the Excel row (header is 1) for a workbook and the
- * `serialNo` for a JSON message: it names the row in every finding. `extra` holds the filled optional workbook columns
- * that the JSON items lack, by the label of the template; a row with any of them can only be sent by the bulk channel.
+ * A submitted mapping. `row` names it in every finding: the Excel row (header is 1), or the `serialNo` of a message.
+ * `extra`: filled columns that JSON items lack, by label; such a row needs the bulk channel.
  */
 export interface MappingRow {
   row: number;

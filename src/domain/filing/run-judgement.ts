@@ -22,10 +22,7 @@ export const LATE_MS = 15 * 60_000;
 /** From this try of a workflow task on, the failure is not considered temporary. */
 const FAILING_FROM = 4;
 
-/**
- * What is to be done about a filing that is open in the ledger. `report`: `problem` is shown with the filing, and null
- * clears an earlier one. `resume`: it was or may have been sent, so a new run follows it.
- */
+/** What to do about an open filing. `report`: `problem` is shown (null clears it). `resume`: it may have been sent. */
 export function judgeRun(
   filing: JudgedFiling,
   run: FilingRunStatus,

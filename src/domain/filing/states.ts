@@ -1,9 +1,6 @@
 import { HOUR_MS } from '../dates';
 
-/**
- * The states of a filing and of its rows. One transition table serves the workflow (which owns the progress) and the
- * ledger (which refuses a state that does not follow).
- */
+/** One transition table serves the workflow, which owns the progress, and the ledger, which refuses others. */
 export const FILING_STATES = [
   'checking',
   'awaiting_approval',

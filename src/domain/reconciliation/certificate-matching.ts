@@ -1,9 +1,7 @@
 /**
- * Matches certificates to rows by fetch-details alone (spec: "Certificate detail"). An entry has no IRM number, so
- * document, date, amount and currency must agree, and there must be exactly as many certificates as rows that they fit.
- * If several rows or certificates agree in all of these, the exporter's own bill number may distinguish them; a
- * certificate with a different bill number is never adopted. Whatever stays ambiguous is left open and reported, a
- * certificate whose amount is in the document's currency included: how much of the IRM it is cannot be compared.
+ * Matches certificates to rows by fetch-details (spec: "Certificate detail"): document, date, amount and currency
+ * agree, with exactly as many certificates as rows; equal ones may be told apart by bill numbers, a different one is
+ * never adopted. Ambiguous ones are reported, as is an amount in the document's currency.
  */
 import { compareFilingDates, filingDateFromAnything, type FilingDate } from '../dates';
 import type { Mapping } from '../filing/mapping';
@@ -86,10 +84,7 @@ export function matchCertificates(
   return result;
 }
 
-function candidatesByIdentity(
-  entries: readonly CertificateEntry[],
-  { excluded, issuedFrom }: MatchRules,
-): Map<string, Map<string, CertificateEntry>> {
+function candidatesByIdentity(entries: readonly CertificateEntry[], { excluded, issuedFrom }: MatchRules) {
   const candidates = new Map<string, Map<string, CertificateEntry>>();
   for (const entry of entries) {
     const key = identityOf(entry, entry.realisedValueFCC, entry.currencyCode);

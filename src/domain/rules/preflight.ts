@@ -8,11 +8,9 @@ import { compareAmounts, formatAmount, sumAmounts } from '../money';
 import { listed } from './value-messages';
 
 /**
- * Checks the amounts mapped from each IRM against its held record: the remittance, and the balance less what our own
- * live filings hold. A mapping or hold refers to the record whose issue date it gives or, if there is none, whose
- * remittance date it gives. If several records fit, each of them must cover the amount, with a warning; if none fits,
- * all records of the IRM's number and AD code count together. Facts about the IRM that the authority may see
- * differently (unknown here, cancelled, other currency) cause warnings.
+ * Checks mapped amounts against the held record (by issue date, else remittance date): the remittance, and the balance
+ * less our live filings. Each of several fitting records must cover the amount; without one all of number and AD code
+ * count. What the authority may see differently only warns.
  */
 export function checkBalances(
   rows: readonly MappingRow[],
@@ -28,12 +26,7 @@ export function checkBalances(
   return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
 }
 
-function checkIrm(
-  group: RowsOfIrm,
-  records: readonly HeldIrm[],
-  holds: readonly Hold[],
-  all: readonly HeldIrm[],
-): Finding[] {
+function checkIrm(group: RowsOfIrm, records: readonly HeldIrm[], holds: readonly Hold[], all: readonly HeldIrm[]) {
   const findings: Finding[] = [];
   const fitting = new Map(group.map((row) => [row, recordsOf(row.mapping.irmDt, records)]));
   for (const record of records) {

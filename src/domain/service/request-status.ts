@@ -54,9 +54,8 @@ export type RowVerdict =
 
 export interface StatusVerdict {
   /**
-   * `terminal`: every row has an outcome. `incomplete`: the authority reports the end, but not for which rows; not yet
-   * for a bounded time, then fetch-details fills the rows. `errored_empty`: Errored without counts and list; a
-   * statement, which counts after the settle window and a look. `not_yet`: anything else.
+   * `incomplete`: the end, but not for which rows; fetch-details fills them after a while. `errored_empty`: Errored
+   * without counts and list; counts after the settle window and a look.
    */
   verdict: 'terminal' | 'incomplete' | 'errored_empty' | 'not_yet';
   rows: RowVerdict[];
@@ -72,10 +71,7 @@ const word = (text: string | null): string => (text ?? '').trim().toLowerCase();
 
 const MESSAGE_FIELDS = ['errorMessage', 'message', 'errorDescription', 'description'] as const;
 
-/**
- * Texts of `errorDetails`, whose form is not documented: strings as they are, objects by their code and message. If the
- * message has no known property name, all other texts are included: they are the authority's words.
- */
+/** Texts of the undocumented `errorDetails`: strings, code and message, or all: they are the authority's words. */
 export function errorTexts(details: readonly unknown[]): string[] {
   return details.map((detail) => {
     if (typeof detail === 'string') return cutText(detail);
@@ -147,10 +143,7 @@ export function entriesOf<E extends StatusRecordEntry>(
 }
 
 /** The entry of each sent row: by serial number unless IRM or document contradict it, else by these if unique. */
-function entriesByPosition(
-  rows: readonly SentRow[],
-  entries: readonly StatusRecordEntry[],
-): Map<number, StatusRecordEntry> {
+function entriesByPosition(rows: readonly SentRow[], entries: readonly StatusRecordEntry[]) {
   const found = new Map<number, StatusRecordEntry>();
   const left = new Set(entries);
   const take = (row: SentRow, entry: StatusRecordEntry) => {

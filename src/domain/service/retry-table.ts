@@ -55,10 +55,7 @@ const needsCredentials = {
 } as const satisfies Decision;
 const needsAccess: Decision = { action: 'pause', state: 'needs_access', schedule: ACCESS };
 
-/**
- * Calls that may be repeated: everything except the two submissions. This includes create: if the answer was lost, the
- * repeat finds that the e-mail is taken, and the client is looked up and adopted.
- */
+/** All but the two submissions. Create too: its repeat finds the e-mail taken, and the client is adopted. */
 const READS = {
   not_sent: { action: 'retry', schedule: SHORT },
   // Every read can be repeated. The kind belongs to submissions, and its outcome is settled wherever it occurs.
@@ -104,10 +101,7 @@ type KindWith<D> = { [K in ErrorKind]: (typeof READS)[K] extends D ? K : never }
 export type RefusalKind = KindWith<{ action: 'refuse' }>;
 export type CredentialKind = KindWith<{ action: 'pause'; state: 'needs_credentials' }>;
 
-/**
- * The differences for submissions: only the workflow sends again, and only if nothing was accepted. What is repeated
- * elsewhere has to be decided here: a repeated submission may be a second certificate.
- */
+/** Only the workflow sends again; any other repeat is decided here: it may be a second certificate. */
 const SUBMISSIONS: Readonly<Record<KindWith<{ action: 'retry' | 'wait' }> | 'cancelled' | 'attempt_closed', Decision>> =
   {
     not_sent: resend,

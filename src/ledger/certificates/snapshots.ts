@@ -10,9 +10,8 @@ export interface Balance {
 }
 
 /**
- * Every certificate number that lists of the party's last days showed up to snapshot `of`, as one jsonb value. A
- * snapshot that was restored together with its send contains them all, because some of the later snapshots are younger
- * than the send. A number that was listed in the last three days is noted at most two days before that.
+ * Every number that lists of the party's last days showed up to snapshot `of`, as jsonb. A restored snapshot contains
+ * them all; a number listed in the last three days is noted at most two days before that.
  */
 export function certificatesBefore(of: string): string {
   return `CASE WHEN ${of}.certificates IS NOT NULL THEN ${of}.certificates ELSE

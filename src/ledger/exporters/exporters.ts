@@ -65,10 +65,8 @@ const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name,
   requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt"`;
 
 /**
- * Stores what the service returned about a client at `at`. Properties that it left out (the list has no
- * `dgftApiStatus`, a get may omit fields) keep their known values; an answer older than the ledger's state changes
- * nothing. If it contains an IEC for the first time, and the portal has shown none, the client is attached to that
- * IEC's party.
+ * Stores a client as returned at `at`. Left out properties keep their values; an older answer changes nothing. A first
+ * IEC, where the portal showed none, attaches the client to that IEC's party.
  */
 export async function saveExporter(
   pool: pg.Pool,
@@ -147,9 +145,8 @@ async function upsert(
 }
 
 /**
- * Records an IEC that the portal shows, unless as strong a source has shown another one, and attaches the exporter to
- * that IEC's party. Where another one was known, its open filings ask about it. Repeating it changes nothing.
- * @returns what the two parties both held; empty if nothing was learnt
+ * Records an IEC that the portal shows, unless as strong a source shows another, and attaches the exporter to its
+ * party; open filings ask about a change. @returns what both parties held; empty: nothing learnt
  */
 export async function learnIec(
   pool: pg.Pool,
@@ -218,6 +215,16 @@ export async function findExporter(db: Queryable, mode: Mode, idOrEmail: string)
     [mode, idOrEmail.trim()],
   );
   return rows[0] ?? null;
+}
+
+/** The names of exporters, by the id as given; without those that the ledger does not know. */
+export async function exporterNames(db: Queryable, exporterIds: readonly string[]): Promise<Map<string, string>> {
+  const { rows } = await db.query<{ id: string; name: string }>(
+    `SELECT asked.id, e.name FROM unnest($1::text[]) AS asked (id)
+       JOIN exporters e ON lower(e.exporter_id) = lower(asked.id)`,
+    [exporterIds],
+  );
+  return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
 /** All exporters of a mode, by name. */

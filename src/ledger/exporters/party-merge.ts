@@ -21,9 +21,8 @@ interface PartyMove {
 }
 
 /**
- * Moves clients, and their filings, to another party, under the locks of both, so that nothing is filed or settled for
- * either in the meantime. A live mapping that both hold takes the next ordinal, and a certificate that both claim is
- * marked as disputed; each is recorded with both filings and returned.
+ * Moves clients and their filings to another party, under both locks. A mapping both hold takes the next ordinal, a
+ * certificate both claim is disputed; each is recorded with both filings and returned.
  */
 export async function movePartyOf(client: Queryable, move: PartyMove): Promise<Collision[]> {
   const { from, to, exporterId } = move;

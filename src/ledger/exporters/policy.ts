@@ -6,12 +6,7 @@ import type { Queryable } from '../pool';
 
 type ApprovalPolicy = 'required' | 'off';
 
-/**
- * - `unchanged`: it was so.
- * - `changed`: it is so from now on, and recorded.
- * - `asked`: a second principal has to ask for the same within a day.
- * - Otherwise why it is refused.
- */
+/** `asked`: a second principal has to ask for the same within a day. */
 export type PolicyOutcome = 'unchanged' | 'changed' | 'asked' | { refused: string };
 
 /** Anybody who may switches it on; off takes two principals. Must run in a transaction. */

@@ -54,10 +54,8 @@ export interface Intent extends Pick<
 export type IntentOutcome = ReferenceJudgement | { outcome: 'opened'; filingId: string };
 
 /**
- * Writes the intent of a filing: the filing, its rows and what they hold, in one transaction that holds the locks of
- * all its IRMs, and of those of everything that it takes over. After the commit no other filing, worker or machine can
- * file one of these mappings. Its amounts count against the balances if these are sufficient; otherwise the check
- * before the send refuses it, with fresh balances.
+ * Writes a filing, its rows and what they hold, under the locks of all its IRMs and of what it takes over: no other can
+ * file these mappings then. Amounts count if the balances suffice; else the check before the send refuses it.
  */
 export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<IntentOutcome> {
   return withTransaction(pool, async (client): Promise<IntentOutcome> => {

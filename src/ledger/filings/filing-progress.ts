@@ -77,11 +77,9 @@ interface StepMove {
 export type Held = LockedFiling | 'repeated';
 
 /**
- * Locks a filing for a step that a run decided on when it knew of `seq` moves. `differs`: the ledger knows of other
- * moves than the run, which was reset or replaced by another one, or the ledger was put back to an earlier state, in
- * which it may not even hold the filing; then the decision may be out of date, nothing may be written, and the run has
- * to go on from the ledger. Must run in a transaction.
- * @param filing where the transaction has locked it already
+ * Locks a filing for a step decided at `seq` moves. `differs`: the ledger has other moves (a reset, another run, a
+ * ledger put back), so nothing may be written and the run goes on from the ledger. Must run in a transaction. @param
+ * filing where it is locked already
  */
 export async function holdStep(
   db: Queryable,

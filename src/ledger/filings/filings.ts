@@ -4,10 +4,7 @@ import type { Mode } from '../../domain/names';
 import { QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
 import type { Queryable } from '../pool';
 
-/**
- * The ledger does not hold the filing of a step: it was restored to a state from before the filing, or it is another
- * ledger. The run reads the state of its filing and continues from there.
- */
+/** The ledger does not hold the filing: it was put back, or is another one. The run reads its state and continues. */
 export class FilingMissing extends Error {
   override readonly name = 'FilingMissing';
 

@@ -62,9 +62,8 @@ export async function recordRunProblem(
 }
 
 /**
- * Lets a run continue a filing that another run left, or whose state differs from what the run knew: the filing is set
- * to the state that follows from its submissions. An ended filing is left unchanged. Must run in a transaction; a
- * repeated `step` changes nothing.
+ * Sets a filing that a run takes up to the state of its submissions; an ended one is unchanged, and so is a repeated
+ * `step`. Must run in a transaction.
  */
 export async function takeUpFiling(
   db: Queryable,

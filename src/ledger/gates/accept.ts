@@ -10,9 +10,8 @@ import { writeVerdict } from './verdict';
 const ANY: readonly AttemptVerdict[] = ['open', 'marked', 'unsent', 'refused', 'rejected', 'absent', 'accepted'];
 
 /**
- * Judges an attempt as accepted, and adds the request that its answer names. Rows that had been freed hold their
- * mappings again. Must run in a transaction that holds the filing's lock.
- * @param attempts of the submission, locked
+ * Judges an attempt as accepted, and adds its request; freed rows hold their mappings again. Must run in a transaction
+ * that holds the filing's lock. @param attempts of the submission, locked
  */
 export async function acceptAttempt(
   client: Queryable,

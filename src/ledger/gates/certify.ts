@@ -109,12 +109,7 @@ export async function certifyByDetails(client: Queryable, of: CertifiedPart & { 
   if (openRows === 0) await settleSubmission(client, { filingId, submission, state: 'settled', at: of.at });
   return { ...found, openRows };
 
-  async function adopt(
-    db: Queryable,
-    { at }: CertifiedPart,
-    { from, before }: LineageSend,
-    into: typeof found,
-  ): Promise<void> {
+  async function adopt(db: Queryable, { at }: CertifiedPart, { from, before }: LineageSend, into: typeof found) {
     const rows = await candidateRows(db, { filingId, submission, exporterId });
     const entries = await unclaimedCertificates(db, exporterId);
     const issuedFrom = filingDateInKolkata((from ?? at).getTime());
@@ -222,11 +217,7 @@ async function claim(
   return new Set(rows.map(({ position }) => position));
 }
 
-async function certifiedAs(
-  client: Queryable,
-  filingId: string,
-  submission: number,
-): Promise<{ position: number; eBRCNumber: string }[]> {
+async function certifiedAs(client: Queryable, filingId: string, submission: number) {
   const { rows } = await client.query<{ position: number; eBRCNumber: string }>(
     `SELECT position, ebrc_number AS "eBRCNumber" FROM filing_rows
       WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NOT NULL`,

@@ -1,6 +1,6 @@
 /**
- * What two persons say at the send gate, where rows that were released as absent wait: the certificates that agree with
- * them are other filings', or nothing of them was filed although the certificates cannot be looked at.
+ * What two persons say at the send gate about rows released as absent: agreeing certificates are other filings', or
+ * nothing was filed although no look is possible.
  */
 import type { Carried } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';

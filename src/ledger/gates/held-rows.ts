@@ -13,10 +13,7 @@ export type Freed = Extract<RowState, 'needs_correction' | 'withdrawn'>;
 /** States of rows that are, or may be, at the service. */
 export const SENT: readonly RowState[] = ['submitted', 'unknown', 'abandoned_after_send'];
 
-/**
- * Returns the rows of a judged attempt to `planned`, for the next one; their balances have to be checked again. While
- * another attempt of the submission is, or may be, at the service, they stay as they are.
- */
+/** Back to `planned`, for another balance check and attempt; not while another one is, or may be, at the service. */
 export async function planAgain(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const noOther = `NOT EXISTS (SELECT FROM attempts a WHERE a.filing_id = $1 AND a.submission = $2 AND a.verdict = ANY($3))`;

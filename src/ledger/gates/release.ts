@@ -55,9 +55,8 @@ export async function judgeUnsent(
 }
 
 /**
- * Judges an attempt as refused: the service answered with a documented refusal, and accepted nothing. `sender`: the
- * execution that read the answer. Must run in a transaction that holds the filing's lock.
- * @returns whether it was judged so
+ * Judges an attempt as refused, by a documented refusal. `sender`: the execution that read the answer. Must run in a
+ * transaction that holds the filing's lock. @returns whether it was judged so
  */
 export async function judgeRefused(
   client: Queryable,
@@ -161,9 +160,8 @@ async function reopenDoubt(client: Queryable, attemptId: string, reason: string,
 }
 
 /**
- * Takes back what was judged of an attempt for which a person names a request that the service has: while that is
- * followed, its rows are held, and nothing else of the submission is sent. Must run in a transaction that holds the
- * filing's lock.
+ * Takes back what was judged of an attempt, as a person names a request that the service has: its rows are held
+ * meanwhile. Must run in a transaction that holds the filing's lock.
  */
 export async function holdForRequest(
   client: Queryable,

@@ -45,11 +45,7 @@ interface GrantRow extends Omit<Granted, 'approvalRequired'>, GrantedDeed {
   used: boolean;
 }
 
-/**
- * Checks a grant as things are now. Must run under the locks of what is carried out.
- * @param unused the fact that comes of it is written now: once, and within a day
- * @returns the grant, or why it does not hold
- */
+/** Checks a grant as of now, under its deed's locks. @param unused once, and within a day @returns it, or why not */
 export async function checkGrant(
   db: Queryable,
   grantId: string,

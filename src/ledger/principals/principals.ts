@@ -113,13 +113,3 @@ export async function principalOfToken(db: Queryable, mode: Mode, token: string)
   );
   return rows[0] ?? null;
 }
-
-/** The names of exporters, by the id as given; without those that the ledger does not know. */
-export async function exporterNames(db: Queryable, exporterIds: readonly string[]): Promise<Map<string, string>> {
-  const { rows } = await db.query<{ id: string; name: string }>(
-    `SELECT asked.id, e.name FROM unnest($1::text[]) AS asked (id)
-       JOIN exporters e ON lower(e.exporter_id) = lower(asked.id)`,
-    [exporterIds],
-  );
-  return new Map(rows.map(({ id, name }) => [id, name]));
-}

@@ -88,9 +88,8 @@ export function stateSpans(...states: readonly string[]): string {
 }
 
 /**
- * CTEs `steps` and `numbered`: what opens (`since`) and what closes (`until`, null: not yet) of a relation, summed up
- * by the first day whose end is behind it. One pass over the relation, however many days a trend has; `steps.k <
- * numbered.no` is what counts for a day.
+ * CTEs `steps` and `numbered`: what opens (`since`) and closes (`until`), summed up by the first day whose end is
+ * behind it, in one pass; `steps.k < numbered.no` is what counts for a day.
  */
 export function stepsOf(relation: string, { amount = '1', by }: { amount?: string; by?: string } = {}): string {
   const also = by === undefined ? '' : `, ${by}`;

@@ -54,10 +54,9 @@ export async function holdsOn(
 }
 
 /**
- * Checks the balances of a filing's IRMs, less what other filings hold, and reserves its amounts, under one lock: two
- * filings of 8,000 on a balance of 10,000 cannot both pass. Called again after every wait; a filing's own reservation
- * never blocks it. A mapping that another filing holds as well, because two parties turned out to be one, is refused
- * too. `record` stores the result of the findings in the same transaction.
+ * Checks and reserves a filing's balances, less others' holds, under one lock: two filings of 8,000 on 10,000 cannot
+ * both pass. Repeated after every wait. A mapping that another filing holds too is refused. `record` stores the
+ * findings in the same transaction.
  */
 export async function reserveBalances<T>(
   pool: pg.Pool,

@@ -125,11 +125,7 @@ export async function rowStates(db: Queryable, filingId: string): Promise<RowSta
   return rows.map((row) => row.state);
 }
 
-/**
- * The rows of a party that a certificate of fetch-details can be: sent and without a certificate, or released as
- * absent, corrected since or not. `mine`: those of the submission in question; the others only compete for the
- * certificate.
- */
+/** Rows of a party that a certificate can be: sent without one, or released as absent. Only `mine` may get it. */
 export async function candidateRows(
   db: Queryable,
   { filingId, submission, exporterId }: { filingId: string; submission: number; exporterId: string },

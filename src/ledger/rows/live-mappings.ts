@@ -46,10 +46,9 @@ export interface MappingClaim {
 }
 
 /**
- * Decides whether rows may claim their mappings, and those of what they take over. A second live row of a mapping must
- * be permitted by its row, and only beside the holders that were named: those that the permission names, or those that
- * an earlier refusal has named. A refusal names the holders, records that it did, and gives the option that lets only
- * the refused rows pass. Beside a row in doubt, or abandoned after the send, two persons must have permitted it.
+ * Decides whether rows may claim their mappings and those they take over. A second live row must be permitted, beside
+ * holders that the permission or an earlier refusal named. A refusal names them and the option for these rows. Beside a
+ * row in doubt or abandoned after the send, two persons must have permitted it.
  */
 export async function judgeClaims(
   db: Queryable,
@@ -105,11 +104,7 @@ export async function judgeClaims(
   return { claims: null, findings: refused.map(({ row, holders }) => refusal(row, holders, allowDuplicate(seconds))) };
 }
 
-function mayStandBeside(
-  holder: Holder,
-  { besides }: PermittedDuplicate,
-  permits: ReadonlyMap<string, Permit>,
-): boolean {
+function mayStandBeside(holder: Holder, { besides }: PermittedDuplicate, permits: ReadonlyMap<string, Permit>) {
   const permit = permits.get(permitKey(holder));
   if (besides && !besides.includes(holder.filingId)) return false;
   if (holder.inDoubt) return (permit?.left ?? 0) > 0;

@@ -25,8 +25,8 @@ export interface Predecessor {
 }
 
 /**
- * The filings under a reference, and the IRMs of their rows, which have to be locked before {@link judgeTakeOver}.
- * Under the reference's lock nothing is added to them. `n`: of the filing that follows them, where that is known.
+ * The filings under a reference and their IRMs, to be locked before {@link judgeTakeOver}; nothing is added under the
+ * reference's lock. `n`: of the filing that follows.
  */
 export async function filedBefore(
   client: Queryable,
@@ -52,9 +52,8 @@ interface Successor extends Reference {
 }
 
 /**
- * Decides what the rows of a correction, or of a reference that is filed again, take over. A correction names rows that
- * wait for it, by serial number. A reference is filed again once all its rows are free; its rows are found by their
- * mapping, otherwise by serial number. Under the locks of {@link filedBefore}.
+ * What a correction's rows (by serial number) or a refiled reference's rows (all free; by mapping, else serial number)
+ * take over. Under the locks of {@link filedBefore}.
  */
 export async function judgeTakeOver(
   client: Queryable,

@@ -15,10 +15,9 @@ import {
 } from './sends';
 
 /**
- * Counts a marked send outside the database, before its first byte: creates its record, holds the ledger against the
- * store, and makes sure that the mark is still there, its own, and not older than an import. @returns null when it may
- * be written; else why it may not.
- * @throws LedgerPutBack, SendStoreError: then nothing may be written either
+ * Counts a marked send before its first byte: creates its record, holds the ledger against the store, and checks that
+ * the mark is there and its own. @returns null when it may be written, else why not @throws LedgerPutBack,
+ * SendStoreError: it may not
  */
 export async function countSend(
   pool: pg.Pool,

@@ -16,9 +16,8 @@ import { createOrRead, readIdentity, storeIdOf, type SendStore } from './sends';
 const MAX_READ_BACK_MS = 85 * 24 * 3_600_000;
 
 /**
- * The ledger and the document store went back together, as in a snapshot of a whole machine: nothing local can tell
- * what was sent since. Everything that was on its way, open or planned is of unknown outcome, and a party's filings are
- * sent again only once its certificates were read `waitMs` after now. May be repeated.
+ * Ledger and store went back together: nothing local tells what was sent since. Everything unsettled is of unknown
+ * outcome, and a party's filings wait until its certificates were read `waitMs` after now. May be repeated.
  */
 export async function documentsRestored(
   pool: pg.Pool,

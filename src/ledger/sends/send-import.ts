@@ -110,9 +110,8 @@ async function importAll(
 }
 
 /**
- * Gives a void record to the numbers without one that nobody may use any more: of closed attempts, and of nobody. Where
- * sends were lost, also to those that are marked: what they were decided on is not what the ledger says afterwards.
- * @returns how many
+ * Voids numbers that nobody may use any more: of closed attempts, of nobody, and after lost sends also marked ones,
+ * whose basis is gone. @returns how many
  */
 async function fillGaps(
   connection: Connection,
@@ -143,11 +142,7 @@ async function fillGaps(
 }
 
 /** Brings one send back. Must run in a transaction. @returns its filing; null if nothing had to be brought back */
-async function importSend(
-  client: Queryable,
-  record: SendRecord,
-  { at, by }: { at: Date; by: string },
-): Promise<string | null> {
+async function importSend(client: Queryable, record: SendRecord, { at, by }: { at: Date; by: string }) {
   await client.query('SELECT pg_advisory_xact_lock($1)', [MARK_LOCK]);
   // Whoever marked before this writes nothing that is not written yet: what it was decided on is not what the ledger
   // says now. Whoever has written has its record, and is settled.
@@ -184,10 +179,7 @@ async function importSend(
 }
 
 /** Whether a run has reported a request that the ledger did not have: that request decides on the rows. */
-async function isJudged(
-  client: Queryable,
-  { filingId, submission }: { filingId: string; submission: number },
-): Promise<boolean> {
+async function isJudged(client: Queryable, { filingId, submission }: { filingId: string; submission: number }) {
   const { rowCount } = await client.query(
     `SELECT FROM submissions WHERE filing_id = $1 AND submission = $2
         AND (state = 'settled' OR EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed'))`,
@@ -212,11 +204,7 @@ async function releaseNumber(
   if (rowCount) await judgeUnsent(client, { attemptId, proof: 'void', reason, at });
 }
 
-/**
- * The attempt is one of unknown outcome, marked by the sender that the store names; an answer that came meanwhile
- * stays. An earlier attempt that is sending stays so too: it may have been sent again since, by a run that did not know
- * of this one. What is waited for since a mark is waited for since the newest one.
- */
+/** Restores an attempt of unknown outcome; a later answer and an earlier sending attempt stay. */
 async function restoreAttempt(
   client: Queryable,
   { record, attemptId, at }: { record: SendRecord; attemptId: string; at: Date },

@@ -13,9 +13,8 @@ const ROW_COLUMNS = `position, source_row, submission, serial_no, exporter_id, i
   match_key, mapped_amount, currency, permit_reason, permit_besides`;
 
 /**
- * Makes sure that the filing, the submission and the rows of a send are in the ledger, from what its record says. A
- * filing of the same id that was made anew with other content keeps its own; then the send gets a filing beside it.
- * @returns the attempt's id, which names the filing that it belongs to now.
+ * Puts a send's filing, submission and rows into the ledger. A filing of its id with other content keeps its own, and
+ * the send gets one beside it. @returns the attempt's id, which names its filing now
  */
 export async function rebuildFiling(
   client: Queryable,

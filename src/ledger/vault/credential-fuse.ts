@@ -49,10 +49,7 @@ export async function pruneFailedChecks(db: Queryable, at: Date): Promise<number
   return rowCount ?? 0;
 }
 
-/**
- * The time of the latest failure that was the fifth within the span; null if there is none. Any five in a row count,
- * not only the last five: a check in progress when the limit was reached may fail later.
- */
+/** The time of the latest fifth failure within the span. Any five in a row count: a check under way may fail later. */
 function lastBlown(failedAt: number[]): number | null {
   let blownAt: number | null = null;
   for (const [index, at] of failedAt.entries()) {

@@ -116,10 +116,7 @@ export function ageingGroupOf(ageing: Ageing, options: ReportOptions): Group {
   };
 }
 
-function bucketChart(
-  entries: readonly { bucket: string; currency: string; outstanding: string }[],
-  currency: string,
-): Chart {
+function bucketChart(entries: readonly { bucket: string; currency: string; outstanding: string }[], currency: string) {
   const of = (id: string) =>
     entries.find((each) => each.bucket === id && each.currency === currency)?.outstanding ?? '0';
   const short = (label: string) => label.replace(/^(Overdue), (.*)$/u, '$1 $2');

@@ -62,9 +62,8 @@ const PATHS: readonly {
 ];
 
 /**
- * The extraction service (spec: "Extraction service"). The contents of `data` are not documented: the sandbox derives
- * plausible values from a hash of the file, the same ones for the same file. The only thing read from the PDF is a
- * script, in a comment line that begins with `%ebrc-sandbox`.
+ * Extraction (spec: "Extraction service"): undocumented `data` is derived from the file's hash, or given in a comment
+ * line of the PDF that begins with `%ebrc-sandbox`.
  */
 export function extractionRoutes(): Route<Upload | null>[] {
   const given = new Map<string, number>();

@@ -7,9 +7,8 @@ import type { Call } from '../http/route';
 import type { Customer, Filing, FilingRow, PortalAccount, World } from '../authority/world';
 
 /**
- * Accepts a validated submission: from here on the authority will process it, even if the answer is lost. An identical
- * mapping is accepted again, as by the service, and recorded as a double filing. @returns the acknowledgement of either
- * channel (spec: "Generation request")
+ * Accepts a submission, which is processed even if the answer is lost. An identical mapping is accepted, as by the
+ * service, and recorded as a double filing. @returns its acknowledgement (spec: "Generation request")
  */
 export function acceptFiling(
   call: Call,

@@ -115,9 +115,8 @@ const KNOWN_MS = 1_000;
 const WITHIN_MS = 2_000;
 
 /**
- * Tells within two seconds that Temporal is away: its client tries a server that does not answer for much longer. One
- * question at a time, for all requests together.
- * @returns what rejects with a problem 503 while it is away
+ * Tells within two seconds that Temporal is away; its client tries for longer. One question for all requests. @returns
+ * what rejects with a problem 503 then
  */
 export function createTemporalWatch({ connection }: Client): () => Promise<void> {
   let seenAt = -Infinity;

@@ -26,10 +26,7 @@ export interface CliOptions {
   workbooks?: Workbooks;
 }
 
-/**
- * The dependencies of a command. Each is loaded and opened when it is first used, and closed at the end: a command pays
- * only for what it uses, and needs only that configuration.
- */
+/** The dependencies of a command, each loaded and opened when first used, and closed at the end. */
 export function createCli(
   terminal: Terminal,
   { env, waitForLedgerMs = WAIT_FOR_LEDGER_MS, lookForWorkerEveryMs, connectWithinMs, workbooks: own }: CliOptions = {},

@@ -178,10 +178,7 @@ const textsOf = (row: readonly Toned[]): string[] => row.map(({ text }) => text)
 const lines = (rows: readonly (readonly string[])[]): string => rows.map((row) => row.join('\t')).join('\n');
 
 /** Widths in which every word of the columns has room; null where there are none. */
-function fit(
-  columns: readonly { texts: readonly string[]; align: TableColumn['align'] }[],
-  width: number,
-): number[] | null {
+function fit(columns: readonly { texts: readonly string[]; align: TableColumn['align'] }[], width: number) {
   const widest = columns.map(({ texts }) => Math.max(1, ...texts.map((text) => stringWidth(text))));
   const narrowest = columns.map(({ texts, align }, index) => {
     if (align === 'right') return widest[index] ?? 1;

@@ -13,9 +13,8 @@ export type { CheckResult } from './finding';
 const NO_PART_OF_BUDGET = ['vault keys', 'privileges', 'connections'];
 
 /**
- * Checks everything that a worker needs, and continues after a failed check. Changes nothing except for a probe in the
- * document store. Uses one call of the service's 100 a minute.
- * @param api the service, within the budget that the workers share
+ * Checks all that a worker needs, whatever fails; changes nothing but a probe in the document store, and uses one call
+ * of 100 a minute. @param api within the workers' budget
  */
 export async function examine(
   env: Environment | undefined,

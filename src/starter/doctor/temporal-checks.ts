@@ -124,10 +124,7 @@ async function checkWorkers(
   return wrong('workers', message, advice);
 }
 
-/**
- * Asks the newest workflow of a task queue for its description, which any worker can answer. @returns the workflow's id
- * if no worker did; null if one did, or if there is no workflow yet
- */
+/** Describes a queue's newest workflow, as any worker can. @returns its id if none did; null: one did, or none yet */
 async function unansweredWorkflow(client: Client, taskQueue: string, withinMs: number): Promise<string | null> {
   const query = `TaskQueue = '${taskQueue.replaceAll("'", '')}'`;
   for await (const { workflowId } of client.workflow.list({ query, pageSize: 1 })) {

@@ -41,10 +41,8 @@ const SECOND =
   'Noted. A second principal with the role admin has to ask for the same within a day; until then it stays on.';
 
 /**
- * Sets whether every filing of an exporter needs approval, even if its request does not ask for it. The service has no
- * such setting; only the ledger stores it. To switch it off takes two principals.
- * @returns the exporter, and what it still takes; null: the policy is as was asked for
- * @throws RefusedError where it takes a principal, or another one
+ * Sets whether every filing of an exporter needs approval, which only the ledger stores; off takes two principals.
+ * @returns the exporter, and what it still takes; null: done @throws RefusedError where it takes a(nother) principal
  */
 export async function requireApproval(
   { pool, mode, principal }: { pool: pg.Pool; mode: Mode; principal?: Principal },

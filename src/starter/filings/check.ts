@@ -46,9 +46,8 @@ export interface CheckLedger {
 }
 
 /**
- * Checks a push message or a workbook by all rules and balances, without filing it.
- * @throws UsageError if the file cannot be read at all, or if `annotate` is given with a message
- * @throws RefusedError for an exporter that the ledger does not know
+ * Checks a file by all rules and balances, without filing. @throws UsageError: unreadable, or `annotate` with a
+ * message; RefusedError: unknown exporter
  */
 export async function checkFile(ledger: CheckLedger, request: CheckRequest): Promise<CheckOutcome> {
   const { source, exporter, annotate = false, ...stated } = request;
@@ -95,11 +94,7 @@ function reportedByFile({ row, code, filingId }: Finding, ofFile: readonly Findi
   return ofFile.some((finding) => finding.code === 'duplicate_mapping' && finding.row === row);
 }
 
-async function annotatedWorkbook(
-  workbooks: Workbooks,
-  file: FilingFile,
-  findings: readonly Finding[],
-): Promise<Buffer | null> {
+async function annotatedWorkbook(workbooks: Workbooks, file: FilingFile, findings: readonly Finding[]) {
   try {
     return await workbooks.annotate({ source: file.bytes, findings });
   } catch (error) {

@@ -117,9 +117,8 @@ async function giveUpUnrecorded(deps: EbrcClientDependencies, reference: string)
 }
 
 /**
- * The answer applies to the attempt that the ledger shows now, unless the caller names one. The update id consists of
- * filing, attempt and answer: given twice, it is carried out once; after a refusal, or a move of the filing, it can be
- * given again.
+ * For the attempt that the ledger shows, unless one is named. The update id is filing, attempt and answer: carried out
+ * once; again after a refusal or a move.
  */
 async function prepareResolve(
   deps: EbrcClientDependencies,
@@ -158,11 +157,7 @@ async function prepareResolve(
 }
 
 /** Rows that were abandoned after their send may be answered for: each answer is a run of its own. */
-async function resolveAfterEnd(
-  deps: EbrcClientDependencies,
-  filing: FilingRecord,
-  given: ResolveArgs,
-): Promise<FilingOutcome | null> {
+async function resolveAfterEnd(deps: EbrcClientDependencies, filing: FilingRecord, given: ResolveArgs) {
   const { filingId, exporterId, workflowId } = filing;
   const view = await viewOf(deps, filingId);
   if (!view.rows.some(({ state }) => state === 'abandoned_after_send')) return null;
@@ -208,10 +203,7 @@ async function ended<A extends CommandArgs>(
   throw refusal('filing_ended', text, { filingId });
 }
 
-/**
- * Sends the update. If the filing's run is gone (terminated, or past its retention), it is sent together with the start
- * of a run that continues the filing: the run judges the update by the ledger, and sends nothing before that.
- */
+/** Sends the update; where the run is gone, with the start of one that continues the filing. */
 async function send<A extends CommandArgs>(
   deps: EbrcClientDependencies,
   { update, name }: Command<A>,
@@ -239,12 +231,7 @@ async function send<A extends CommandArgs>(
 }
 
 /** A validator's refusal becomes the answer to the operator; any other error is passed on. */
-async function updateRefusal(
-  deps: EbrcClientDependencies,
-  error: unknown,
-  name: string,
-  filing: FilingRecord,
-): Promise<unknown> {
+async function updateRefusal(deps: EbrcClientDependencies, error: unknown, name: string, filing: FilingRecord) {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
     const notice = await silenceNotice(deps.temporal, deps.taskQueue);
     return new Error(`It is not certain that the ${name} arrived. ${notice}`);

@@ -70,8 +70,7 @@ export interface WaitOptions {
 }
 
 /**
- * Starts `fileRemittances` with its update `file`, or joins the run of the same reference that is in progress. What was
- * filed before under the reference is answered from the ledger; nothing is sent twice.
+ * Starts `fileRemittances` with its update `file`, or joins its run; what was filed before is answered from the ledger.
  * @throws RefusedError if the reference has different content
  */
 export async function startFiling(
@@ -122,11 +121,8 @@ async function refuseOtherContent(
 }
 
 /**
- * Starts the run, which a lost update does not stop, and asks it for its answer.
- *
- * Each request has an update id of its own: the server answers a repeated one with what was true at first, also once
- * the run has closed, so that a refusal would never end. What is the same filing is decided by the ledger.
- * @returns the answer: recorded or refused; null where none came in time.
+ * Starts the run and asks for its answer. Each request has its own update id: a repeated one gets its first answer for
+ * ever, a refusal too. @returns recorded or refused; null: none in time
  */
 async function askToFile(
   deps: EbrcClientDependencies,

@@ -33,9 +33,8 @@ export class RowEdits {
   }
 
   /**
-   * Applies the changes. Rows without changes stay byte for byte the same.
-   * @param xml rows and cells with their addresses (`addressed` in sheet-frame.ts)
-   * @returns the rows in pieces; once all were read, {@link formulasGone} says whether a changed cell had a formula
+   * Applies the changes; other rows stay byte for byte. @param xml addressed rows (sheet-frame.ts) @returns pieces;
+   * {@link formulasGone} is known after the last
    */
   *apply(xml: string): Generator<string> {
     const there = new Set<number>();
@@ -86,11 +85,7 @@ function rowNumber({ attributes }: Pick<ElementAt, 'attributes'>): number {
   return Number(/\sr="(\d+)"/.exec(attributes)?.[1]);
 }
 
-function editCells(
-  content: string,
-  row: number,
-  changes: ReadonlyMap<number, CellEdit> = new Map<number, CellEdit>(),
-): { cells: string; formulaGone: boolean } {
+function editCells(content: string, row: number, changes: ReadonlyMap<number, CellEdit> = new Map<number, CellEdit>()) {
   const cells = [...elements(content, 'c')].map((element) => ({ element, column: columnOf(element.attributes) }));
   const there = new Set(cells.map(({ column }) => column));
   const absent = [...changes.keys()].filter((column) => !there.has(column)).sort((a, b) => b - a);

@@ -12,9 +12,8 @@ import { type CellContext, cellContext, readNumberFormats } from './cell-content
 import { SheetRows } from './sheet-rows';
 
 /**
- * Opens a workbook by its first worksheet. It also reads once the parts into which findings are written later, so that
- * a file that could not be returned with its errors is refused now, while a person is informed.
- * @throws WorkbookRefused; errors of the file system
+ * Opens a workbook by its first sheet, and reads the parts that findings go into: a file that could not be returned is
+ * refused now. @throws WorkbookRefused; errors of the file system
  */
 export async function openWorkbook(source: string | Buffer, limits: WorkbookLimits) {
   const opened = await openPackage(source, limits);
@@ -78,11 +77,7 @@ export interface OpenSheet {
   context: CellContext;
 }
 
-/**
- * Opens a worksheet and only the parts that it needs; other sheets, pictures, validations and notes are not read.
- * @param entry the sheet; undefined if the workbook has none
- * @throws WorkbookRefused if there is none, or it exceeds the limits
- */
+/** Opens a worksheet and the parts that it needs. @throws WorkbookRefused if there is none, or beyond the limits */
 export async function openSheet(
   source: WorkbookPackage,
   { parts, date1904 }: WorkbookDirectory,

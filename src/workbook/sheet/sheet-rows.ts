@@ -25,10 +25,8 @@ const CELL_ADDRESS = /^([A-Z]{1,3})([1-9]\d{0,6})$/;
 const MERGED_RANGE = /^[A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7}$/;
 
 /**
- * The filled rows of a worksheet, read from its bytes once and returned as they are read. Empty cells with a format,
- * formulas with a stored result and everything around the rows are skipped. Rows and cells without addresses get them
- * from their positions. Any other element between rows and cells is refused, never skipped, because data that somebody
- * meant to file would be lost silently.
+ * A sheet's filled rows, read once and returned meanwhile; missing addresses follow from positions. An unknown element
+ * between rows and cells is refused: data that somebody meant to file would be lost silently.
  */
 export class SheetRows {
   private readonly reading: RowHandler;

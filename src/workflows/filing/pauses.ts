@@ -1,6 +1,6 @@
 /**
- * Calls of a filing: what stops them, what it can go on without, and what it waits out wherever it is: bad credentials,
- * our own access, activation, a ledger that was put back, a document store that cannot count sends.
+ * What stops a filing's calls, what it goes on without, and what it waits out: bad credentials, our access, activation,
+ * a ledger put back, a store that cannot count sends.
  */
 import type { ExporterState } from '../../activities/exporters/exporters';
 import type { FilingState } from '../../domain/filing/states';
@@ -53,10 +53,8 @@ export async function interruptible<T>(
 }
 
 /**
- * Makes a call that a filing can go on without: its failure becomes an event of the filing, and null comes
- * back. That goes for every failure, also a worker that was lost again and again, a database that is away, and a defect
- * of ours: what only helps never ends a filing. Only what the workflow itself throws comes through, such as the end of
- * a filing that is given up.
+ * A call that a filing can go on without: its failure, whatever it is, becomes an event, and null comes back. Only what
+ * the workflow itself throws comes through, such as a filing given up.
  */
 export async function recordFailureAndContinue<T>(
   run: FilingRun,
@@ -166,11 +164,7 @@ export function needsWholeLedger(error: unknown): { kind: string; message: strin
   return { kind, message, attention: `${message} It is checked again automatically, within 15 minutes.` };
 }
 
-/**
- * Makes a step, and makes it again until the ledger is whole and its store is there; meanwhile the filing asks for
- * attention, and continues as new when its history is long. `inRun`: the step needs what only this run holds, so that
- * it does not.
- */
+/** Repeats a step until ledger and store are whole. `inRun`: without continuing as new, as it needs this run. */
 export async function onceLedgerIsWhole<T>(
   run: FilingRun,
   step: () => Promise<T>,

@@ -204,10 +204,8 @@ export interface WriteOptions {
 }
 
 /**
- * Checks the file of `-o`, if one is named, before anything is done for it. An existing file is refused: it may be a
- * workbook that somebody has filled in. Terminals, pipes and devices are written to whatever their name is.
- * @param endings what its name must end in, such as `.xlsx`
- * @throws UsageError that says what to write instead
+ * Checks the file of `-o` first. An existing one is refused: somebody may have filled it in. Terminals and devices
+ * pass. @param endings such as `.xlsx` @throws UsageError that says what to write instead
  */
 export async function checkOutputPath(
   { output: path, force = false }: Partial<WriteOptions>,

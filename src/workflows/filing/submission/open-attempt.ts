@@ -80,9 +80,8 @@ const AGREEING_CHECK_MS = 60 * 60_000;
 
 type Opened = NonNullable<TakenSnapshot['opened']> | { outcome: 'differs' };
 /**
- * Rows of the submission were released as not filed: a complete look has to show first that no certificate of them came
- * meanwhile. Where one agrees, they may have been filed after all; the filing waits until two persons have named it, or
- * where no look is possible, until they say that nothing was filed all the same.
+ * Rows were released as not filed: a complete look has to show no certificate first. Where one agrees, two persons have
+ * to name it, or, where no look is possible, say that nothing was filed.
  */
 async function confirmAbsence(
   run: FilingRun,

@@ -8,11 +8,7 @@ import type { FilingRun } from '../filing-run';
 import { onceLedgerIsWhole } from '../pauses';
 import { gatherEvidence } from './evidence';
 
-/**
- * Carries the open answer out, if there is one. A refused one refuses its update, with what to do.
- * @param look at what appeared since the last look
- * @returns what became of it; null where there was none, or it was refused
- */
+/** Carries the open answer out, or refuses its update. @param look what appeared since @returns the outcome, or null */
 export async function carryOutAnswer(
   run: FilingRun,
   stage: SubmissionStage,

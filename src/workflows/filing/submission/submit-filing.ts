@@ -33,11 +33,7 @@ const LATE_ANSWER_MS = 30_000;
 /** From this many attempts in a row that did not get through, somebody should look. */
 const ATTEMPTS_UNTIL_ATTENTION = 4;
 
-/**
- * Brings one submission to the service: acknowledged (its stage is set so), or settled by certificates.
- * @throws FilingRefused when the service refuses it at the door, FilingGivenUp when a person gives it up, FilingEnded
- * when the filing has ended in the ledger.
- */
+/** Brings a submission to the service, or settles it. @throws FilingRefused at the door, FilingGivenUp, FilingEnded */
 export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise<void> {
   const doubt = doubtOf(stage);
   if (doubt && 'requestId' in doubt && stage.requests.length > 0) {
