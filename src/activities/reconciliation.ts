@@ -13,20 +13,10 @@ import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/fin
 import { issueText, otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { compareParty, type Compared } from '../ledger/reconciliation/compare';
-import {
-  markPdfMissing,
-  pdfProblem,
-  savePdfChecks,
-  storedPdfs,
-  type PdfCheck,
-} from '../ledger/reconciliation/documents';
-import {
-  countFindings,
-  explainNearMatches,
-  noteHealed,
-  repairable,
-  type RepairableFinding,
-} from '../ledger/reconciliation/findings';
+import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs } from '../ledger/reconciliation/documents';
+import type { PdfCheck } from '../ledger/reconciliation/documents';
+import { countFindings, explainNearMatches, noteHealed, repairable } from '../ledger/reconciliation/findings';
+import type { RepairableFinding } from '../ledger/reconciliation/findings';
 import {
   openFilingsOf,
   partiesAfter,

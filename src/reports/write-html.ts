@@ -1,18 +1,7 @@
 import { createHash } from 'node:crypto';
 import { htmlText } from '../domain/text';
-import {
-  formatValue,
-  type Grouping,
-  WHAT_TO_DO,
-  type Chart,
-  type Figure,
-  type Group,
-  type Linked,
-  type Report,
-  type Table,
-  type Value,
-  type ValueKind,
-} from './report';
+import { formatValue, WHAT_TO_DO } from './report';
+import type { Grouping, Chart, Figure, Group, Linked, Report, Table, Value, ValueKind } from './report';
 import { chartSvg, SORT_SCRIPT, STYLE } from './html/chart';
 
 /** The page loads nothing: its Content-Security-Policy makes browsers enforce that. */

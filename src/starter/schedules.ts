@@ -1,12 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  ScheduleAlreadyRunning,
-  ScheduleNotFoundError,
-  ScheduleOverlapPolicy,
-  type Client,
-  type ScheduleDescription,
-  type ScheduleOptions,
-} from '@temporalio/client';
+import { ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
+import type { Client, ScheduleDescription, ScheduleOptions } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { parseDuration } from '../domain/dates';
 import type { Mode } from '../domain/names';

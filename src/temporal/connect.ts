@@ -1,10 +1,6 @@
 import { InterceptingCall, type Interceptor } from '@grpc/grpc-js';
-import {
-  Connection,
-  defaultGrpcRetryOptions,
-  makeGrpcRetryInterceptor,
-  type ConnectionOptions,
-} from '@temporalio/client';
+import { Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
+import type { ConnectionOptions } from '@temporalio/client';
 
 /** `CANCELLED` of gRPC. */
 const CANCELLED = 1;

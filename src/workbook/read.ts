@@ -1,11 +1,5 @@
-import {
-  type ColumnField,
-  INVOICE_FIELDS,
-  isExtraField,
-  normaliseHeader,
-  type BulkTemplate,
-  BUILT_IN_TEMPLATE,
-} from '../domain/rules/columns';
+import { INVOICE_FIELDS, isExtraField, normaliseHeader, BUILT_IN_TEMPLATE } from '../domain/rules/columns';
+import type { ColumnField, BulkTemplate } from '../domain/rules/columns';
 import { errorAt, oncePerCell, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/fields';
@@ -15,15 +9,8 @@ import { aboutRows, aboutTemplate, MergedCells } from './sheet/about-sheet';
 import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
 import { type OpenSheet, openWorkbook } from './sheet/open-workbook';
-import {
-  type ColumnAt,
-  type Headers,
-  type OptionalColumn,
-  type OwnColumn,
-  withSheetHeaders,
-  isOurs,
-  readHeaders,
-} from './sheet/headers';
+import { withSheetHeaders, isOurs, readHeaders } from './sheet/headers';
+import type { ColumnAt, Headers, OptionalColumn, OwnColumn } from './sheet/headers';
 import { type WorkbookLimits, WORKBOOK_LIMITS, WorkbookRefused } from './ooxml/limits';
 import type { RawRow } from './sheet/sheet-rows';
 import { textsOf } from './sheet/filled-rows';

@@ -1,11 +1,6 @@
 import { type CellValue, type Style, Workbook } from 'exceljs';
-import {
-  type BulkTemplate,
-  BUILT_IN_TEMPLATE,
-  columnOfHeader,
-  isExtraField,
-  normaliseHeader,
-} from '../domain/rules/columns';
+import { BUILT_IN_TEMPLATE, columnOfHeader, isExtraField, normaliseHeader } from '../domain/rules/columns';
+import type { BulkTemplate } from '../domain/rules/columns';
 import { isoFromFilingDate, type FilingDate } from '../domain/dates';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { UNWRITABLE } from '../domain/rules/value-messages';

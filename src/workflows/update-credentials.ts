@@ -6,12 +6,8 @@ import type { ExporterProgress, updateCredentialsInput } from '../domain/contrac
 import type { ErrorKind } from '../domain/service/error-kinds';
 import { otherModeText } from '../domain/values';
 import { calls } from './activity-profiles';
-import {
-  checkSubmission,
-  Submissions,
-  validateSubmission,
-  type CredentialSubmission,
-} from './exporter/credential-submissions';
+import { checkSubmission, Submissions, validateSubmission } from './exporter/credential-submissions';
+import type { CredentialSubmission } from './exporter/credential-submissions';
 import { ExporterStatus, retryUntilFixed } from './exporter/exporter-progress';
 import { readFailure, needInput } from './failures';
 import { exporterQuery, submitCredentialsUpdate } from './messages';

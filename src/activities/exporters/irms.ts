@@ -2,13 +2,8 @@ import { Context } from '@temporalio/activity';
 import type { Irm } from '../../api/schemas/exporters';
 import { readinessOf } from '../../domain/exporter/exporter';
 import { currentCredentials } from '../../ledger/vault/credentials';
-import {
-  exportersAfter,
-  getExporter,
-  needExporter,
-  noteIrmsRefreshed,
-  type ExporterRow,
-} from '../../ledger/exporters/exporters';
+import { exportersAfter, getExporter, needExporter, noteIrmsRefreshed } from '../../ledger/exporters/exporters';
+import type { ExporterRow } from '../../ledger/exporters/exporters';
 import { saveIrms } from '../../ledger/exporters/irms';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from './credential-guard';

@@ -1,12 +1,7 @@
 import type pg from 'pg';
 import { addEvent, readNow } from '../../ledger/filings/filing-progress';
-import {
-  answerInShort,
-  NOT_FILED,
-  partsOfAttemptId,
-  type AttemptReading,
-  type StoredAnswer,
-} from '../../domain/filing/attempt';
+import { answerInShort, NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import type { AttemptReading, StoredAnswer } from '../../domain/filing/attempt';
 import { markRowsUnknown as markInLedger, readAttempt as readInLedger } from '../../ledger/submissions/attempts';
 import { openAttempt as openInLedger, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
 import type { Carried } from '../../domain/filing/questions';
@@ -20,17 +15,8 @@ import { withTransaction } from '../../ledger/pool';
 import { now, type ActivityDependencies } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
 import { stepId } from '../step-id';
-import {
-  DIFFERS,
-  hold,
-  moveOf,
-  moveOnSettled,
-  recordMove,
-  settledStep,
-  type Decided,
-  type Left,
-  type MoveArgs,
-} from './moves';
+import { DIFFERS, hold, moveOf, moveOnSettled, recordMove, settledStep } from './moves';
+import type { Decided, Left, MoveArgs } from './moves';
 import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
 import { onWholeLedger } from './whole-ledger';
 

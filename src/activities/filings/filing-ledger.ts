@@ -2,13 +2,8 @@ import { createHash } from 'node:crypto';
 import { saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
-import {
-  judgeWord,
-  type NewWord,
-  type OpenWords,
-  recordWord as recordInLedger,
-  type WordOf,
-} from '../../ledger/submissions/words';
+import { judgeWord, recordWord as recordInLedger } from '../../ledger/submissions/words';
+import type { NewWord, OpenWords, WordOf } from '../../ledger/submissions/words';
 import { needFiling } from '../../ledger/filings/filings';
 import { readReadiness } from '../../ledger/filings/first-move';
 import { recordRunProblem } from '../../ledger/filings/open-filings';

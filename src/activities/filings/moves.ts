@@ -3,14 +3,8 @@ import { COLLECTING_NOTE, endNote } from '../../domain/filing/move-texts';
 import { phaseOf } from '../../domain/filing/moves';
 import { type FilingState, stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
 import { readFacts, type LockedFiling } from '../../ledger/filings/filing-lock';
-import {
-  holdStep,
-  moveHeld,
-  readNow,
-  type FilingNow,
-  type Held,
-  type ProgressNote,
-} from '../../ledger/filings/filing-progress';
+import { holdStep, moveHeld, readNow } from '../../ledger/filings/filing-progress';
+import type { FilingNow, Held, ProgressNote } from '../../ledger/filings/filing-progress';
 import type { Queryable } from '../../ledger/pool';
 import { refusal } from '../application-failure';
 import { stepId } from '../step-id';

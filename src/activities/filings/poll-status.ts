@@ -21,15 +21,8 @@ import { readRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';
 import type { PollLoad } from '../../ledger/submissions/answer-times';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
-import {
-  type NextPoll,
-  notePoll,
-  readNextPoll,
-  readRequests,
-  type RequestRecord,
-  type RequestToPoll,
-  type Statement,
-} from '../../ledger/submissions/requests';
+import { notePoll, readNextPoll, readRequests } from '../../ledger/submissions/requests';
+import type { NextPoll, RequestRecord, RequestToPoll, Statement } from '../../ledger/submissions/requests';
 import { needSubmission } from '../../ledger/submissions/submissions';
 import { failureOf, notYet } from '../application-failure';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';

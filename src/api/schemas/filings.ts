@@ -1,11 +1,6 @@
 import { z } from 'zod';
-import {
-  FIELD_NAMES,
-  MAPPING_FIELDS,
-  NULLABLE_FIELDS,
-  type FieldKind,
-  type MappingField,
-} from '../../domain/filing/mapping';
+import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS } from '../../domain/filing/mapping';
+import type { FieldKind, MappingField } from '../../domain/filing/mapping';
 import { UPLOAD_TYPES } from '../../domain/rules/columns';
 import { anyList, number, record, recordList, text, texts } from './tolerant';
 

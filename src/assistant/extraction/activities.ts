@@ -4,13 +4,8 @@ import type { Extraction } from '../../api/endpoints/extraction';
 import { ApiError } from '../../api/errors/api-error';
 import { callTimeoutMs } from '../../domain/service/operations';
 import type { ErrorKind } from '../../domain/service/error-kinds';
-import {
-  endpointOf,
-  EXTRACTION_OPERATIONS,
-  extractDocumentInput,
-  type ExtractDocumentInput,
-  type ExtractDocumentResult,
-} from './contracts';
+import { endpointOf, EXTRACTION_OPERATIONS, extractDocumentInput } from './contracts';
+import type { ExtractDocumentInput, ExtractDocumentResult } from './contracts';
 import { pdfProblem } from '../../domain/pdf';
 import { issueText } from '../../domain/values';
 import {

@@ -1,13 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setMaxListeners } from 'node:events';
 import { ApplicationFailure, WorkflowFailedError } from '@temporalio/client';
-import {
-  endpointOf,
-  extractionWorkflowId,
-  type DocumentKind,
-  type ExtractDocumentInput,
-  type ExtractDocumentResult,
-} from './contracts';
+import { endpointOf, extractionWorkflowId } from './contracts';
+import type { DocumentKind, ExtractDocumentInput, ExtractDocumentResult } from './contracts';
 import { readExtraction, readWaitingReason } from './extractions';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import { UsageError } from '../../starter/errors';

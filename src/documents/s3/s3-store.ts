@@ -3,16 +3,8 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { checkContent, ContentCheck } from '../content-check';
-import {
-  assertSameContent,
-  DocumentError,
-  assertDocumentName,
-  documentName,
-  unreadable,
-  type DocumentKind,
-  type DocumentStore,
-  type StoredDocument,
-} from '../stored-document';
+import { assertSameContent, DocumentError, assertDocumentName, documentName, unreadable } from '../stored-document';
+import type { DocumentKind, DocumentStore, StoredDocument } from '../stored-document';
 import { assertRecordName, storeIdOf, untilItWorks } from '../records';
 import { parseS3Location, S3_FORM, type S3Location } from '../s3-location';
 import { assertConditionalWrites, createS3Objects } from './objects';

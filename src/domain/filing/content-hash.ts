@@ -1,13 +1,7 @@
 import { normaliseHeader } from '../rules/columns';
 import { comparableId, comparableText } from '../identity';
-import {
-  FIELD_NAMES,
-  MAPPING_FIELDS,
-  type ExtraValues,
-  type Mapping,
-  type MappingField,
-  type MappingRow,
-} from './mapping';
+import { FIELD_NAMES, MAPPING_FIELDS } from './mapping';
+import type { ExtraValues, Mapping, MappingField, MappingRow } from './mapping';
 import { canonicalAmount } from '../money';
 
 export interface FilingContent {

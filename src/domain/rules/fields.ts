@@ -3,15 +3,8 @@ import { valueReadsAsFormula } from '../text';
 import { MAX_ROWS_PER_SUBMISSION } from '../service/limits';
 import { isFilingDate } from '../dates';
 import { errorAt, warningsAt, type Finding } from './finding';
-import {
-  FIELD_NAMES,
-  MAPPING_FIELDS,
-  NULLABLE_FIELDS,
-  type MappingField,
-  type ExtraValues,
-  type Mapping,
-  type MappingRow,
-} from '../filing/mapping';
+import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS } from '../filing/mapping';
+import type { MappingField, ExtraValues, Mapping, MappingRow } from '../filing/mapping';
 import { atMostTwoDecimals } from '../money';
 import {
   UNWRITABLE,

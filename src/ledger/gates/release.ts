@@ -15,16 +15,8 @@ import type { Queryable } from '../pool';
 import { readRequests, settleIfDone } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
 import { closeOpenAttempts, isInDoubt, lockAttempts, requestOf } from './attempts';
-import {
-  freeRows,
-  giveBackIfAllFree,
-  holdAsSent,
-  planAgain,
-  SENT,
-  withdraw,
-  type Freed,
-  type Ground,
-} from './held-rows';
+import { freeRows, giveBackIfAllFree, holdAsSent, planAgain, SENT, withdraw } from './held-rows';
+import type { Freed, Ground } from './held-rows';
 import { writeVerdict } from './verdict';
 
 /**

@@ -1,13 +1,5 @@
-import {
-  FINDING_ADVICE,
-  FINDING_KINDS,
-  noFindings,
-  type FindingCounts,
-  type FindingKind,
-  type FindingView,
-  CHECK_OF_KIND,
-  type ReconcileCheck,
-} from '../../domain/reconciliation/findings';
+import { FINDING_ADVICE, FINDING_KINDS, noFindings, CHECK_OF_KIND } from '../../domain/reconciliation/findings';
+import type { FindingCounts, FindingKind, FindingView, ReconcileCheck } from '../../domain/reconciliation/findings';
 import { nearMatcher, type NearSide } from '../../domain/reconciliation/near-match';
 import type { Queryable } from '../pool';
 

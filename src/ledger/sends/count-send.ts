@@ -1,18 +1,8 @@
 import type pg from 'pg';
 import { withConnection, type Queryable } from '../pool';
 import { CONTENT_OF_SEND } from './send-record';
-import {
-  assertWhole,
-  claimStoreOf,
-  createOrRead,
-  IDENTITY,
-  identityOf,
-  markStillCounts,
-  storeIdOf,
-  type Identity,
-  type IdentityRow,
-  type SendStore,
-} from './sends';
+import { assertWhole, claimStoreOf, createOrRead, IDENTITY, identityOf, markStillCounts, storeIdOf } from './sends';
+import type { Identity, IdentityRow, SendStore } from './sends';
 
 /**
  * Counts a marked send before its first byte: creates its record, holds the ledger against the store, and checks that

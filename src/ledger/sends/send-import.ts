@@ -6,16 +6,8 @@ import { withConnection, type Connection, type Queryable } from '../pool';
 import { LedgerUnavailableError } from '../unavailable';
 import { closeFiled, closeVoided } from './conclusion';
 import { NOBODY, voidRecord, type SendRecord } from './send-record';
-import {
-  assertPrimary,
-  compareSends,
-  createOrRead,
-  noteWhole,
-  readSend,
-  storeIdOf,
-  type Comparison,
-  type SendStore,
-} from './sends';
+import { assertPrimary, compareSends, createOrRead, noteWhole, readSend, storeIdOf } from './sends';
+import type { Comparison, SendStore } from './sends';
 import { lockFiling } from '../filings/filing-lock';
 import { LOST_MOVES, writeMove } from '../filings/filing-progress';
 import { closeOpenAttempts } from '../gates/attempts';

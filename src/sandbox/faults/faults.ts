@@ -1,11 +1,5 @@
-import {
-  EFFECT_FAULTS,
-  TRANSPORT_FAULTS,
-  faultSchema,
-  type Fault,
-  type FaultInput,
-  type FaultedOperation,
-} from './fault-schema';
+import { EFFECT_FAULTS, TRANSPORT_FAULTS, faultSchema } from './fault-schema';
+import type { Fault, FaultInput, FaultedOperation } from './fault-schema';
 
 export interface CallFacts {
   irmNumbers?: readonly string[];

@@ -1,10 +1,5 @@
-import {
-  isGrpcCancelledError,
-  isGrpcDeadlineError,
-  isGrpcServiceError,
-  ServiceError,
-  type Client,
-} from '@temporalio/client';
+import { isGrpcCancelledError, isGrpcDeadlineError, isGrpcServiceError, ServiceError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode } from '../../domain/names';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import type { Config } from '../../config/config';

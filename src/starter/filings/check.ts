@@ -8,15 +8,8 @@ import { withSheetHeaders, WorkbookRefused } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import { UsageError } from '../errors';
 import { unknownExporter } from '../lookup';
-import {
-  otherExporter,
-  readByTemplate,
-  readFilingFile,
-  type FilingFile,
-  type FilingSource,
-  type StatedOptions,
-  type SheetColumns,
-} from './read-file';
+import { otherExporter, readByTemplate, readFilingFile } from './read-file';
+import type { FilingFile, FilingSource, StatedOptions, SheetColumns } from './read-file';
 
 export interface CheckRequest extends StatedOptions {
   source: FilingSource;

@@ -6,15 +6,8 @@ import type { Finding } from '../../domain/rules/finding';
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError, UsageError } from '../errors';
 import { exporterIdOf } from '../lookup';
-import {
-  otherExporter,
-  readByTemplate,
-  readFilingFile,
-  refuseErrors,
-  type FilingFile,
-  type FilingSource,
-  type StatedOptions,
-} from './read-file';
+import { otherExporter, readByTemplate, readFilingFile, refuseErrors } from './read-file';
+import type { FilingFile, FilingSource, StatedOptions } from './read-file';
 import type { FilingOutcome } from './outcome';
 import { startFiling, type FilingTerms, type WaitOptions } from './start';
 import { LedgerUnavailableError } from '../../ledger/unavailable';

@@ -1,11 +1,5 @@
-import {
-  type WorkbookDirectory,
-  readDirectory,
-  relationsOf,
-  type SheetEntry,
-  type WorkbookPackage,
-  openPackage,
-} from '../ooxml/package';
+import { readDirectory, relationsOf, openPackage } from '../ooxml/package';
+import type { WorkbookDirectory, SheetEntry, WorkbookPackage } from '../ooxml/package';
 import { oversized, tooLong, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { readXml } from '../ooxml/xml-reader';
 import { type CellContext, cellContext, readNumberFormats } from './cell-content';

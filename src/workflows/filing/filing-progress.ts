@@ -8,16 +8,8 @@ import { waitsFor, type Waiting } from '../../domain/filing/view';
 import type { RateClass } from '../../domain/names';
 import { calls, steps, type CallAbout, type ProfileName } from '../activity-profiles';
 import { isFilingMissing } from '../failures';
-import {
-  type Attention,
-  type Event,
-  FilingMovedOn,
-  inOneText,
-  type Move,
-  noteEvent,
-  recordRunProblem,
-  toMove,
-} from './filing-steps';
+import { FilingMovedOn, inOneText, noteEvent, recordRunProblem, toMove } from './filing-steps';
+import type { Attention, Event, Move } from './filing-steps';
 import { showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
 const NOTHING = () => undefined;

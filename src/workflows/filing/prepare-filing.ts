@@ -1,12 +1,7 @@
 /** Everything before the submission: activation, fresh balances, their reservation, approval. */
 import type { Reserved } from '../../activities/filings/filing-ledger';
-import {
-  approvalMove,
-  areBalancesFresh,
-  isActivationPending,
-  type FilingReadiness,
-  type FirstMove,
-} from '../../domain/filing/move-texts';
+import { approvalMove, areBalancesFresh, isActivationPending } from '../../domain/filing/move-texts';
+import type { FilingReadiness, FirstMove } from '../../domain/filing/move-texts';
 import type { OpenFilingResult } from '../../activities/filings/open-filing';
 import type { FilingRun } from './filing-run';
 import { helpful, waitUntilActive } from './pauses';
