@@ -7,7 +7,7 @@ import { dailyReport, readRealisationRules } from '../reports/make';
 import { ROWS_LISTED, workflowLinks, type ReportForm } from '../reports/render';
 import { withRowsCut, type Report } from '../reports/report';
 import { refusal } from './application-failure';
-import type { ActivityDependencies } from './dependencies';
+import type { Deps } from './dependencies';
 
 /** A worker's memory is small; `ebrc report daily` lists more. */
 const WORKBOOK_ROWS = 5_000;
@@ -15,10 +15,7 @@ const WORKBOOK_ROWS = 5_000;
 const VERSIONS_A_DAY = 100;
 
 /** Writes the daily report as a page and a workbook under its date; another run of the day writes the next version. */
-async function writeDailyReport(
-  deps: ActivityDependencies,
-  { input }: { input: DailyReportInput },
-): Promise<DailyReportResult> {
+async function writeDailyReport(deps: Deps, { input }: { input: DailyReportInput }): Promise<DailyReportResult> {
   const { mode, pool, clock, logger } = deps;
   const { data: asked, error } = dailyReportInput.safeParse(input);
   if (!asked) {
@@ -47,12 +44,12 @@ async function writeDailyReport(
   return { on, madeAt: report.madeAt.toISOString(), page: stored.html, workbook: stored.xlsx, ...figuresOf(report) };
 }
 
-function today({ clock }: ActivityDependencies) {
+function today({ clock }: Deps) {
   return isoFromFilingDate(filingDateInKolkata(clock()));
 }
 
 /** The first version of a day's report of which neither the page nor the workbook is stored. */
-async function freeVersion({ documents, mode }: ActivityDependencies, on: string): Promise<number> {
+async function freeVersion({ documents, mode }: Deps, on: string): Promise<number> {
   for (let version = 1; version <= VERSIONS_A_DAY; version += 1) {
     const name = nameOf(on, version);
     const taken = await Promise.all([
@@ -65,7 +62,7 @@ async function freeVersion({ documents, mode }: ActivityDependencies, on: string
 }
 
 /** Both documents under one name; a run that took the name meanwhile gets it, and this one takes the next. */
-async function store(deps: ActivityDependencies, on: string, bytes: Record<ReportForm, Buffer>) {
+async function store(deps: Deps, on: string, bytes: Record<ReportForm, Buffer>) {
   const { documents, mode } = deps;
   for (;;) {
     const name = nameOf(on, await freeVersion(deps, on));

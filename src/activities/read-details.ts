@@ -6,7 +6,7 @@ import { recordLook } from '../ledger/submissions/lost-time';
 import { notYet } from './application-failure';
 import { withHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
-import type { ActivityDependencies } from './dependencies';
+import type { Deps } from './dependencies';
 
 /** Until a look that began under another IEC is made again. */
 const IEC_CHANGED_MS = 1_000;
@@ -20,7 +20,7 @@ export const certificatesOf = <C extends { iec: string | null }>(iecCode: string
  * on record, a failed one too: absence is judged by looks alone.
  */
 export async function readDetails(
-  deps: Pick<ActivityDependencies, 'pool' | 'api' | 'clock' | 'logger'>,
+  deps: Pick<Deps, 'pool' | 'api' | 'clock' | 'logger'>,
   args: {
     exporterId: string;
     iecCode: string;

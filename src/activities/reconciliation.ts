@@ -32,7 +32,7 @@ import { openFiling } from '../ledger/filings/open-filings';
 import { describeRun, checkRun } from '../temporal/filing-runs';
 import { withHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
-import { now, type ActivityDependencies } from './dependencies';
+import { now, type Deps } from './dependencies';
 import { certificatesOf } from './read-details';
 
 export type { PartyToReconcile, RepairableFinding };
@@ -57,7 +57,7 @@ const REPAIRS_PER_RUN = 100;
 
 /** Checks the input, settles the dates and records that the run began. */
 async function planReconciliation(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: { input: ReconcileInput; runId: string; workflowId: string },
 ): Promise<{
   /** What is wrong with the input; then nothing else is there. */
@@ -82,7 +82,7 @@ async function planReconciliation(
 
 /** The next parties to compare; the one of a named exporter. `next` is null after the last page. */
 async function partiesToReconcile(
-  { pool, mode }: ActivityDependencies,
+  { pool, mode }: Deps,
   args: { exporterId?: string; after: number; limit: number },
 ): Promise<{ parties: PartyToReconcile[]; next: number | null }> {
   if (args.exporterId !== undefined) {
@@ -95,7 +95,7 @@ async function partiesToReconcile(
 
 /** Cuts a span into windows of three months at most; those of over a week ago without finding are read once a day. */
 async function certificateWindows(
-  { pool, clock }: ActivityDependencies,
+  { pool, clock }: Deps,
   args: { partyId: number; from: string; to: string },
 ): Promise<{ read: Window[]; known: WindowReading[] }> {
   const windows = splitWindow(filingDateFromIso(args.from), filingDateFromIso(args.to)).map((window) => ({
@@ -117,7 +117,7 @@ async function certificateWindows(
 
 /** Reads every certificate issued in a window into the ledger (spec: "POST /genebrc/fetch-details"). */
 async function readCertificates(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: {
     partyId: number;
     exporterId: string;
@@ -156,7 +156,7 @@ async function readCertificates(
 
 /** Hashes a party's next stored PDFs for about a minute. `after`: when the first look began, empty at the first. */
 async function checkDocuments(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: { partyId: number; after: string },
 ): Promise<{ looked: number; problems: number; next: string | null }> {
   const { pool, documents } = deps;
@@ -181,7 +181,7 @@ async function checkDocuments(
 }
 
 async function compareLedger(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: { partyId: number; checks: ReconcileCheck[]; windows: WindowReading[] },
 ): Promise<Compared> {
   const { pool, mode, settings, logger } = deps;
@@ -203,7 +203,7 @@ async function compareLedger(
 
 /** Sets a damaged PDF aside, so that the certificate is fetched again. False where nothing is wrong with it. */
 async function prepareRefetch(
-  { pool, documents, mode }: ActivityDependencies,
+  { pool, documents, mode }: Deps,
   { partyId, eBRCNumber }: { partyId: number; eBRCNumber: string },
 ): Promise<{ fetch: boolean }> {
   const problem = await pdfProblem(pool, partyId, eBRCNumber);
@@ -215,10 +215,7 @@ async function prepareRefetch(
 }
 
 /** Starts a new run where anything was sent, else records what somebody has to do. @returns why it was, or null */
-async function followLostFiling(
-  deps: ActivityDependencies,
-  { filingId }: { filingId: string },
-): Promise<{ why: string | null }> {
+async function followLostFiling(deps: Deps, { filingId }: { filingId: string }): Promise<{ why: string | null }> {
   const { pool, logger, clock } = deps;
   const filing = await openFiling(pool, filingId);
   if (!filing) return { why: null };
@@ -229,7 +226,7 @@ async function followLostFiling(
 }
 
 async function endReconciliation(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: { runId: string; exporterId?: string; result: ReconcileResult },
 ): Promise<{ counts: FindingCounts }> {
   const { pool, mode } = deps;
@@ -240,7 +237,7 @@ async function endReconciliation(
 }
 
 /** Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an outage proves nothing. */
-async function filingsWithoutWorkflow(deps: ActivityDependencies, partyId: number): Promise<string[]> {
+async function filingsWithoutWorkflow(deps: Deps, partyId: number): Promise<string[]> {
   const { pool, mode } = deps;
   const lost: string[] = [];
   for (const { filingId, workflowId } of await openFilingsOf(pool, { mode, partyId })) {
@@ -262,9 +259,9 @@ export const reconciliationActivities = {
   endReconciliation,
 
   /** What may be put right without a person. */
-  repairsOf: ({ pool }: ActivityDependencies, { partyId }: { partyId: number }) =>
+  repairsOf: ({ pool }: Deps, { partyId }: { partyId: number }) =>
     repairable(pool, { partyId, limit: REPAIRS_PER_RUN }),
 
   /** Keeps what was done about a finding. */
-  noteHealed: ({ pool }: ActivityDependencies, args: Parameters<typeof noteHealed>[1]) => noteHealed(pool, args),
+  noteHealed: ({ pool }: Deps, args: Parameters<typeof noteHealed>[1]) => noteHealed(pool, args),
 };

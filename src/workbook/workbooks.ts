@@ -66,7 +66,10 @@ export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, exec
   const thread = createBoundedThread<Job, JobResult>(__filename, limits);
 
   const workbooksOf = (whose: string): Workbooks => {
-    async function run<O extends WorkbookOperation>(operation: O, args: Parameters<Workbooks[O]>) {
+    async function run<O extends WorkbookOperation>(
+      operation: O,
+      args: Parameters<Workbooks[O]>,
+    ): Promise<ResultOf<O>> {
       const outcome = await thread.run({ do: operation, args }, whose).catch((error: unknown) => {
         throw limitOf(error) ?? error;
       });

@@ -14,7 +14,7 @@ import {
 import { createActivities } from '../activities/create-activities';
 import { FailureInterceptor } from '../activities/interceptor';
 import { createSetAsideGuard } from '../activities/set-aside';
-import type { ActivityDependencies } from '../activities/dependencies';
+import type { Deps } from '../activities/dependencies';
 import type { StoppableBudget } from '../budget/budget';
 import { CONCURRENT_WORKFLOW_TASKS } from '../config/values';
 import { EXTRACTION, queueOfClass, RATE_CLASSES } from '../domain/names';
@@ -102,7 +102,7 @@ export interface WorkersOptions {
   cachedWorkflows: number;
   /** Encrypts payloads; without it they are not encrypted. */
   dataConverter?: DataConverter;
-  deps: ActivityDependencies;
+  deps: Deps;
   budget: StoppableBudget;
   metrics: Metrics;
   /** Tracing; without it none. The bundle must be built for it. */

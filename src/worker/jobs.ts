@@ -5,7 +5,7 @@ import type { Mode } from '../domain/names';
 import { orphanedSecrets, removeOrphanedSecrets, type Vault } from '../ledger/vault/vault';
 import type { BackgroundJob } from './background-jobs';
 import { buffer } from 'node:stream/consumers';
-import type { ActivityDependencies } from '../activities/dependencies';
+import type { Deps } from '../activities/dependencies';
 import { templateProblem } from '../domain/rules/columns';
 import { claimTemplateReading, saveBulkTemplate } from '../ledger/service/bulk-templates';
 import type pg from 'pg';
@@ -83,7 +83,7 @@ export function vaultKeyJob(args: {
 
 /** Reads the template's labels daily (spec: "GET /irm/bulk-template"); one without a shown label is not used. */
 export function templateReading(
-  deps: Pick<ActivityDependencies, 'pool' | 'mode' | 'api' | 'workbooks' | 'clock' | 'logger'>,
+  deps: Pick<Deps, 'pool' | 'mode' | 'api' | 'workbooks' | 'clock' | 'logger'>,
 ): BackgroundJob {
   const { pool, mode, api, workbooks, clock, logger } = deps;
   return {

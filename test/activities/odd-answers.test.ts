@@ -9,7 +9,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import pino from 'pino';
-import type { ActivityDependencies } from '../../src/activities/dependencies';
+import type { Deps } from '../../src/activities/dependencies';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { addCredentials, credentialVersion, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
 import { needFiling } from '../../src/ledger/filings/filings';
@@ -41,7 +41,7 @@ describe('odd answers of the service, down to the ledger', () => {
   let ledger: TestDatabase;
   let service: Service;
   let documents: string;
-  let deps: ActivityDependencies;
+  let deps: Deps;
   let references = 0;
 
   beforeAll(async () => {

@@ -2,7 +2,7 @@ import { ApiError } from '../../api/errors/api-error';
 import { currentCredentials, type CredentialVersion, markBad } from '../../ledger/vault/credentials';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { CREDENTIAL_KINDS } from '../../domain/service/retry-table';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 import { failureOf, refusal } from '../application-failure';
 
 /** No login was made, so none can lock the account: it is looked at again, somebody may have linked it elsewhere. */
@@ -13,7 +13,7 @@ const NONE_ON_FILE: ErrorKind = 'credentials_missing';
  * account. The failure carries the version that was seen. @param held those on file, where they were read just before
  */
 export async function withCredentials<T>(
-  { pool, logger }: Pick<ActivityDependencies, 'pool' | 'logger'>,
+  { pool, logger }: Pick<Deps, 'pool' | 'logger'>,
   exporterId: string,
   call: () => Promise<T>,
   held?: CredentialVersion | null,

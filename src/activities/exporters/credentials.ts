@@ -19,7 +19,7 @@ import { countIrms } from '../../ledger/exporters/irms';
 import { VaultError } from '../../ledger/vault/vault';
 import { withHeartbeat, keepTrying } from '../call-context';
 import { outcomeOf, type CheckRefusal } from './credential-outcome';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 import { exporterState, type ExporterState } from './exporters';
 
 /** What the person who submits credentials agrees to. It is evidence: a changed text is a new consent. */
@@ -37,7 +37,7 @@ const CREDENTIALS_RENEWED = 'credentialsRenewed';
 
 /** Records a submission: the consent first (spec: "Submission is recorded as consent evidence"), then the version. */
 async function acceptCredentials(
-  { pool, vault, mode }: ActivityDependencies,
+  { pool, vault, mode }: Deps,
   args: { exporterId: string; credentialsRef: string; by: string; at: string },
 ): Promise<{ outcome: 'accepted'; version: number } | { outcome: 'unknown'; message: string }> {
   const { exporterId, credentialsRef, by, at } = args;
@@ -58,7 +58,7 @@ async function acceptCredentials(
 
 /** The version that could be validated without asking a person, where the vault still holds one. */
 async function storedCredentials(
-  { pool }: ActivityDependencies,
+  { pool }: Deps,
   { exporterId }: { exporterId: string },
 ): Promise<{ version: number | null }> {
   return { version: await checkableVersion(pool, exporterId) };
@@ -69,7 +69,7 @@ async function storedCredentials(
  * (500, 502, time-out, 429, the fuse) is repeated. A refused version is never sent again.
  */
 async function checkCredentials(
-  deps: ActivityDependencies,
+  deps: Deps,
   { exporterId, version }: { exporterId: string; version: number },
 ): Promise<CheckResult> {
   return withHeartbeat(exporterId, (call) => check(deps, exporterId, version, call));
@@ -77,7 +77,7 @@ async function checkCredentials(
 
 /** Tells every workflow that waits for better credentials than `version` that they have come. */
 async function tellCredentialsRenewed(
-  deps: ActivityDependencies,
+  deps: Deps,
   { exporterId, version }: { exporterId: string; version: number },
 ): Promise<void> {
   const { pool } = deps;
@@ -90,7 +90,7 @@ async function tellCredentialsRenewed(
 
 /** Where the ledger sees an exporter and its credentials, without a call. */
 async function exporterInLedger(
-  { pool }: ActivityDependencies,
+  { pool }: Deps,
   { exporterId }: { exporterId: string },
 ): Promise<ExporterState & { irmCount: number; currentVersion: number }> {
   const current = await currentCredentials(pool, exporterId);
@@ -102,7 +102,7 @@ async function exporterInLedger(
 }
 
 /** Waits while the fuse is blown: a sixth check would be refused, and might lock the account. */
-async function waitForFuse({ pool, mode, clock }: ActivityDependencies, exporterId: string): Promise<void> {
+async function waitForFuse({ pool, mode, clock }: Deps, exporterId: string): Promise<void> {
   const { allowed, retryAt } = await mayCheckCredentials(pool, { mode, exporterId, at: new Date(clock()) });
   if (allowed || !retryAt) return;
   throw ApplicationFailure.create({
@@ -115,11 +115,7 @@ async function waitForFuse({ pool, mode, clock }: ActivityDependencies, exporter
 }
 
 /** What an earlier attempt, or somebody else, has settled about a version already. */
-async function settled(
-  { pool }: ActivityDependencies,
-  exporterId: string,
-  version: number,
-): Promise<CheckResult | null> {
+async function settled({ pool }: Deps, exporterId: string, version: number): Promise<CheckResult | null> {
   const known = await credentialVersion(pool, exporterId, version);
   if (!known) return unknownSecret();
   if (known.state === 'bad') return outcomeOf(known.reason ?? 'credentials_rejected');
@@ -128,12 +124,7 @@ async function settled(
   return known.secretRef ? null : unknownSecret();
 }
 
-async function check(
-  deps: ActivityDependencies,
-  exporterId: string,
-  version: number,
-  call: CallContext,
-): Promise<CheckResult> {
+async function check(deps: Deps, exporterId: string, version: number, call: CallContext): Promise<CheckResult> {
   const { pool, mode, vault, clock, api, logger } = deps;
   const done = await settled(deps, exporterId, version);
   if (done) return done;
@@ -164,7 +155,7 @@ async function check(
   }
 }
 
-async function notifyWaiter(deps: ActivityDependencies, workflowId: string, version: number): Promise<void> {
+async function notifyWaiter(deps: Deps, workflowId: string, version: number): Promise<void> {
   const { logger } = deps;
   try {
     await deps.client().workflow.getHandle(workflowId).signal(CREDENTIALS_RENEWED, { version });

@@ -5,11 +5,11 @@ import { saveAnnotated } from '../../ledger/filings/filing-notes';
 import { readRows, type FilingRow } from '../../ledger/rows/filing-rows';
 import { needFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { WorkbookRefused } from '../../workbook/read';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 
 /** Writes a filing's errors, the service's and the authority's, into a copy of the workbook that it came from. */
 async function annotateFiling(
-  { pool, documents, workbooks, logger }: ActivityDependencies,
+  { pool, documents, workbooks, logger }: Deps,
   { filingId }: { filingId: string },
 ): Promise<{ document: string | null }> {
   const filing = await needFiling(pool, filingId);

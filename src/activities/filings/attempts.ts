@@ -12,7 +12,7 @@ import { judgeWord } from '../../ledger/submissions/words';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import { sentAs } from '../../domain/filing/known-send';
 import { withTransaction } from '../../ledger/pool';
-import { now, type ActivityDependencies } from '../dependencies';
+import { now, type Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
 import { stepId } from '../step-id';
 import { DIFFERS, hold, moveOf, moveOnSettled, recordMove, settledStep } from './moves';
@@ -22,7 +22,7 @@ import { onWholeLedger } from './whole-ledger';
 
 /** Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more. */
 function openAttempt(
-  deps: ActivityDependencies,
+  deps: Deps,
   { submission, ...decided }: Decided & { submission: number },
 ): Promise<OpenedAttempt | { outcome: 'differs' }> {
   return onWholeLedger(deps, decided.filingId, async (client, filing) => {
@@ -34,7 +34,7 @@ function openAttempt(
 
 /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
 function readAttempt(
-  deps: ActivityDependencies,
+  deps: Deps,
   { seq, ...args }: { attemptId: string; refusal?: { reason: string; sentBy: string }; seq: number },
 ): Promise<AttemptReading & Left> {
   const read = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<AttemptReading & Left> => ({
@@ -46,7 +46,7 @@ function readAttempt(
 
 /** As `readAttempt`, of unknown outcome. Where nothing was sent, the filing goes on (`move`) in one transaction. */
 function readUnknownAttempt(
-  deps: ActivityDependencies,
+  deps: Deps,
   { attemptId, move }: { attemptId: string; move: MoveArgs },
 ): Promise<AttemptReading & Left> {
   const { filingId } = move;
@@ -68,7 +68,7 @@ function readUnknownAttempt(
  * with the secret of its execution (`sentBy`); otherwise the run has to read the ledger (`differs`).
  */
 function adoptAnswer(
-  deps: ActivityDependencies,
+  deps: Deps,
   { attemptId, answer, sentBy = '' }: { attemptId: string; answer: StoredAnswer; sentBy?: string },
 ): Promise<Omit<AdoptedAnswer, 'filing'> & Left> {
   const filingId = filingOf({ attemptId });
@@ -87,7 +87,7 @@ function adoptAnswer(
  * freed row to its certificates. Nothing is written where it has moved since.
  */
 function carryOutWord(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: {
     wordId: string;
     /** The attempt that it is about: a mark whose send was never counted is judged by that alone. */
@@ -123,7 +123,7 @@ function carryOutWord(
 
 /** As `carryOutWord`, of an ended filing: it moves no more, and its rows or its named request are dealt with. */
 function carryOutAfterEnd(
-  deps: ActivityDependencies,
+  deps: Deps,
   {
     filingId,
     wordId,
@@ -155,7 +155,7 @@ const eventOf = (event: MoveArgs['event'], carried: Carried): MoveArgs['event'] 
     : event;
 
 /** What became of a request after its filing's end; rows that it freed wait for a correction. */
-function noteAfterEnd(deps: ActivityDependencies, { filingId, text }: { filingId: string; text: string }) {
+function noteAfterEnd(deps: Deps, { filingId, text }: { filingId: string; text: string }) {
   const { pool } = deps;
   return withTransaction(pool, async (client) => {
     await lockFiling(client, filingId);
@@ -166,7 +166,7 @@ function noteAfterEnd(deps: ActivityDependencies, { filingId, text }: { filingId
 
 /** What a person said cannot be carried out: it counts for nothing, and an event says why. */
 function refuseWord(
-  deps: ActivityDependencies,
+  deps: Deps,
   { filingId, wordId, event }: { filingId: string; wordId: string; event: MoveArgs['event'] },
 ): Promise<void> {
   const { pool } = deps;
@@ -178,16 +178,13 @@ function refuseWord(
 }
 
 /** The rows of an attempt of unknown outcome are shown as such. */
-function markRowsUnknown(
-  deps: ActivityDependencies,
-  { attemptId, move }: { attemptId: string; move: MoveArgs },
-): Promise<Left> {
+function markRowsUnknown(deps: Deps, { attemptId, move }: { attemptId: string; move: MoveArgs }): Promise<Left> {
   const { pool } = deps;
   return withTransaction(pool, (client) => recordMove(client, move, now(deps), () => markInLedger(client, attemptId)));
 }
 
 function judgeAndRead(
-  deps: ActivityDependencies,
+  deps: Deps,
   client: pg.PoolClient,
   filing: LockedFiling | null,
   { attemptId, refusal }: { attemptId: string; refusal?: { reason: string; sentBy: string } },

@@ -15,7 +15,7 @@ import { lastRefusal, reportContradiction } from '../../ledger/submissions/answe
 import { readRequests, type Statement } from '../../ledger/submissions/requests';
 import { readSubmissions, settleSubmission } from '../../ledger/submissions/submissions';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
-import { now, type ActivityDependencies } from '../dependencies';
+import { now, type Deps } from '../dependencies';
 import { stepId } from '../step-id';
 import { FINDINGS_IN_RESULT } from './filing-request';
 import { type Decided, DIFFERS, hold, type Left, moveOnSettled, recordEnd, settledStep } from './moves';
@@ -34,7 +34,7 @@ export interface RefusedPart {
 }
 
 /** The service refused one submission, or a check of ours what is still to be sent (`submission` null). */
-function refuseFiling(deps: ActivityDependencies, { seq, ...refusal }: Decided & RefusedPart): Promise<Refused> {
+function refuseFiling(deps: Deps, { seq, ...refusal }: Decided & RefusedPart): Promise<Refused> {
   return onWholeLedger(deps, refusal.filingId, async (client, filing) => {
     const held = await hold(client, { filingId: refusal.filingId, seq }, filing);
     return held === 'differs' ? { ...DIFFERS, errors: [] } : refuse(deps, client, held, refusal);
@@ -46,7 +46,7 @@ function refuseFiling(deps: ActivityDependencies, { seq, ...refusal }: Decided &
  * rows are free (`freed`), and the filing ends, or goes on to its certificates.
  */
 function concludeStatement(
-  deps: ActivityDependencies,
+  deps: Deps,
   { requestId, submission, errors, ...decided }: Decided & { submission: number; requestId: string; errors: string[] },
 ): Promise<Refused & { freed: boolean }> {
   const { settings } = deps;
@@ -77,7 +77,7 @@ function concludeStatement(
  * filed again by accident. A mark under which nothing was written is closed as not sent.
  */
 function giveUpFiling(
-  deps: ActivityDependencies,
+  deps: Deps,
   { by, note, wordId, ...decided }: Decided & { by: string; note: string; wordId?: string },
 ): Promise<Left & { refused?: string }> {
   const { filingId } = decided;
@@ -102,7 +102,7 @@ function giveUpFiling(
 }
 
 /** Ends the filing once all rows have an outcome. `differs` too where a submission is followed again. */
-function endFiling(deps: ActivityDependencies, decided: Decided): Promise<Left> {
+function endFiling(deps: Deps, decided: Decided): Promise<Left> {
   const { pool } = deps;
   return withTransaction(pool, async (client) => {
     const { filingId } = decided;
@@ -128,12 +128,7 @@ async function findingsOf(client: pg.PoolClient, { filingId, submission, answer,
 }
 
 /** Frees the rows of a refused submission and those after it; where nothing else is left, the filing ends with it. */
-async function refuse(
-  deps: ActivityDependencies,
-  client: pg.PoolClient,
-  held: Held,
-  refusal: RefusedPart,
-): Promise<Refused> {
+async function refuse(deps: Deps, client: pg.PoolClient, held: Held, refusal: RefusedPart): Promise<Refused> {
   const { filingId, submission } = refusal;
   const errors = await findingsOf(client, refusal);
   if (held !== 'repeated') {
@@ -150,7 +145,7 @@ async function refuse(
 }
 
 async function ended(
-  deps: ActivityDependencies,
+  deps: Deps,
   client: pg.PoolClient,
   held: Held,
   { filingId, errors }: { filingId: string; errors: readonly Finding[] },
@@ -171,7 +166,7 @@ async function reportDoubtfulRefusal(client: pg.PoolClient, filingId: string, su
 
 /** A submission of which nothing was filed: it is released, unless some of its rows were certified. */
 async function afterAbsence(
-  deps: ActivityDependencies,
+  deps: Deps,
   client: pg.PoolClient,
   held: Held,
   {

@@ -11,7 +11,7 @@ import { withTransaction } from '../../ledger/pool';
 import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
 import type { FilingState } from '../../domain/filing/states';
 import { refusal } from '../application-failure';
-import { now, type ActivityDependencies } from '../dependencies';
+import { now, type Deps } from '../dependencies';
 import { stepId } from '../step-id';
 import { DIFFERS, hold, type Left, type MoveArgs, moveOf, recordMove } from './moves';
 import type { Finding } from '../../domain/rules/finding';
@@ -30,7 +30,7 @@ export type WordInput = Omit<NewWord, 'step' | 'at'> & {
 };
 
 /** Moves the filing, with an event. `differs`: the ledger holds other moves than the run, and nothing was written. */
-async function recordProgress(deps: ActivityDependencies, move: MoveArgs): Promise<Left> {
+async function recordProgress(deps: Deps, move: MoveArgs): Promise<Left> {
   const { pool, logger } = deps;
   const { filingId, state, event } = move;
   // What its rows have come to is read with them: see endFiling.
@@ -42,7 +42,7 @@ async function recordProgress(deps: ActivityDependencies, move: MoveArgs): Promi
 
 /** Who approved, with the hash of exactly what is filed. Without a grant that holds now, the word is judged refused. */
 function recordApproval(
-  deps: ActivityDependencies,
+  deps: Deps,
   { note, wordId, move }: { note?: string; wordId: string; move: MoveArgs },
 ): Promise<Left & { refused?: string }> {
   const { pool } = deps;
@@ -63,7 +63,7 @@ function recordApproval(
 }
 
 /** Records what a person said, until it is carried out or refused; a repeated update finds its word. @returns its id */
-function recordWord(deps: ActivityDependencies, { saidBy, ...word }: WordInput): Promise<string> {
+function recordWord(deps: Deps, { saidBy, ...word }: WordInput): Promise<string> {
   const { pool } = deps;
   const content = createHash('sha256').update(JSON.stringify(word)).digest('hex');
   return withTransaction(pool, (client) =>
@@ -86,7 +86,7 @@ export interface Reserved extends Left {
 
 /** Checks the balances under the IRMs' locks and reserves them. `move`: where the filing goes with it if they hold. */
 export function reserveBalances(
-  { pool, clock }: Pick<ActivityDependencies, 'pool' | 'clock'>,
+  { pool, clock }: Pick<Deps, 'pool' | 'clock'>,
   { filingId, seq, move }: ReserveArgs,
 ): Promise<Reserved> {
   const at = new Date(clock());
@@ -108,25 +108,21 @@ export const filingLedgerActivities = {
   recordWord,
 
   /** How fresh the balances are and whether the exporter may file yet. */
-  readReadiness: ({ pool }: ActivityDependencies, filing: Parameters<typeof readReadiness>[1]) =>
-    readReadiness(pool, filing),
+  readReadiness: ({ pool }: Deps, filing: Parameters<typeof readReadiness>[1]) => readReadiness(pool, filing),
 
   /** Puts a word aside that cannot be carried out any more. */
-  closeWord: (deps: ActivityDependencies, { why, ...word }: WordOf & { why: string }) =>
+  closeWord: (deps: Deps, { why, ...word }: WordOf & { why: string }) =>
     withTransaction(deps.pool, (client) => judgeWord(client, { ...word, outcome: 'refused', why, at: now(deps) })),
 
-  recordRunProblem: (deps: ActivityDependencies, args: { filingId: string; problem: string }) =>
+  recordRunProblem: (deps: Deps, args: { filingId: string; problem: string }) =>
     recordRunProblem(deps.pool, { ...args, at: now(deps) }),
 
-  noteEvent: (
-    deps: ActivityDependencies,
-    args: { filingId: string; kind: string; text: string; who?: string; data?: unknown },
-  ) => withTransaction(deps.pool, (client) => addEvent(client, { ...args, step: stepId(), at: now(deps) })),
+  noteEvent: (deps: Deps, args: { filingId: string; kind: string; text: string; who?: string; data?: unknown }) =>
+    withTransaction(deps.pool, (client) => addEvent(client, { ...args, step: stepId(), at: now(deps) })),
 
   /** Registers a filing that waits for better credentials; `retryNow` when they have come in the meantime. */
-  awaitCredentials: ({ pool }: ActivityDependencies, args: Parameters<typeof registerWaiter>[1]) =>
-    registerWaiter(pool, args),
+  awaitCredentials: ({ pool }: Deps, args: Parameters<typeof registerWaiter>[1]) => registerWaiter(pool, args),
 
-  stopAwaitingCredentials: ({ pool }: ActivityDependencies, { workflowId }: { workflowId: string }) =>
+  stopAwaitingCredentials: ({ pool }: Deps, { workflowId }: { workflowId: string }) =>
     withTransaction(pool, (client) => removeWaiter(client, workflowId)),
 };

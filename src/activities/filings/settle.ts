@@ -12,7 +12,7 @@ import { countOpenRows } from '../../ledger/rows/filing-rows';
 import { markedAt } from '../../ledger/submissions/attempts';
 import { inDoubtSince, noteCertificatesRead } from '../../ledger/submissions/lost-time';
 import { readDetails } from '../read-details';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 import { moveOnSettled, type FilingNow } from './moves';
 
 /** Evidence about a submission of unknown outcome, for the UI, `ebrc show` and the ledger. */
@@ -46,7 +46,7 @@ const NO_IEC = 'fetch-details needs an IEC, and neither the exporter nor its IRM
 
 /** Looks at an exporter's certificates since `from` (ms since the epoch). `last`: there is no other look after it. */
 async function lookAtCertificates(
-  deps: ActivityDependencies,
+  deps: Deps,
   { exporterId, from, last = false }: { exporterId: string; from: number; last?: boolean },
 ): Promise<{ complete: boolean }> {
   const { clock, pool } = deps;
@@ -68,7 +68,7 @@ async function lookAtCertificates(
  * proves nothing. The last row settles the submission, and with the last one the filing moves on.
  */
 async function gatherEvidence(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: {
     filingId: string;
     submission: number;

@@ -23,7 +23,7 @@ import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { refusal } from '../application-failure';
 import { withHeartbeat, keepTrying } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
 import { acceptedAnswer, attemptClosed, causeOf, nothingSent } from './submit-outcome';
 import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
@@ -55,7 +55,7 @@ const STORE_WITHIN_MS = 20_000;
 const CLOSE_WITHIN_MS = 2_000;
 
 /** POST /genebrc/push-irm for one submission. `outcome_unknown` is settled, not repeated. */
-async function submitPush(deps: ActivityDependencies, args: SubmitArgs): Promise<Submitted> {
+async function submitPush(deps: Deps, args: SubmitArgs): Promise<Submitted> {
   const { api } = deps;
   const { rows, credentials, ...filing } = await toSend(deps, args);
   const message = pushMessageOf(filing, rows);
@@ -64,7 +64,7 @@ async function submitPush(deps: ActivityDependencies, args: SubmitArgs): Promise
 }
 
 /** POST /genebrc/bulk-upload for one submission, whose workbook is written and kept first. */
-async function submitBulk(deps: ActivityDependencies, args: SubmitArgs): Promise<Submitted> {
+async function submitBulk(deps: Deps, args: SubmitArgs): Promise<Submitted> {
   const { workbooks, pool, documents, api } = deps;
   const { rows, credentials, ...filing } = await toSend(deps, args);
   const template = (await readBulkTemplate(pool, deps.mode)) ?? undefined;
@@ -86,7 +86,7 @@ async function submitBulk(deps: ActivityDependencies, args: SubmitArgs): Promise
 
 /** Commits the `sending` mark and counts the send outside the database, or throws: then nothing may be written. */
 async function mark(
-  { settings, clock, pool, documents }: ActivityDependencies,
+  { settings, clock, pool, documents }: Deps,
   args: SubmitArgs,
   sender: string,
   payloadHash: string,
@@ -112,7 +112,7 @@ async function mark(
 }
 
 async function submit<A extends PushAnswer>(
-  deps: ActivityDependencies,
+  deps: Deps,
   { payloadHash, credentials, ...args }: SubmitArgs & { payloadHash: string; credentials: CredentialVersion | null },
   send: (context: CallContext & { beforeWrite: () => Promise<void> }) => Promise<SubmissionResult<A>>,
 ): Promise<Submitted> {
@@ -142,7 +142,7 @@ async function submit<A extends PushAnswer>(
 }
 
 /** Stores the answer, trying while the process lives; returns after a while, as the result carries it too. */
-async function keepAnswer(deps: ActivityDependencies, args: SubmitArgs, answer: StoredAnswer) {
+async function keepAnswer(deps: Deps, args: SubmitArgs, answer: StoredAnswer) {
   const { pool, clock, logger } = deps;
   const { attemptId } = args;
   let adopted: AdoptedAnswer | null = null;
@@ -162,7 +162,7 @@ async function keepAnswer(deps: ActivityDependencies, args: SubmitArgs, answer: 
 
 /** The answer is a fact: it is kept even where, by a defect, nothing can be taken over of it. */
 async function storeAlone(
-  { pool, clock, logger }: ActivityDependencies,
+  { pool, clock, logger }: Deps,
   attemptId: string,
   answer: StoredAnswer,
   error: unknown,
@@ -176,7 +176,7 @@ async function storeAlone(
 }
 
 /** The run looks on its own too, but its next look may be an hour away. */
-async function wakeRun(deps: ActivityDependencies, { attemptId }: SubmitArgs): Promise<void> {
+async function wakeRun(deps: Deps, { attemptId }: SubmitArgs): Promise<void> {
   const { logger } = deps;
   const { workflowId } = Context.current().info.workflowExecution ?? {};
   if (!workflowId) return;
@@ -189,7 +189,7 @@ async function wakeRun(deps: ActivityDependencies, { attemptId }: SubmitArgs): P
 
 /** Records what the failed exchange proves, and turns it into the failure that the workflow reads. */
 async function closing(
-  { clock, pool, documents, logger }: ActivityDependencies,
+  { clock, pool, documents, logger }: Deps,
   { filingId, attemptId }: SubmitArgs,
   { secret, counted }: { secret: string; counted: boolean },
   error: unknown,
@@ -221,7 +221,7 @@ async function closing(
 
 /** What an attempt sends. A step that names another filing, submission or client sends nothing. */
 async function toSend(
-  { pool }: ActivityDependencies,
+  { pool }: Deps,
   { attemptId, filingId, submission, exporterId }: SubmitArgs,
 ): Promise<SubmissionToSend> {
   const of = partsOfAttemptId(attemptId);

@@ -8,7 +8,7 @@ import { requestOf } from '../../ledger/gates/attempts';
 import { acknowledge, reportContradiction, storeAnswer } from '../../ledger/submissions/answers';
 import { readRequests } from '../../ledger/submissions/requests';
 import { readSentRows } from '../../ledger/submissions/answer-times';
-import { cadenceOf, type ActivityDependencies } from '../dependencies';
+import { cadenceOf, type Deps } from '../dependencies';
 import type { FilingNow } from './moves';
 
 export interface AdoptedAnswer {
@@ -29,7 +29,7 @@ export interface AdoptedAnswer {
  */
 export async function takeOverAnswer(
   client: pg.PoolClient,
-  { logger, mode, settings }: Pick<ActivityDependencies, 'logger' | 'mode' | 'settings'>,
+  { logger, mode, settings }: Pick<Deps, 'logger' | 'mode' | 'settings'>,
   args: {
     attemptId: string;
     /** The whole answer, or the sample of it that travelled. */

@@ -22,7 +22,7 @@ import {
 } from './extractions';
 import { failureOf, notYet, refusal } from '../../activities/application-failure';
 import { withHeartbeat, keepTrying } from '../../activities/call-context';
-import type { ActivityDependencies, ExtractionDependencies } from '../../activities/dependencies';
+import type { Deps, ExtractionDependencies } from '../../activities/dependencies';
 
 /** The service was answered in a way that a repeat may fix: tries of one document, each of which may be paid for. */
 const DOCUMENT_TRIES = 2;
@@ -49,7 +49,7 @@ export function accessOf(url: string, key: string): string {
 
 /** Looks for a kept answer, and makes the record of a document that is new. */
 async function openExtraction(
-  { extraction, pool }: ActivityDependencies,
+  { extraction, pool }: Deps,
   asked: ExtractDocumentInput,
 ): Promise<{
   /** What is wrong with the input; nothing else is set then. */
@@ -70,7 +70,7 @@ async function openExtraction(
 
 /** One call to the service, when its turn has come. Whatever comes of it is in the ledger before this ends. */
 async function askExtraction(
-  { extraction, pool, settings, documents, logger }: ActivityDependencies,
+  { extraction, pool, settings, documents, logger }: Deps,
   { extractionId }: { extractionId: string },
 ): Promise<ExtractDocumentResult> {
   const { api, service, access, pace } = configured(extraction);

@@ -3,7 +3,7 @@ import type { Queryable } from '../../ledger/pool';
 import { BUCKETS, realisationAgeing, type Ageing, type RealisationRule } from '../../ledger/reports/ageing';
 import { irmUse } from '../../ledger/reports/irm-use';
 import type { ReportScope } from '../../ledger/reports/scope';
-import { barChart, figure, perCurrency, table, trendOf, type Chart, type Group, type ReportOptions } from '../report';
+import { barChart, figure, perCurrency, table, trendOf, type Group, type ReportOptions } from '../report';
 
 /** More lines than this are not readable. */
 const CURRENCIES_IN_CHART = 4;
