@@ -147,7 +147,7 @@ async function writeExclusively(path: string, content: Buffer): Promise<void> {
 
 const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
-/** Names a finished file by a link, which refuses a taken name. @param withoutLinks else @returns false: taken */
+/** Names a finished file by a link, which refuses a taken name. @param withoutLinks otherwise @returns false: taken */
 export async function claimName(
   temporary: string,
   path: string,
