@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { databaseOfEnvironment, environmentFor, loadConfig } from '../src/config/config';
+import { loadConfig } from '../src/config/config';
 import type { EncryptionKey } from '../src/encryption/keys';
 import { claimFolder } from './claim-folder';
+import { databaseOfEnvironment, environmentFor } from './environment';
 import { freePort } from './free-port';
 import { COMMAND_LINE, runCommand } from './run-command';
 import { startProgram } from './program';

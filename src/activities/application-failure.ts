@@ -5,10 +5,7 @@ import type { ApiError } from '../api/errors/api-error';
 import { cutText } from '../domain/text';
 import type { LedgerUnavailableError } from '../ledger/unavailable';
 
-/**
- * What a failure carries beside its `type`, because classes do not survive serialization. No body and no secret: the
- * API error is redacted already.
- */
+/** What a failure carries beside its `type`, as classes do not survive serialization. No body and no secret. */
 export interface FailureDetails {
   kind: string;
   operation?: string;
@@ -90,17 +87,11 @@ export function refusal(type: string, message: string, details: Record<string, u
   return ApplicationFailure.nonRetryable(cutText(message, MESSAGE_BYTES), type, { kind: type, ...details });
 }
 
-/**
- * Beyond this many attempts (a poll has dozens) the policy's next interval would be its longest, a quarter of an hour
- * for a poll.
- */
+/** Beyond this many attempts (a poll has dozens) the policy's next interval would be its longest: 15 min for a poll. */
 const ATTEMPTS_UNTIL_MAX_INTERVAL = 10;
 const MAX_PAUSE_MS = 30_000;
 
-/**
- * PostgreSQL is unavailable. Retried on the profile's schedule: without end by steps that must happen, a few times by
- * those that only help.
- */
+/** PostgreSQL is unavailable: retried on the profile's schedule, without end by steps that must happen. */
 export function ledgerUnavailable(error: LedgerUnavailableError, attempt: number): ApplicationFailure {
   const message = `${error.message} The work is repeated until it can.`;
   return ApplicationFailure.create({

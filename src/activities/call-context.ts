@@ -20,9 +20,8 @@ export function createProgress(clock: () => number = () => performance.now()) {
 }
 
 /**
- * The context of one API call from an activity: it heartbeats while it waits for its budget slot and while the call is
- * under way, so that a lost worker is noticed in seconds and a waiting one is not taken for lost. It stops when nothing
- * moves any more for longer than anything takes: Temporal then gives the work to another worker.
+ * An API call's context, which heartbeats while it waits and works: a lost worker is noticed in seconds. It stops when
+ * nothing moves for longer than anything takes: Temporal then gives the work to another worker.
  */
 export function withHeartbeat<T>(exporterId: string, call: (context: CallContext) => Promise<T>): Promise<T> {
   const { info, heartbeat, cancellationSignal: signal } = Context.current();
@@ -58,10 +57,7 @@ export async function withStepHeartbeat<T>(
 const INITIAL_PAUSE_MS = 200;
 const MAX_PAUSE_MS = 5_000;
 
-/**
- * Repeats a write for as long as the process lives, with growing pauses. For the few writes that must not be lost while
- * PostgreSQL restarts; the pauses keep no process alive that wants to end.
- */
+/** Repeats a write that must not be lost while PostgreSQL restarts; its pauses keep no process alive. */
 export async function keepTrying(write: () => Promise<void>, onFailure: (error: unknown) => void): Promise<void> {
   for (let pause = INITIAL_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
     try {

@@ -21,7 +21,7 @@ import type { CredentialVersion } from '../ledger/vault/credentials';
 import { readSubmissions } from '../ledger/submissions/submissions';
 import { withHeartbeat, withStepHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
-import { now, type ActivityDependencies } from './dependencies';
+import { now, type Deps } from './dependencies';
 import { hold, moveOnSettled, recordEnd, type Decided, type FilingNow } from './filings/moves';
 import { readDetails } from './read-details';
 import type pg from 'pg';
@@ -53,12 +53,9 @@ export interface DownloadArgs {
 const INITIAL_PAUSE_MS = 30_000;
 const MAX_PAUSE_MS = 6 * 60 * 60_000;
 
-/**
- * POST /genebrc/fetch-details for the days on which a filing's certificates were issued; fills rows that the status
- * left without a number where one certificate alone fits them.
- */
+/** POST /genebrc/fetch-details for the days of a filing's certificates; fills rows without a number. */
 async function fetchCertificates(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: {
     filingId: string;
     exporterId: string;
@@ -99,12 +96,11 @@ async function fetchCertificates(
 }
 
 /**
- * GET /genebrc/download-pdf/{eBRCNumber} into the document store: checked, hashed, and never fetched twice.
- * `sha256` is null where what came is no whole PDF; the certificate is asked for again, with growing pauses. With
- * `end`, the filing ends in the same transaction if this was its last one.
+ * GET /genebrc/download-pdf into the store, checked and hashed. `sha256` null: no whole PDF came, it is asked for
+ * again. `end`: the filing ends in the same transaction if this was its last one.
  */
 async function downloadCertificate(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: DownloadArgs,
 ): Promise<{
   sha256: string | null;
@@ -135,19 +131,19 @@ async function downloadCertificate(
 }
 
 /** The day on which anything of a filing was sent first. */
-async function sentOn({ pool, clock }: ActivityDependencies, filingId: string): Promise<FilingDate> {
+async function sentOn({ pool, clock }: Deps, filingId: string): Promise<FilingDate> {
   const submissions = await readSubmissions(pool, filingId);
   const sent = submissions.flatMap((each) => (each.submittedAt ? [each.submittedAt.getTime()] : []));
   return filingDateInKolkata(Math.min(clock(), ...sent));
 }
 
 /** What is stored already, by an earlier try that could not record it; only if it is whole. */
-function storedPdf({ documents, mode }: ActivityDependencies, eBRCNumber: string): Promise<StoredDocument | null> {
+function storedPdf({ documents, mode }: Deps, eBRCNumber: string): Promise<StoredDocument | null> {
   return documents.find({ name: eBRCNumber, kind: 'pdf', mode });
 }
 
 async function fetchPdf(
-  deps: ActivityDependencies,
+  deps: Deps,
   { exporterId, eBRCNumber, credentials }: DownloadArgs & { credentials: CredentialVersion | null },
 ): Promise<StoredDocument> {
   const { documents, mode, api } = deps;
@@ -172,7 +168,7 @@ async function fetchPdf(
 
 /** Rows of requests that the authority has processed, and whose certificates the status did not name. */
 async function fillRows(
-  { pool, clock, settings }: ActivityDependencies,
+  { pool, clock, settings }: Deps,
   { filingId, exporterId }: { filingId: string; exporterId: string },
 ): Promise<FilingNow | null> {
   let moved: FilingNow | null = null;
@@ -192,9 +188,9 @@ async function fillRows(
 }
 
 /**
- * Records that a PDF is archived, and the end of the filing that waits for it, where all of its certificates have their
- * PDFs and all of its rows an outcome. Without `pdf`: it was recorded before, perhaps by a try whose answer was lost.
- * @returns null where the filing goes on, or has moved otherwise than its run knows
+ * Records a PDF (without `pdf`: recorded before), and the end of the filing that has all PDFs and outcomes.
+ * @returns
+ * null where the filing goes on, or has moved otherwise than its run knows
  */
 function archiveLast(pool: pg.Pool, decided: Decided, at: Date, pdf?: ArchivedPdf): Promise<FilingNow | null> {
   const { filingId } = decided;
@@ -211,12 +207,11 @@ function archiveLast(pool: pg.Pool, decided: Decided, at: Date, pdf?: ArchivedPd
   });
 }
 
-/** Reading certificate details and archiving the PDFs. */
 export const certificateActivities = {
   fetchCertificates,
   downloadCertificate,
 
   /** The next certificates of a filing that have no PDF yet and can be asked for now. */
-  listToArchive: async (deps: ActivityDependencies, of: { filingId: string; limit: number }) =>
+  listToArchive: async (deps: Deps, of: { filingId: string; limit: number }) =>
     (await readMissing(deps.pool, { ...of, at: now(deps) })).toArchive,
 };

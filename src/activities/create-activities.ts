@@ -2,7 +2,7 @@ import { annotateActivities } from './filings/annotate';
 import { attemptActivities } from './filings/attempts';
 import { certificateActivities } from './certificates';
 import { credentialActivities } from './exporters/credentials';
-import type { ActivityDependencies } from './dependencies';
+import type { Deps } from './dependencies';
 import { endFilingActivities } from './filings/end-filing';
 import { exporterActivities } from './exporters/exporters';
 import { extractionActivities } from '../assistant/extraction/activities';
@@ -19,7 +19,7 @@ import { submitActivities } from './filings/submit';
 import { removeOldRows } from '../ledger/retention';
 
 /** Removes what is older than it is kept, as the worker that leads does every day. */
-function pruneLedger({ pool, clock }: ActivityDependencies): Promise<Record<string, number>> {
+function pruneLedger({ pool, clock }: Deps): Promise<Record<string, number>> {
   return removeOldRows(pool, clock());
 }
 
@@ -45,16 +45,15 @@ const ACTIVITIES = {
   ...reportActivities,
 };
 
-type WithoutDependencies<F> = F extends (deps: ActivityDependencies, ...args: infer A) => infer R
-  ? (...args: A) => R
-  : never;
+type WithoutDependencies<F> = F extends (deps: Deps, ...args: infer A) => infer R ? (...args: A) => R : never;
 
 export type Activities = { [Name in keyof typeof ACTIVITIES]: WithoutDependencies<(typeof ACTIVITIES)[Name]> };
 
 /** Binds every activity to its dependencies. */
-export function createActivities(deps: ActivityDependencies): Activities {
-  const bound = Object.entries<(deps: ActivityDependencies, ...args: never[]) => unknown>(ACTIVITIES).map(
-    ([name, activity]) => [name, activity.bind(null, deps)],
-  );
+export function createActivities(deps: Deps): Activities {
+  const bound = Object.entries<(deps: Deps, ...args: never[]) => unknown>(ACTIVITIES).map(([name, activity]) => [
+    name,
+    activity.bind(null, deps),
+  ]);
   return Object.fromEntries(bound) as Activities;
 }

@@ -7,21 +7,15 @@ import { dailyReport, readRealisationRules } from '../reports/make';
 import { ROWS_LISTED, workflowLinks, type ReportForm } from '../reports/render';
 import { withRowsCut, type Report } from '../reports/report';
 import { refusal } from './application-failure';
-import type { ActivityDependencies } from './dependencies';
+import type { Deps } from './dependencies';
 
 /** A worker's memory is small; `ebrc report daily` lists more. */
 const WORKBOOK_ROWS = 5_000;
 /** Each run of a day keeps its report; a schedule that made more of them in a day would be a mistake. */
 const VERSIONS_A_DAY = 100;
 
-/**
- * Writes the daily report as a page and a workbook into the document store, under a name with its date. Another
- * run of the same day writes the next version beside it.
- */
-async function writeDailyReport(
-  deps: ActivityDependencies,
-  { input }: { input: DailyReportInput },
-): Promise<DailyReportResult> {
+/** Writes the daily report as a page and a workbook under its date; another run of the day writes the next version. */
+async function writeDailyReport(deps: Deps, { input }: { input: DailyReportInput }): Promise<DailyReportResult> {
   const { mode, pool, clock, logger } = deps;
   const { data: asked, error } = dailyReportInput.safeParse(input);
   if (!asked) {
@@ -47,21 +41,15 @@ async function writeDailyReport(
   const xlsx = await deps.reports.render(report, { form: 'xlsx', grouping });
   const stored = await store(deps, on, { html, xlsx });
   logger.info({ on, page: stored.html.document, workbook: stored.xlsx.document }, 'the daily report was written');
-  return {
-    on,
-    madeAt: report.madeAt.toISOString(),
-    page: stored.html,
-    workbook: stored.xlsx,
-    ...figuresOf(report),
-  };
+  return { on, madeAt: report.madeAt.toISOString(), page: stored.html, workbook: stored.xlsx, ...figuresOf(report) };
 }
 
-function today({ clock }: ActivityDependencies) {
+function today({ clock }: Deps) {
   return isoFromFilingDate(filingDateInKolkata(clock()));
 }
 
 /** The first version of a day's report of which neither the page nor the workbook is stored. */
-async function freeVersion({ documents, mode }: ActivityDependencies, on: string): Promise<number> {
+async function freeVersion({ documents, mode }: Deps, on: string): Promise<number> {
   for (let version = 1; version <= VERSIONS_A_DAY; version += 1) {
     const name = nameOf(on, version);
     const taken = await Promise.all([
@@ -74,7 +62,7 @@ async function freeVersion({ documents, mode }: ActivityDependencies, on: string
 }
 
 /** Both documents under one name; a run that took the name meanwhile gets it, and this one takes the next. */
-async function store(deps: ActivityDependencies, on: string, bytes: Record<ReportForm, Buffer>) {
+async function store(deps: Deps, on: string, bytes: Record<ReportForm, Buffer>) {
   const { documents, mode } = deps;
   for (;;) {
     const name = nameOf(on, await freeVersion(deps, on));
@@ -105,5 +93,4 @@ function figuresOf({ groups }: Report): Pick<DailyReportResult, 'figures' | 'ala
   return { figures, alarms: figures.filter(({ alarm }) => alarm).length };
 }
 
-/** Reports that a schedule writes into the document store. */
 export const reportActivities = { writeDailyReport };

@@ -42,7 +42,7 @@ export interface ExtractionDependencies {
 }
 
 /** Everything that activities need, built once in `worker.ts`; tests pass their own. */
-export interface ActivityDependencies {
+export interface Deps {
   mode: Mode;
   pool: pg.Pool;
   api: FilingApi;
@@ -69,4 +69,4 @@ export interface ActivityDependencies {
 }
 
 /** The time of the activities' clock. */
-export const now = ({ clock }: Pick<ActivityDependencies, 'clock'>): Date => new Date(clock());
+export const now = ({ clock }: Pick<Deps, 'clock'>): Date => new Date(clock());

@@ -16,10 +16,7 @@ type Cadence = Pick<WorkerSettings, 'rateWindowMs' | 'pollMinMs' | 'pollMaxMs'>;
 /** Short: another worker takes the task over as soon as this one is gone. */
 const AFTER_SHUTDOWN_MS = 1_000;
 
-/**
- * Maps every error of an activity once, at its boundary: API errors by the retry table, an unavailable database to
- * `ledger_unavailable`, and anything else to a defect.
- */
+/** Maps every error of an activity once: API errors by the retry table, `ledger_unavailable`, or a defect. */
 export class FailureInterceptor implements ActivityInboundCallsInterceptor {
   constructor(private readonly options: { logger: Logger; settings: Cadence }) {}
 

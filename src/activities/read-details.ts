@@ -6,25 +6,21 @@ import { recordLook } from '../ledger/submissions/lost-time';
 import { notYet } from './application-failure';
 import { withHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
-import type { ActivityDependencies } from './dependencies';
+import type { Deps } from './dependencies';
 
 /** Until a look that began under another IEC is made again. */
 const IEC_CHANGED_MS = 1_000;
 
-/**
- * The certificates of an answer that do not name another IEC: another exporter's prove nothing of this one's, and the
- * answer may be another one's whole.
- */
+/** Without certificates of another IEC: they prove nothing of this one's, and the whole answer may be another's. */
 export const certificatesOf = <C extends { iec: string | null }>(iecCode: string, certificates: readonly C[]): C[] =>
   certificates.filter(({ iec }) => [null, readIec(iecCode)].includes(readIec(iec)));
 
 /**
- * Reads every certificate of an exporter that was issued in a span of days into the ledger, from as few calls as the
- * window of three months allows (spec: "POST /genebrc/fetch-details"). The look goes on record with its times, a failed
- * one too: absence is judged by looks alone.
+ * Reads an exporter's certificates of a span of days, in few calls (spec: "POST /genebrc/fetch-details"). The look goes
+ * on record, a failed one too: absence is judged by looks alone.
  */
 export async function readDetails(
-  deps: Pick<ActivityDependencies, 'pool' | 'api' | 'clock' | 'logger'>,
+  deps: Pick<Deps, 'pool' | 'api' | 'clock' | 'logger'>,
   args: {
     exporterId: string;
     iecCode: string;

@@ -13,20 +13,10 @@ import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/fin
 import { issueText, otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { compareParty, type Compared } from '../ledger/reconciliation/compare';
-import {
-  markPdfMissing,
-  pdfProblem,
-  savePdfChecks,
-  storedPdfs,
-  type PdfCheck,
-} from '../ledger/reconciliation/documents';
-import {
-  countFindings,
-  explainNearMatches,
-  noteHealed,
-  repairable,
-  type RepairableFinding,
-} from '../ledger/reconciliation/findings';
+import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs } from '../ledger/reconciliation/documents';
+import type { PdfCheck } from '../ledger/reconciliation/documents';
+import { countFindings, explainNearMatches, noteHealed, repairable } from '../ledger/reconciliation/findings';
+import type { RepairableFinding } from '../ledger/reconciliation/findings';
 import {
   openFilingsOf,
   partiesAfter,
@@ -42,7 +32,7 @@ import { openFiling } from '../ledger/filings/open-filings';
 import { describeRun, checkRun } from '../temporal/filing-runs';
 import { withHeartbeat } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
-import { now, type ActivityDependencies } from './dependencies';
+import { now, type Deps } from './dependencies';
 import { certificatesOf } from './read-details';
 
 export type { PartyToReconcile, RepairableFinding };
@@ -66,7 +56,7 @@ const REPAIRS_PER_RUN = 100;
 
 /** Checks the input, settles the dates and records that the run began. */
 async function planReconciliation(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: { input: ReconcileInput; runId: string; workflowId: string },
 ): Promise<{
   /** What is wrong with the input; then nothing else is there. */
@@ -91,7 +81,7 @@ async function planReconciliation(
 
 /** The next parties to compare; the one of a named exporter. `next` is null after the last page. */
 async function partiesToReconcile(
-  { pool, mode }: ActivityDependencies,
+  { pool, mode }: Deps,
   args: { exporterId?: string; after: number; limit: number },
 ): Promise<{ parties: PartyToReconcile[]; next: number | null }> {
   if (args.exporterId !== undefined) {
@@ -107,7 +97,7 @@ async function partiesToReconcile(
  * windows that ended more than a week ago and hold no open finding are not read twice a day.
  */
 async function certificateWindows(
-  { pool, clock }: ActivityDependencies,
+  { pool, clock }: Deps,
   args: { partyId: number; from: string; to: string },
 ): Promise<{ read: Window[]; known: WindowReading[] }> {
   const windows = splitWindow(filingDateFromIso(args.from), filingDateFromIso(args.to)).map((window) => ({
@@ -129,7 +119,7 @@ async function certificateWindows(
 
 /** Reads every certificate issued in a window into the ledger (spec: "POST /genebrc/fetch-details"). */
 async function readCertificates(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: {
     partyId: number;
     exporterId: string;
@@ -166,12 +156,9 @@ async function readCertificates(
   return { from, to, readAt: readAt.getTime(), certificates: certificates.length, whole };
 }
 
-/**
- * Hashes the next stored PDFs of a party, for about a minute. `after` is when the first of these looks began, empty
- * at the first; `next` is null after the last PDF.
- */
+/** Hashes a party's next stored PDFs for about a minute. `after`: when the first look began, empty at the first. */
 async function checkDocuments(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: { partyId: number; after: string },
 ): Promise<{ looked: number; problems: number; next: string | null }> {
   const { pool, documents } = deps;
@@ -195,9 +182,8 @@ async function checkDocuments(
   }
 }
 
-/** Compares a party and opens, renews and closes its findings. */
 async function compareLedger(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: { partyId: number; checks: ReconcileCheck[]; windows: WindowReading[] },
 ): Promise<Compared> {
   const { pool, mode, settings, logger } = deps;
@@ -217,12 +203,9 @@ async function compareLedger(
   return compared;
 }
 
-/**
- * Sets a damaged PDF aside, so that the certificate is fetched again. False where nothing is wrong with it any
- * more.
- */
+/** Sets a damaged PDF aside, so that the certificate is fetched again. False where nothing is wrong with it. */
 async function prepareRefetch(
-  { pool, documents, mode }: ActivityDependencies,
+  { pool, documents, mode }: Deps,
   { partyId, eBRCNumber }: { partyId: number; eBRCNumber: string },
 ): Promise<{ fetch: boolean }> {
   const problem = await pdfProblem(pool, partyId, eBRCNumber);
@@ -233,14 +216,8 @@ async function prepareRefetch(
   return { fetch: true };
 }
 
-/**
- * Starts a new run for an open filing whose workflow has ended or is gone, where anything of it was sent; of
- * another one it records what somebody has to do. @returns why a new run was started; null where none was
- */
-async function followLostFiling(
-  deps: ActivityDependencies,
-  { filingId }: { filingId: string },
-): Promise<{ why: string | null }> {
+/** Starts a new run where anything was sent, else records what somebody has to do. @returns why it was, or null */
+async function followLostFiling(deps: Deps, { filingId }: { filingId: string }): Promise<{ why: string | null }> {
   const { pool, logger, clock } = deps;
   const filing = await openFiling(pool, filingId);
   if (!filing) return { why: null };
@@ -250,13 +227,10 @@ async function followLostFiling(
   return { why: resumed ? why : null };
 }
 
-/** Ends the run: what is open now, of what was reconciled. */
 async function endReconciliation(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: { runId: string; exporterId?: string; result: ReconcileResult },
-): Promise<{
-  counts: FindingCounts;
-}> {
+): Promise<{ counts: FindingCounts }> {
   const { pool, mode } = deps;
   const party = args.exporterId === undefined ? null : await partyOf(pool, args.exporterId);
   const counts = await countFindings(pool, { mode, partyId: party?.partyId });
@@ -264,11 +238,8 @@ async function endReconciliation(
   return { counts };
 }
 
-/**
- * Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an unreachable server proves
- * nothing.
- */
-async function filingsWithoutWorkflow(deps: ActivityDependencies, partyId: number): Promise<string[]> {
+/** Open filings whose workflow has ended or is gone, by describe alone: lists lag, and an outage proves nothing. */
+async function filingsWithoutWorkflow(deps: Deps, partyId: number): Promise<string[]> {
   const { pool, mode } = deps;
   const lost: string[] = [];
   for (const { filingId, workflowId } of await openFilingsOf(pool, { mode, partyId })) {
@@ -290,9 +261,9 @@ export const reconciliationActivities = {
   endReconciliation,
 
   /** What may be put right without a person. */
-  repairsOf: ({ pool }: ActivityDependencies, { partyId }: { partyId: number }) =>
+  repairsOf: ({ pool }: Deps, { partyId }: { partyId: number }) =>
     repairable(pool, { partyId, limit: REPAIRS_PER_RUN }),
 
   /** Keeps what was done about a finding. */
-  noteHealed: ({ pool }: ActivityDependencies, args: Parameters<typeof noteHealed>[1]) => noteHealed(pool, args),
+  noteHealed: ({ pool }: Deps, args: Parameters<typeof noteHealed>[1]) => noteHealed(pool, args),
 };

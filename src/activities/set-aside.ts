@@ -15,9 +15,8 @@ const STRIKE_AGAIN_MS = 1_000;
 const STRIKE_TRIES = 120;
 
 /**
- * Guards a worker against a step that ends it, whatever the cause: after some workers in a row the step is refused as
- * `set_aside`, and a question says so. Only of the main queue: these steps handle what callers sent, and are short.
- * A call to the service is bounded by its answer, and waits so long for its slot that its worker may be replaced twice.
+ * After some workers in a row that a step ended, it is refused as `set_aside`, and a question says so. Only of the main
+ * queue: a call to the service waits so long for its slot that its worker may be replaced twice.
  */
 export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: Logger }) {
   /** One at a time: of the steps that a lost worker had under way, all but one are innocent. */

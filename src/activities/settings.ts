@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../domain/contracts';
 import { issueText } from '../domain/values';
-import type { ActivityDependencies, WorkerSettings } from './dependencies';
+import type { Deps, WorkerSettings } from './dependencies';
 
 export interface ReadSettingsResult extends WorkerSettings {
   /** The search attributes that the server knows; others are left out. */
@@ -24,15 +24,12 @@ export interface StartedWorkflow {
 }
 
 /** Settings reach a workflow through its history: it cannot read the environment, and a replay has to see the same. */
-export function settingsOf({ settings, searchAttributes, mode }: ActivityDependencies): ReadSettingsResult {
+export function settingsOf({ settings, searchAttributes, mode }: Deps): ReadSettingsResult {
   return { ...settings, searchAttributes, mode };
 }
 
-/**
- * The settings; with `started`, also what is wrong with the workflow's input, which workflow code cannot check by
- * schema.
- */
-function readSettings(deps: ActivityDependencies, started?: StartedWorkflow): Promise<ReadSettingsResult> {
+/** The settings; with `started`, also what is wrong with the workflow's input: workflow code has no schemas. */
+function readSettings(deps: Deps, started?: StartedWorkflow): Promise<ReadSettingsResult> {
   return Promise.resolve({
     ...settingsOf(deps),
     ...(started && { inputProblems: problemsOf(INPUTS[started.workflow], started.input) }),

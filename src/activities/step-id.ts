@@ -2,10 +2,7 @@ import { Context } from '@temporalio/activity';
 import { NOT_LOCAL, ROWS_IN_A_LOCAL_STEP } from '../domain/names';
 import { refusal } from './application-failure';
 
-/**
- * Names the step that an activity carries out: the same for each of its tries, another one in another run. The type is
- * part of it: a repeated workflow task may decide otherwise than the lost one, and another activity gets the same id.
- */
+/** The same for each try of a step. With the type: a repeated workflow task may decide otherwise than the lost. */
 export function stepId(): string {
   const { workflowExecution, activityId, activityType } = Context.current().info;
   return `${workflowExecution?.runId ?? ''}/${activityId}/${activityType}`;

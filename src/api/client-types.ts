@@ -1,10 +1,7 @@
 import type { Readable } from 'node:stream';
 
-/** Options of one call. */
 export interface CallContext {
-  /**
-   * Cancels the wait for a slot, and the call. A submission whose first byte has been written becomes outcome_unknown.
-   */
+  /** Cancels the wait for a slot, and the call. A submission that began to be written becomes outcome_unknown. */
   signal?: AbortSignal;
   /** For the audit and for fairness; never sent. */
   exporterId?: string;
@@ -17,9 +14,8 @@ export interface CallContext {
 }
 
 /**
- * A submission's context. `beforeWrite` runs when the connection is up (TLS included) and nothing is written: the place
- * to commit the `sending` mark. If it throws, the connection is destroyed and nothing is sent; an `ApiError` comes out
- * as it is, anything else as the cause of an `ApiError` of kind attempt_closed.
+ * `beforeWrite` runs when the connection is up and nothing is written: the place to commit the `sending` mark. If it
+ * throws, nothing is sent; what is no `ApiError` becomes the cause of one of kind attempt_closed.
  */
 export interface SubmitContext extends CallContext {
   beforeWrite: () => Promise<void>;
@@ -31,10 +27,7 @@ export interface SubmissionResult<T> {
   /** The raw body, for evidence. */
   raw: string;
   status: number;
-  /**
-   * Every list or text of the answer under a name that the specification does not show; the non-fatal observations
-   * about an accepted filing are among them. Without empty lists and texts.
-   */
+  /** Under names that the specification does not show: observations on an accepted filing are among them. */
   warnings: unknown[];
 }
 
@@ -48,7 +41,6 @@ export interface BulkUploadInput {
   fileName: string;
 }
 
-/** What is known about a file before its body is read. */
 export interface DownloadInfo {
   contentType: string | null;
   /** Expected number of bytes, if the service announces it. */
@@ -57,8 +49,5 @@ export interface DownloadInfo {
   fileName: string | null;
 }
 
-/**
- * Receives a streamed body and must read it to its end. The call rejects with what the sink throws, unless the body
- * itself broke off, which is an `ApiError`.
- */
+/** Receives a streamed body and must read it to its end. What it throws is what the call rejects with. */
 export type DownloadSink<T> = (body: Readable, info: DownloadInfo) => Promise<T>;

@@ -6,10 +6,7 @@ import type { Budget } from '../budget/ports';
 /** `baseUrl` ends in `/api/v1`; `apiKey` decides the mode; the budget is required, because the service has limits. */
 export type FilingApiOptions = CallerOptions & { budget: Budget };
 
-/**
- * The filing service, one method per endpoint, one attempt per call. Every method rejects with `ApiError`, and with
- * nothing else except what a caller's own sink throws. Lists page through all pages; each page is a call of its own.
- */
+/** The filing service, one method per endpoint, one attempt per call, rejecting with `ApiError`. Lists page through. */
 export function createFilingApi(options: FilingApiOptions) {
   const caller = createCaller(options);
   return {

@@ -33,15 +33,11 @@ export interface StoppableBudget extends Budget {
   /** The gate of a class, for the slot supplier of its worker. */
   gate(rateClass: RateClass): BudgetGate;
   /**
-   * Rejects all waiting and future callers with {@link BudgetStoppedError} and shuts the gates. Calls in progress
-   * continue. Meant for SIGTERM, before the workers' own shutdown, because Temporal cancels activities only after the
-   * grace time. The callers are rejected at once; their tickets are removed within {@link STOP_WITHIN_MS}, or expire.
+   * Rejects all callers with {@link BudgetStoppedError} and shuts the gates; calls in progress continue. For SIGTERM,
+   * before the workers' own shutdown. Tickets are removed within {@link STOP_WITHIN_MS}, or expire.
    */
   stop(): Promise<void>;
-  /**
-   * {@link stop}, then waits until all reports are stored, at most {@link CLOSE_WITHIN_MS}: a slot whose report is not
-   * stored counts as used until its guard has expired. Call it when no call is in progress.
-   */
+  /** {@link stop}, then waits for reports, at most {@link CLOSE_WITHIN_MS}: unreported slots count as used. */
   close(): Promise<void>;
 }
 
@@ -58,9 +54,8 @@ export function hashOfKey(apiKey: string): string {
 }
 
 /**
- * The budget of one API key, shared by all processes that use the same store: never more calls of a class in any
- * window, at the service's clock, than its limit (spec: "Limits"). Slots are granted in the order of the callers'
- * arrival, over all processes, and as fast as the window has room.
+ * One API key's budget, shared by all processes of a store: never more calls of a class in any window, at the service's
+ * clock, than its limit (spec: "Limits"), in the order of arrival and as fast as possible.
  */
 export function createBudget(options: BudgetOptions): StoppableBudget {
   const { store, limits = RATE_LIMITS, maxTasks = {}, metrics, onLostReport = () => undefined } = options;

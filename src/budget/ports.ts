@@ -1,6 +1,5 @@
 import type { RateClass } from '../domain/names';
 
-/** A ticket after a step of the queue. */
 export interface TicketState {
   ticket: string;
   granted: boolean;
@@ -10,10 +9,7 @@ export interface TicketState {
   waitMs: number;
 }
 
-/**
- * The shared state of a budget, for one API key and one process. Every call may be repeated, and every time in it is
- * the store's own clock at the moment of the call.
- */
+/** A budget's shared state. Every call may be repeated; its times are the store's own clock. */
 export interface BudgetStore {
   /** Enters new tickets at the end of the queue, renews the leases of the others and grants what is due. */
   step(options: {
@@ -36,10 +32,8 @@ export interface BudgetStore {
 }
 
 /**
- * The slot of one call in its rate class. The client reports the progress of the call, in this order: `written` at the
- * moment the request's headers are handed to the socket, then `answered` when the answer's headers came or `refused`
- * for a 429. `unused` reports that nothing was written, which gives the slot back at once. A slot whose `written` is
- * followed by nothing (a reset, a time-out) counts as used until its guard runs out.
+ * One call's slot. Reported in this order: `written` when the headers are handed to the socket, `answered` or `refused`
+ * (429); or `unused`, which frees it at once. `written` without more counts until its guard runs out.
  */
 export interface BudgetSlot {
   written(): Promise<void>;
@@ -50,10 +44,7 @@ export interface BudgetSlot {
 
 /** Grants calls of a rate class so that the service's limit is never exceeded (spec: "Limits"). */
 export interface Budget {
-  /**
-   * Waits for a slot. Rejects with {@link BudgetStoppedError} when the worker is shutting down, and with the signal's
-   * reason when it is aborted. `onWaiting` is called repeatedly with the number of callers ahead.
-   */
+  /** Waits for a slot. Rejects with {@link BudgetStoppedError}, or the signal's reason. `onWaiting`: callers ahead. */
   acquire(
     rateClass: RateClass,
     options: { signal?: AbortSignal; onWaiting?: (ahead: number) => void; exporterId?: string },

@@ -5,7 +5,6 @@ import { elapsedMs, thisMoment, type Moment, type BudgetTiming } from './timing'
 
 type SlotReport = 'taken' | 'written' | 'answered' | 'refused' | 'unused';
 
-/** A ticket that has its slot. */
 export interface GrantedTicket {
   ticket: string;
   /** When the step that granted it began: its lease runs from then or later. */
@@ -14,17 +13,12 @@ export interface GrantedTicket {
 
 /** A report that failed is tried again after this part of the lease. */
 const RETRY_PART = 1 / 10;
-/**
- * A call that is written well within its lease is reported after this part of the lease, and not at all where its
- * answer is reported before: until then the lease has the same effect as the stamp.
- */
+/** A call that is written well within its lease is reported after this part of it, unless its answer is first. */
 const STAMP_PART = 1 / 10;
 
 /**
- * Hands out the slots of this process and stores the reports about them. A report never rejects: bookkeeping must not
- * turn an answered call into an error. Its promise settles after the first try; a failed report is retried in the
- * background for one lease. While a slot is taken and not reported as written, its lease is renewed, all slots of the
- * process in one statement.
+ * Hands out this process's slots and stores reports, which never reject: bookkeeping must not turn an answered call
+ * into an error. Failed reports are retried for one lease; leases of unwritten slots are renewed together.
  */
 export function createSlotReporter(args: {
   store: BudgetStore;
@@ -33,7 +27,6 @@ export function createSlotReporter(args: {
   onLostReport: (error: unknown) => void;
 }) {
   const { store, timing, onLostReport } = args;
-  /** When the lease of each slot began. */
   const held = new Map<string, Moment>();
   const reports = new Set<Promise<void>>();
   let renewal: NodeJS.Timeout | undefined;
@@ -80,7 +73,6 @@ export function createSlotReporter(args: {
   }
 
   return {
-    /** The handle of a granted ticket. */
     slot(granted: GrantedTicket, rateClass: RateClass): BudgetSlot {
       const { ticket } = granted;
       hold(granted);

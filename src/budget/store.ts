@@ -2,15 +2,11 @@ import type { RateClass } from '../domain/names';
 import type { Queryable } from '../ledger/pool';
 import type { BudgetStore, TicketState } from './ports';
 
-/**
- * The budget's statements (migration 003). Each is one round trip on a connection of the pool, none waits for a slot,
- * and each may be repeated: an answer that was lost changes nothing.
- */
+/** The budget's statements: one round trip each, none waits for a slot, and each may be repeated. */
 export function createBudgetStore(
   args: {
     /** SHA-256 of the API key, hex: the key itself is never stored. */
     keyHash: string;
-    /** This process, a UUID. */
     owner: string;
   } & { pool: Queryable },
 ): BudgetStore {
@@ -56,10 +52,7 @@ export function createBudgetStore(
       );
     },
 
-    /**
-     * The call's headers were written `agoMs` ago. If its row is gone (this process was stopped for longer than its
-     * lease), it is inserted again: the call counts, although late.
-     */
+    /** The headers were written `agoMs` ago. A row that is gone is inserted again: the call counts, although late. */
     async written(ticket: string, rateClass: RateClass, holdMs: number, agoMs = 0): Promise<void> {
       await pool.query(
         `INSERT INTO budget_slots AS s (ticket, key_hash, rate_class, owner, written_at, free_at)
@@ -76,10 +69,7 @@ export function createBudgetStore(
       await pool.query('DELETE FROM budget_slots WHERE ticket = $1 AND written_at IS NULL', [ticket]);
     },
 
-    /**
-     * A 429: no slot of the class is granted for one window from now. The ticket's `answered_at` keeps a repeat from
-     * counting or closing twice.
-     */
+    /** A 429: nothing of the class is granted for one window. `answered_at` keeps a repeat from counting twice. */
     async refused(ticket: string, rateClass: RateClass, windowMs: number): Promise<void> {
       await pool.query(
         `UPDATE budget_classes

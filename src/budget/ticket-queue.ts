@@ -23,10 +23,7 @@ interface WaitingCall {
   fail: (error: Error) => void;
 }
 
-/**
- * This process's callers in the queue of one rate class, which all processes share. One loop serves them: a step in the
- * store, then a sleep until the first of them can expect its slot, within bounds. No connection is held in between.
- */
+/** This process's callers in a class's shared queue, served by one loop of steps and sleeps, without connection. */
 export function createTicketQueue(args: {
   store: BudgetStore;
   timing: BudgetTiming;

@@ -1,11 +1,6 @@
-/**
- * All durations of a budget, in milliseconds. They follow from the window, so that everything is quick in a short test
- * window.
- */
+/** All durations of a budget in ms. They follow from the window: everything is quick in a short test window. */
 export interface BudgetTiming {
-  /**
-   * How long a call that was answered counts: the service's window, and a little more for the drift between two clocks.
-   */
+  /** How long an answered call counts: the service's window, and a little for the drift between two clocks. */
   windowMs: number;
   /** How long a call that was written counts when no answer comes: {@link windowMs} and the guard. */
   holdMs: number;
@@ -13,19 +8,14 @@ export interface BudgetTiming {
   leaseMs: number;
   /** How often leases of unwritten slots are renewed. */
   renewMs: number;
-  /**
-   * The longest sleep of the queue between two steps, which also renew its leases. A slot that was not answered yet at
-   * the last step is free earlier than it seemed.
-   */
+  /** The longest sleep between two steps, which also renew leases. */
   stepMs: number;
 }
 
 /** Clocks that are being corrected run up to 0.05 % fast or slow, and both sides read whole milliseconds. */
 const DRIFT = 0.001;
 
-/**
- * The most time from the headers being written to the service counting the call, as a part of the window: 2 s of 60 s.
- */
+/** The most time from writing the headers to the service counting the call, as a part of the window: 2 s of 60 s. */
 const GUARD_PART = 1 / 30;
 const GUARD_MIN_MS = 250;
 
@@ -36,8 +26,8 @@ const LEASE_MAX_MS = 15_000;
 const STEP_PART = 1 / 12;
 
 /**
- * `guardMs` matters only for slow answers: a call answered within it is free one window after its answer. Calls that
- * take longer than that to *reach* the service can meet a 429; a longer guard lowers what slow classes get through.
+ * `guardMs` matters only for slow answers. Calls that take longer to *reach* the service can meet a 429; a longer guard
+ * lowers what slow classes get through.
  */
 export function budgetTiming({ windowMs, guardMs }: { windowMs: number; guardMs?: number }): BudgetTiming {
   const guard = guardMs ?? Math.max(windowMs * GUARD_PART, GUARD_MIN_MS);

@@ -16,7 +16,7 @@ import {
   readMode,
   readTuning,
 } from './sections';
-import { createReader, type ConfigProblem, type Environment, type Reader, VARIABLES } from './reader';
+import { createReader, type ConfigProblem, type Environment, type Reader } from './reader';
 import type * as values from './values';
 
 export type { ConfigProblem, Environment } from './reader';
@@ -65,14 +65,12 @@ export interface Config {
   encryptionKeys: readonly [EncryptionKey, ...EncryptionKey[]];
   /** Absolute path of the folder, or `s3://bucket/prefix?…`. */
   documents: string;
-  /** Absolute path of the file with the schedules. */
   schedules: string;
   /** Root of the Temporal UI, without a slash at the end; absent: reports have no links. */
   temporalUi?: string;
   poll: { firstMs: number; minMs: number; maxMs: number };
   overdueAfterMs: number;
   settleAfterMs: number;
-  /** Whether one person answers for the whole installation. */
   singlePerson: boolean;
   httpTimeoutMs: number;
   rateWindowMs: number;
@@ -126,7 +124,6 @@ const READERS = {
 export type Section = keyof typeof READERS;
 
 type KeysOf<Part> = Part extends unknown ? keyof Part : never;
-/** What the sections have: the keys of what their readers return. */
 export type ConfigOf<S extends Section> = Pick<
   Config,
   Extract<KeysOf<ReturnType<(typeof READERS)[S]>>, keyof Config> | 'warnings'
@@ -143,10 +140,7 @@ export class ConfigError extends Error {
   }
 }
 
-/**
- * Reads the configuration, or the named sections of it, so that a command without need of an API key runs without one.
- * An empty value counts as unset. Throws `ConfigError` with every problem of those sections.
- */
+/** Reads the configuration, or the named sections. @throws ConfigError with every problem of them */
 export function loadConfig(env?: Environment): Config;
 export function loadConfig<S extends Section>(
   env: Environment | undefined,
@@ -180,10 +174,7 @@ function readFiling(read: Reader) {
   };
 }
 
-/**
- * A worker, which reads the whole configuration, needs both variables or neither; the command line may name another
- * version.
- */
+/** A worker, which reads all of the configuration, needs both variables or neither. */
 function readDeployment(read: Reader, { whole }: { whole: boolean }) {
   const name = read.optional('EBRC_DEPLOYMENT');
   const buildId = read.optional('EBRC_BUILD_ID');
@@ -201,26 +192,4 @@ function readObservability(read: Reader) {
     read.report('EBRC_HEALTH', 'has the port of EBRC_METRICS; allowed: a port of its own');
   }
   return { metrics, health };
-}
-
-/** The database of the environment, if it names one. @throws ConfigError if it cannot be used */
-export function databaseOfEnvironment(env: Environment = process.env): string | undefined {
-  return env['DATABASE_URL']?.trim() || env['DATABASE_URL_FILE']?.trim()
-    ? loadConfig(env, { need: ['database'] }).databaseUrl
-    : undefined;
-}
-
-/**
- * The environment for a child process: that of this process without the variables of this project, of Temporal, of
- * PostgreSQL and of OpenTelemetry, plus `variables`. The demo must not file with a key that happens to be set in the
- * user's terminal.
- */
-export function environmentFor(
-  variables: Record<string, string>,
-  env: Environment = process.env,
-): Record<string, string | undefined> {
-  const foreign = Object.entries(env).filter(
-    ([name]) => !(name.replace(/_FILE$/, '') in VARIABLES) && !/^(EBRC_|TEMPORAL_|OTEL_|PG[A-Z]+$)/.test(name),
-  );
-  return { ...Object.fromEntries(foreign), ...variables };
 }

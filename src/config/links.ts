@@ -1,7 +1,4 @@
-/**
- * What a `prod_` key requires of the links that its data travels over, and of the keys it is stored under. Each check
- * answers the sentence about what is wrong and what is allowed, or null. No secret is repeated.
- */
+/** What a `prod_` key requires of links and keys. Each check answers what is wrong, or null, without secrets. */
 import { X509Certificate } from 'node:crypto';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import { parse } from 'pg-connection-string';

@@ -5,10 +5,7 @@ import * as values from './values';
 
 const { MINUTE, HOUR, DAY } = values;
 
-/**
- * How to read each variable, and the text that stands for an unset one (none: it has to be given). A secret may be
- * given as NAME_FILE, the path of a file that holds it.
- */
+/** How to read each variable, and its default text (none: required). A secret may be given as NAME_FILE. */
 export const VARIABLES = {
   EBRC_API_URL: { value: values.apiUrl },
   EBRC_API_KEY: { value: values.apiKey, secret: true },

@@ -33,10 +33,7 @@ export function readTraces(read: Reader) {
   return { tracesEndpoint };
 }
 
-/**
- * The AWS SDK itself reads the credentials, region and endpoint of an object store; this adds what it has no variable
- * for.
- */
+/** The AWS SDK itself reads credentials, region and endpoint; this adds what it has no variable for. */
 export function readDocuments(env: Environment, read: Reader): string | undefined {
   const documents = read.required('EBRC_DOCUMENTS');
   const endpoint = env['AWS_ENDPOINT_URL_S3']?.trim() || env['AWS_ENDPOINT_URL']?.trim();
@@ -84,9 +81,8 @@ export function readTemporal(env: Environment, read: Reader) {
 }
 
 /**
- * Payloads are encrypted whenever a key is given, and always with a prod_ key: workflow inputs and results name
- * exporters and amounts. Their key is EBRC_PAYLOAD_KEY, which opens no password, or derived from EBRC_ENCRYPTION_KEY;
- * where both are set, what was encrypted under the derived one is still read.
+ * Payloads are encrypted whenever a key is given, and always with a prod_ key. Theirs is EBRC_PAYLOAD_KEY, which opens
+ * no password, or derived from EBRC_ENCRYPTION_KEY; with both, the derived one still reads.
  */
 export function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
   const own = keysOf(read, 'EBRC_PAYLOAD_KEY');
@@ -116,11 +112,7 @@ function keysOf(read: Reader, variable: 'EBRC_PAYLOAD_KEY' | 'EBRC_ENCRYPTION_KE
   return keys;
 }
 
-/**
- * With a prod_ key a separate encryption key is required, because a leaked API key must not open the vault. With a dev_
- * key the encryption key may be derived from the API key, so that the command line and the worker use the same key on
- * any machine and the vault is always encrypted.
- */
+/** A prod_ key requires its own encryption key: a leaked API key must not open the vault. A dev_ key may derive it. */
 export function readEncryption(read: Reader, warnings: string[]) {
   if (read.isSet('EBRC_ENCRYPTION_KEY')) {
     return { encryptionKeys: keysOf(read, 'EBRC_ENCRYPTION_KEY') ?? undefined };

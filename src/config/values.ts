@@ -1,7 +1,4 @@
-/**
- * How each kind of value is read. A message names what was wrong and what is allowed; the variable's name is put before
- * it. A value that may be secret, or hold a password, is never repeated.
- */
+/** How each kind of value is read. A message says what is wrong and allowed, and repeats no possible secret. */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
@@ -154,10 +151,7 @@ export const origins = z.string().transform((text, context) => {
   );
 });
 
-/**
- * Workflow tasks that a worker works on at once. Fewer cached workflows would drop a run in the middle of its task, and
- * its local activities with it.
- */
+/** At once. Fewer cached workflows would drop a run in the middle of its task, and its local activities with it. */
 export const CONCURRENT_WORKFLOW_TASKS = 20;
 
 /** A whole number between two bounds, both included. */

@@ -4,7 +4,6 @@ import { pipeline } from 'node:stream/promises';
 import { PdfScan } from '../domain/pdf';
 import type { DocumentKind } from './stored-document';
 
-/** Checks whether a stream is a complete document of its kind. */
 interface Scan {
   push(piece: Buffer): unknown;
   /** What is wrong with the document, once all of it has passed; null if it is complete. */
@@ -39,7 +38,6 @@ class WorkbookScan implements Scan {
 const PAGE_START = '<!doctype html>';
 const PAGE_END = '</html>';
 
-/** A page begins with its document type and ends with its root element. */
 class PageScan implements Scan {
   private head = '';
   private tail = '';

@@ -6,16 +6,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { checkContent, ContentCheck } from './content-check';
-import {
-  assertSameContent,
-  DocumentError,
-  assertDocumentName,
-  documentName,
-  unreadable,
-  type DocumentKind,
-  type DocumentStore,
-  type StoredDocument,
-} from './stored-document';
+import { assertSameContent, DocumentError, assertDocumentName, documentName, unreadable } from './stored-document';
+import type { DocumentKind, DocumentStore, StoredDocument } from './stored-document';
 import { claimName, createRecordFiles, syncFolder, untilItWorks } from './records';
 
 const TEMPORARY = '.incoming-';

@@ -8,20 +8,14 @@ import { Readable } from 'node:stream';
 type Content = Buffer | string | AsyncIterable<Buffer>;
 
 const PERMISSION_BITS = 0o777;
-/**
- * The content may include names, account numbers and amounts, so files are readable only by their owner unless the
- * owner changes it.
- */
+/** The content may name people, accounts and amounts: readable by the owner alone, unless that one changes it. */
 const PRIVATE = 0o600;
 
 /**
- * Writes a file that a user requested, completely or not at all. It is readable only by its owner; an existing file of
- * ours is replaced in one step and keeps its permissions. The text is first written beside it under an unpredictable
- * name, which is removed after a failure. A symbolic link is replaced, never followed: in a shared folder somebody else
- * may have put it there. If the path is a terminal or a pipe of ours, it is written to directly.
- *
- * @throws RangeError if the path is a device or a pipe of somebody else; errors of the file system, such as a missing
- * folder
+ * Writes a requested file completely or not at all, readable by its owner; a replaced file keeps its permissions.
+ * Written beside under an unpredictable name first. A symbolic link is replaced, never followed: somebody else may have
+ * put it there.
+ * @throws RangeError for a device or a pipe of somebody else; errors of the file system
  */
 export async function writeOutputFile(path: string, content: Content): Promise<void> {
   const before = await statsOf(lstat, path);

@@ -2,23 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { link, mkdir, open, readFile, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-/**
- * Small objects that are written once and never changed, beside the documents; sends are counted by them. A name is a
- * path of plain segments, such as `sent/<ledger>/000000000042`; names sort as text.
- */
+/** Small objects that are written once, by which sends are counted. Named by plain segments; names sort as text. */
 export interface Records {
   /**
-   * Writes a record; it is complete and flushed to disk when this returns. @returns false if the name is taken by any
-   * record. Rejects with the system's error (unavailable, full); then the name may be taken all the same, by a complete
-   * record.
+   * Writes a record, flushed to disk.
+   * @returns false if the name is taken. Rejects with the system's error; then the
+   * name may be taken all the same, by a complete record.
    */
   createRecord(name: string, content: Buffer): Promise<boolean>;
   /** The content of a record; null if there is none. */
   readRecord(name: string): Promise<Buffer | null>;
-  /**
-   * Names of the records below a folder and its sub-folders that sort after `after`, in order, at most `limit`. Folders
-   * with nothing after it are not read.
-   */
+  /** Names of records below a folder after `after`, in order. Folders with nothing after it are not read. */
   recordsAfter(folder: string, after: string, limit: number): Promise<string[]>;
   /** The id that distinguishes this store from all others; created with the store. */
   storeId(): Promise<string>;
@@ -154,11 +148,7 @@ async function writeExclusively(path: string, content: Buffer): Promise<void> {
 
 const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
-/**
- * Gives a finished file its name. A link refuses a taken name atomically, which a rename does not.
- * @param withoutLinks does it where the file system has no links
- * @returns false where the name is taken
- */
+/** Names a finished file by a link, which refuses a taken name. @param withoutLinks otherwise @returns false: taken */
 export async function claimName(
   temporary: string,
   path: string,

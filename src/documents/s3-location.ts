@@ -5,7 +5,6 @@ export interface S3Location {
   prefix: string;
   /** Encryption at the server; undefined leaves it to the bucket's own default. */
   sse?: 'AES256' | 'aws:kms';
-  /** With `aws:kms`; undefined for the account's default key. */
   kmsKeyId?: string;
   /** Put the bucket into the path instead of the host name, as most servers other than Amazon's require. */
   pathStyle: boolean;

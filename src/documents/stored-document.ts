@@ -12,11 +12,9 @@ const PLAIN = /^[A-Z0-9]{5,80}$/u;
 const STORED = /^(test\.)?[A-Z0-9_-]{1,80}(~[0-9a-f]{32})?\.(pdf|xlsx|html)$/u;
 
 /**
- * The file name of a document, made only from `name` (for a certificate its eBRC number), so that anybody who knows the
- * number finds the file. A name of capitals and digits is used unchanged. Any other name becomes its readable part,
- * `~`, which no plain name contains, and a hash of the whole: two numbers never share a file, even if the file system
- * does not distinguish `a` from `A`, and no name can point outside the folder. Names of test mode start with `test.`,
- * which no other name does: the same number in both modes is two certificates.
+ * The file name, made only from `name`: capitals and digits unchanged, else a readable part, `~` and a hash of the
+ * whole, so that two numbers never share a file and no name leaves the folder. Test mode starts with `test.`: one
+ * number in both modes is two certificates.
  */
 export function documentName(name: string, kind: DocumentKind, mode?: Mode): string {
   const prefix = mode === 'test' ? 'test.' : '';
@@ -40,10 +38,7 @@ export function assertDocumentName(text: string): void {
   if (!isDocumentName(text)) throw new RangeError(`${JSON.stringify(text)} is not the name of a stored document.`);
 }
 
-/**
- * A document that was not stored. `kind` is what the activities report: bad_answer for invalid content (fetch it
- * again), conflict if different content is stored under the name (a person has to look).
- */
+/** A document that was not stored. bad_answer: invalid content, fetch again; conflict: a person has to look. */
 export class DocumentError extends Error {
   override readonly name = 'DocumentError';
 
@@ -76,16 +71,12 @@ export interface StoredDocument {
   bytes: number;
 }
 
-/**
- * Stores certificates and workbooks, as files of a folder or objects of a bucket. Every stored document is complete and
- * checked. Records are stored beside them.
- */
+/** Stores certificates and workbooks in a folder or a bucket, complete and checked, and records beside them. */
 export interface DocumentStore extends Records {
   /**
-   * Checks and stores a document, all or nothing. Storing the same content again succeeds; different content under a
-   * taken name is refused, unless the stored document is damaged: then it is replaced. A certificate may have different
-   * bytes each time it is fetched, so call `find` before fetching. Rejects with {@link DocumentError}, with the error
-   * of the stream, or with the system's error (disk full).
+   * Stores a document, all or nothing. The same content succeeds; other content under a taken name is refused unless
+   * what is stored is damaged. A certificate's bytes may vary: call `find` before fetching. Rejects with {@link
+   * DocumentError} or the system's error.
    */
   put(
     input: {
@@ -102,10 +93,7 @@ export interface DocumentStore extends Records {
   find(input: { name: string; kind: DocumentKind; mode?: Mode }): Promise<StoredDocument | null>;
   read(name: string): Promise<Buffer>;
   exists(name: string): Promise<boolean>;
-  /**
-   * The location of a stored name: an absolute path, or `s3://bucket/prefix/name`. Throws a RangeError for an invalid
-   * name.
-   */
+  /** An absolute path, or `s3://bucket/prefix/name`. @throws RangeError for an invalid name */
   pathOf(name: string): string;
   /** SHA-256 of the stored content, hex. */
   sha256Of(name: string): Promise<string>;

@@ -1,7 +1,4 @@
-/**
- * Inputs and results of the workflows, for callers in any Temporal SDK. Their JSON Schemas are generated into
- * `schemas/`. Workflow code imports only the types; the starter and the first activity validate with the schemas.
- */
+/** Inputs and results of the workflows, for callers in any Temporal SDK; `schemas/` is generated from them. */
 import { z } from 'zod';
 import { FILING_STATES } from './filing/states';
 import { namesAnotherFiling } from './names';
@@ -9,10 +6,7 @@ import { namesAnotherFiling } from './names';
 export const mode = z
   .enum(['test', 'live'])
   .describe('test for a dev_ key, live for a prod_ key; must be the mode of the worker’s key');
-/**
- * A plausible e-mail address, no longer than mail systems carry. `r&d@firm.in`, `a/b@x.in` and international domains
- * are accepted too; the service decides which addresses it takes. Several addresses in one field are refused.
- */
+/** A plausible e-mail address; the service decides which it takes. Several in one field are refused. */
 export const emailAddress = z
   .string()
   .trim()
@@ -98,7 +92,6 @@ export const refreshIrmsResult = z.object({
 });
 export type RefreshIrmsResult = z.infer<typeof refreshIrmsResult>;
 
-/** One row that may be filed although its mapping is live. */
 const permittedDuplicate = z.strictObject({
   row: z.number().int().describe('the Excel row (header is 1) of a workbook, the serialNo of a push message'),
   besides: z
@@ -165,11 +158,7 @@ export type FilingCounts = z.infer<typeof counts>;
 
 export const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 
-/**
- * A problem that a check found in a filing before it was sent, or that the service or the authority reported
- * afterwards. The command line prints this shape (`errors[]`, `warnings[]`), workbooks show it and the ledger stores
- * it.
- */
+/** A problem of a filing, as the command line prints it, workbooks show it and the ledger stores it. */
 export const finding = z.object({
   severity: z.enum(['error', 'warning']),
   /** Stable, snake_case; programs branch on it. */

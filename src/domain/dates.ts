@@ -1,7 +1,6 @@
 /**
- * Calendar dates of a filing. A filing date is a day in Asia/Kolkata, written DDMMYYYY (spec: "Conventions"), and never
- * an instant: nothing here reads the machine's time zone, so the same text gives the same day on every machine. All
- * arithmetic runs on UTC midnights, which stand for days and have no daylight saving.
+ * Filing dates are days in Asia/Kolkata as DDMMYYYY (spec: "Conventions"), never instants: nothing here reads the
+ * machine's zone. Arithmetic runs on UTC midnights.
  */
 
 /** A calendar date as DDMMYYYY text. */
@@ -24,10 +23,7 @@ const DAY_FIRST = /^(\d{2})(?:\/(\d{2})\/|-(\d{2})-|(\d{2}))(\d{4})$/;
 export const ISO_DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 const ISO_TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?$/i;
 
-/**
- * Forms that name exactly one day, although the service's documentation does not mention them: 12.05.2026, 12-May-2026,
- * 12 May 2026, 20260512.
- */
+/** Undocumented forms that name exactly one day: 12.05.2026, 12-May-2026, 12 May 2026, 20260512. */
 const DOTTED = /^(\d{2})\.(\d{2})\.(\d{4})$/;
 const MONTH_NAMED = /^(\d{1,2})[ -]([A-Za-z]{3,9})[ -](\d{4})$/;
 const YEAR_FIRST = /^(\d{4})(\d{2})(\d{2})$/;
@@ -37,9 +33,8 @@ const MONTHS = 'january february march april may june july august september octo
 export const DATE_FORMS = 'DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD';
 
 /**
- * Reads a date in one of the spec's text forms (spec: "POST /genebrc/bulk-upload", Dates): DD/MM/YYYY, DD-MM-YYYY,
- * DDMMYYYY or YYYY-MM-DD, day first, blanks around it ignored. Never throws: `form` means none of the forms,
- * `impossible` means a day that no calendar has, such as 31/02/2026.
+ * Reads a date in the spec's forms (spec: "POST /genebrc/bulk-upload", Dates), day first. Never throws: `form` means
+ * none of them, `impossible` a day such as 31/02/2026.
  */
 export function parseFilingDate(text: string): ParsedFilingDate {
   const trimmed = text.trim();
@@ -58,10 +53,7 @@ export function isFilingDate(value: unknown): value is FilingDate {
   return typeof value === 'string' && /^\d{8}$/.test(value) && parseFilingDate(value).ok;
 }
 
-/**
- * The filing date of an ISO calendar date, `YYYY-MM-DD`.
- * @throws RangeError when the text is another form or no real day.
- */
+/** The filing date of `YYYY-MM-DD`. @throws RangeError for another form or no real day */
 export function filingDateFromIso(iso: string): FilingDate {
   const parsed = ISO_DATE.test(iso) ? parseFilingDate(iso) : undefined;
   if (!parsed?.ok) throw new RangeError(`${JSON.stringify(iso)} is not a calendar date as YYYY-MM-DD.`);
@@ -69,10 +61,9 @@ export function filingDateFromIso(iso: string): FilingDate {
 }
 
 /**
- * Reads a date the way the service may write it in a saved record: any form of {@link parseFilingDate}, another one
- * that names one day only (12.05.2026, 12-May-2026, 20260512), or an ISO timestamp. A timestamp with an offset is the
- * day it is in Asia/Kolkata (Indian midnight and UTC midnight both give the day that was meant); one without an offset
- * is the day that it shows. Anything else gives null, never an exception.
+ * Reads a date of a saved record: any form that names one day, or an ISO timestamp. With an offset it is the day in
+ * Asia/Kolkata (Indian and UTC midnight give the day that was meant), without one the day that it shows. Null for
+ * anything else.
  */
 export function filingDateFromAnything(value: unknown): FilingDate | null {
   if (typeof value !== 'string') return null;
@@ -126,9 +117,7 @@ export function dateText<T extends string | null>(date: T): T | string {
   return isFilingDate(date) ? isoFromFilingDate(date) : date;
 }
 
-/**
- * Negative when `a` is the earlier day, positive when the later, 0 when the same. @throws RangeError for a non-date.
- */
+/** Negative when `a` is the earlier day, 0 when the same. @throws RangeError for a non-date */
 export function compareFilingDates(a: FilingDate, b: FilingDate): number {
   return Math.sign(utcMidnight(a) - utcMidnight(b));
 }

@@ -1,21 +1,14 @@
-/**
- * Identities of texts, exporters, IRMs and mappings. Rules, fingerprints, holds, locks, status matching, settling and
- * reconciliation compare by these functions only; what is sent keeps the original spelling.
- */
+/** Identities of texts, exporters, IRMs and mappings: everything compares by these; sent texts keep their form. */
 import { filingDateFromAnything } from './dates';
 import type { Mapping } from './filing/mapping';
 import { canonicalAmount, isAmount } from './money';
 
-/**
- * Spaces, control and format characters, and characters that are drawn as nothing (zero-width characters, fillers, half
- * a surrogate).
- */
+/** Spaces, control and format characters, and what is drawn as nothing (zero-width, fillers, half a surrogate). */
 const UNSEEN = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * A text in comparable form: Unicode NFKC (full-width forms become plain ones), without spaces, control and format
- * characters, upper-cased. Leading zeros are dropped only in a text of digits, because spreadsheets drop those. Two
- * texts that differ in nothing else count as equal: refusing to file is the safe mistake.
+ * A text in comparable form: NFKC, without spaces, control and format characters, upper-cased; leading zeros dropped
+ * only in digits, as spreadsheets do. Refusing too much is the safe mistake.
  */
 export function comparableText(text: string): string {
   const plain = seen(seen(text.normalize('NFKC')).toUpperCase().normalize('NFKC'));
@@ -39,10 +32,7 @@ export function sameId(a: string, b: string): boolean {
   return comparableId(a) === comparableId(b);
 }
 
-/**
- * An IEC as the service stores it: exactly ten letters and digits, upper-cased (spec: "Platform customer"). Null for
- * anything else, such as a placeholder in an IRM's `iecCode`, so that no party is created from it.
- */
+/** Ten letters and digits, upper-cased (spec: "Platform customer"); else null: a placeholder makes no party. */
 export function readIec(text: string | null | undefined): string | null {
   const iec = seen((text ?? '').normalize('NFKC')).toUpperCase();
   return /^[A-Z0-9]{10}$/.test(iec) ? iec : null;
@@ -55,13 +45,11 @@ export function agreedIec(texts: readonly (string | null)[]): string | null {
   return named.size === 1 && iec !== undefined ? iec : null;
 }
 
-/** The properties that identify an IRM. */
 export type IrmNames = Pick<Mapping, 'irmNumber' | 'irmAdCode'>;
 
 /**
- * The identity of an IRM: its number and AD code, separated by a space that neither can contain. The IFSC is not part
- * of it (spec: "The same number can recur under a different AD code or date"), nor is the date, because an IRM has two
- * dates and either may be given.
+ * An IRM's number and AD code. Without IFSC (spec: "The same number can recur under a different AD code or date") and
+ * date: it has two, and either may be given.
  */
 export function irmIdentity({ irmNumber, irmAdCode }: IrmNames): string {
   return `${comparableText(irmNumber)} ${comparableText(irmAdCode)}`;
@@ -72,10 +60,7 @@ export function comparableDate(date: string): string {
   return filingDateFromAnything(date) ?? comparableText(date);
 }
 
-/**
- * The key by which a certificate of fetch-details is matched to a row: document, its date, amount and currency (an
- * entry has no IRM). Null if one of them is missing.
- */
+/** By which a certificate of fetch-details is matched to a row: an entry has no IRM. Null if a part is missing. */
 export function certificateIdentity(args: {
   document: string | null;
   date: string | null;
@@ -88,10 +73,7 @@ export function certificateIdentity(args: {
   return JSON.stringify([comparableText(document), day, canonicalAmount(amount), comparableText(currency)]);
 }
 
-/**
- * A mapping of one party: IRM, document (number and date) and mapped amount, as text. The ledger puts the party before
- * its hash and keeps that fingerprint unique among live rows.
- */
+/** A mapping of one party as text: IRM, document with its date, and mapped amount. */
 export function mappingIdentity(
   mapping: IrmNames & Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate' | 'mappedIRMAmountFCC'>,
 ): string {

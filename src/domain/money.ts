@@ -1,7 +1,6 @@
 /**
- * Money. Amounts are decimal numbers in the currency beside them and are added, subtracted and compared with
- * decimal.js; as binary floats ten rows of 0.1 do not make 1, and a balance check could be wrong by a paisa. Results
- * are plain decimal text (`1234.5`, never `1e3`): exact, safe in JSON and in PostgreSQL's numeric.
+ * Amounts are added and compared with decimal.js: as binary floats a balance check could be wrong by a paisa. Results
+ * are plain decimal text (`1234.5`, never `1e3`).
  */
 import { Decimal } from 'decimal.js';
 
@@ -62,8 +61,5 @@ export function atMostTwoDecimals(amount: Amount): boolean {
   return new Money(amount).decimalPlaces() <= 2;
 }
 
-/**
- * The share of a remittance that bank charges may take. An amount that is short by no more than this may be the same
- * payment, in proposals and in near matches of a reconciliation.
- */
+/** The share that bank charges may take: an amount that is short by no more may be the same payment. */
 export const BANK_CHARGES = 0.02;

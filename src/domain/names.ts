@@ -34,10 +34,7 @@ export function queueOfClass(mainQueue: string, rateClass: RateClass | typeof EX
   return `${mainQueue}-${rateClass}`;
 }
 
-/**
- * `file/<mode>/<reference>`, with `/<n>` behind it for every filing of the reference but the first. `/` and `%` of the
- * reference are percent-encoded: reference `R/2` would otherwise share the id of the second filing of `R`.
- */
+/** `file/<mode>/<reference>`, with `/<n>` for all but the first. `/` and `%` are encoded: `R/2` is not `R`'s second. */
 export function filingWorkflowId(mode: Mode, reference: string, n = 1): string {
   const name = reference.replace(/[%/]/g, (character) => (character === '%' ? '%25' : '%2F'));
   return n === 1 ? `file/${mode}/${name}` : `file/${mode}/${name}/${n}`;
@@ -48,10 +45,7 @@ export function filingName({ reference, n }: { reference: string; n: number }): 
   return n === 1 ? reference : `${reference}#${n}`;
 }
 
-/**
- * Whether a reference reads as the name of another filing: the second one of `A`, or a workflow id. Commands would find
- * one where the other is meant.
- */
+/** Whether a reference reads as another filing's name (`A#2`, a workflow id): commands would find the wrong one. */
 export const namesAnotherFiling = (reference = ''): boolean => /#\d+$|^file\/(test|live)\//u.test(reference);
 
 /** `credentials/<mode>/<exporterId>`. */

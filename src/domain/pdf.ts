@@ -4,7 +4,6 @@ import { createCipheriv, createHash } from 'node:crypto';
 const HEAD_BYTES = 1_024;
 const END = Buffer.from('%%EOF');
 const OBJECT = Buffer.from(' obj');
-/** How much of the last piece is kept, because a marker may begin in it. */
 const OVERLAP_BYTES = 16;
 
 /** First of all, behind a byte order mark and what PDF counts as white space. */
@@ -13,9 +12,8 @@ const FIRST = /^(?:\xef\xbb\xbf|[\0\t\n\f\r ])*%PDF-/u;
 const WITHIN = /%PDF-\d\.\d[\0\t\n\f\r ]/u;
 
 /**
- * Checks a stream for a complete PDF. Other bytes may precede it, fewer than {@link HEAD_BYTES}, and any number may
- * follow its end marker. If an object begins after the last end marker, the rest of the PDF is missing. Holds at most 1
- * KB.
+ * Checks a stream for a complete PDF, with other bytes around it. An object after the last end marker means that the
+ * rest is missing. Holds at most 1 KB.
  */
 export class PdfScan {
   private head = Buffer.alloc(0);
@@ -64,10 +62,7 @@ function lastObject(bytes: Buffer): number {
 /** "Under 5 MB" (spec: "Extraction service"). */
 export const MAX_EXTRACTION_BYTES = 5 * 1024 * 1024 - 1;
 
-/**
- * Why a file cannot be sent to the extraction service; null if it can. @param bytes its length, if it is longer than
- * `content`
- */
+/** Why a file cannot be sent to the extraction service; null if it can. @param bytes its length, if above `content` */
 export function pdfProblem(
   content: Buffer,
   bytes: number = content.length,
@@ -83,16 +78,12 @@ export function pdfProblem(
   return { code: 'encrypted', message: 'the PDF is encrypted; save it without a password' };
 }
 
-/**
- * The key of the encryption dictionary, which is in clear text in the trailer or in the dictionary of a cross-reference
- * stream. Nothing else in a PDF looks like this, except text about the PDF format.
- */
+/** The key of the encryption dictionary in clear text: in the trailer or in a cross-reference stream. */
 const ENCRYPT = /\/Encrypt\s{0,64}(?:(\d{1,10})\s{1,8}(\d{1,5})\s{1,8}R\b|<<)/gu;
 
 /** The entries of the standard security handler that tell which password opens a PDF (ISO 32000-2, 7.6.4). */
 interface Encryption {
   revision: number;
-  /** Length of the file key in bytes. */
   keyBytes: number;
   owner: Buffer;
   user: Buffer;
@@ -101,10 +92,7 @@ interface Encryption {
   id: Buffer;
 }
 
-/**
- * Whether a PDF asks for a password before it can be read. One that is encrypted to limit printing or copying alone
- * opens with the empty password, in every reader. A PDF whose encryption is of another kind counts as locked.
- */
+/** Whether a PDF needs a password to be read: one that limits printing alone opens with the empty one. */
 function needsPassword(content: Buffer): boolean {
   const text = content.toString('latin1');
   const reference = [...text.matchAll(ENCRYPT)].at(-1);

@@ -2,10 +2,7 @@
 import type { Mode } from './names';
 import { comparableText } from './identity';
 
-/**
- * `viewer` reads; `maker` checks, files, corrects and abandons; `checker` approves, resolves and abandons; `admin` is
- * for exporters and their credentials. Every role may read.
- */
+/** `maker` checks, files, corrects and abandons; `checker` approves, resolves and abandons. Every role may read. */
 export const ROLES = ['viewer', 'maker', 'checker', 'admin'] as const;
 
 export type Role = (typeof ROLES)[number];
@@ -39,10 +36,7 @@ export const NEEDS_TOKEN =
 /** Punctuation and symbols: `asha.` and `"asha"` are the person `asha`. */
 const AROUND = /[\p{P}\p{S}]/u;
 
-/**
- * A person's name for comparison, in the form in which all identities are compared and without punctuation around it.
- * Empty if the text names nobody.
- */
+/** A person's name in comparable form, without punctuation around it. Empty if the text names nobody. */
 export function personKey(name: unknown): string {
   if (typeof name !== 'string') return '';
   // A Braille pattern without dots is drawn as a blank, and Unicode counts it as none.

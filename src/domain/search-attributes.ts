@@ -22,10 +22,7 @@ export interface Indexed {
 type AttributePair =
   { key: { name: string; type: 'KEYWORD' }; value: string } | { key: { name: string; type: 'BOOL' }; value: boolean };
 
-/**
- * Longest keyword that every visibility store takes, in characters; a longer one would keep the workflow out of all
- * lists.
- */
+/** That every visibility store takes; a longer keyword would keep the workflow out of all lists. */
 const KEYWORD_LENGTH = 250;
 
 export function searchAttributes(args: Indexed): AttributePair[] {

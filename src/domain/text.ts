@@ -1,9 +1,8 @@
 /**
- * Makes external texts safe to store, to print and to put into Markdown. A control character, half a surrogate pair or
- * a bidirectional override in a name must not make a write fail, control a terminal or disguise what is shown.
+ * Makes external texts safe to store, print and put into Markdown: nothing in a name makes a write fail, controls a
+ * terminal or disguises what is shown.
  */
 
-/** Longest text of an answer that is kept, in bytes of UTF-8. */
 export const TEXT_BYTES = 2_048;
 
 /** Line separators; each becomes a space, so that words stay separate. */
@@ -106,10 +105,7 @@ export function summaryText(text: string): string {
   return cutText(markdownText(text), SUMMARY_BYTES);
 }
 
-/**
- * JSON that is safe to print on a terminal: characters that JSON itself does not escape are escaped too, which does not
- * change its value.
- */
+/** JSON that is safe on a terminal: characters that JSON leaves are escaped, which does not change its value. */
 export function printableJson(document: unknown, indent = 2): string {
   return JSON.stringify(document, null, indent).replace(
     /[\u007f-\u009f\u00ad\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb]/gu,
@@ -117,10 +113,7 @@ export function printableJson(document: unknown, indent = 2): string {
   );
 }
 
-/**
- * Text for people, made safe in case a spreadsheet takes it for a formula after an export to CSV. Only for text that is
- * shown: a filed value is never changed.
- */
+/** Shown text, safe in case a spreadsheet takes it for a formula. A filed value is never changed. */
 export function harmless(text: string): string {
   return readsAsFormula(text) ? `'${text}` : text;
 }
@@ -138,10 +131,7 @@ export function htmlText(text: string): string {
   return printable(text).replace(/[&<>"']/gu, (character) => ENTITIES[character] ?? character);
 }
 
-/**
- * Spreadsheets take the full-width signs for the plain ones, and skip blanks before them. Invisible characters before
- * them are removed elsewhere, before or after a text is made harmless.
- */
+/** Spreadsheets take full-width signs for the plain ones, and skip blanks before them. */
 const FORMULA = /^[\s\p{C}\p{Default_Ignorable_Code_Point}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 const NUMBER = /^\s*-\d/u;
 
@@ -162,11 +152,7 @@ const MAX_PARSED_DEPTH = 200;
 /** A refusal of every cell of the largest workbook, and the largest filing, have some 150,000 values. */
 const MAX_VALUES = 500_000;
 
-/**
- * A short text may hold millions of empty values, each of which takes far more memory than its two bytes, or nest them
- * deeper than what reads them can follow.
- * @throws SyntaxError
- */
+/** Empty values take far more memory than their bytes, and deep nesting breaks readers. @throws SyntaxError */
 export function refuseExcess(text: string, maxValues = MAX_VALUES): void {
   let depth = 0;
   let values = 0;

@@ -32,9 +32,7 @@ export function once<T>(work: () => Promise<T>): () => Promise<T> {
   return () => (running ??= work());
 }
 
-/**
- * Processes a list in its order, with a limited number of items at a time. @throws what the first failing item throws
- */
+/** Processes a list in order, some items at a time. @throws what the first failing item throws */
 export async function forEachLimited<T>(
   items: readonly T[],
   atOnce: number,

@@ -31,9 +31,7 @@ const body = z.object({
     .default([]),
 });
 
-/**
- * Serves POST /decode and, with a token, POST /encode until it is closed: what is encoded here is taken for our own.
- */
+/** Serves POST /decode and, with a token, POST /encode: what is encoded here is taken for our own. */
 export async function startCodecServer(options: CodecServerOptions): Promise<CodecServer> {
   const { codec, host, port, tls, token } = options;
   const app: FastifyInstance = tls

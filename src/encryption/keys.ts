@@ -1,16 +1,10 @@
 import { hkdfSync } from 'node:crypto';
 
-/**
- * An encryption error. Its message says what is wrong and what to do; neither it nor its cause contains any part of a
- * secret.
- */
+/** Its message says what is wrong and what to do; no part of a secret is in it or in its cause. */
 export class EncryptionError extends Error {
   override readonly name: string = 'EncryptionError';
 
-  /**
-   * @param code `keys_invalid`: no usable keys; `key_missing`: encrypted under a key that is not configured;
-   * `unreadable`: another key of that id, or changed. Stores add their own.
-   */
+  /** @param code `keys_invalid`, `key_missing`, `unreadable` (another key, or changed), or a store's own */
   constructor(
     readonly code: string,
     message: string,
@@ -33,18 +27,15 @@ export const unreadable = (keyId: string) =>
     `It does not open with key ${keyId}: the key is not the one of that id, or what is stored was changed or belongs elsewhere.`,
   );
 
-/** A key, from which others are derived, or of AES-256-GCM. */
 export interface EncryptionKey {
   /** Stored with the data that is encrypted under the key. */
   id: string;
-  /** 32 bytes. */
   key: Buffer;
 }
 
 /**
- * The purposes of EBRC_ENCRYPTION_KEY's keys. Each purpose has its own sub-keys, so that a holder of the sub-key for
- * payloads (a codec server) cannot decrypt passwords. The texts are part of the keys: if one is changed, nothing
- * encrypted under it can be opened any more.
+ * Sub-keys for each purpose: a codec server cannot decrypt passwords. The texts are part of the keys: what was
+ * encrypted under a changed one cannot be opened.
  */
 const PURPOSES = {
   vault: 'ebrc/1/vault',
@@ -53,10 +44,7 @@ const PURPOSES = {
 
 const KEY_BYTES = 32;
 
-/**
- * The sub-keys for one purpose, under the ids of the keys that they are derived from (HKDF-SHA-256), in the same order.
- * @throws EncryptionError for no key, a key that is not 32 bytes long, or two keys with one id
- */
+/** Sub-keys for a purpose by key id (HKDF-SHA-256). @throws EncryptionError for no key, not 32 bytes, repeated ids */
 export function subKeys(
   keys: readonly EncryptionKey[],
   purpose: keyof typeof PURPOSES,

@@ -7,10 +7,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 const ENCODING = 'binary/encrypted';
 const NONCE_BYTES = 12;
-/**
- * Authenticated with every payload, so that data of another use of the same sub-key could not be mistaken for a
- * payload.
- */
+/** Authenticated with every payload: data of another use of the sub-key is not mistaken for one. */
 const CONTEXT = 'temporal payload';
 
 const utf8 = new TextEncoder();
@@ -24,8 +21,8 @@ export interface PayloadCodecOptions {
   /** Called for a payload that cannot be decrypted. */
   onUnreadable?: (error: EncryptionError) => void;
   /**
-   * Whether JSON of more values or levels than any input of ours is read as null, which the schema of every input
-   * refuses: two megabytes of `{},` take forty in the thread of the workflows, and would end one worker after another.
+   * Reads JSON beyond any input of ours as null, which every schema refuses: 2 MB of `{},` take forty in the workflows'
+   * thread, and would end one worker after another.
    */
   bounded?: boolean;
 }
@@ -34,9 +31,8 @@ export interface PayloadCodecOptions {
 const MAX_VALUES = 100_000;
 
 /**
- * Encrypts every payload that goes to Temporal: inputs, results, memos, failures, summaries. AES-256-GCM under the
- * first key, whose id is in the payload's metadata; payloads under the other keys can be read. Unencrypted payloads
- * (older histories, callers without a codec) are read as they are.
+ * Encrypts every payload with AES-256-GCM under the first key, whose id is in the metadata; reads those under the other
+ * keys, and unencrypted ones.
  * @throws EncryptionError for keys that cannot be used
  */
 export function createPayloadCodec({ keys, onUnreadable, bounded = false }: PayloadCodecOptions): PayloadCodec {
@@ -90,19 +86,13 @@ function withinBounds(payload: Payload): Payload {
 /** Path of the module; the workflow bundle for encrypted payloads is built with it too. */
 export const FAILURE_CONVERTER = require.resolve(join(__dirname, 'failure-converter'));
 
-/**
- * What clients and workers encrypt with; undefined where payloads are not encrypted.
- * @throws EncryptionError for keys that cannot be used
- */
+/** What clients and workers encrypt with; undefined: nothing is. @throws EncryptionError for unusable keys */
 export function dataConverterOf(
   keys: readonly EncryptionKey[],
   options: Omit<PayloadCodecOptions, 'keys'> = {},
 ): DataConverter | undefined {
   if (keys.length === 0) return undefined;
-  return {
-    payloadCodecs: [createPayloadCodec({ keys, ...options })],
-    failureConverterPath: FAILURE_CONVERTER,
-  };
+  return { payloadCodecs: [createPayloadCodec({ keys, ...options })], failureConverterPath: FAILURE_CONVERTER };
 }
 
 /** Encrypted bytes, with everything except the key that is needed to open them. */

@@ -2,7 +2,6 @@ import type { webcrypto } from 'node:crypto';
 import { Aes256Gcm, CipherSuite, DhkemP256HkdfSha256, HkdfSha256 } from '@hpke/core';
 import { missingKey, subKeys, unreadable, type EncryptionKey } from './keys';
 
-/** What seals passwords. It opens none. */
 export interface PublicKey {
   /** Id of the key that it is derived from. */
   keyId: string;
@@ -16,12 +15,7 @@ export interface BoxOpener {
   open(box: { keyId: string; sealed: Buffer }, context: string): Promise<Buffer>;
 }
 
-/** HPKE (RFC 9180), base mode. */
-const suite = new CipherSuite({
-  kem: new DhkemP256HkdfSha256(),
-  kdf: new HkdfSha256(),
-  aead: new Aes256Gcm(),
-});
+const suite = new CipherSuite({ kem: new DhkemP256HkdfSha256(), kdf: new HkdfSha256(), aead: new Aes256Gcm() });
 
 /** Seals bytes for the holder of the private key; they open only with the same `context`, which is not stored. */
 export async function sealTo({ publicKey }: PublicKey, bytes: Buffer, context: string): Promise<Buffer> {

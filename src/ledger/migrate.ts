@@ -17,10 +17,9 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings the ledger's schema up to date and returns the names of the migrations that it applied, in order. Forward
- * only, all or nothing. Workers that start at once wait for each other (node-pg-migrate's own lock would make all but
- * one fail), so it is safe to call at every start. Throws if a migration fails, if one was edited after the ledger had
- * applied it, or if the lock is not free within five minutes.
+ * Brings the schema up to date, forward only, all or nothing, and returns the applied names. Workers that start at once
+ * wait for each other (node-pg-migrate's lock would fail all but one). Throws if a migration fails or was edited, or
+ * after five minutes.
  */
 export async function migrate(target: pg.Pool | string, options: MigrateOptions = {}): Promise<string[]> {
   const url = typeof target === 'string' ? target : target.options.connectionString;

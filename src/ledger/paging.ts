@@ -1,7 +1,4 @@
-/**
- * What the statements of lists share. Marks hold times as whole microseconds since 1970, as text: a JavaScript date
- * would round them, and a page would skip what was recorded within the same millisecond.
- */
+/** What the statements of lists share. Marks hold whole microseconds as text: a JavaScript date would round them. */
 
 /** The time of a column as such a text. */
 export const MICROSECONDS = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint::text`;
@@ -9,10 +6,7 @@ export const MICROSECONDS = (column: string) => `(extract(epoch FROM ${column}) 
 /** The time that a parameter with such a text stands for. */
 const timeOf = (parameter: string) => `('epoch'::timestamptz + ${parameter}::bigint * interval '1 microsecond')`;
 
-/**
- * The conditions of a list and their values. One that is not asked for is left out of the statement: PostgreSQL would
- * plan for it all the same.
- */
+/** The conditions of a list and their values; PostgreSQL would plan for one that is not asked for. */
 export class Conditions {
   readonly values: unknown[];
   private readonly asked: string[] = [];
@@ -21,7 +15,6 @@ export class Conditions {
     this.values = values;
   }
 
-  /** Adds a condition on a value that is neither null nor undefined. */
   add(value: unknown, condition: (parameter: string) => string): this {
     if (value !== undefined && value !== null) this.asked.push(` AND ${condition(`$${this.values.push(value)}`)}`);
     return this;

@@ -6,10 +6,7 @@ import { connectFailure, LedgerUnavailableError, asLedgerError } from './unavail
 /** What a statement needs: a pool, or a client inside a transaction. */
 export type Queryable = Pick<pg.Pool, 'query'>;
 
-/**
- * In milliseconds; 0 for none. A step on the ledger has 30 s in all. The server's time-outs are shorter, so that its
- * reason is known.
- */
+/** In ms; 0 for none. A step has 30 s in all; the server's time-outs are shorter, so that its reason is known. */
 const POOL_TIMEOUTS = {
   /** From asking for a connection to having one, new or kept. */
   connectMs: 10_000,
@@ -27,13 +24,11 @@ const POOL_TIMEOUTS = {
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * A pool whose values read as this project means them: `date` stays the text `YYYY-MM-DD` (a filing date passes through
- * no time zone; the driver's default would make a local midnight of it), `numeric` stays text (money is never a binary
- * float), `bigint` stays text too, `timestamptz` becomes a `Date`. Every statement and every wait is bounded, and every
- * trouble that passes rejects with {@link LedgerUnavailableError}.
+ * Values read as this project means them: `date` stays `YYYY-MM-DD`, `numeric` and `bigint` stay text (money is never a
+ * float), `timestamptz` becomes a `Date`. Statements and waits are bounded, and passing trouble rejects with {@link
+ * LedgerUnavailableError}.
  */
 export function createPool(args: {
-  /** `postgres://user:password@host:port/database`. */
   url: string;
   /** Shown in `pg_stat_activity`; default `ebrc`. */
   applicationName?: string;
@@ -109,10 +104,7 @@ const NAMES = new Map<string, string>();
 /** Beyond it, texts that are made anew each time would fill the memory of every connection. */
 const MOST_NAMES = 1_000;
 
-/**
- * Gives a statement with parameters a name, so that the server parses and plans it once for each connection and not at
- * every call.
- */
+/** Names a statement with parameters: the server plans it once for each connection and not at every call. */
 function prepared(args: unknown[]): unknown[] {
   const [text, values, ...others] = args;
   if (typeof text !== 'string' || !Array.isArray(values)) return args;
@@ -145,9 +137,7 @@ class LedgerPool extends pg.Pool {
     });
   }
 
-  /**
-   * After a failover the connections that are left all lead to the old server: they are replaced, not tried one by one.
-   */
+  /** After a failover all connections lead to the old server: they are replaced, not tried one by one. */
   private async freshClient(checkOut: () => Promise<pg.PoolClient>): Promise<pg.PoolClient> {
     const left = timeLeft();
     if (left !== undefined && performance.now() < this.awayUntil) {
@@ -190,9 +180,7 @@ async function within(ms: number | undefined, connecting: Promise<pg.PoolClient>
   return Promise.race([connecting, late]).finally(() => clearTimeout(timer));
 }
 
-/**
- * After a connection that could not be made, steps that could only wait for the next one are not tried for this long.
- */
+/** After a connection that could not be made, steps that could only wait for one are not tried for this long. */
 const AWAY_MS = 5_000;
 
 /** SQLSTATE `read_only_sql_transaction`. */
@@ -212,10 +200,7 @@ export interface Connection extends Queryable {
   transaction<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T>;
 }
 
-/**
- * Runs `work` on one connection. It is thrown away when it is lost, leads to the wrong server, or fails to roll back;
- * the error comes through as it was.
- */
+/** Runs `work` on one connection, which is thrown away when it is lost, wrong, or fails to roll back. */
 export async function withConnection<T>(pool: pg.Pool, work: (connection: Connection) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;

@@ -1,7 +1,4 @@
-/**
- * How long rows are kept that only time makes useless (docs/operations.md has the whole table). Nothing is here that a
- * gate reads: filings with their rows, attempts, requests, words, releases, looks, snapshots and sends stay for ever.
- */
+/** How long rows are kept that only time makes useless (docs/operations.md). Nothing that a gate reads is here. */
 import { DAY_MS } from '../domain/dates';
 import { pruneEvents } from './events/feed';
 import type { Queryable } from './pool';

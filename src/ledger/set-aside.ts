@@ -1,8 +1,6 @@
 /**
- * Steps whose worker ends while it carries them out: counted, and set aside before they take the next worker.
- *
- * A process that is killed reports nothing. So a step is noted before it begins and removed when it ends; a step that
- * its next try finds noted has lost its worker.
+ * Steps whose worker ends in them: noted before they begin, since a killed process reports nothing, and removed after.
+ * A step that its next try finds noted has lost its worker, and is set aside in the end.
  */
 import type { Queryable } from './pool';
 
@@ -76,10 +74,7 @@ export async function askAboutSetAside(
   );
 }
 
-/**
- * Lets the steps of a workflow be tried anew, because somebody asked for it or gave it up.
- * @returns whose filing was set aside, or null
- */
+/** Lets a workflow's steps be tried anew. @returns whose filing was set aside, or null */
 export async function forgetSetAside(db: Queryable, workflowId: string): Promise<{ exporterId: string } | null> {
   await db.query('DELETE FROM steps_under_way WHERE workflow_id = $1 AND set_aside', [workflowId]);
   const { rows } = await db.query<{ exporterId: string }>(

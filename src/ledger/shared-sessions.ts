@@ -5,9 +5,8 @@ import type pg from 'pg';
 const SETTING = 'ebrc.session';
 
 /**
- * Throws where one session of the server serves several of our connections in turn, as behind a pooler that pools
- * transactions: locks of a session, LISTEN and prepared statements would be those of another connection. What one
- * connection sets is seen by the next one then, because the pooler hands out the session that was used last.
+ * Throws behind a pooler that pools transactions: locks, LISTEN and prepared statements would be another connection's.
+ * What one connection sets is seen by the next then.
  */
 export async function refuseSharedSessions(pool: pg.Pool): Promise<void> {
   const own = randomUUID();

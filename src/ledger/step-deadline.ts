@@ -1,25 +1,17 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { LedgerUnavailableError } from './unavailable';
 
-/**
- * The limits of a step that must end within seconds, in milliseconds. Nothing starts after `totalMs`, and statements
- * that are running then end within `statementMs`: the transaction is over before the step is run again.
- */
+/** In ms. Nothing starts after `totalMs`, and statements end within `statementMs`: over before a repeat. */
 export const STEP_DEADLINE = { totalMs: 3_000, statementMs: 1_500, lockMs: 1_000 };
 
 const current = new AsyncLocalStorage<{ endsAt: number }>();
 
-/**
- * Runs a step; after its time its statements, connections and commits are refused as if PostgreSQL were unavailable.
- */
+/** Runs a step; after its time, statements and commits are refused as if PostgreSQL were unavailable. */
 export function withStepDeadline<T>(step: () => Promise<T>): Promise<T> {
   return current.run({ endsAt: performance.now() + STEP_DEADLINE.totalMs }, step);
 }
 
-/**
- * The remaining milliseconds of the step; undefined if it has no deadline. @throws LedgerUnavailableError after the
- * deadline
- */
+/** The remaining ms of the step; undefined: it has no deadline. @throws LedgerUnavailableError after it */
 export function timeLeft(): number | undefined {
   const step = current.getStore();
   if (!step) return undefined;

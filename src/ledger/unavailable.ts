@@ -1,10 +1,7 @@
 import pg from 'pg';
 import { isObject } from '../domain/values';
 
-/**
- * PostgreSQL cannot do this work now, and the same work may succeed later: the statement is not the cause. Everything
- * that uses the ledger's pool throws it. Required steps wait without limit; optional steps give up.
- */
+/** PostgreSQL cannot do this now, and the same work may succeed later. Required steps wait; optional ones give up. */
 export class LedgerUnavailableError extends Error {
   override readonly name = 'LedgerUnavailableError';
 
@@ -19,10 +16,7 @@ export class LedgerUnavailableError extends Error {
   }
 }
 
-/**
- * The classes of PostgreSQL's errors that are temporary. Any other error is a defect, or a broken rule of the ledger:
- * integrity violations (23), data (22), syntax and rights (42).
- */
+/** PostgreSQL's temporary classes of errors. Any other is a defect or a broken rule: 23, 22, 42. */
 const PASSING_SQLSTATES: readonly {
   code: RegExp;
   /** Whether to keep the connection; not one to a server that is read-only or shutting down. */

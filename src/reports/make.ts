@@ -158,10 +158,7 @@ const ruleFile = z.strictObject({
     .min(1),
 });
 
-/**
- * The dated periods within which export proceeds have to be realised.
- * @throws ZodError for an invalid file; errors of the file system
- */
+/** The dated periods for realising proceeds. @throws ZodError for an invalid file; errors of the file system */
 export async function readRealisationRules(path: string = PACKAGED_RULES): Promise<RealisationRule[]> {
   // Dates stay texts: as instants they would depend on a time zone.
   return ruleFile.parse(parse(await readFile(path, 'utf8'), { schema: 'core' })).rules;

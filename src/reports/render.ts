@@ -1,7 +1,6 @@
 import type { Grouping, Report } from './report';
 import { bufferOf, createBoundedThread, type BoundedThread } from '../workbook/bounded-thread';
 
-/** The form of a report: an HTML page or a workbook. */
 export type ReportForm = 'html' | 'xlsx';
 
 /** Longer tables belong in a workbook. */

@@ -1,19 +1,13 @@
-/**
- * A report as data: groups of figures with their definition, a trend, charts and tables. Both writers render only this.
- */
+/** A report as data: groups of figures with definition, trend, charts and tables. Both writers render only this. */
 import type { Mode } from '../domain/names';
 import { KOLKATA_OFFSET_MS } from '../domain/dates';
 import { printable } from '../domain/text';
 
-/**
- * The meaning of a value: `money` is exact decimal text in a currency, `day` YYYY-MM-DD, `instant` a Date, `share` 0 to
- * 1, `hours` and `days` decimal numbers.
- */
+/** `money` is exact decimal text, `day` YYYY-MM-DD, `instant` a Date, `share` 0 to 1, `hours`, `days` decimals. */
 export type ValueKind = 'text' | 'count' | 'money' | 'day' | 'instant' | 'hours' | 'days' | 'share';
 
 export type Value = string | number | Date | null;
 
-/** A cell with a link, such as a workflow in the Temporal UI. */
 export interface Linked {
   text: string;
   href: string;
@@ -67,7 +61,6 @@ export interface Report {
   report: 'daily' | 'ageing';
   title: string;
   mode: Mode;
-  /** The day of the report, YYYY-MM-DD. */
   on: string;
   madeAt: Date;
   groups: Group[];
@@ -76,7 +69,6 @@ export interface Report {
 
 /** The options of a group, besides the ledger. */
 export interface ReportOptions {
-  /** How many rows a table lists at most. */
   rows: number;
   /** Address of a workflow in the Temporal UI; null if the UI's address is not configured. */
   workflowUrl: ((workflowId: string) => string) | null;
@@ -159,7 +151,6 @@ export function barChart(title: string, unit: string, bars: readonly (readonly [
   return { title, type: 'bar', categories: bars.map(([name]) => name), series: [{ label: unit, values }], unit };
 }
 
-/** Digit grouping: 1,234,567 or 12,34,567. */
 export type Grouping = 'western' | 'indian';
 
 const LOCALES: Readonly<Record<Grouping, string>> = { western: 'en-US', indian: 'en-IN' };

@@ -1,27 +1,13 @@
 import { createHash } from 'node:crypto';
 import { htmlText } from '../domain/text';
-import {
-  formatValue,
-  type Grouping,
-  WHAT_TO_DO,
-  type Chart,
-  type Figure,
-  type Group,
-  type Linked,
-  type Report,
-  type Table,
-  type Value,
-  type ValueKind,
-} from './report';
+import { formatValue, WHAT_TO_DO } from './report';
+import type { Grouping, Chart, Figure, Group, Linked, Report, Table, Value, ValueKind } from './report';
 import { chartSvg, SORT_SCRIPT, STYLE } from './html/chart';
 
 /** The page loads nothing: its Content-Security-Policy makes browsers enforce that. */
 const POLICY = `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${createHash('sha256').update(SORT_SCRIPT).digest('base64')}'`;
 
-/**
- * The report as one self-contained page with its styles, charts and a short sort script. External texts (names,
- * references, errors) are escaped.
- */
+/** The report as one self-contained page with charts and a sort script. External texts are escaped. */
 export function writeReportHtml(report: Report, { grouping }: { grouping: Grouping }): string {
   const made = formatValue(report.madeAt, 'instant', grouping);
   const nav = report.groups.map(({ id, title }) => `<a href="#${htmlText(id)}">${htmlText(title)}</a>`).join('');

@@ -25,9 +25,8 @@ const A4: PaperSize.A4 = 9;
 const ON_PAPER = { paperSize: A4, orientation: 'landscape', fitToPage: true, fitToHeight: 0 } as const;
 
 /**
- * The report as a workbook: an overview with every figure, and a sheet for each group with its figures, its trend and
- * its tables. Numbers are numbers, dates are dates (instants by the clock of Asia/Kolkata), and every table has
- * filters.
+ * The report as a workbook: every figure, and a sheet per group with trend and tables, in real numbers and dates
+ * (Asia/Kolkata).
  * @returns the bytes of an .xlsx
  */
 export async function writeReportWorkbook(report: Report, { grouping }: { grouping: Grouping }): Promise<Buffer> {

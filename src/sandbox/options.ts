@@ -26,9 +26,7 @@ export interface SandboxOptions {
   rateLimits?: boolean;
   /** Length of the sliding rate window in real time. Default 60 s. */
   rateWindowMs?: number;
-  /**
-   * Milliseconds since 1970 that all dates and delays follow; rate limits keep real time. Default the machine's clock.
-   */
+  /** Ms since 1970 for all dates and delays; rate limits keep real time. Default: the machine's clock. */
   clock?: () => number | Promise<number>;
   /** Data and faults, as an object or the path of a JSON file. The default seed supplies what it leaves out. */
   seed?: Seed | string;

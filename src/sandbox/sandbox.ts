@@ -30,11 +30,7 @@ const SERVICE_ROUTES = [...CUSTOMER_ROUTES, ...IRM_ROUTES, PUSH_ROUTE, BULK_ROUT
 const BODY_LIMIT = 10 * 1024 * 1024;
 
 /** Registers all endpoints. `refuse` closes the port, or opens it again; `answered` is called after each answer. */
-async function buildServer(
-  context: Context,
-  refuse: (refuse: boolean) => Promise<void>,
-  answered: () => void,
-): Promise<FastifyInstance> {
+async function buildServer(context: Context, refuse: (refuse: boolean) => Promise<void>, answered: () => void) {
   const app = fastify({
     // Answers that hang on purpose must not delay a close.
     forceCloseConnections: true,
@@ -70,7 +66,6 @@ async function buildServer(
   return app;
 }
 
-/** A running sandbox of the filing service. */
 export interface Sandbox {
   /** API root on 127.0.0.1; ends in `/api/v1`. */
   readonly url: string;
@@ -97,10 +92,7 @@ export interface Sandbox {
   close(): Promise<void>;
 }
 
-/**
- * Starts the sandbox: an HTTP server of the whole interface specification, with faults on demand.
- * @throws Error for an invalid seed, or for a port in use without `fallBackToFreePort`
- */
+/** A server of the whole specification, with faults on demand. @throws Error for an invalid seed, or a port in use */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = settingsOf(options);
   const seed = completeSeed(options);
@@ -181,10 +173,7 @@ function completeSeed(options: SandboxOptions): ParsedSeed {
   };
 }
 
-/**
- * Keeps the state of a sandbox in a file. Written whole and synchronously: it is small, and the last state before the
- * process ends is the one that counts.
- */
+/** Keeps the state in a file. Synchronously: the last state before the process ends is the one that counts. */
 function saveWorld(world: World, file: string): void {
   writeFileSync(`${file}.new`, serialize(withBalances(world, ({ available }) => available.toFixed())), { mode: 0o600 });
   renameSync(`${file}.new`, file);

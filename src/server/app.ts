@@ -146,10 +146,7 @@ function answerProblems(app: FastifyInstance, gate: Gate, logger: Logger): void 
 /** Methods that a client may try; each route answers 405 to those that it does not have. */
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/**
- * Collects the routes that are added from here on. The function that it returns adds the answer 405 for their other
- * methods: a 404 would say that a filing, or the address, does not exist.
- */
+/** Collects routes; the returned function answers their other methods with 405: a 404 would deny the filing. */
 function watchRoutes(app: FastifyInstance): () => void {
   const methodsOf = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {

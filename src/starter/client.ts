@@ -16,11 +16,7 @@ import { createEbrcReader } from './reader';
 import { acknowledgeFinding, reconcile } from './reconcile';
 import { applySchedules, deleteSchedules, listSchedules, readScheduleFile } from './schedules';
 
-/**
- * Everything that the command line can do, for other TypeScript programs: the functions of this folder, bound to their
- * dependencies. Filings and exporters are read from the ledger; changes go through Temporal. Refusals are thrown as
- * `RefusedError` with every reason. The caller opens and closes the dependencies.
- */
+/** The functions of this folder, bound to dependencies that the caller opens and closes. They throw `RefusedError`. */
 export function createEbrcClient(deps: EbrcClientDependencies) {
   const bound =
     <A extends unknown[], R>(work: (deps: EbrcClientDependencies, ...args: A) => R) =>
@@ -47,14 +43,11 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
     file: bound(fileFile),
     /** Checks a push message or a workbook by all rules and balances, and sends nothing. */
     check: bound(checkFile),
-    /** Files the errored rows of a filing again, as a new filing. */
     correct: bound(correctFiling),
-    /** Writes all evidence of a filing into one `.zip`. */
     evidence: bound(writeEvidence),
     /** Onboards every exporter of a list (.csv, .xlsx or .json); the failure of one row does not affect the others. */
     onboardList: (path: string, options: OnboardListOptions) =>
       onboardList(() => Promise.resolve({ ...exporters, exporters: () => reader.exporters() }), path, options),
-    /** Changes name, company name or address at the service. */
     changeExporter: bound(changeExporter),
     /** Sets whether filings made from now on need a second person's approval; to switch it off takes two principals. */
     requireApproval: bound(requireApproval),
@@ -67,7 +60,6 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
       ),
     /** Extracts shipping bills or invoices with the extraction service; one entry per file, also for failures. */
     extract: bound(extractFiles),
-    /** Drafts a filing from documents, as a workbook; nothing is filed. */
     draft: loaded(async () => (await import('../assistant/drafts/draft.js')).draftFiling),
     /** Proposes mappings of free balances to open documents, as a workbook; nothing is filed. */
     propose: loaded(async () => (await import('../assistant/proposals/propose.js')).proposeMappings),

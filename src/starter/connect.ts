@@ -27,11 +27,7 @@ export interface OpenOptions {
   applicationName?: string;
 }
 
-/**
- * Opens a pool on the ledger. A ledger without tables is migrated, so that the command line works before the first
- * worker has run.
- * @throws UnreachableError that names the address, without user and password
- */
+/** Opens a pool on the ledger; one without tables is migrated. @throws UnreachableError that names the address only */
 export async function openLedger(databaseUrl: string, { waitMs, onWait, ...options }: OpenOptions): Promise<pg.Pool> {
   const until = Date.now() + waitMs;
   const address = addressOf(databaseUrl);
@@ -82,7 +78,6 @@ export async function connectTemporal(
     withinMs = CONNECT_WITHIN_MS,
     interceptors = [],
   }: {
-    /** How long to try a server that does not answer; default 8 s. */
     withinMs?: number;
     /** Interceptors that send the trace with calls. */
     interceptors?: WorkflowClientInterceptor[];
@@ -107,10 +102,7 @@ export async function connectTemporal(
   }
 }
 
-/**
- * Whether the ledger's documents are in another store, without creating anything: a folder that is wrong must not
- * become a second store. @returns what to say; null if it is the ledger's store, or if the ledger has none yet
- */
+/** Whether the documents are in another store; creates nothing. @returns what to say; null: this one, or none */
 export async function otherStore(
   db: Queryable,
   store: Pick<DocumentStore, 'readRecord'>,

@@ -7,14 +7,11 @@ import type { FilingApi } from '../api/client';
 import type { DocumentStore } from '../documents/document-store';
 import type { Workbooks } from '../workbook/workbooks';
 
-/** The ledger in one mode: what most functions need. */
 export type LedgerDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode'>;
 
 /** What reading needs; no Temporal server, no API key and no encryption key are required. */
 export interface EbrcReaderDependencies {
-  /** The ledger: the database that the workers use. */
   pool: pg.Pool;
-  /** The document store that the workers use. */
   documents: Pick<DocumentStore, 'pathOf'>;
   /** test for a `dev_` key, live for a `prod_` key; the mode of the workers' key. */
   mode: Mode;
@@ -29,11 +26,9 @@ export interface EbrcClientDependencies extends EbrcReaderDependencies {
   temporal: Client;
   /** Who answers for what is done; left out: names that are given are claims. */
   principal?: Principal;
-  /** The document store that the workers use. */
   documents: DocumentStore;
   /** Reads and annotates workbooks; default: in this thread. */
   workbooks?: Workbooks;
-  /** Name of the main task queue. */
   taskQueue: string;
   /** Interval of the checks for a worker while a call waits for one; default 5 s. */
   lookForWorkerEveryMs?: number;

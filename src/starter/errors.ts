@@ -16,7 +16,6 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** One entry of `errors[]`: a finding, or a problem that belongs to no row. */
 export type Problem = Pick<Finding, 'code' | 'message'> & Partial<Finding>;
 
 /** The request cannot be carried out, for the listed reasons, which the caller can change. */
@@ -87,10 +86,7 @@ const ADVICE = {
   PostgreSQL: 'Start it, or set DATABASE_URL to where it runs (`npm run dev` starts everything on this machine).',
 };
 
-/**
- * The message of an error in one line; for a refused connection, the messages of its parts (one for each address
- * tried).
- */
+/** An error's message in one line; for a refused connection those of each address tried. */
 export function firstLine(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return firstLine(error.errors[0]);
   if (!(error instanceof Error)) return String(error);

@@ -38,9 +38,9 @@ export async function writeCertificates(path: string, certificates: readonly Cer
 }
 
 /**
- * Copies the stored PDFs into a folder, which is made, or into one `.zip`, under names by which a person finds them:
- * `<document>-<eBRC number>.pdf`.
- * @returns the path of each PDF (in a zip its name) by its certificate's number; one that is not stored yet has none
+ * Copies the PDFs into a folder or `.zip` as `<document>-<eBRC number>.pdf`.
+ * @returns each one's path by its number; a
+ * PDF that is not stored has none
  */
 export async function writePdfs(
   store: DocumentStore,

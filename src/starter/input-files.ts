@@ -6,7 +6,6 @@ import { harmless } from '../domain/text';
 import { readFile } from 'node:fs/promises';
 import { LineCounter, parseDocument } from 'yaml';
 
-/** A row of a list, as in its file. */
 export interface ListRow {
   /** Row of the sheet, line of the file; the header is 1. */
   row: number;
@@ -15,10 +14,7 @@ export interface ListRow {
   problem?: string;
 }
 
-/**
- * The lines of a CSV file. After a misplaced quotation mark the rest cannot be parsed reliably: each line is then
- * parsed separately, so that the bad line is named and the others are kept. @param most lines that are read at most
- */
+/** The lines of a CSV file; after a misplaced quotation mark, each alone. @param most that are read */
 export function csvRows(bytes: Buffer, most?: number): ListRow[] {
   const parsed = csvRecords(bytes, most);
   if (parsed) return parsed;
@@ -56,10 +52,7 @@ export async function sheetRows(bytes: Buffer): Promise<ListRow[]> {
   }
 }
 
-/**
- * Records of one shape as CSV with a header line. A value that a spreadsheet would run as a formula gets a quote in
- * front, because names and messages come from outside and a person opens the file.
- */
+/** Records as CSV with a header. A value that reads as a formula gets a quote: texts come from outside. */
 export function csvOf<T extends object>(records: readonly T[]): string {
   const columns = Object.keys(records[0] ?? {}) as (keyof T & string)[];
   const lines = records.map((record) => columns.map((column) => cell(record[column])).join(','));

@@ -10,9 +10,9 @@ import type { EbrcReaderDependencies } from './dependencies';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * The id of an EXPORTER argument (id or e-mail). An id that the ledger does not know is used unchanged: the exporter
- * may have been onboarded elsewhere, and the workflow adopts it.
- * @throws RefusedError for an e-mail that the ledger does not know
+ * The id of an EXPORTER argument; an unknown id is used as it is: the workflow adopts it.
+ * @throws RefusedError for an
+ * unknown e-mail
  */
 export async function exporterIdOf(db: Queryable, mode: Mode, idOrEmail: string): Promise<string> {
   const known = await findExporter(db, mode, idOrEmail);
@@ -39,11 +39,7 @@ export async function filingOf(
   throw unknownFiling(idOrReference, mode);
 }
 
-/**
- * A reference names its newest filing, and somebody may have filed under it again since another one was looked at: what
- * is approved is named by its id, or with its number.
- * @throws RefusedError where a bare reference names one of several filings
- */
+/** What is approved is named exactly. @throws RefusedError where a bare reference names one of several */
 export function needNamed({ filingId, reference, n }: FilingRecord, name: string): void {
   if (n === 1 || name !== reference) return;
   const text = `There are ${n} filings under reference ${reference}: name the one that you looked at, ${reference}#${n} or ${filingId}.`;

@@ -9,16 +9,11 @@ export interface OpenEbrcClientOptions {
   onNote?: (text: string) => void;
 }
 
-export type OpenEbrcClient = EbrcClient & {
-  /** Closes what was opened. */
-  close(): Promise<void>;
-};
+export type OpenEbrcClient = EbrcClient & { close(): Promise<void> };
 
 /**
- * The typed client over the servers that the environment names, as the command line opens them: `DATABASE_URL`,
- * `TEMPORAL_…`, `EBRC_DOCUMENTS` and the mode; `EBRC_TOKEN` is who answers for what is done.
- * @param env default: that of the process
- * @throws ConfigError with every wrong variable; UnreachableError for a server that does not answer
+ * The typed client over the servers of the environment, as the command line opens them; `EBRC_TOKEN` is who answers.
+ * @throws ConfigError with every wrong variable; UnreachableError
  */
 export async function openEbrcClient(
   env?: Environment,

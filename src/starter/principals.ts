@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { ROLES, type Principal, type Role, personKey } from '../domain/principal';
 import type { Mode } from '../domain/names';
 import { cleanText, printable } from '../domain/text';
+import { exporterNames } from '../ledger/exporters/exporters';
 import { recordAudit } from '../ledger/principals/audit';
 import * as ledger from '../ledger/principals/principals';
 import { withTransaction, type Queryable } from '../ledger/pool';
@@ -9,9 +10,7 @@ import type { LedgerDependencies } from './dependencies';
 import { refusal, UsageError } from './errors';
 import { exporterIdOf } from './lookup';
 
-/** A principal as `ebrc principals` prints it. */
 export interface PrincipalView {
-  /** Its id. */
   principal: string;
   name: string;
   roles: Role[];
@@ -30,10 +29,7 @@ export interface PrincipalWithToken extends PrincipalView {
 
 const LONGEST_NAME = 100;
 
-/**
- * Adds a principal and makes its token.
- * @throws UsageError for a name or a role that cannot be; RefusedError if the name is in use
- */
+/** Adds a principal with its token. @throws UsageError for an impossible name or role; RefusedError if it is in use */
 export async function addPrincipal(
   { pool, mode }: LedgerDependencies,
   request: {
@@ -76,10 +72,7 @@ export async function listPrincipals(deps: LedgerDependencies): Promise<(Princip
   return all.map((each) => ({ ...principalView(each, names), tokens: each.tokens }));
 }
 
-/**
- * Makes a new token; the one before is taken for another day.
- * @throws RefusedError if there is no such principal
- */
+/** Makes a new token; the one before lasts another day. @throws RefusedError if there is no such principal */
 export async function rotatePrincipal(
   { pool, mode }: LedgerDependencies,
   { name, by }: { name: string; by: string },
@@ -154,7 +147,7 @@ function checkedRoles(given: readonly string[], isSystem: boolean): Role[] {
 
 /** The names of the exporters that principals may see, by id. */
 const namesOf = (db: Queryable, principals: readonly Principal[]) =>
-  ledger.exporterNames(
+  exporterNames(
     db,
     principals.flatMap(({ exporters }) => exporters ?? []),
   );

@@ -54,7 +54,6 @@ async function* pagesOf<T>(
   }
 }
 
-/** Entries of a list by default, and of a page of one. */
 const LISTED = 1_000;
 /** Events of one filing; a filing that waits for months has some thousands. */
 const HISTORY = 10_000;

@@ -8,11 +8,10 @@ import { follow } from '../temporal/follow';
 import { pendingCallText } from '../temporal/pending-calls';
 import { silenceNotice } from '../temporal/workers-present';
 import { acknowledgeFinding as acknowledgeInLedger, listFindings } from '../ledger/reconciliation/findings';
-import { exporterNames } from '../ledger/principals/principals';
+import { exporterNames } from '../ledger/exporters/exporters';
 import { partyOf } from '../ledger/reconciliation/runs';
 
 export interface ReconcileRequest {
-  /** Id or e-mail; default: every exporter. */
   exporter?: string;
   /** YYYY-MM-DD, days of issue; both included. */
   from?: string;
@@ -21,17 +20,13 @@ export interface ReconcileRequest {
 
 /** A run with the open findings of its parties; acknowledged findings are counted, but not listed. */
 export interface ReconcileOutcome extends ReconcileResult {
-  /** Parties that could not be asked, each by one of its exporters. */
   skipped: (ReconcileResult['skipped'][number] & { name: string })[];
   findings: FindingView[];
 }
 
 const STARTED_WITHIN_MS = 10_000;
 
-/**
- * Starts the workflow `reconcile`, or joins a run of the same scope that is in progress. @throws RefusedError for wrong
- * dates
- */
+/** Starts `reconcile`, or joins a run of the same scope in progress. @throws RefusedError for wrong dates */
 export async function reconcile(
   deps: EbrcClientDependencies,
   { exporter, from, to }: ReconcileRequest = {},
@@ -81,10 +76,8 @@ export async function reconcile(
 }
 
 export interface FindingsRequest {
-  /** Id or e-mail; clients with one IEC share their findings. */
   exporter?: string;
   kind?: FindingKind;
-  /** Also closed and acknowledged findings. */
   all?: boolean;
   /** The id of the finding behind which the list begins. */
   after?: string;
@@ -106,12 +99,7 @@ export async function findings(
 /** Acknowledges a finding without closing it. @throws RefusedError if there is no such finding, or the note is empty */
 export async function acknowledgeFinding(
   { pool, mode }: LedgerDependencies,
-  finding: {
-    id: string;
-    /** Why it is no cause for concern. */
-    note: string;
-    by: string;
-  },
+  finding: { id: string; note: string; by: string },
 ): Promise<FindingView> {
   const { id, by } = finding;
   const note = finding.note.trim();
@@ -121,10 +109,7 @@ export async function acknowledgeFinding(
   throw refusal('unknown_finding', `There is no finding ${id} in ${mode} mode. \`ebrc findings\` lists them.`);
 }
 
-async function partyIdOf(
-  { pool, mode }: LedgerDependencies,
-  exporter: string | undefined,
-): Promise<number | undefined> {
+async function partyIdOf({ pool, mode }: LedgerDependencies, exporter: string | undefined) {
   if (exporter === undefined) return undefined;
   const party = await partyOf(pool, await exporterIdOf(pool, mode, exporter));
   if (!party) throw refusal('unknown_exporter', `Exporter ${exporter} is not in this ledger.`);

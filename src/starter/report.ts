@@ -11,7 +11,6 @@ export type ReportKind = 'daily' | 'ageing';
 
 export interface ReportRequest {
   report: ReportKind;
-  /** Ends in .xlsx or .html. */
   path: string;
   /** YYYY-MM-DD, a day in Asia/Kolkata; default: today. */
   on?: string;
@@ -19,7 +18,6 @@ export interface ReportRequest {
   grouping?: Grouping;
 }
 
-/** The written report. Amounts are exact decimal text, instants ISO 8601. */
 export interface ReportOutcome {
   path: string;
   report: ReportKind;
@@ -39,10 +37,7 @@ export interface ReportOutcome {
 
 export type ReportDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'temporalUi'>;
 
-/**
- * Makes a report from the ledger and writes it, without the service or the Temporal server.
- * @throws UsageError for an invalid file name or day
- */
+/** Makes a report from the ledger alone and writes it. @throws UsageError for an invalid file name or day */
 export async function makeReport(deps: ReportDependencies, request: ReportRequest): Promise<ReportOutcome> {
   const { path, grouping = 'western' } = request;
   const form = formOf(path);

@@ -1,12 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  ScheduleAlreadyRunning,
-  ScheduleNotFoundError,
-  ScheduleOverlapPolicy,
-  type Client,
-  type ScheduleDescription,
-  type ScheduleOptions,
-} from '@temporalio/client';
+import { ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
+import type { Client, ScheduleDescription, ScheduleOptions } from '@temporalio/client';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { parseDuration } from '../domain/dates';
 import type { Mode } from '../domain/names';
@@ -26,7 +20,6 @@ export interface LastResult {
   error: string | null;
 }
 
-/** A schedule as `ebrc schedules` prints it. */
 export interface ScheduleView {
   id: string;
   workflowType: string;
@@ -74,10 +67,7 @@ function optionsOf(
   };
 }
 
-/**
- * Creates the schedules of the file, updates existing ones and removes those that the file no longer names. A paused
- * schedule stays paused. Repeating it changes nothing.
- */
+/** Creates, updates and removes schedules as the file says; a paused one stays paused. Repeating changes nothing. */
 export async function applySchedules(
   scope: Scope & { taskQueue: string; planned: readonly PlannedSchedule[] },
 ): Promise<ScheduleView[]> {
@@ -101,10 +91,7 @@ export async function applySchedules(
   return [...(await describeAll(temporal, [...wantedIds])), ...removed];
 }
 
-/**
- * The existing schedules of this mode.
- * @param planned those that should exist: the server's list may not show a new one yet
- */
+/** This mode's schedules. @param planned should exist: the server's list may not show a new one yet */
 export async function listSchedules(scope: Scope, planned: readonly string[] = []): Promise<ScheduleView[]> {
   const known = planned.map((id) => prefixOf(scope.mode) + id);
   return describeAll(scope.temporal, [...new Set([...(await idsOf(scope)), ...known])].sort());
@@ -160,10 +147,7 @@ async function describe(temporal: Client, scheduleId: string): Promise<ScheduleV
 
 const TRIES = 5;
 
-/**
- * A schedule is a workflow of the server's own: its state is told by that workflow's next task, which a busy server
- * runs too late, or refuses meanwhile.
- */
+/** A schedule is the server's own workflow, whose next task a busy server runs late, or refuses meanwhile. */
 async function whileBehind<T>(ask: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried += 1) {
     try {
@@ -175,10 +159,7 @@ async function whileBehind<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-async function lastResult(
-  temporal: Client,
-  { recentActions }: ScheduleDescription['info'],
-): Promise<LastResult | null> {
+async function lastResult(temporal: Client, { recentActions }: ScheduleDescription['info']) {
   const last = recentActions.at(-1);
   if (last?.action.type !== 'startWorkflow') return null;
   const { workflowId, firstExecutionRunId: runId } = last.action.workflow;
@@ -218,18 +199,12 @@ const schedule = z.strictObject({
   timezone: z.string().optional(),
 });
 
-const scheduleFile = z.strictObject({
-  timezone: z.string().default('Asia/Kolkata'),
-  schedules: z.array(schedule),
-});
+const scheduleFile = z.strictObject({ timezone: z.string().default('Asia/Kolkata'), schedules: z.array(schedule) });
 
 /** One schedule of the file, with all defaults filled in. */
 export type PlannedSchedule = Required<z.output<typeof schedule>>;
 
-/**
- * Reads a file of schedules (YAML).
- * @throws UsageError that names the file and the line of every problem
- */
+/** Reads a YAML file of schedules. @throws UsageError that names the line of every problem */
 export async function readScheduleFile(path: string): Promise<PlannedSchedule[]> {
   const { value, lineOf, fail } = await readYamlFile(path, {
     what: 'schedules',

@@ -12,19 +12,13 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
 
 const LONGEST = 2_000;
 
-/**
- * Removes e-mail addresses, IECs, GSTINs, keys and passwords in addresses from a text, and cuts it after 2,000
- * characters. A second line of defence: known secrets are never logged.
- */
+/** Masks e-mail addresses, IECs, GSTINs, keys and passwords, and cuts a text after 2,000 characters. */
 export function maskText(text: string): string {
   const cut = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
   return FORMS.reduce((masked, [form, instead]) => masked.replace(form, instead), cut);
 }
 
-/**
- * The fields that may be written to a log line. Every other field is dropped, so that a request or record that is
- * logged by mistake reveals nothing. Short words, ids and counts only: no name, number or amount of an exporter.
- */
+/** The fields of log lines; all others are dropped. Short words, ids and counts only: no name, number or amount. */
 export const LOG_FIELDS: ReadonlySet<string> = new Set([
   // What it is about
   ...['filingId', 'exporterId', 'partyId', 'attemptId', 'extractionId', 'eBRCNumber', 'reference', 'traceId', 'spanId'],
@@ -72,10 +66,7 @@ function plain(value: unknown): unknown {
   return entries.includes(undefined) ? undefined : entries;
 }
 
-/**
- * Class, code, kind, message and stack of an error and its causes; its other fields may contain statements and answers.
- * An error that has a kind is logged by its kind: the message repeats what the service said of a filing.
- */
+/** Class, code, kind, message, stack, causes. With a kind no message: it repeats what the service said. */
 function errorFields(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return maskText(String(error));
   const { name, message, stack, cause } = error;

@@ -4,7 +4,6 @@ import { allowedFields, maskText } from './log-fields';
 import type { Tracer } from './tracer';
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** The ids that every log line of an operation has. */
 export interface LogScope {
   filingId?: string;
   exporterId?: string;
@@ -24,7 +23,6 @@ function logScope(): LogScope {
 }
 
 export interface LoggerOptions {
-  /** A pino level; `LOG_LEVEL`. */
   level: string;
   /** The program's name in each line; default `ebrc`. */
   name?: string;
@@ -36,10 +34,7 @@ export interface LoggerOptions {
   destination?: DestinationStream;
 }
 
-/**
- * Writes one JSON line per event, on a terminal one for people, with the filing, exporter, workflow and trace that it
- * concerns. Only the fields of `log-fields.ts` are written, and e-mail addresses, IECs and keys are masked.
- */
+/** One JSON line per event (on a terminal for people), with the fields of `log-fields.ts` alone, masked. */
 export function createLogger({ level, name = 'ebrc', tracer, stderr = false, destination }: LoggerOptions): Logger {
   const options: pino.LoggerOptions = {
     name,

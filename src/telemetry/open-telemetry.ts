@@ -1,25 +1,12 @@
-/**
- * Traces by OpenTelemetry. Loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set, so that other programs start without it.
- */
-import {
-  context,
-  propagation,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-  type Span as OtelSpan,
-  type Attributes,
-} from '@opentelemetry/api';
+/** OpenTelemetry; loaded only if OTEL_EXPORTER_OTLP_ENDPOINT is set, so that others start without it. */
+import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import type { Span as OtelSpan, Attributes } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { detectResourcesSync, envDetectorSync, Resource } from '@opentelemetry/resources';
-import {
-  BasicTracerProvider,
-  BatchSpanProcessor,
-  type ReadableSpan,
-  type SpanExporter,
-} from '@opentelemetry/sdk-trace-base';
+import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
 import type { WorkflowClientInterceptor } from '@temporalio/client';
 import { OpenTelemetryWorkflowClientInterceptor } from '@temporalio/interceptors-opentelemetry/lib/client';
 import {
@@ -32,10 +19,7 @@ import type { OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry/
 import type { SpanAttributes, Tracer } from './tracer';
 import { maskText } from './log-fields';
 
-/**
- * The SDK's interceptors put whole records into a span (memo, search attributes, messages and stacks of failures, the
- * reason of a termination). Only these attributes are sent.
- */
+/** The SDK puts whole records into a span (memo, attributes, failures). Only these attributes are sent. */
 const ALLOWED = new Set([
   ...['temporalWorkflowId', 'temporalActivityId', 'temporalUpdateId', 'run_id', 'workflowId', 'runId'],
   ...['workflowType', 'taskQueue', 'namespace', 'attempt'],
@@ -44,9 +28,7 @@ const ALLOWED = new Set([
   ...['db.system.name', 'db.operation.name', 'db.collection.name', 'error.type'],
 ]);
 
-/**
- * Wraps `exporter` and removes everything from each span that could be a payload: events, links, messages of failures.
- */
+/** Wraps `exporter` and removes what could be a payload: events, links, messages of failures. */
 function createSpanFilter(exporter: SpanExporter): SpanExporter {
   return {
     export: (spans, done) => exporter.export(spans.map(bareSpan), done),
@@ -101,7 +83,6 @@ export interface TelemetryOptions {
   onLost?: (reason: string) => void;
 }
 
-/** The tracing components of a program. */
 export interface Telemetry {
   tracer: Tracer;
   /** For Temporal's client: starts, signals and updates carry the trace context. */

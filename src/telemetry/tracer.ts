@@ -1,6 +1,4 @@
-/**
- * Attributes of a span besides its name and times: short words of ours, never a payload. Undefined values are left out.
- */
+/** Short words of ours, never a payload. Undefined values are left out. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface Span {

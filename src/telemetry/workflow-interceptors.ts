@@ -1,7 +1,4 @@
-/**
- * Traces from inside workflows. Only part of the bundles for traced workers. Tracing creates no workflow commands, so a
- * run may move between traced and untraced workers at any task.
- */
+/** Traces from workflows, in the bundles of traced workers. No commands: runs may move between both kinds. */
 import {
   OpenTelemetryInboundInterceptor,
   OpenTelemetryInternalsInterceptor,

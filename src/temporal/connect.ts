@@ -1,18 +1,11 @@
 import { InterceptingCall, type Interceptor } from '@grpc/grpc-js';
-import {
-  Connection,
-  defaultGrpcRetryOptions,
-  makeGrpcRetryInterceptor,
-  type ConnectionOptions,
-} from '@temporalio/client';
+import { Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
+import type { ConnectionOptions } from '@temporalio/client';
 
 /** `CANCELLED` of gRPC. */
 const CANCELLED = 1;
 
-/**
- * Connects a client of Temporal. The SDK repeats a failed call from a timer; if the connection was closed meanwhile,
- * the channel throws there, where nothing can catch it, and ends the process. Here such a call ends as cancelled.
- */
+/** Connects to Temporal. A call repeated after closing ends as cancelled: the throw would end the process. */
 export function connect(options: ConnectionOptions): Promise<Connection> {
   const retries = makeGrpcRetryInterceptor(defaultGrpcRetryOptions());
   return Connection.connect({ ...options, interceptors: [retries, cancelledWhenClosed] });

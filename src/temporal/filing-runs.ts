@@ -22,10 +22,7 @@ const STATUS: Readonly<Record<string, FilingRunStatus['status']>> = {
   TIMED_OUT: 'timed out',
 };
 
-/**
- * How the newest run of a workflow stands, by asking for it: lists lag behind, and leave out what they cannot index.
- * @throws whatever keeps the server from answering; only its word "not found" means that the run is gone
- */
+/** The newest run, asked for: lists lag behind. @throws any other failure than "not found", which means gone */
 export async function describeRun(temporal: Client, workflowId: string): Promise<FilingRunStatus> {
   try {
     const { status, raw } = await temporal.workflow.getHandle(workflowId).describe();
@@ -39,10 +36,7 @@ export async function describeRun(temporal: Client, workflowId: string): Promise
 
 type StartOptions = WorkflowStartOptions & { workflowIdConflictPolicy: WorkflowIdConflictPolicy };
 
-/**
- * Starts a filing's workflow with what it shows in lists, which costs nothing then. A server that does not know one of
- * the attributes refuses the start: it is made without them.
- */
+/** Starts a filing's workflow with its search attributes, or without them where the server does not know one. */
 export async function startFilingRun(
   temporal: Client,
   shown: { mode: Mode; exporterId: string; reference?: string; state: FilingState },
@@ -87,19 +81,14 @@ export interface CheckRunDependencies {
 }
 
 /**
- * Starts a new run for a filing of which something was, or may have been, sent; a filing of which nothing was sent
- * waits for a person, because somebody may have stopped it on purpose. Safe to run several times at once.
- * @throws if Temporal cannot be queried: then nothing is concluded
+ * Starts a new run where something may have been sent; else waits for a person, who may have stopped it on purpose.
+ * Safe at once.
+ * @throws if Temporal cannot be queried: nothing is concluded
  */
 export async function checkRun(
   deps: CheckRunDependencies,
   filing: OpenFilingRun,
-): Promise<{
-  resumed: boolean;
-  reported: boolean;
-  /** Why a new run was started, or what is wrong with the existing one. */
-  why: string | null;
-}> {
+): Promise<{ resumed: boolean; reported: boolean; why: string | null }> {
   const { pool, temporal, taskQueue, logger, clock } = deps;
   const { filingId, seq } = filing;
   const now = new Date(clock());

@@ -27,9 +27,9 @@ export interface Followed<P> {
 }
 
 /**
- * Follows a workflow, over continued runs and those that a reset starts, by its query and its result: until it ends,
- * `until` returns true, or the time is up. The result needs no worker, the query does.
- * @throws what the workflow failed with
+ * Follows a workflow over all its runs, by query (needs a worker) and result, until it ends, `until` holds, or the time
+ * is up.
+ * @throws what it failed with
  */
 export async function follow<P>(client: Client, workflowId: string, options: FollowOptions<P>): Promise<Followed<P>> {
   const handle = client.workflow.getHandle(workflowId);

@@ -5,10 +5,7 @@ import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
 /** `temporal.api.enums.v1.IndexedValueType`. */
 const INDEXED_VALUE_TYPES = { Keyword: 2, Bool: 5 } as const;
 
-/**
- * Registers missing search attributes of the namespace if this worker has the right to, and otherwise logs which are
- * missing. @returns the names that workflows can set; a missing one never stops a workflow.
- */
+/** Registers missing search attributes if this worker may, else logs them. @returns those that can be set */
 export async function ensureSearchAttributes(
   connection: Client['connection'],
   namespace: string,

@@ -22,10 +22,10 @@ export interface Swept {
 const PAGE = 100;
 
 /**
- * Checks the run of every open filing. Starts a new run if something was, or may have been, sent; a filing of which
- * nothing was sent waits for a person, because somebody may have stopped it on purpose. Several workers may sweep at
- * once. `reported`: only the runs whose problem was reported, or that ended by themselves a short while ago.
- * @throws if Temporal cannot be queried: then nothing is concluded about any run
+ * Checks every open filing's run: a new one where something may have been sent, else a person is asked, who may have
+ * stopped it on purpose. Several may sweep. `reported`: only runs with a problem, or that ended lately.
+ * @throws if
+ * Temporal cannot be queried: nothing is concluded
  */
 export async function sweepFilings(
   deps: SweepDependencies,
@@ -103,10 +103,7 @@ export function filingSweepJob(deps: SweepDependencies, onSwept: (swept: Swept) 
   };
 }
 
-/**
- * Looks every minute at runs that ended by themselves, and again at those whose problem was reported: what is said of
- * one must not outlast it.
- */
+/** Looks at runs that ended by themselves, and again at reported ones: no report outlasts its problem. */
 export function reportedRunsJob(deps: SweepDependencies) {
   return {
     id: 'reported_runs',

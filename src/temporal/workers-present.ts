@@ -15,10 +15,7 @@ export class NoWorkerError extends Error {
 /** `temporal.api.enums.v1.TaskQueueType`. */
 const QUEUE_TYPES = { workflow: 1, activity: 2 } as const;
 
-/**
- * A poll ends after a minute, and the server remembers its worker for five: one that has not polled for longer than
- * this is gone or frozen. Generous, because the times are the server's.
- */
+/** A poll ends after a minute: a worker that has not polled for longer is gone or frozen. The server's times. */
 const POLLS_WITHIN_MS = 2 * 60_000;
 
 /** How many pollers a task queue has. */
@@ -53,18 +50,13 @@ const LOOK_EVERY_MS = 5_000;
 /** Checks without a worker before the call is given up: a worker may just be starting, or be busy. */
 const LOOKS = 6;
 
-/** The task queue and the interval of the checks for a worker. */
 export interface WorkerWatch {
   temporal: Client;
   taskQueue: string;
-  /** Interval of the checks; default 5 s. */
   lookForWorkerEveryMs?: number;
 }
 
-/**
- * Makes a call that only a worker can answer, and gives it up once no worker polls, or takes the workflow's task:
- * otherwise the caller would wait without any message. @throws NoWorkerError
- */
+/** A call that only a worker can answer, given up once no worker polls or takes the task. @throws NoWorkerError */
 export async function answeredByWorker<T>(
   { temporal: client, taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: WorkerWatch,
   workflowId: string,

@@ -26,13 +26,10 @@ const STYLES_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml
 const SHEET_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml';
 
 /**
- * Returns the caller's own workbook with the findings: failing cells are filled and have a note, a Status and an Errors
- * column follow the last column, and a summary sheet has the counts. Only the affected parts of the file are rewritten,
- * with as few changes as possible; everything else stays byte for byte the same. Marks of an earlier run are replaced.
- * The result can be corrected and read again like any workbook.
- *
- * @returns the bytes of the annotated workbook
- * @throws WorkbookRefused for a file that cannot be read at all (its message says what to do)
+ * The caller's workbook with the findings: filled cells with notes, Status and Errors columns, a summary sheet, in
+ * place of earlier marks; everything else stays byte for byte the same.
+ * @throws WorkbookRefused for a file that cannot
+ * be read
  */
 export async function annotateWorkbook(args: Annotation): Promise<Buffer> {
   const { source, findings: given, rowOutcomes = [], limits = {} } = args;
@@ -71,11 +68,7 @@ async function addStyles(editor: PackageEditor): Promise<string> {
 }
 
 /** The summary of an earlier run: it has our name and title, and is not the sheet that is read. */
-async function earlierSummary(
-  source: WorkbookPackage,
-  directory: WorkbookDirectory,
-  limits: WorkbookLimits,
-): Promise<string | undefined> {
+async function earlierSummary(source: WorkbookPackage, directory: WorkbookDirectory, limits: WorkbookLimits) {
   for (const entry of directory.sheets.slice(1)) {
     if (!entry.name.startsWith(SUMMARY_NAME)) continue;
     try {
@@ -90,10 +83,7 @@ async function earlierSummary(
   return undefined;
 }
 
-/**
- * Puts the summary in place of an earlier one, or after the other sheets: the first sheet remains the one that is read,
- * and names that refer to sheet numbers keep their meaning.
- */
+/** In place of an earlier summary, or last: the first sheet remains the one that is read. */
 async function placeSummary(
   editor: PackageEditor,
   earlier: string | undefined,

@@ -9,10 +9,7 @@ export interface BoundedThread {
   execArgv?: string[];
 }
 
-/**
- * Runs jobs one at a time in a separate thread, with limits on time and memory; the time of a job begins with the job.
- * The thread starts with a job, ends after `idleMs` without one, and has an empty environment.
- */
+/** Runs jobs one at a time in a thread with limits on time and memory, which ends after `idleMs` without one. */
 export function createBoundedThread<Job, Result>(
   filename: string,
   limits: { idleMs: number; timeoutMs: number; memoryMb: number; execArgv: string[] | undefined },

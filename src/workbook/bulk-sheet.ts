@@ -28,10 +28,7 @@ const PAGES_WIDE = 3;
 export const A4: PaperSize.A4 = 9;
 const MARGINS = { left: 0.3, right: 0.3, top: 0.4, bottom: 0.5, header: 0.2, footer: 0.2 };
 
-/**
- * Formats, drop-downs, help on the headers, a frozen header row and pages for a sheet of bulk columns.
- * @returns the bytes of the workbook
- */
+/** Formats, drop-downs, header help, a frozen header and pages. @returns the bytes of the workbook */
 export async function finishBulkSheet(workbook: Workbook, sheet: Worksheet): Promise<Buffer> {
   const texts: string[] = [];
   sheet.getRow(1).eachCell((cell, index) => {

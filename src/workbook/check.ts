@@ -17,10 +17,8 @@ export interface CheckedWorkbook {
 }
 
 /**
- * Reads a workbook and checks it with the same rule table as JSON messages. Nothing is looked up; preflight checks the
- * balances.
- *
- * @param file a path, or the bytes of the file
+ * Reads and checks a workbook by the rules of JSON messages; preflight checks balances.
+ * @param file path or bytes
  * @throws only errors of the file system
  */
 export async function checkWorkbook(

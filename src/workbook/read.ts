@@ -1,11 +1,5 @@
-import {
-  type ColumnField,
-  INVOICE_FIELDS,
-  isExtraField,
-  normaliseHeader,
-  type BulkTemplate,
-  BUILT_IN_TEMPLATE,
-} from '../domain/rules/columns';
+import { INVOICE_FIELDS, isExtraField, normaliseHeader, BUILT_IN_TEMPLATE } from '../domain/rules/columns';
+import type { ColumnField, BulkTemplate } from '../domain/rules/columns';
 import { errorAt, oncePerCell, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/fields';
@@ -15,15 +9,8 @@ import { aboutRows, aboutTemplate, MergedCells } from './sheet/about-sheet';
 import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
 import { type OpenSheet, openWorkbook } from './sheet/open-workbook';
-import {
-  type ColumnAt,
-  type Headers,
-  type OptionalColumn,
-  type OwnColumn,
-  withSheetHeaders,
-  isOurs,
-  readHeaders,
-} from './sheet/headers';
+import { withSheetHeaders, isOurs, readHeaders } from './sheet/headers';
+import type { ColumnAt, Headers, OptionalColumn, OwnColumn } from './sheet/headers';
 import { type WorkbookLimits, WORKBOOK_LIMITS, WorkbookRefused } from './ooxml/limits';
 import type { RawCell, RawRow } from './sheet/sheet-rows';
 import { textsOf } from './sheet/filled-rows';
@@ -32,10 +19,8 @@ export { WorkbookRefused } from './ooxml/limits';
 export { TEMPLATE_UNKNOWN } from './sheet/about-sheet';
 export { withSheetHeaders, type ColumnAt } from './sheet/headers';
 
-/** The content of a workbook before any rule is applied. */
 export interface WorkbookReading {
   sheetName: string | null;
-  /** Rows in which every cell could be read. */
   rows: MappingRow[];
   /** All rows that are filled in, with the values that could be read; the rules run on these. */
   unchecked: UncheckedRow[];
@@ -59,12 +44,11 @@ export interface ReadOptions {
 }
 
 /**
- * Reads the first worksheet of a bulk workbook (spec: "POST /genebrc/bulk-upload", validation rules): headers by name
- * in row 1, blank rows skipped, each failing cell once. A file that cannot, or must not, be read gives one finding
- * without a row. Limited in memory and time for any input.
- *
- * @param source a path, or the bytes of the file
- * @throws only errors of the file system, such as a missing path
+ * Reads the first sheet of a bulk workbook (spec: "POST /genebrc/bulk-upload", validation rules), each failing cell
+ * once, within limits. An unreadable file is one finding without a row.
+ * @param source path or bytes
+ * @throws only errors
+ * of the file system
  */
 export async function readWorkbook(
   source: string | Buffer,
@@ -150,10 +134,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
   const findings = [
     ...headers.findings,
     ...[...found, ...reader.mergedCells(merged)].filter(isFiled),
-    ...aboutRows(unchecked, {
-      hidden: hidden.filter((row) => !untouched.has(row)),
-      untouched: [...untouched],
-    }),
+    ...aboutRows(unchecked, { hidden: hidden.filter((row) => !untouched.has(row)), untouched: [...untouched] }),
   ];
   if (template.learnedAt === null) findings.push(...aboutTemplate(unchecked, reader.ownFilled()));
   return {
@@ -171,7 +152,6 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
 const isOfInvoice = (field: string): boolean =>
   (INVOICE_FIELDS as readonly string[]).includes(field) || field.startsWith('gstin');
 
-/** A cell of a row that is filed. */
 interface CellAt {
   field: string;
   /** Column, from 1. */

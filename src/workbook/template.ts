@@ -15,12 +15,10 @@ import { printable } from '../domain/text';
 import { FREE_HEADER, REMITTER_HEADER } from './sheet/headers';
 
 /**
- * Adds to the service's template (spec: "GET /irm/bulk-template") what makes it easy to fill in: drop-downs for Y/N and
- * upload type, date, number and text formats, a frozen header, help on every header, what is known of its IRMs. The
- * values of its first worksheet are kept, dates as real ones, so that it can be uploaded back; nothing else of it is.
- *
- * @returns the bytes of the workbook
- * @throws WorkbookRefused if the source is not a workbook
+ * The service's template (spec: "GET /irm/bulk-template") with drop-downs, formats, help, a frozen header and what is
+ * known of its IRMs. First-sheet values are kept, so that it can be uploaded; nothing else.
+ * @throws WorkbookRefused: no
+ * workbook
  */
 export async function decorateTemplate(source: string | Buffer, known: KnownIrms = {}): Promise<Buffer> {
   const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
@@ -49,22 +47,14 @@ function valueOf(content: CellContent): CellValue {
   }
 }
 
-/**
- * The labels of a template in their order: the filled cells of row 1.
- * @throws WorkbookRefused if the source is not a workbook
- */
+/** The labels of a template: the filled cells of row 1. @throws WorkbookRefused if it is no workbook */
 export async function readTemplateLabels(source: string | Buffer): Promise<string[]> {
   const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
   const row = first.sheet.rows().next();
   return row.done || row.value.number !== 1 ? [] : Object.values(textsOf(row.value, first.context));
 }
 
-/**
- * The same template from the ledger's data, if the service's is not available: one row per IRM with its serial number
- * and IRM columns, the three Y/N columns preset to N, the invoice columns blank.
- *
- * @returns the bytes of the workbook
- */
+/** The template from the ledger's data: a row per IRM, Y/N columns preset to N, blank invoices. @returns its bytes */
 export async function buildTemplate(irms: readonly HeldIrm[], known: KnownIrms = {}): Promise<Buffer> {
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(BULK_SHEET);
@@ -109,10 +99,7 @@ export interface KnownIrms {
   all?: boolean;
 }
 
-/**
- * Leaves out IRMs of which nothing is free, makes dates real ones, and adds the remitter and the free balance, in
- * columns that are not sent.
- */
+/** Leaves out used-up IRMs, makes dates real, and adds remitter and free balance in columns that are not sent. */
 function completeRows(sheet: Worksheet, { irms = [], all = false }: KnownIrms): void {
   const fields = new Map<string, number>();
   sheet.getRow(1).eachCell((cell, index) => {

@@ -3,20 +3,13 @@ import { cellContent, type CellContent } from './sheet/cell-content';
 import { shown } from './sheet/cell-value';
 import { openWorkbook } from './sheet/open-workbook';
 
-/**
- * The first worksheet of any workbook as texts, for lists other than bulk workbooks; blank rows are left out. The same
- * limits apply as for every workbook.
- * @throws WorkbookRefused with what to do
- */
+/** The first worksheet of any workbook as texts, without blank rows. @throws WorkbookRefused with what to do */
 export async function readTexts(source: string | Buffer) {
   const { first } = await openWorkbook(source, WORKBOOK_LIMITS);
   const rows: {
     /** Excel row, from 1. */
     row: number;
-    /**
-     * The displayed texts of the filled cells, by column number from 1, with holes; text as it was typed, including
-     * spaces around it.
-     */
+    /** Displayed texts as typed, by column number from 1, with holes. */
     texts: string[];
   }[] = [];
   for (const { number, cells } of first.sheet.rows()) {

@@ -18,7 +18,6 @@ export interface Workbooks {
   templateLabels(source: Buffer): Promise<string[]>;
   /** The same, for the jobs of one exporter: the jobs of different ones take turns. */
   of(whose: string): Workbooks;
-  /** Stops the thread, if there is one. */
   close(): Promise<void>;
 }
 
@@ -59,9 +58,8 @@ export default async function runJob({ do: operation, args }: Job): Promise<JobR
 const IDLE_MS = 30_000;
 
 /**
- * Processes workbooks in a separate thread, with limits on time and memory: whatever a file contains, it cannot block
- * or end the worker. One at a time, because a small machine has neither the cores nor the memory for two of the worst,
- * and in turns by exporter. The largest normal workbook takes seconds.
+ * Workbooks in a thread, limited in time and memory: no file can block or end the worker. One at a time, in turns by
+ * exporter: a small machine has no room for two of the worst.
  */
 export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, execArgv }: BoundedThread = {}): Workbooks {
   const limits = { idleMs: IDLE_MS, timeoutMs, memoryMb, execArgv };

@@ -1,36 +1,22 @@
 import { type CellValue, type Style, Workbook } from 'exceljs';
-import {
-  type BulkTemplate,
-  BUILT_IN_TEMPLATE,
-  columnOfHeader,
-  isExtraField,
-  normaliseHeader,
-} from '../domain/rules/columns';
+import { BUILT_IN_TEMPLATE, columnOfHeader, isExtraField, normaliseHeader } from '../domain/rules/columns';
+import type { BulkTemplate } from '../domain/rules/columns';
 import { isoFromFilingDate, type FilingDate } from '../domain/dates';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { UNWRITABLE } from '../domain/rules/value-messages';
 import { MAX_ROWS_PER_SUBMISSION } from '../domain/service/limits';
 
-/**
- * The sheet name of the service's template (spec: "Bulk Excel row columns"); the service reads the first sheet,
- * whatever its name.
- */
+/** Of the service's template (spec: "Bulk Excel row columns"); it reads the first sheet, whatever its name. */
 export const BULK_SHEET = 'the service Bulk Upload';
 
 const TEXT: Partial<Style> = { numFmt: '@' };
 const DATE: Partial<Style> = { numFmt: 'dd/mm/yyyy' };
 
 /**
- * The workbook that is uploaded for one submission: the columns of the template under its labels and in its order,
- * dates as DDMMYYYY text, amounts as number cells, every other value as a text cell, optional columns with their
- * original values. Text is filed unchanged, even if it begins like a formula: a text cell never runs, and a change
- * would file something other than what was checked. Is Third Party Export is N if the row does not have it, as in the
- * service's own template.
- *
- * @param rows at most 999; their order is the order of the file
- * @param template the service's; default: assumed labels
- * @returns the bytes of an .xlsx
- * @throws RangeError for more rows, or for a value that a workbook cannot hold exactly (control characters)
+ * The workbook of one submission: the template's columns in order, dates as DDMMYYYY text, amounts as numbers, the rest
+ * as text cells, which never run. Text is filed unchanged. Is Third Party Export defaults to N.
+ * @param rows at most 999
+ * @param template default: assumed labels @throws RangeError for more rows, or control characters
  */
 export async function writeBulkWorkbook(
   rows: readonly MappingRow[],
@@ -79,10 +65,7 @@ function cellOf({ mapping }: MappingRow, label: string, extra: ReadonlyMap<strin
   return typeof value === 'object' ? midnight(value.date) : value;
 }
 
-/**
- * Text as the format stores it: text that looks like one of its escapes (`_x0041_`) is escaped, because it would change
- * when read.
- */
+/** Text that looks like one of the format's escapes (`_x0041_`) is escaped: it would change when read. */
 function storable(text: string, label: string, row: number): string {
   // XML cannot contain these (nor an unpaired surrogate), and exceljs would drop them silently.
   if (UNWRITABLE.test(text)) {

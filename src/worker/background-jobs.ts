@@ -5,17 +5,15 @@ import type { Logger } from 'pino';
 export interface BackgroundJob {
   /** A short name, for metrics. */
   id: string;
-  /** For the log. */
   name: string;
   everyMs: number;
   /**
-   * One run. Every worker process runs it; if two runs at once would cause harm, the job takes a lock. `signal` is
-   * aborted when the worker stops; a run that ignores it is abandoned after {@link STOP_WITHIN_MS}.
+   * One run, in every worker process; a job that must run once takes a lock. `signal` aborts at the worker's stop; a
+   * run is abandoned after {@link STOP_WITHIN_MS}.
    */
   run: (signal: AbortSignal) => Promise<void>;
 }
 
-/** How a run of a job ended. */
 export interface JobOutcome {
   id: string;
   ok: boolean;
@@ -24,10 +22,7 @@ export interface JobOutcome {
 /** A stop waits this long for running jobs: none of them may delay the end of the process. */
 export const STOP_WITHIN_MS = 5_000;
 
-/**
- * Runs each job now and every `everyMs` after its last run ended, never twice at the same time in this process. A
- * failed run is logged and repeated at its next time.
- */
+/** Runs each job now and `everyMs` after its last run ended, one at a time; a failed run is logged. */
 export function startBackgroundJobs(
   jobs: readonly BackgroundJob[],
   logger: Logger,

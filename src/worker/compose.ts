@@ -4,7 +4,7 @@ import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import type { ActivityDependencies } from '../activities/dependencies';
+import type { Deps } from '../activities/dependencies';
 import { accessOf } from '../assistant/extraction/activities';
 import { createBudget, hashOfKey, type StoppableBudget } from '../budget/budget';
 import { createFilingApi } from '../api/client';
@@ -39,9 +39,8 @@ export function compose(args: {
   /** Measures calls; left out: none. */
   tracer?: Tracer;
 }): {
-  deps: ActivityDependencies;
+  deps: Deps;
   budget: StoppableBudget;
-  /** Background jobs of the worker. */
   jobs: BackgroundJob[];
   /** Answers whether the document store can be used, as the jobs found. */
   documentsProbe: Probe;
@@ -56,11 +55,7 @@ export function compose(args: {
     onLost: (rows: unknown, error: unknown) => logger.warn({ rows, err: error }, 'audit rows were lost'),
   });
   const keyHash = hashOfKey(config.apiKey);
-  const store = createBudgetStore({
-    pool,
-    keyHash,
-    owner: randomUUID(),
-  });
+  const store = createBudgetStore({ pool, keyHash, owner: randomUUID() });
   const budget = createBudget({
     store,
     windowMs: config.rateWindowMs,
@@ -86,7 +81,7 @@ export function compose(args: {
   const workbooks = createWorkbookThreads();
   const reports = createReportThread();
   const clock = createLedgerClock({ db: pool, logger });
-  const deps: ActivityDependencies = {
+  const deps: Deps = {
     mode: config.mode,
     pool,
     api,
@@ -172,7 +167,7 @@ const EXTRACTION_PACE = { atOnce: 3, pauseMs: 5_000 };
 function extractionOf(
   config: Config,
   observers: Pick<CallerOptions, 'audit' | 'logger' | 'tracer'>,
-): ActivityDependencies['extraction'] {
+): Deps['extraction'] {
   if (!config.extraction) return undefined;
   const { url, key, version } = config.extraction;
   return {

@@ -14,7 +14,7 @@ import {
 import { createActivities } from '../activities/create-activities';
 import { FailureInterceptor } from '../activities/interceptor';
 import { createSetAsideGuard } from '../activities/set-aside';
-import type { ActivityDependencies } from '../activities/dependencies';
+import type { Deps } from '../activities/dependencies';
 import type { StoppableBudget } from '../budget/budget';
 import { CONCURRENT_WORKFLOW_TASKS } from '../config/values';
 import { EXTRACTION, queueOfClass, RATE_CLASSES } from '../domain/names';
@@ -27,11 +27,7 @@ import { withLogScope } from '../telemetry/logger';
 import type { SpanAttributes } from '../telemetry/tracer';
 import type { BudgetGate, GatePass } from '../budget/gate';
 
-/**
- * Slots for the activity worker of one rate class: the worker polls for its next task only when the gate of the class
- * is open. Only the abort of a reservation throws, because the SDK reacts to any other error with a pause of one
- * second.
- */
+/** Polls when the class's gate is open. Only an aborted reservation throws: else the SDK pauses a second. */
 function createGatedSlotSupplier(gate: BudgetGate): CustomSlotSupplier<ActivitySlotInfo> {
   const passOf = (permit: SlotPermit) => (permit as SlotPermit & { pass?: GatePass }).pass;
   return {
@@ -103,23 +99,18 @@ export interface WorkersOptions {
   namespace: string;
   taskQueue: string;
   workflowBundle: { codePath: string };
-  /** Workflows kept in memory; at least as many as run concurrently. */
   cachedWorkflows: number;
   /** Encrypts payloads; without it they are not encrypted. */
   dataConverter?: DataConverter;
-  deps: ActivityDependencies;
+  deps: Deps;
   budget: StoppableBudget;
   metrics: Metrics;
   /** Tracing; without it none. The bundle must be built for it. */
   telemetry?: Telemetry | null;
-  /** The worker deployment version; left out: none. */
   deployment?: { name: string; buildId?: string };
 }
 
-/**
- * Creates one worker for workflows and local work, and one per rate class, which takes its next task from the server
- * only when the last one has its slot; plus one for extraction, if it is configured.
- */
+/** One worker for workflows and local work, one per rate class (one task per slot), and one for extraction. */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
   const {
     connection,
@@ -181,10 +172,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
   return Promise.all([main, ...classes, ...(extraction ?? [])]);
 }
 
-/**
- * Used on all queues: the activities of a version's workflows go to its workers
- * (docs/decisions/0013-worker-versions.md).
- */
+/** On all queues: a version's activities go to its own workers (docs/decisions/0013-worker-versions.md). */
 function versionOf(deployment: WorkersOptions['deployment']): Pick<WorkerOptions, 'workerDeploymentOptions'> {
   if (deployment?.buildId === undefined) return {};
   return {

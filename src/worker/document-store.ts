@@ -10,10 +10,7 @@ const EVERY_MS = 60_000;
 /** A bucket gets several tries of the SDK. */
 const ANSWERS_WITHIN_MS = 30_000;
 
-/**
- * The job that writes to the store, reads and lists what it wrote, and sees whether the store is the one of the ledger;
- * its failures are logged as those of every job. The probe answers what the last run found.
- */
+/** Writes, reads and lists, and sees whether the store is the ledger's. The probe answers the last run's find. */
 export function watchDocumentStore(options: {
   pool: pg.Pool;
   documents: DocumentStore;

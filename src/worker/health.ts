@@ -15,10 +15,10 @@ export interface HealthServer {
 }
 
 /**
- * Serves `/healthz`, which answers while the event loop runs, `/startedz` (200 once it reached its servers) and
- * `/readyz` (200 while every probe succeeds) as JSON.
- * @param address `host:port`; port 0 takes a free one
- * @throws Error if it cannot listen on the address
+ * Serves `/healthz` (the event loop runs), `/startedz` (servers reached) and `/readyz` (every probe succeeds).
+ * @param
+ * address port 0 takes a free one
+ * @throws Error if it cannot listen
  */
 export async function startHealthServer({ host, port }: { host: string; port: number }): Promise<HealthServer> {
   let look = readinessOf([{ name: 'started', look: () => Promise.reject(new NotReady('the worker is starting')) }]);

@@ -5,7 +5,7 @@ import type { Mode } from '../domain/names';
 import { orphanedSecrets, removeOrphanedSecrets, type Vault } from '../ledger/vault/vault';
 import type { BackgroundJob } from './background-jobs';
 import { buffer } from 'node:stream/consumers';
-import type { ActivityDependencies } from '../activities/dependencies';
+import type { Deps } from '../activities/dependencies';
 import { templateProblem } from '../domain/rules/columns';
 import { claimTemplateReading, saveBulkTemplate } from '../ledger/service/bulk-templates';
 import type pg from 'pg';
@@ -23,10 +23,7 @@ export interface SecretSweep {
   logger: Logger;
 }
 
-/**
- * Removes passwords that no workflow needs any more: for example those of an onboarding that was refused or never
- * started.
- */
+/** Removes passwords that nothing needs any more, as of an onboarding that was refused or never started. */
 export function secretSweepJob(sweep: SecretSweep): BackgroundJob {
   return {
     id: 'sweep_secrets',
@@ -39,10 +36,7 @@ export function secretSweepJob(sweep: SecretSweep): BackgroundJob {
   };
 }
 
-/**
- * Removes secrets that belong to no version of credentials and whose workflow has ended or does not exist.
- * @throws other errors of Temporal: nothing is concluded if the server does not answer
- */
+/** Removes secrets of no version whose workflow has ended or is gone. @throws other errors: nothing is concluded */
 export async function sweepSecrets(
   { pool, client, mode }: Omit<SecretSweep, 'logger'>,
   olderThanMs = SETTLED_AFTER_MS,
@@ -68,10 +62,7 @@ async function isRunning(client: Client, workflowId: string): Promise<boolean> {
   }
 }
 
-/**
- * Publishes the key that passwords are sealed to. Repeated, because somebody who puts another key there could read what
- * is handed in from then on.
- */
+/** Publishes the vault's key. Repeated: somebody who puts another there could read what is handed in. */
 export function vaultKeyJob(args: {
   vault: Pick<Vault, 'publish'>;
   pool: pg.Pool;
@@ -90,13 +81,9 @@ export function vaultKeyJob(args: {
   };
 }
 
-/**
- * Reads the labels of the bulk workbook from the service's own template once a day (spec: "GET /irm/bulk-template"):
- * the specification shows 22 of the 37. A template that lacks one of these is not used, and the previous labels are
- * kept.
- */
+/** Reads the template's labels daily (spec: "GET /irm/bulk-template"); one without a shown label is not used. */
 export function templateReading(
-  deps: Pick<ActivityDependencies, 'pool' | 'mode' | 'api' | 'workbooks' | 'clock' | 'logger'>,
+  deps: Pick<Deps, 'pool' | 'mode' | 'api' | 'workbooks' | 'clock' | 'logger'>,
 ): BackgroundJob {
   const { pool, mode, api, workbooks, clock, logger } = deps;
   return {
@@ -117,11 +104,7 @@ export function templateReading(
   };
 }
 
-/**
- * Registers search attributes that are gone, as after Temporal was started empty: a workflow that sets one fails all
- * its tasks until then. A worker that could not register them at its start sets none that is missing, and has no such
- * job.
- */
+/** Registers search attributes that are gone, as after an empty start: a workflow that sets one fails its tasks. */
 export function searchAttributesJob(client: Client, namespace: string, logger: Logger): BackgroundJob {
   return {
     id: 'search_attributes',

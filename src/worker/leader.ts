@@ -8,9 +8,8 @@ import { startBackgroundJobs, type BackgroundJob, type JobOutcome } from './back
 const EVERY_MS = 15_000;
 
 /**
- * Runs `jobs` while this worker leads: from when it gets the lock until it stops or loses the connection that holds it.
- * PostgreSQL frees the lock with the connection, so that another worker follows within {@link EVERY_MS}. For a moment
- * two may run them: each job stands that.
+ * Runs `jobs` while this worker holds the lock, which PostgreSQL frees with its connection: another follows within
+ * {@link EVERY_MS}. For a moment two may run them.
  */
 export function leaderJob(args: {
   pool: pg.Pool;

@@ -8,12 +8,11 @@ import type { BackgroundJob } from './background-jobs';
 const NOTABLE_MS = 5_000;
 
 /**
- * The machine's clock, moved by what it was off when it was last compared with PostgreSQL's. A sender whose clock is
- * hours behind would mark its send hours too early, and somebody else would take the settle window for over.
- * @param own the machine's clock
+ * The machine's clock, corrected by PostgreSQL's: a sender hours behind would mark its send too early, and the settle
+ * window would seem over.
+ * @param own the machine's
  */
 export function createLedgerClock(options: { db: Queryable; logger: Logger; own?: () => number }): {
-  /** Milliseconds since the epoch. */
   now: () => number;
   /** Compares the clocks; must have run once before the worker takes work. */
   job: BackgroundJob;

@@ -1,14 +1,10 @@
-/**
- * All metrics of this project; dashboards and alerts use these names. The metrics of Temporal's SDK (`temporal_…`) are
- * served at the same address. Labels contain classes, states and kinds, never names, numbers or ids of filings.
- */
+/** All metrics of this project; dashboards use these names. The SDK's (`temporal_…`) are beside them. */
 import type { MetricMeter, MetricTags } from '@temporalio/common';
 import type { RuntimeOptions } from '@temporalio/worker';
 import type { ListenAddress } from '../config/listen-address';
 import { RATE_CLASSES, type Mode } from '../domain/names';
 
 interface Definition {
-  /** The text of `# HELP`. */
   help: string;
 }
 /** Read from the ledger by the worker that leads, 0 or absent in the others: take `max` over workers. */
@@ -74,18 +70,13 @@ export const HISTOGRAMS = {
   }
 >;
 
-/** The instruments; each is created once. */
 export interface Metrics {
   count(name: keyof typeof COUNTERS, tags?: MetricTags, by?: number): void;
   observe(name: keyof typeof HISTOGRAMS, seconds: number, tags?: MetricTags): void;
   set(name: keyof typeof LEDGER_GAUGES | keyof typeof PROCESS_GAUGES, value: number, tags?: MetricTags): void;
 }
 
-/**
- * Options with which Temporal's SDK serves metrics at one address: its own, and those created with its meter. It
- * answers from its own threads, so it works while the event loop is blocked. Undefined if no address is given; its
- * meter then records nothing.
- */
+/** The SDK serves its metrics and ours from its own threads, also while the event loop is blocked. */
 export function metricsOptions(
   address: ListenAddress | undefined,
   mode: Mode,

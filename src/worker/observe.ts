@@ -132,7 +132,6 @@ function rememberShown(metrics: Metrics): { metrics: Metrics; until: (signal: Ab
 export function processJob(args: {
   pool: pg.Pool;
   metrics: Metrics;
-  /** Of Temporal. */
   tls?: Config['temporal']['connectionOptions']['tls'];
 }): BackgroundJob {
   const { pool, metrics, tls } = args;

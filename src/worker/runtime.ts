@@ -29,27 +29,19 @@ function temporalLogger(logger: Logger): TemporalLogger {
   };
 }
 
-/**
- * Megabytes of a semi-space in the heap of a thread. V8's default of 16 keeps several times as much in memory for
- * objects that are soon garbage, which is most of what a workflow task or a replay allocates.
- */
+/** Megabytes in a thread's heap. V8's 16 keep several times as much in soon-garbage objects. */
 const SEMI_SPACE_MB = 4;
 
 /**
- * Lets V8 grow the heaps of this process in small steps. On a machine with much memory it otherwise keeps hundreds of
- * megabytes of garbage after a burst of filings. Threads that are started after this call, such as the workflow thread,
- * get a small young generation too. It costs a tenth of the worker's CPU time.
+ * Lets V8 grow heaps in small steps: it otherwise keeps hundreds of MB of garbage after a burst. Threads started later
+ * get a small young generation. Costs a tenth of the CPU time.
  */
 export function limitHeaps(): void {
   setFlagsFromString('--optimize-for-size');
   setFlagsFromString(`--max-semi-space-size=${SEMI_SPACE_MB}`);
 }
 
-/**
- * Creates Temporal's runtime for this process: its log lines go through `logger`, and its metrics and ours are served
- * at EBRC_METRICS. Must run before the SDK is used, because it would create a default one.
- * @throws Error if it cannot listen on EBRC_METRICS
- */
+/** Temporal's runtime, before the SDK makes a default one. @throws Error if it cannot listen on EBRC_METRICS */
 export function installRuntime({ observability, mode }: Config, logger: Logger): Metrics {
   const address = observability.metrics;
   try {

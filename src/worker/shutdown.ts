@@ -39,10 +39,9 @@ export async function within(ms: number, work: Promise<unknown>): Promise<boolea
 }
 
 /**
- * Runs all workers until they have ended. When one ends, by itself or by a fatal error, `stop` is called and the others
- * finish their work in progress: a worker process that serves only some of its queues is worse than one that is
- * restarted.
- * @throws the error of the first worker that failed, once all have ended
+ * Runs all workers until they have ended; when one ends, `stop` is called: a process that serves only some queues is
+ * worse than one restarted.
+ * @throws the first worker's error, once all have ended
  */
 export async function runAll(workers: readonly Pick<Worker, 'run'>[], stop: () => Promise<void>): Promise<void> {
   let failure: { error: unknown } | undefined;

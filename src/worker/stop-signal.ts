@@ -1,7 +1,4 @@
-/**
- * Handles SIGTERM and SIGINT from the start: `worker.ts` imports this before anything else. As process 1 of a
- * container, a program without a handler ignores SIGTERM, and would be killed at the end of the grace period.
- */
+/** SIGTERM and SIGINT from the start: process 1 of a container ignores signals without a handler. */
 let stop: (signal: NodeJS.Signals) => void = () => {
   // No task has been taken yet, so there is nothing to finish.
   process.exit(0);

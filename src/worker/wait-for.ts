@@ -5,11 +5,7 @@ import type { Logger } from 'pino';
 export const START_WITHIN_MS = 120_000;
 const PAUSE_MS = 2_000;
 
-/**
- * Repeats `connect` until it succeeds, and logs what it waits for. A permanent error (`passes` returns false; default:
- * all errors are temporary) is thrown at once. @throws Error after {@link START_WITHIN_MS} that names what was tried
- * and what to do.
- */
+/** Repeats `connect` until it succeeds or `passes` is false. @throws Error after {@link START_WITHIN_MS} */
 export async function waitFor<T>(
   what: { name: string; address: string; hint: string },
   connect: () => Promise<T>,

@@ -20,10 +20,7 @@ export function bundleParts({ encrypted, traced }: { encrypted: boolean; traced:
   };
 }
 
-/**
- * Builds the workflow bundles in advance, so that a worker starts fast and every worker of a release runs the same
- * bundle.
- */
+/** Builds the workflow bundles ahead: a fast start, and every worker of a release runs the same one. */
 async function build(): Promise<void> {
   for (const traced of [false, true]) {
     for (const encrypted of [false, true]) {

@@ -1,7 +1,4 @@
-/**
- * Time-outs and retries of every activity call, as named and complete profiles. A profile is never overridden in part:
- * a retry policy that is given in part silently restores unlimited retries for what it leaves out.
- */
+/** Complete time-outs and retries: a policy that is given in part silently restores unlimited retries. */
 import {
   ApplicationFailure,
   CancellationScope,
@@ -32,9 +29,8 @@ interface Profile extends ActivityOptions {
 const FOREVER = Number.POSITIVE_INFINITY;
 
 /**
- * An API call waits for its budget slot inside the activity, so the time-out is generous; a lost worker is noticed by
- * the heartbeat instead. Whether a failure is retried at all is decided by the failure itself
- * (`src/domain/service/retry-table.ts`).
+ * Generous, as a call waits for its slot inside; the heartbeat shows a lost worker, and the failure decides about
+ * retries (`src/domain/service/retry-table.ts`).
  */
 const apiCall: Profile = {
   startToCloseTimeout: '30m',
@@ -64,18 +60,12 @@ const PROFILES = {
     ...apiCall,
     retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: 4 },
   },
-  /**
-   * A read right before a send, tried for about a minute and a half: while the portal cannot be read, a submission
-   * would most likely end as an unknown outcome, and without this read nothing could settle it later.
-   */
+  /** Right before a send, for about 90 s: nothing else could settle an unknown outcome later. */
   beforeSend: {
     ...apiCall,
     retry: { initialInterval: '5s', backoffCoefficient: 2, maximumInterval: '30s', maximumAttempts: 6 },
   },
-  /**
-   * The one call that is never repeated without proof that nothing was sent. Cancelling waits for the activity: it must
-   * never be given up while a request is on its way.
-   */
+  /** Never repeated without proof that nothing was sent. Cancelling waits: a request may be on its way. */
   submit: {
     startToCloseTimeout: '30m',
     heartbeatTimeout: '30s',
@@ -102,10 +92,7 @@ export interface CallAbout {
   rateClass?: RateClass | typeof EXTRACTION;
   /** The exporter, so that one exporter's many calls do not starve another's one. */
   exporterId?: string;
-  /**
-   * 1 what a person waits for and last looks, 2 reads before a send, 3 filings (the default), 5 schedules,
-   * reconciliation and healing.
-   */
+  /** 1 what a person waits for and last looks, 2 reads before a send, 3 filings, 5 schedules and healing. */
   priorityKey?: 1 | 2 | 3 | 4 | 5;
 }
 
@@ -169,28 +156,21 @@ function scheduledUnder(
   });
 }
 
-/**
- * Activities under a complete profile: `calls('ledger', { summary: '…' }).openFiling(input)`. A send that was completed
- * by hand is never asked again: its caller reads the ledger.
- */
+/** Activities under a complete profile. A send that was completed by hand is not asked again: the ledger is read. */
 export function calls(profile: ProfileName, about: CallAbout): ActivityCalls {
   const scheduled = scheduledUnder(profile, about);
   return profile === 'submit' ? scheduled : calledBy((name, args) => untilResult(scheduled, name, args));
 }
 
-/**
- * A local activity repeats with its workflow task, perhaps on another worker, so it is tried once, and its time is more
- * than the activity's own bound (`STEP_DEADLINE`): the transaction has ended before the normal activity starts.
- */
+/** Tried once; more time than the activity's own bound (`STEP_DEADLINE`), so that its transaction has ended. */
 const LOCAL_STEP = {
   scheduleToCloseTimeout: '6s',
   retry: { maximumAttempts: 1 },
 } as const satisfies LocalActivityOptions;
 
 /**
- * A step on the ledger, as a local activity: no task queue and no round trip to the server. Where it does not succeed
- * within seconds (PostgreSQL is away, or the step is a large one), a normal activity of the same code waits as long as
- * needed. One is made at a time (interceptors.ts).
+ * A step as a local activity: no queue and no round trip. Where it fails within seconds, a normal activity of the same
+ * code waits as long as needed. One at a time (interceptors.ts).
  */
 export function steps(options: {
   summary: string;
@@ -220,10 +200,7 @@ export function steps(options: {
   });
 }
 
-/**
- * Has a workflow's input checked by its schema, and its mode by the worker's. `what`: is for that mode.
- * @throws ApplicationFailure `invalid_input` or `wrong_mode`
- */
+/** Checks input and mode. `what`: is for that mode. @throws ApplicationFailure `invalid_input`, `wrong_mode` */
 export async function checkStarted(
   started: StartedWorkflow & { input: { mode: string } },
   what: string,

@@ -42,10 +42,7 @@ export async function collectCertificates(args: {
 
 const UNDER_WAY = 5;
 
-/**
- * Downloads a batch with a few under way at a time. A failure that no repeat fixes is returned at the end; one that
- * needs a person stops the batch, because the others would meet it too.
- */
+/** Downloads a batch. A permanent failure is returned at the end; one that needs a person stops the batch. */
 export async function downloadAll(given: {
   numbers: readonly string[];
   exporterId: string;

@@ -42,11 +42,9 @@ export function readFailure(error: unknown): ReadFailure {
 }
 
 /**
- * Fails a workflow that was started with nothing, or with something that is no object: callers in any SDK start
- * workflows by name. Without this the first read of a property would fail the workflow task, and Temporal would repeat
- * that for ever. A field that is null is taken out: SDKs whose objects have all their fields write null for one that is
- * left out.
- * @throws ApplicationFailure of type `invalid_input`
+ * Fails a workflow started with no object, as any SDK can: reading a property would fail the task for ever. Null fields
+ * are taken out: some SDKs write them for what is left out.
+ * @throws ApplicationFailure `invalid_input`
  */
 export function needInput(workflow: string, input: unknown): void {
   if (isObject(input)) {

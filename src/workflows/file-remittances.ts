@@ -28,9 +28,8 @@ import { watch } from './filing/watchdog';
 const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 5 * 60_000 };
 
 /**
- * Files remittances. Ends normally with every outcome, a refusal too; fails only on a defect. Cancelling it becomes a
- * flag: before the submission nothing is left behind, after it the filing goes on, because certificates may come of it.
- * `carried` comes from a run that continued as new.
+ * Files remittances. Ends normally with every outcome; fails only on a defect. A cancel leaves nothing before the
+ * submission; after it the filing goes on. `carried` comes from a run that continued as new.
  */
 export async function fileRemittances(input: FileInput, carried?: CarriedOver): Promise<FilingResult> {
   needInput('fileRemittances', input);
@@ -164,10 +163,7 @@ async function openFiling(run: FilingRun, input: FileInput): Promise<OpenFilingR
   }
 }
 
-/**
- * What the filing was made from: a ledger that was put back to a state from before it holds nothing of it, and nothing
- * of it was sent.
- */
+/** Without `resume`: a ledger put back to before the filing holds nothing of it, and nothing was sent. */
 function madeFrom({ input: first }: FilingRun, { resume }: FileInput): FileInput {
   if (resume !== undefined && first.resume === undefined) return first;
   const text = `Filing ${resume} is not in this ledger, so nothing can be taken up. Is DATABASE_URL the one it was made with?`;

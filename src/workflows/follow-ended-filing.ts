@@ -41,12 +41,7 @@ export async function followEndedFiling(args: EndedFilingArgs): Promise<EndedFil
 async function askOnce({ filingId, exporterId }: EndedFilingArgs, submission: number): Promise<void> {
   const status = { summary: `Status of submission ${submission}`, rateClass: 'api', exporterId } as const;
   const polled = await orNull(() =>
-    calls('helpful', { ...status, priorityKey: 5 }).pollStatus({
-      filingId,
-      submission,
-      ackErrors: [],
-      once: true,
-    }),
+    calls('helpful', { ...status, priorityKey: 5 }).pollStatus({ filingId, submission, ackErrors: [], once: true }),
   );
   if (!polled || polled.outcome === 'not_yet' || polled.requestId === null) return;
   if (polled.outcome !== 'settled') await look({ filingId, exporterId }, submission, null);

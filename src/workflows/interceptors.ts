@@ -1,11 +1,7 @@
 /** Part of every bundle: the SDK makes one of these for each workflow execution. */
 import type { WorkflowInterceptors, WorkflowOutboundCallsInterceptor } from '@temporalio/workflow';
 
-/**
- * Makes a workflow's local activities one at a time. Where two are under way, each resolves in an activation of its
- * own, but a replay resolves both in one, and what waits for them goes on in another order: the workflow task fails as
- * not deterministic.
- */
+/** One local activity at a time: a replay resolves two in one activation, which is not deterministic. */
 class OneLocalStepAtATime implements WorkflowOutboundCallsInterceptor {
   private last: Promise<unknown> = Promise.resolve();
 

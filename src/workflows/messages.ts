@@ -16,10 +16,7 @@ import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts
 /** Query of `fileRemittances`: where the filing stands. */
 export const filingQuery = defineQuery<FilingResult>('filing');
 
-/**
- * Update of `fileRemittances`, for update-with-start: the same input as the workflow's. Answers as soon as the filing
- * is recorded or refused; fails with `reference_taken` where the reference has other content.
- */
+/** Update-with-start of `fileRemittances`: answers once recorded or refused; fails with `reference_taken`. */
 export const fileUpdate = defineUpdate<FilingResult, [FileInput]>('file');
 
 export const approveUpdate = defineUpdate<FilingResult, [ApproveArgs]>('approve');
@@ -29,10 +26,7 @@ export const abandonUpdate = defineUpdate<FilingResult, [AbandonArgs]>('abandon'
 /** Query of `onboardExporter` and `updateCredentials`. */
 export const exporterQuery = defineQuery<ExporterProgress>('exporter');
 
-/**
- * Update of `onboardExporter` (while it waits for credentials) and of `updateCredentials` (update-with-start): new
- * credentials, by vault reference. Answers as soon as they are taken, not when they are checked.
- */
+/** New credentials by vault reference, for `onboardExporter` and `updateCredentials`: answers once they are taken. */
 export const submitCredentialsUpdate = defineUpdate<ExporterProgress, [z.infer<typeof submitCredentialsArgs>]>(
   'submitCredentials',
 );

@@ -17,10 +17,7 @@ import { needInput } from './failures';
 /** An onboarding may wait for months; it continues as new well before its history is long. */
 const LONG_HISTORY = 2_000;
 
-/**
- * Onboards an exporter: created or adopted, validated, active, its IRMs read. Ends `ready`, or `refused` with what to
- * do. Running it again for the same e-mail is safe: the client is adopted, and completed steps are not repeated.
- */
+/** Onboards an exporter; ends `ready`, or `refused` with what to do. Safe to run again for the same e-mail. */
 export async function onboardExporter(input: OnboardInput): Promise<ExporterProgress> {
   needInput('onboardExporter', input);
   const status = new ExporterStatus(null, () => continueAsNewIfLong());

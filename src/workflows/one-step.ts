@@ -19,10 +19,7 @@ export async function dailyReport(input: DailyReportInput): Promise<DailyReportR
   return calls('document', { summary: 'Write the daily report', priorityKey: 5 }).writeDailyReport({ input });
 }
 
-/**
- * Has the extraction service read a document (spec: "Extraction service"), once: an answer that the ledger has is not
- * asked for again, whoever asks. How fast is decided by what the service answers to all.
- */
+/** Has a document read (spec: "Extraction service"), once: an answer in the ledger is not asked for again. */
 export async function extractDocument(input: ExtractDocumentInput): Promise<ExtractDocumentResult> {
   needInput('extractDocument', input);
   const opened = await calls('ledger', { summary: 'Find a stored extraction' }).openExtraction(input);

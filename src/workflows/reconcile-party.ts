@@ -1,6 +1,3 @@
-/**
- * Reconciles one party: reads what the service holds, compares the ledger with it, and repairs what needs no person.
- */
 import { counted } from '../domain/text';
 import { isCancellation } from '@temporalio/workflow';
 import type { PartyToReconcile, RepairableFinding, WindowReading } from '../activities/reconciliation';
@@ -61,10 +58,7 @@ export async function compareParty(party: PartyToReconcile, scope: PartyScope): 
   return { party, outcome, checks: made, windows: windows ?? [], repairs };
 }
 
-/**
- * Makes the repairs of a party while there is room for them in the history, and compares it again once all were made.
- * @returns whether they are; `compared` holds what is left and what came of the others
- */
+/** Repairs while there is room in the history, then compares again. @returns whether all were made */
 export async function repairParty(compared: ComparedParty, hasRoom: () => boolean): Promise<boolean> {
   const { party, outcome, checks, windows, repairs } = compared;
   const unknown = repairs.filter(({ kind }) => kind === 'outcome_unknown');
@@ -157,10 +151,7 @@ async function repairOne({ partyId }: PartyToReconcile, finding: RepairableFindi
   return true;
 }
 
-async function fetchPdfAgain(
-  partyId: number,
-  { kind, exporterId, eBRCNumber }: RepairableFinding,
-): Promise<string | null> {
+async function fetchPdfAgain(partyId: number, { kind, exporterId, eBRCNumber }: RepairableFinding) {
   if (eBRCNumber === null) return null;
   const { fetch } = await calls('ledger', { summary: `Set aside the damaged PDF of ${eBRCNumber}` }).prepareRefetch({
     partyId,

@@ -9,20 +9,14 @@ import { compareParty, repairParty, type ComparedParty } from './reconcile-party
 
 /** Parties of a run, where none of them needs more than the comparison: some 35 events each. */
 const PAGE = 25;
-/**
- * A run whose history is longer begins neither a party nor a repair: what is under way adds some 300 events at most, so
- * that none comes near 2,000. A repair costs up to twenty.
- */
+/** A longer history begins neither a party nor a repair: what is under way adds 300 events at most, of 2,000. */
 const LONG_HISTORY = 1_200;
 /** More would only wait in the queues, which order by exporter and not within one workflow. */
 const AT_ONCE = 5;
 /** The result is a payload with a limit; what is beyond is in the log. */
 const SKIPPED_SHOWN = 1_000;
 
-/**
- * Reconciles one exporter's party, or all of them. Each is compared on its own: one that cannot be asked is noted with
- * the reason and never stops the others.
- */
+/** Reconciles one party, or all: one that cannot be asked is noted with the reason and stops no other. */
 export async function reconcile(
   input: ReconcileInput & {
     resume?: {

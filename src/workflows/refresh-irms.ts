@@ -12,9 +12,8 @@ const AT_ONCE = 8;
 const SKIPPED_SHOWN = 1_000;
 
 /**
- * Refreshes IRMs live and reads them into the ledger: of one exporter, or of every exporter that is ready. How fast is
- * the budget's business (spec: "Limits", 6 a minute). An exporter that cannot be refreshed is skipped with the reason
- * and never stops the others.
+ * Refreshes IRMs of one exporter, or of all ready ones, as fast as the budget (spec: "Limits", 6 a minute). One that
+ * cannot be is skipped with the reason.
  */
 export async function refreshIrms(
   input: RefreshIrmsInput & { resume?: { after: string; soFar: RefreshIrmsResult } },
@@ -55,9 +54,7 @@ async function refreshOne({ exporterId: asked, skip, readFirst }: RefreshCandida
       if (readiness !== 'ready') return { skip: `the service says ${readiness}` };
     }
     await calls('helpful', { ...about, summary: 'Refresh the IRMs', exporterId, rateClass: 'irm-refresh' }).refreshIrms(
-      {
-        exporterId,
-      },
+      { exporterId },
     );
     return await calls('helpful', { ...about, summary: 'Read the IRMs' }).readIrms({ exporterId });
   } catch (error) {

@@ -6,12 +6,8 @@ import type { ExporterProgress, updateCredentialsInput } from '../domain/contrac
 import type { ErrorKind } from '../domain/service/error-kinds';
 import { otherModeText } from '../domain/values';
 import { calls } from './activity-profiles';
-import {
-  checkSubmission,
-  Submissions,
-  validateSubmission,
-  type CredentialSubmission,
-} from './exporter/credential-submissions';
+import { checkSubmission, Submissions, validateSubmission } from './exporter/credential-submissions';
+import type { CredentialSubmission } from './exporter/credential-submissions';
 import { ExporterStatus, retryUntilFixed } from './exporter/exporter-progress';
 import { readFailure, needInput } from './failures';
 import { exporterQuery, submitCredentialsUpdate } from './messages';
@@ -22,11 +18,7 @@ const LONG_HISTORY = 2_000;
 /** No client has the id, or the text cannot be an id (spec: "Invalid platform customer ID format"). */
 const UNKNOWN_CLIENT: readonly ErrorKind[] = ['customer_not_found', 'validation_failed'];
 
-/**
- * New credentials for an exporter, at any time after its onboarding: checked by the service, and every filing that
- * waits for better ones is told. Submissions are checked in the order in which they come; the workflow ends when none
- * is left, with the outcome of the last. A later submission starts it again.
- */
+/** New credentials, checked in order; waiting filings are told. Ends when none is left, with the last outcome. */
 export async function updateCredentials(input: z.input<typeof updateCredentialsInput>): Promise<ExporterProgress> {
   needInput('updateCredentials', input);
   const { exporterId, mode } = input;

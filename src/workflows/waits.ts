@@ -11,17 +11,13 @@ export type Wait =
   | { reason: 'activation'; activatesAt: string | null; text: string; ms: number }
   | { reason: 'access'; kind: string; text: string; message: string; ms: number };
 
-/** How a workflow shows what it waits for, and how it lets time pass. */
 export interface WaitingWorkflow {
   showWait(wait: Wait): Promise<void> | void;
   /** Lets the time pass on a durable timer. The place where a long history continues in a new run. */
   rest(ms: number, summary: string): Promise<void>;
 }
 
-/**
- * How often in a row the same was waited for. Calls in between may have worked: it is one series all the same, until
- * nothing was waited for longer than its longest wait.
- */
+/** How often in a row the same was waited for; calls that work in between do not end the series. */
 class WaitSeries {
   private count = 0;
   private endedAt = 0;
@@ -52,9 +48,8 @@ const MIN_LOOK_MS = 60_000;
 const MAX_LOOK_MS = 25 * 60 * MIN_LOOK_MS;
 
 /**
- * Waits until the authority opens API access (spec: "dgftApiStatus.state"). The exporter is read again after waking,
- * since the time may have moved; once it has passed, or where none is known, in growing intervals. Ends with the
- * exporter as it is when it is pending no more, whatever it is then.
+ * Waits until API access is open (spec: "dgftApiStatus.state"), reading the exporter after each wake; once the time has
+ * passed, in growing intervals. Ends with the exporter as it is then.
  */
 export async function waitForActivation<E extends Pick<ExporterState, 'readiness' | 'activatesAt'>>(
   progress: WaitingWorkflow,
@@ -77,10 +72,7 @@ export async function waitForActivation<E extends Pick<ExporterState, 'readiness
   return current;
 }
 
-/**
- * Waits before a refused call is made again that whoever runs the worker has to put right: a revoked key, an agreement
- * that is not signed, a wrong address.
- */
+/** Waits before a refused call is repeated that the operator has to put right: a revoked key, an agreement. */
 export async function waitForAccess(progress: WaitingWorkflow, { access }: Waits, failure: ReadFailure): Promise<void> {
   const ms = access.nextMs();
   const kind = failure.kind ?? 'needs_access';
@@ -97,10 +89,7 @@ export async function waitForAccess(progress: WaitingWorkflow, { access }: Waits
   access.ended();
 }
 
-/**
- * Runs `wait` while the workflow is registered as one that waits for credentials newer than those that it saw, so that
- * it is signalled when they come. `renewed`: they are there already.
- */
+/** Runs `wait` while registered for newer credentials than those seen. `renewed`: they are there already. */
 export async function whileAwaitingCredentials<T>(
   { exporterId, versionSeen }: { exporterId: string; versionSeen: number },
   wait: (renewed: boolean) => Promise<T>,

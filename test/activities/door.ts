@@ -8,7 +8,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import pino from 'pino';
 import { createActivities, type Activities } from '../../src/activities/create-activities';
-import type { ActivityDependencies } from '../../src/activities/dependencies';
+import type { Deps } from '../../src/activities/dependencies';
 import { FailureInterceptor } from '../../src/activities/interceptor';
 import type { FilingApi } from '../../src/api/client';
 import { createDocumentStore } from '../../src/documents/document-store';
@@ -29,7 +29,7 @@ interface ActivityRun<R> {
 }
 
 export interface ActivityDoor {
-  deps: ActivityDependencies;
+  deps: Deps;
   logs: string[];
   /** Begins an activity as a worker would; `info` replaces parts of its context. */
   begin<K extends keyof Activities>(
@@ -56,7 +56,7 @@ export interface ActivityDoor {
 export async function openDoor(
   ledger: TestDatabase,
   api: FilingApi,
-  adjust: (deps: ActivityDependencies) => ActivityDependencies = (deps) => deps,
+  adjust: (deps: Deps) => Deps = (deps) => deps,
 ): Promise<ActivityDoor> {
   const documents = await mkdtemp(join(tmpdir(), 'ebrc-door-'));
   const logs: string[] = [];

@@ -3,14 +3,8 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import {
-  ConfigError,
-  databaseOfEnvironment,
-  environmentFor,
-  loadConfig,
-  type Section,
-  VARIABLES,
-} from '../../src/config/config';
+import { databaseOfEnvironment, environmentFor } from '../../dev/environment';
+import { ConfigError, loadConfig, type Section, VARIABLES } from '../../src/config/config';
 
 /** As random as a drawn one, and the same in every run. */
 const drawn = (text: string) => createHash('sha256').update(text).digest();

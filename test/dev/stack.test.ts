@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
-import { environmentFor, loadConfig } from '../../src/config/config';
+import { loadConfig } from '../../src/config/config';
+import { environmentFor } from '../../dev/environment';
 import { migrate } from '../../src/ledger/migrate';
 import { createPool } from '../../src/ledger/pool';
 import { readKept, writeKept } from '../../dev/local';

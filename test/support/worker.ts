@@ -7,7 +7,7 @@ import { IllegalStateError } from '@temporalio/common';
 import { DefaultLogger, Runtime, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import pino, { type Logger } from 'pino';
 import { createActivities } from '../../src/activities/create-activities';
-import type { ActivityDependencies, WorkerSettings } from '../../src/activities/dependencies';
+import type { Deps, WorkerSettings } from '../../src/activities/dependencies';
 import { createSetAsideGuard } from '../../src/activities/set-aside';
 import { FailureInterceptor } from '../../src/activities/interceptor';
 import type { Budget, BudgetSlot } from '../../src/budget/ports';
@@ -61,12 +61,12 @@ export interface TestWorkerOptions {
    */
   replayEveryTask?: boolean;
   /** Replaces dependencies. */
-  adjust?: (deps: ActivityDependencies) => ActivityDependencies;
+  adjust?: (deps: Deps) => Deps;
 }
 
 export interface TestWorker {
   taskQueue: string;
-  deps: ActivityDependencies;
+  deps: Deps;
   client: Client;
   /** Stops all workers as by SIGTERM without grace: activities in progress are abandoned. */
   stop(): Promise<void>;
@@ -103,7 +103,7 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     budget: options.budget ?? openBudget,
     clock: clock.now,
   });
-  const made: ActivityDependencies = {
+  const made: Deps = {
     mode: modeOfKey(apiKey) ?? 'test',
     pool: ledger.pool,
     api,

@@ -2,7 +2,7 @@ import { createActivities } from '../../src/activities/create-activities';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import pino from 'pino';
-import type { ActivityDependencies } from '../../src/activities/dependencies';
+import type { Deps } from '../../src/activities/dependencies';
 import type { Budget } from '../../src/budget/ports';
 import { createFilingApi } from '../../src/api/client';
 import { BULK_COLUMNS } from '../../src/domain/rules/columns';
@@ -31,7 +31,7 @@ let service: Server;
 let asked = 0;
 let labels: readonly string[] = LABELS;
 let now = NOW;
-let deps: Pick<ActivityDependencies, 'pool' | 'mode' | 'api' | 'workbooks' | 'clock' | 'logger'>;
+let deps: Pick<Deps, 'pool' | 'mode' | 'api' | 'workbooks' | 'clock' | 'logger'>;
 
 beforeAll(async () => {
   ledger = await createTestDatabase();
@@ -131,7 +131,7 @@ test('what the check of a file warned of is kept with the filing, each warning o
     settings: TEST_SETTINGS,
     searchAttributes: [],
     queueing: () => Promise.resolve(new Map()),
-  } as unknown as ActivityDependencies);
+  } as unknown as Deps);
   const input = {
     mode: 'test' as const,
     exporterId: EXPORTER,
@@ -153,7 +153,7 @@ test('a filled optional column goes by the bulk channel, whatever was asked for'
     settings: TEST_SETTINGS,
     searchAttributes: [],
     queueing: () => Promise.resolve(new Map()),
-  } as unknown as ActivityDependencies);
+  } as unknown as Deps);
   const open = async (reference: string, extra: Record<string, string>) => {
     const rows = [{ ...row, extra, mapping: { ...row.mapping, billNo: reference, sbCumInvoiceNumber: reference } }];
     const inputRef = await saveInput(ledger.pool, { rows, sourceKind: 'workbook', warnings: [] });

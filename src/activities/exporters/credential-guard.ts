@@ -2,20 +2,19 @@ import { ApiError } from '../../api/errors/api-error';
 import { currentCredentials, type CredentialVersion, markBad } from '../../ledger/vault/credentials';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { CREDENTIAL_KINDS } from '../../domain/service/retry-table';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 import { failureOf, refusal } from '../application-failure';
 
 /** No login was made, so none can lock the account: it is looked at again, somebody may have linked it elsewhere. */
 const NONE_ON_FILE: ErrorKind = 'credentials_missing';
 
 /**
- * Makes a call that logs in at the portal with the exporter's stored credentials. A version that is known to be bad is
- * not tried again: 900 queued downloads would lock the account. The first credential error marks the version bad. The
- * failure carries the version that was seen, so that a waiting filing can tell whether a newer one has come.
- * @param held the credentials on file, where they were read just before
+ * Makes a call that logs in with the exporter's stored credentials, unless they are bad: 900 downloads would lock the
+ * account. The failure carries the version that was seen.
+ * @param held those on file, where they were read just before
  */
 export async function withCredentials<T>(
-  { pool, logger }: Pick<ActivityDependencies, 'pool' | 'logger'>,
+  { pool, logger }: Pick<Deps, 'pool' | 'logger'>,
   exporterId: string,
   call: () => Promise<T>,
   held?: CredentialVersion | null,
@@ -28,9 +27,7 @@ export async function withCredentials<T>(
     throw refusal(
       kind,
       `The portal credentials of exporter ${exporterId} are known to be bad (${kind}); nothing was sent.`,
-      {
-        credentialsVersion: version,
-      },
+      { credentialsVersion: version },
     );
   }
   try {

@@ -94,10 +94,7 @@ const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing',
   extraction_unconfigured: null,
 };
 
-/**
- * The outcome of a kind of refusal; null for a failure that may pass. Without an error, a kind that was recorded
- * earlier.
- */
+/** The outcome of a kind of refusal; null for a failure that may pass. Without an error: a kind recorded earlier. */
 export function outcomeOf(reason: string): CheckRefusal;
 export function outcomeOf(reason: string, error: ApiError): CheckRefusal | null;
 export function outcomeOf(reason: string, error?: ApiError): CheckRefusal | null {

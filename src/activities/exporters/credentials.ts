@@ -19,13 +19,10 @@ import { countIrms } from '../../ledger/exporters/irms';
 import { VaultError } from '../../ledger/vault/vault';
 import { withHeartbeat, keepTrying } from '../call-context';
 import { outcomeOf, type CheckRefusal } from './credential-outcome';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 import { exporterState, type ExporterState } from './exporters';
 
-/**
- * The statement that the person who submits credentials agrees to; it is part of the evidence, so a changed text is a
- * new consent.
- */
+/** What the person who submits credentials agrees to. It is evidence: a changed text is a new consent. */
 const CONSENT_STATEMENT =
   'I am authorised to use this DGFT portal account and consent to its credentials being submitted to the filing service, which logs in with them on the exporter’s behalf.';
 
@@ -38,12 +35,9 @@ export type CheckResult =
 /** Name of the signal that `workflows/messages` defines; activities import no workflow code. */
 const CREDENTIALS_RENEWED = 'credentialsRenewed';
 
-/**
- * Takes a submission on record: the consent first (spec: "Submission is recorded as consent evidence"), then the
- * version. `at` is ISO 8601 and comes from the workflow, so that a repeat records the same consent.
- */
+/** Records a submission: the consent first (spec: "Submission is recorded as consent evidence"), then the version. */
 async function acceptCredentials(
-  { pool, vault, mode }: ActivityDependencies,
+  { pool, vault, mode }: Deps,
   args: { exporterId: string; credentialsRef: string; by: string; at: string },
 ): Promise<{ outcome: 'accepted'; version: number } | { outcome: 'unknown'; message: string }> {
   const { exporterId, credentialsRef, by, at } = args;
@@ -52,14 +46,7 @@ async function acceptCredentials(
     const known = await versionOfSecret(pool, exporterId, credentialsRef);
     if (known !== null) return { outcome: 'accepted', version: known };
     const { username } = await vault.open(pool, credentialsRef, { purpose: 'submission', mode });
-    const consent = {
-      mode,
-      exporterId,
-      username,
-      givenBy: by,
-      givenAt: new Date(at),
-      statement: CONSENT_STATEMENT,
-    };
+    const consent = { mode, exporterId, username, givenBy: by, givenAt: new Date(at), statement: CONSENT_STATEMENT };
     await recordConsent(pool, consent);
     const version = await addCredentials(pool, vault, { mode, exporterId, secretRef: credentialsRef });
     return { outcome: 'accepted', version };
@@ -71,19 +58,18 @@ async function acceptCredentials(
 
 /** The version that could be validated without asking a person, where the vault still holds one. */
 async function storedCredentials(
-  { pool }: ActivityDependencies,
+  { pool }: Deps,
   { exporterId }: { exporterId: string },
 ): Promise<{ version: number | null }> {
   return { version: await checkableVersion(pool, exporterId) };
 }
 
 /**
- * Has the service log in at the portal with a submitted version (spec: "Validate credentials"). Every refusal of
- * the table is an outcome; what may pass (500, 502, time-out, 429, the fuse) fails and is repeated. A version that
- * was refused is never sent again.
+ * Has the service log in with a submitted version (spec: "Validate credentials"). Refusals are outcomes; what may pass
+ * (500, 502, time-out, 429, the fuse) is repeated. A refused version is never sent again.
  */
 async function checkCredentials(
-  deps: ActivityDependencies,
+  deps: Deps,
   { exporterId, version }: { exporterId: string; version: number },
 ): Promise<CheckResult> {
   return withHeartbeat(exporterId, (call) => check(deps, exporterId, version, call));
@@ -91,7 +77,7 @@ async function checkCredentials(
 
 /** Tells every workflow that waits for better credentials than `version` that they have come. */
 async function tellCredentialsRenewed(
-  deps: ActivityDependencies,
+  deps: Deps,
   { exporterId, version }: { exporterId: string; version: number },
 ): Promise<void> {
   const { pool } = deps;
@@ -104,7 +90,7 @@ async function tellCredentialsRenewed(
 
 /** Where the ledger sees an exporter and its credentials, without a call. */
 async function exporterInLedger(
-  { pool }: ActivityDependencies,
+  { pool }: Deps,
   { exporterId }: { exporterId: string },
 ): Promise<ExporterState & { irmCount: number; currentVersion: number }> {
   const current = await currentCredentials(pool, exporterId);
@@ -116,7 +102,7 @@ async function exporterInLedger(
 }
 
 /** Waits while the fuse is blown: a sixth check would be refused, and might lock the account. */
-async function waitForFuse({ pool, mode, clock }: ActivityDependencies, exporterId: string): Promise<void> {
+async function waitForFuse({ pool, mode, clock }: Deps, exporterId: string): Promise<void> {
   const { allowed, retryAt } = await mayCheckCredentials(pool, { mode, exporterId, at: new Date(clock()) });
   if (allowed || !retryAt) return;
   throw ApplicationFailure.create({
@@ -129,11 +115,7 @@ async function waitForFuse({ pool, mode, clock }: ActivityDependencies, exporter
 }
 
 /** What an earlier attempt, or somebody else, has settled about a version already. */
-async function settled(
-  { pool }: ActivityDependencies,
-  exporterId: string,
-  version: number,
-): Promise<CheckResult | null> {
+async function settled({ pool }: Deps, exporterId: string, version: number): Promise<CheckResult | null> {
   const known = await credentialVersion(pool, exporterId, version);
   if (!known) return unknownSecret();
   if (known.state === 'bad') return outcomeOf(known.reason ?? 'credentials_rejected');
@@ -142,12 +124,7 @@ async function settled(
   return known.secretRef ? null : unknownSecret();
 }
 
-async function check(
-  deps: ActivityDependencies,
-  exporterId: string,
-  version: number,
-  call: CallContext,
-): Promise<CheckResult> {
+async function check(deps: Deps, exporterId: string, version: number, call: CallContext): Promise<CheckResult> {
   const { pool, mode, vault, clock, api, logger } = deps;
   const done = await settled(deps, exporterId, version);
   if (done) return done;
@@ -178,7 +155,7 @@ async function check(
   }
 }
 
-async function notifyWaiter(deps: ActivityDependencies, workflowId: string, version: number): Promise<void> {
+async function notifyWaiter(deps: Deps, workflowId: string, version: number): Promise<void> {
   const { logger } = deps;
   try {
     await deps.client().workflow.getHandle(workflowId).signal(CREDENTIALS_RENEWED, { version });

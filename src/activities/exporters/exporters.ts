@@ -8,7 +8,7 @@ import { issueText, otherModeText } from '../../domain/values';
 import { findExporter, saveExporter, type ExporterRow } from '../../ledger/exporters/exporters';
 import { notYet } from '../application-failure';
 import { withHeartbeat } from '../call-context';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 
 /** An exporter as a workflow holds it: no name and no e-mail, which have no business in a history. */
 export interface ExporterState extends ReturnType<typeof readinessOf> {
@@ -28,7 +28,7 @@ const NEXT_LOOK_MS = 30_000;
 
 /** Whether the input of an onboarding can be worked with at all: its form, and the mode of this worker's key. */
 function checkOnboardInput(
-  { mode }: ActivityDependencies,
+  { mode }: Deps,
   { input }: { input: OnboardInput },
 ): Promise<ExporterRefused | { outcome: 'ok' }> {
   const parsed = onboardInput.safeParse(input);
@@ -42,14 +42,10 @@ function checkOnboardInput(
 }
 
 /**
- * Creates the client, or adopts the one that has the e-mail when name and IEC agree (spec: "POST
- * /platform-customers"). A repeat looks for the client before it creates one: the answer of the create before it
- * may have been lost.
+ * Creates the client, or adopts the one with its e-mail when name and IEC agree (spec: "POST /platform-customers"). It
+ * is looked for first: the answer of the create before may have been lost.
  */
-async function createExporter(
-  deps: ActivityDependencies,
-  { input }: { input: OnboardInput },
-): Promise<CreateExporterResult> {
+async function createExporter(deps: Deps, { input }: { input: OnboardInput }): Promise<CreateExporterResult> {
   const { logger } = deps;
   return withHeartbeat('', async (call) => {
     const known = await adoptKnown(deps, input, call);
@@ -65,16 +61,13 @@ async function createExporter(
 }
 
 /** Reads the client from the service into the ledger (spec: "GET /platform-customers/{id}"). */
-async function readExporter(
-  deps: ActivityDependencies,
-  { exporterId }: { exporterId: string },
-): Promise<ExporterState> {
+async function readExporter(deps: Deps, { exporterId }: { exporterId: string }): Promise<ExporterState> {
   return withHeartbeat(exporterId, async (call) => exporterState(await read(deps, exporterId, call)));
 }
 
 /** Changes the client (spec: "PATCH /platform-customers/{id}"), and the ledger with what the service answers. */
 async function changeExporter(
-  deps: ActivityDependencies,
+  deps: Deps,
   { exporterId, change }: { exporterId: string; change: Omit<ChangeExporterInput, 'mode' | 'exporterId'> },
 ): Promise<void> {
   const { clock, api } = deps;
@@ -85,36 +78,29 @@ async function changeExporter(
 }
 
 /** The same for an exporter that was onboarded elsewhere, which this ledger does not know yet. */
-async function adoptExporter(
-  deps: ActivityDependencies,
-  { exporterId }: { exporterId: string },
-): Promise<ExporterState> {
+async function adoptExporter(deps: Deps, { exporterId }: { exporterId: string }): Promise<ExporterState> {
   return withHeartbeat(exporterId, async (call) => exporterState(await read(deps, exporterId, call)));
 }
 
-async function save({ pool, mode }: ActivityDependencies, customer: Customer, readAt: Date): Promise<ExporterRow> {
+async function save({ pool, mode }: Deps, customer: Customer, readAt: Date): Promise<ExporterRow> {
   return saveExporter(pool, customer, mode, readAt);
 }
 
-async function read(deps: ActivityDependencies, exporterId: string, call: CallContext): Promise<ExporterRow> {
+async function read(deps: Deps, exporterId: string, call: CallContext): Promise<ExporterRow> {
   const { clock, api } = deps;
   const readAt = new Date(clock());
   return save(deps, await api.getCustomer(exporterId, call), readAt);
 }
 
 /** The client with this very e-mail; the search of the list matches parts of names and addresses too. */
-async function findAtService(
-  { api }: ActivityDependencies,
-  email: string,
-  call: CallContext,
-): Promise<Customer | null> {
+async function findAtService({ api }: Deps, email: string, call: CallContext) {
   const found: Customer[] = [];
   for await (const customer of api.listCustomers({ search: email }, call)) found.push(customer);
   return exactMatch(found, email);
 }
 
 async function adopt(
-  deps: ActivityDependencies,
+  deps: Deps,
   customer: Customer,
   input: OnboardInput,
   call: CallContext,
@@ -126,11 +112,7 @@ async function adopt(
 }
 
 /** The exporter of this e-mail in the ledger, if the service still has it too. */
-async function adoptKnown(
-  deps: ActivityDependencies,
-  input: OnboardInput,
-  call: CallContext,
-): Promise<CreateExporterResult | null> {
+async function adoptKnown(deps: Deps, input: OnboardInput, call: CallContext): Promise<CreateExporterResult | null> {
   const { pool, mode, clock, api } = deps;
   const known = await findExporter(pool, mode, input.email);
   if (!known) return null;
@@ -146,11 +128,7 @@ async function adoptKnown(
   }
 }
 
-async function create(
-  deps: ActivityDependencies,
-  input: OnboardInput,
-  call: CallContext,
-): Promise<CreateExporterResult> {
+async function create(deps: Deps, input: OnboardInput, call: CallContext): Promise<CreateExporterResult> {
   const { clock, api } = deps;
   const { name, email, companyName, iec, address } = input;
   const readAt = new Date(clock());
@@ -174,10 +152,7 @@ async function create(
 
 /** What a workflow needs to know of an exporter. */
 export function exporterState(row: ExporterRow): ExporterState {
-  return {
-    exporterId: row.exporterId,
-    ...readinessOf(row),
-  };
+  return { exporterId: row.exporterId, ...readinessOf(row) };
 }
 
 /** What the service found wrong, by field where it names them. */
@@ -199,14 +174,8 @@ function exactMatch(customers: readonly Customer[], email: string): Customer | n
   );
 }
 
-/**
- * Why a client that has the e-mail is not the exporter that was meant; nothing where it is. An IEC that one side does
- * not have proves nothing. Adopting the wrong one would file certificates in another exporter's name.
- */
-function disagreements(
-  customer: Customer,
-  input: Pick<OnboardInput, 'name' | 'iec'>,
-): { code: string; message: string }[] {
+/** Why a client of that e-mail is not the exporter that was meant: adopting it would file in another's name. */
+function disagreements(customer: Customer, input: Pick<OnboardInput, 'name' | 'iec'>) {
   const errors: { code: string; message: string }[] = [];
   const refuse = (field: string, theirs: string, ours: string) =>
     errors.push({

@@ -2,17 +2,12 @@ import { Context } from '@temporalio/activity';
 import type { Irm } from '../../api/schemas/exporters';
 import { readinessOf } from '../../domain/exporter/exporter';
 import { currentCredentials } from '../../ledger/vault/credentials';
-import {
-  exportersAfter,
-  getExporter,
-  needExporter,
-  noteIrmsRefreshed,
-  type ExporterRow,
-} from '../../ledger/exporters/exporters';
+import { exportersAfter, getExporter, needExporter, noteIrmsRefreshed } from '../../ledger/exporters/exporters';
+import type { ExporterRow } from '../../ledger/exporters/exporters';
 import { saveIrms } from '../../ledger/exporters/irms';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from './credential-guard';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 import { reserveBalances, type ReserveArgs, type Reserved } from '../filings/filing-ledger';
 
 /** An exporter whose IRMs are to be refreshed, or why they are not. */
@@ -24,23 +19,17 @@ export interface RefreshCandidate {
   readFirst: boolean;
 }
 
-/**
- * Has the service read the exporter's IRMs from the portal (spec: "POST /irm/refresh"). Fails with
- * `activation_pending` while access is not open, and with a credential kind where the portal does not let it in.
- */
-async function refreshIrms(deps: ActivityDependencies, { exporterId }: { exporterId: string }): Promise<void> {
+/** Has the service read the IRMs (spec: "POST /irm/refresh"). Fails with `activation_pending` or a credential kind. */
+async function refreshIrms(deps: Deps, { exporterId }: { exporterId: string }): Promise<void> {
   const { clock, api, pool } = deps;
   const startedAt = new Date(clock());
   await withHeartbeat(exporterId, (call) => withCredentials(deps, exporterId, () => api.refreshIrms(exporterId, call)));
   await noteIrmsRefreshed(pool, exporterId, startedAt);
 }
 
-/**
- * Reads all pages of the saved IRMs into the ledger (spec: "GET /irm"). With `reserve`, the balances are then
- * reserved for a filing of the exporter, as long as its run knows of all its moves.
- */
+/** Reads the saved IRMs into the ledger (spec: "GET /irm"). `reserve`: then reserves balances for a filing. */
 async function readIrms(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: { exporterId: string; reserve?: ReserveArgs & { seq: number } },
 ): Promise<{
   irmCount: number;
@@ -73,7 +62,7 @@ async function readIrms(
 
 /** A page of the exporters whose IRMs are to be refreshed; the one exporter where one is named. */
 async function exportersToRefresh(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: { exporterId?: string; after: string; limit: number },
 ): Promise<{
   candidates: RefreshCandidate[];
@@ -92,7 +81,7 @@ async function exportersToRefresh(
   return { candidates, next: page.length < args.limit ? null : (page.at(-1)?.exporterId ?? null) };
 }
 
-async function candidate({ pool, clock }: ActivityDependencies, exporter: ExporterRow): Promise<RefreshCandidate> {
+async function candidate({ pool, clock }: Deps, exporter: ExporterRow): Promise<RefreshCandidate> {
   const { exporterId, activatesAt } = exporter;
   const { readiness } = readinessOf(exporter);
   const credentials = await currentCredentials(pool, exporterId);

@@ -5,11 +5,11 @@ import { saveAnnotated } from '../../ledger/filings/filing-notes';
 import { readRows, type FilingRow } from '../../ledger/rows/filing-rows';
 import { needFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { WorkbookRefused } from '../../workbook/read';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 
 /** Writes a filing's errors, the service's and the authority's, into a copy of the workbook that it came from. */
 async function annotateFiling(
-  { pool, documents, workbooks, logger }: ActivityDependencies,
+  { pool, documents, workbooks, logger }: Deps,
   { filingId }: { filingId: string },
 ): Promise<{ document: string | null }> {
   const filing = await needFiling(pool, filingId);
@@ -46,10 +46,7 @@ async function annotateFiling(
   return { document: stored.name };
 }
 
-/**
- * The errors, each at the field that it names: the authority's words do so by their codes. Warnings of the check stand
- * beside the errors of their row, because they may explain them.
- */
+/** The errors, each at the field that its code names, beside the check's warnings: these may explain them. */
 function findingsOf({ errors: said, warnings }: FilingRecord, rows: readonly FilingRow[]): Finding[] {
   const errors = (said as Finding[]).map((each) => ({ ...each, field: each.field ?? fieldOfAuthority(each.message) }));
   const byAuthority = authorityErrors(
@@ -64,5 +61,4 @@ function findingsOf({ errors: said, warnings }: FilingRecord, rows: readonly Fil
   return [...errors, ...byAuthority, ...explaining];
 }
 
-/** Writes a filing's errors into the cells of the workbook that it came from. */
 export const annotateActivities = { annotateFiling };

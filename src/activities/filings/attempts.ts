@@ -1,12 +1,7 @@
 import type pg from 'pg';
 import { addEvent, readNow } from '../../ledger/filings/filing-progress';
-import {
-  answerInShort,
-  NOT_FILED,
-  partsOfAttemptId,
-  type AttemptReading,
-  type StoredAnswer,
-} from '../../domain/filing/attempt';
+import { answerInShort, NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import type { AttemptReading, StoredAnswer } from '../../domain/filing/attempt';
 import { markRowsUnknown as markInLedger, readAttempt as readInLedger } from '../../ledger/submissions/attempts';
 import { openAttempt as openInLedger, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
 import type { Carried } from '../../domain/filing/questions';
@@ -17,28 +12,17 @@ import { judgeWord } from '../../ledger/submissions/words';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import { sentAs } from '../../domain/filing/known-send';
 import { withTransaction } from '../../ledger/pool';
-import { now, type ActivityDependencies } from '../dependencies';
+import { now, type Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
 import { stepId } from '../step-id';
-import {
-  DIFFERS,
-  hold,
-  moveOf,
-  moveOnSettled,
-  recordMove,
-  settledStep,
-  type Decided,
-  type Left,
-  type MoveArgs,
-} from './moves';
+import { DIFFERS, hold, moveOf, moveOnSettled, recordMove, settledStep } from './moves';
+import type { Decided, Left, MoveArgs } from './moves';
 import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
 import { onWholeLedger } from './whole-ledger';
 
-/**
- * Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more.
- */
+/** Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more. */
 function openAttempt(
-  deps: ActivityDependencies,
+  deps: Deps,
   { submission, ...decided }: Decided & { submission: number },
 ): Promise<OpenedAttempt | { outcome: 'differs' }> {
   return onWholeLedger(deps, decided.filingId, async (client, filing) => {
@@ -50,7 +34,7 @@ function openAttempt(
 
 /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
 function readAttempt(
-  deps: ActivityDependencies,
+  deps: Deps,
   { seq, ...args }: { attemptId: string; refusal?: { reason: string; sentBy: string }; seq: number },
 ): Promise<AttemptReading & Left> {
   const read = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<AttemptReading & Left> => ({
@@ -60,12 +44,9 @@ function readAttempt(
   return onWholeLedger(deps, filingOf(args), read, args);
 }
 
-/**
- * As `readAttempt`, of an attempt of unknown outcome. Where nothing of it was sent after all, the filing goes on to
- * its next attempt (`move`) in the same transaction.
- */
+/** As `readAttempt`, of unknown outcome. Where nothing was sent, the filing goes on (`move`) in one transaction. */
 function readUnknownAttempt(
-  deps: ActivityDependencies,
+  deps: Deps,
   { attemptId, move }: { attemptId: string; move: MoveArgs },
 ): Promise<AttemptReading & Left> {
   const { filingId } = move;
@@ -83,12 +64,11 @@ function readUnknownAttempt(
 }
 
 /**
- * Takes an answer over that the run read, or that came back while PostgreSQL could not store it. Repeating it, or
- * what its own activity recorded of it, changes nothing. What the ledger does not have counts only with the secret of
- * the execution that sent it (`sentBy`); otherwise the run has to read the ledger (`differs`).
+ * Takes over an answer that the run read, or that PostgreSQL could not store. What the ledger does not have counts only
+ * with the secret of its execution (`sentBy`); otherwise the run has to read the ledger (`differs`).
  */
 function adoptAnswer(
-  deps: ActivityDependencies,
+  deps: Deps,
   { attemptId, answer, sentBy = '' }: { attemptId: string; answer: StoredAnswer; sentBy?: string },
 ): Promise<Omit<AdoptedAnswer, 'filing'> & Left> {
   const filingId = filingOf({ attemptId });
@@ -103,12 +83,11 @@ function adoptAnswer(
 }
 
 /**
- * Carries out what a person said of a send. The filing goes on as `move` says where it may be sent again (`again`),
- * or to its processing (`filed`); rows that are freed are recorded in an event, and with the last one the filing
- * goes on to its certificates. Nothing is written where the filing has moved since the person answered.
+ * Carries out a person's word about a send. The filing goes on as `move` says (`again`, `filed`), or with its last
+ * freed row to its certificates. Nothing is written where it has moved since.
  */
 function carryOutWord(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: {
     wordId: string;
     /** The attempt that it is about: a mark whose send was never counted is judged by that alone. */
@@ -142,12 +121,9 @@ function carryOutWord(
   return onWholeLedger(deps, filingId, carryOut, attemptId === null ? undefined : { attemptId });
 }
 
-/**
- * As `carryOutWord`, of a filing that has ended: it moves no more, and rows that were abandoned are freed or
- * certified, or the request that was named is followed.
- */
+/** As `carryOutWord`, of an ended filing: it moves no more, and its rows or its named request are dealt with. */
 function carryOutAfterEnd(
-  deps: ActivityDependencies,
+  deps: Deps,
   {
     filingId,
     wordId,
@@ -179,10 +155,7 @@ const eventOf = (event: MoveArgs['event'], carried: Carried): MoveArgs['event'] 
     : event;
 
 /** What became of a request after its filing's end; rows that it freed wait for a correction. */
-function noteAfterEnd(
-  deps: ActivityDependencies,
-  { filingId, text }: { filingId: string; text: string },
-): Promise<void> {
+function noteAfterEnd(deps: Deps, { filingId, text }: { filingId: string; text: string }) {
   const { pool } = deps;
   return withTransaction(pool, async (client) => {
     await lockFiling(client, filingId);
@@ -193,7 +166,7 @@ function noteAfterEnd(
 
 /** What a person said cannot be carried out: it counts for nothing, and an event says why. */
 function refuseWord(
-  deps: ActivityDependencies,
+  deps: Deps,
   { filingId, wordId, event }: { filingId: string; wordId: string; event: MoveArgs['event'] },
 ): Promise<void> {
   const { pool } = deps;
@@ -205,16 +178,13 @@ function refuseWord(
 }
 
 /** The rows of an attempt of unknown outcome are shown as such. */
-function markRowsUnknown(
-  deps: ActivityDependencies,
-  { attemptId, move }: { attemptId: string; move: MoveArgs },
-): Promise<Left> {
+function markRowsUnknown(deps: Deps, { attemptId, move }: { attemptId: string; move: MoveArgs }): Promise<Left> {
   const { pool } = deps;
   return withTransaction(pool, (client) => recordMove(client, move, now(deps), () => markInLedger(client, attemptId)));
 }
 
 function judgeAndRead(
-  deps: ActivityDependencies,
+  deps: Deps,
   client: pg.PoolClient,
   filing: LockedFiling | null,
   { attemptId, refusal }: { attemptId: string; refusal?: { reason: string; sentBy: string } },

@@ -15,7 +15,7 @@ import { lastRefusal, reportContradiction } from '../../ledger/submissions/answe
 import { readRequests, type Statement } from '../../ledger/submissions/requests';
 import { readSubmissions, settleSubmission } from '../../ledger/submissions/submissions';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
-import { now, type ActivityDependencies } from '../dependencies';
+import { now, type Deps } from '../dependencies';
 import { stepId } from '../step-id';
 import { FINDINGS_IN_RESULT } from './filing-request';
 import { type Decided, DIFFERS, hold, type Left, moveOnSettled, recordEnd, settledStep } from './moves';
@@ -33,11 +33,8 @@ export interface RefusedPart {
   errors: Finding[];
 }
 
-/**
- * The service refused one submission, or a check of ours what is still to be sent (`submission` null): nothing of
- * it was accepted.
- */
-function refuseFiling(deps: ActivityDependencies, { seq, ...refusal }: Decided & RefusedPart): Promise<Refused> {
+/** The service refused one submission, or a check of ours what is still to be sent (`submission` null). */
+function refuseFiling(deps: Deps, { seq, ...refusal }: Decided & RefusedPart): Promise<Refused> {
   return onWholeLedger(deps, refusal.filingId, async (client, filing) => {
     const held = await hold(client, { filingId: refusal.filingId, seq }, filing);
     return held === 'differs' ? { ...DIFFERS, errors: [] } : refuse(deps, client, held, refusal);
@@ -45,12 +42,11 @@ function refuseFiling(deps: ActivityDependencies, { seq, ...refusal }: Decided &
 }
 
 /**
- * The service says of a request that nothing of it was filed (it does not know it, or reports it Errored with
- * nothing listed), and the settle window is over. Where the look proves it, its rows are free (`freed`). The filing
- * ends with it where nothing else of it is left, and goes on to its certificates where something is.
+ * The service says of a request that nothing was filed, and the settle window is over. Where the look proves it, its
+ * rows are free (`freed`), and the filing ends, or goes on to its certificates.
  */
 function concludeStatement(
-  deps: ActivityDependencies,
+  deps: Deps,
   { requestId, submission, errors, ...decided }: Decided & { submission: number; requestId: string; errors: string[] },
 ): Promise<Refused & { freed: boolean }> {
   const { settings } = deps;
@@ -64,14 +60,7 @@ function concludeStatement(
     const reason = STATEMENTS[statement ?? 'unknown_request'](requestId);
     const messages = errors.length > 0 ? errors : [reason];
     const subject = { requestId, filingId, submission };
-    const given = {
-      subject,
-      settleMs: settings.settleAfterMs,
-      unseen: false,
-      notOurs: [],
-      reason,
-      errors: messages,
-    };
+    const given = { subject, settleMs: settings.settleAfterMs, unseen: false, notOurs: [], reason, errors: messages };
     // The service says nothing more about a request that has ended: persons answer what it leaves open.
     const stated = statement !== null && request?.state === 'followed';
     const freed =
@@ -84,12 +73,11 @@ function concludeStatement(
 }
 
 /**
- * Gives a filing up. What was never sent is free again; what may still become a certificate stays live and is never
- * filed again by accident. The ledger decides row by row: a send that began meanwhile is found here, or finds its
- * rows gone; one that was marked and never written is closed as not sent.
+ * Gives a filing up, row by row. What was never sent is free; what may become a certificate stays live and is never
+ * filed again by accident. A mark under which nothing was written is closed as not sent.
  */
 function giveUpFiling(
-  deps: ActivityDependencies,
+  deps: Deps,
   { by, note, wordId, ...decided }: Decided & { by: string; note: string; wordId?: string },
 ): Promise<Left & { refused?: string }> {
   const { filingId } = decided;
@@ -113,11 +101,8 @@ function giveUpFiling(
   return onWholeLedger(deps, filingId, giveUp, { attemptId: null });
 }
 
-/**
- * Ends the filing as its rows amount to, in the transaction that reads them, where they all have an outcome.
- * `differs` too where a submission that was settled is to be followed again, as after a late answer.
- */
-function endFiling(deps: ActivityDependencies, decided: Decided): Promise<Left> {
+/** Ends the filing once all rows have an outcome. `differs` too where a submission is followed again. */
+function endFiling(deps: Deps, decided: Decided): Promise<Left> {
   const { pool } = deps;
   return withTransaction(pool, async (client) => {
     const { filingId } = decided;
@@ -142,16 +127,8 @@ async function findingsOf(client: pg.PoolClient, { filingId, submission, answer,
   return refusal ? fieldErrorsOf(await readRows(client, filingId, submission), refusal) : errors;
 }
 
-/**
- * Frees the rows of a refused submission, and those that were to be sent after it; what is at the service stays. The
- * filing ends with it where nothing else of it is left.
- */
-async function refuse(
-  deps: ActivityDependencies,
-  client: pg.PoolClient,
-  held: Held,
-  refusal: RefusedPart,
-): Promise<Refused> {
+/** Frees the rows of a refused submission and those after it; where nothing else is left, the filing ends with it. */
+async function refuse(deps: Deps, client: pg.PoolClient, held: Held, refusal: RefusedPart): Promise<Refused> {
   const { filingId, submission } = refusal;
   const errors = await findingsOf(client, refusal);
   if (held !== 'repeated') {
@@ -168,7 +145,7 @@ async function refuse(
 }
 
 async function ended(
-  deps: ActivityDependencies,
+  deps: Deps,
   client: pg.PoolClient,
   held: Held,
   { filingId, errors }: { filingId: string; errors: readonly Finding[] },
@@ -179,12 +156,7 @@ async function ended(
   return { filing, errors: shown.map((each) => ({ ...each, message: cutText(each.message, 500) })) };
 }
 
-async function reportDoubtfulRefusal(
-  client: pg.PoolClient,
-  filingId: string,
-  submission: number,
-  at: Date,
-): Promise<void> {
+async function reportDoubtfulRefusal(client: pg.PoolClient, filingId: string, submission: number, at: Date) {
   const text =
     `The service refused submission ${submission} after an earlier attempt of it was treated as not filed: perhaps because ` +
     'that one was filed. Look at the portal, and answer again.';
@@ -194,7 +166,7 @@ async function reportDoubtfulRefusal(
 
 /** A submission of which nothing was filed: it is released, unless some of its rows were certified. */
 async function afterAbsence(
-  deps: ActivityDependencies,
+  deps: Deps,
   client: pg.PoolClient,
   held: Held,
   {
@@ -230,10 +202,7 @@ const STATEMENTS: Record<Statement, (requestId: string) => string> = {
 /** First data row of a workbook that we write ourselves for a submission; its header is row 1. */
 const FIRST_UPLOADED_ROW = 2;
 
-/**
- * The service's refusal of a submission as findings in the caller's own rows. A workbook's complaint names a row of the
- * workbook that was uploaded, a message's complaint a serial number; both are traced back to where the row came from.
- */
+/** The refusal in the caller's own rows: a workbook's names a row of what was uploaded, a message's a serial. */
 function fieldErrorsOf(rows: readonly FilingRow[], answer: StoredAnswer): Finding[] {
   const { kind, errorCode, message = 'The service refused the submission.', fieldErrors: complaints = [] } = answer;
   if (complaints.length === 0) return [errorAt(null, null, errorCode?.toLowerCase() ?? kind, message)];

@@ -2,13 +2,8 @@ import { createHash } from 'node:crypto';
 import { saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
 import { addEvent } from '../../ledger/filings/filing-progress';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
-import {
-  judgeWord,
-  type NewWord,
-  type OpenWords,
-  recordWord as recordInLedger,
-  type WordOf,
-} from '../../ledger/submissions/words';
+import { judgeWord, recordWord as recordInLedger } from '../../ledger/submissions/words';
+import type { NewWord, OpenWords, WordOf } from '../../ledger/submissions/words';
 import { needFiling } from '../../ledger/filings/filings';
 import { readReadiness } from '../../ledger/filings/first-move';
 import { recordRunProblem } from '../../ledger/filings/open-filings';
@@ -16,7 +11,7 @@ import { withTransaction } from '../../ledger/pool';
 import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
 import type { FilingState } from '../../domain/filing/states';
 import { refusal } from '../application-failure';
-import { now, type ActivityDependencies } from '../dependencies';
+import { now, type Deps } from '../dependencies';
 import { stepId } from '../step-id';
 import { DIFFERS, hold, type Left, type MoveArgs, moveOf, recordMove } from './moves';
 import type { Finding } from '../../domain/rules/finding';
@@ -34,11 +29,8 @@ export type WordInput = Omit<NewWord, 'step' | 'at'> & {
   saidBy: string;
 };
 
-/**
- * Moves the filing, with an event. `differs`: the ledger holds other moves than the run;
- * nothing was written. A state that does not follow fails without a retry: it is a defect.
- */
-async function recordProgress(deps: ActivityDependencies, move: MoveArgs): Promise<Left> {
+/** Moves the filing, with an event. `differs`: the ledger holds other moves than the run, and nothing was written. */
+async function recordProgress(deps: Deps, move: MoveArgs): Promise<Left> {
   const { pool, logger } = deps;
   const { filingId, state, event } = move;
   // What its rows have come to is read with them: see endFiling.
@@ -48,12 +40,9 @@ async function recordProgress(deps: ActivityDependencies, move: MoveArgs): Promi
   return recorded;
 }
 
-/**
- * Who approved, kept with the hash of exactly what is filed. Without a principal's grant that holds now, the word
- * is judged as refused, and the filing does not move.
- */
+/** Who approved, with the hash of exactly what is filed. Without a grant that holds now, the word is judged refused. */
 function recordApproval(
-  deps: ActivityDependencies,
+  deps: Deps,
   { note, wordId, move }: { note?: string; wordId: string; move: MoveArgs },
 ): Promise<Left & { refused?: string }> {
   const { pool } = deps;
@@ -73,11 +62,8 @@ function recordApproval(
   });
 }
 
-/**
- * Records what a person said; it stays until it is carried out, refused or put aside. A reset repeats the update in
- * another run: by its id and content, it finds the word that it recorded. @returns its id
- */
-function recordWord(deps: ActivityDependencies, { saidBy, ...word }: WordInput): Promise<string> {
+/** Records what a person said, until it is carried out or refused; a repeated update finds its word. @returns its id */
+function recordWord(deps: Deps, { saidBy, ...word }: WordInput): Promise<string> {
   const { pool } = deps;
   const content = createHash('sha256').update(JSON.stringify(word)).digest('hex');
   return withTransaction(pool, (client) =>
@@ -98,12 +84,9 @@ export interface Reserved extends Left {
   errors: Finding[];
 }
 
-/**
- * Checks the balances under the IRMs' locks and reserves them; errors are recorded with the filing. With `move`, the
- * filing goes there in the same transaction where they hold.
- */
+/** Checks the balances under the IRMs' locks and reserves them. `move`: where the filing goes with it if they hold. */
 export function reserveBalances(
-  { pool, clock }: Pick<ActivityDependencies, 'pool' | 'clock'>,
+  { pool, clock }: Pick<Deps, 'pool' | 'clock'>,
   { filingId, seq, move }: ReserveArgs,
 ): Promise<Reserved> {
   const at = new Date(clock());
@@ -125,27 +108,21 @@ export const filingLedgerActivities = {
   recordWord,
 
   /** How fresh the balances are and whether the exporter may file yet. */
-  readReadiness: ({ pool }: ActivityDependencies, filing: Parameters<typeof readReadiness>[1]) =>
-    readReadiness(pool, filing),
+  readReadiness: ({ pool }: Deps, filing: Parameters<typeof readReadiness>[1]) => readReadiness(pool, filing),
 
   /** Puts a word aside that cannot be carried out any more. */
-  closeWord: (deps: ActivityDependencies, { why, ...word }: WordOf & { why: string }) =>
+  closeWord: (deps: Deps, { why, ...word }: WordOf & { why: string }) =>
     withTransaction(deps.pool, (client) => judgeWord(client, { ...word, outcome: 'refused', why, at: now(deps) })),
 
-  /** What is wrong with the filing's workflow; its next move clears it. */
-  recordRunProblem: (deps: ActivityDependencies, args: { filingId: string; problem: string }) =>
+  recordRunProblem: (deps: Deps, args: { filingId: string; problem: string }) =>
     recordRunProblem(deps.pool, { ...args, at: now(deps) }),
 
-  /** An event of a filing without a move. */
-  noteEvent: (
-    deps: ActivityDependencies,
-    args: { filingId: string; kind: string; text: string; who?: string; data?: unknown },
-  ) => withTransaction(deps.pool, (client) => addEvent(client, { ...args, step: stepId(), at: now(deps) })),
+  noteEvent: (deps: Deps, args: { filingId: string; kind: string; text: string; who?: string; data?: unknown }) =>
+    withTransaction(deps.pool, (client) => addEvent(client, { ...args, step: stepId(), at: now(deps) })),
 
   /** Registers a filing that waits for better credentials; `retryNow` when they have come in the meantime. */
-  awaitCredentials: ({ pool }: ActivityDependencies, args: Parameters<typeof registerWaiter>[1]) =>
-    registerWaiter(pool, args),
+  awaitCredentials: ({ pool }: Deps, args: Parameters<typeof registerWaiter>[1]) => registerWaiter(pool, args),
 
-  stopAwaitingCredentials: ({ pool }: ActivityDependencies, { workflowId }: { workflowId: string }) =>
+  stopAwaitingCredentials: ({ pool }: Deps, { workflowId }: { workflowId: string }) =>
     withTransaction(pool, (client) => removeWaiter(client, workflowId)),
 };

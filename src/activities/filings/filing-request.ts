@@ -94,10 +94,7 @@ const ROWS_FOR_BULK_WHEN_BUSY = 20;
 /** How busy a rate class is: calls waiting for a slot. */
 export type Queueing = ReadonlyMap<RateClass, number>;
 
-/**
- * The channel of a filing. Bulk wherever an optional workbook column is filled, because the JSON items cannot carry it;
- * `auto` also for many rows, and for a good few while pushes queue and uploads do not; push otherwise.
- */
+/** Bulk where an optional column is filled (JSON items lack them), for many rows, or while pushes queue. */
 export async function chooseChannel(
   asked: 'auto' | 'push' | 'bulk',
   rows: readonly MappingRow[],

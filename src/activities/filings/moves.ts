@@ -3,14 +3,8 @@ import { COLLECTING_NOTE, endNote } from '../../domain/filing/move-texts';
 import { phaseOf } from '../../domain/filing/moves';
 import { type FilingState, stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
 import { readFacts, type LockedFiling } from '../../ledger/filings/filing-lock';
-import {
-  holdStep,
-  moveHeld,
-  readNow,
-  type FilingNow,
-  type Held,
-  type ProgressNote,
-} from '../../ledger/filings/filing-progress';
+import { holdStep, moveHeld, readNow } from '../../ledger/filings/filing-progress';
+import type { FilingNow, Held, ProgressNote } from '../../ledger/filings/filing-progress';
 import type { Queryable } from '../../ledger/pool';
 import { refusal } from '../application-failure';
 import { stepId } from '../step-id';
@@ -23,7 +17,6 @@ export interface Left {
   filing: FilingNow | 'differs' | null;
 }
 
-/** A step that a run decided on when it knew of `seq` moves of the filing. */
 export interface Decided {
   filingId: string;
   seq: number;
@@ -41,10 +34,7 @@ export const hold = (
   filing?: LockedFiling | null,
 ): Promise<Held | 'differs'> => holdStep(client, { filingId, seq, step: stepId() }, filing);
 
-/**
- * Records a move in one transaction with what causes it, which `writeCause` writes: neither is seen without the other,
- * and a repeated step writes neither. A state that does not follow fails without a retry: it is a defect.
- */
+/** Records a move in one transaction with what `writeCause` writes: neither is seen, or repeated, without the other. */
 export async function recordMove(
   client: Queryable,
   move: MoveArgs,
@@ -79,11 +69,7 @@ const UNSETTLED: readonly FilingState[] = ['processing', 'overdue', 'outcome_unk
 /** Names the move of {@link moveOnSettled}, which may be made beside one of the step's own. */
 export const settledStep = (): string => `${stepId()}/settled`;
 
-/**
- * Moves a filing that is locked on to the collection of its certificates, in the transaction that settles its last
- * submission. @returns the filing in it, now or since before; null where another submission has no outcome yet, or the
- * filing stands elsewhere
- */
+/** Moves a locked filing on to its certificates with its last submission. @returns it; null: not yet, or moved */
 export async function moveOnSettled(
   client: Queryable,
   settings: StateLimitSettings,

@@ -17,7 +17,7 @@ import { readReadiness } from '../../ledger/filings/first-move';
 import { withTransaction } from '../../ledger/pool';
 import { shownToFile } from '../../ledger/principals/granted-words';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 import { stepId } from '../step-id';
 import { chooseChannel, errorsOf, judgeRequest, readRequest, withoutRepeats } from './filing-request';
 import { settingsOf, type ReadSettingsResult } from '../settings';
@@ -67,27 +67,18 @@ export interface OpenFilingArgs {
 }
 
 /** The filing as the ledger holds it now, for a run that finds itself behind it. */
-function readFiling({ pool }: ActivityDependencies, { filingId }: { filingId: string }): Promise<OpenedFiling> {
+function readFiling({ pool }: Deps, { filingId }: { filingId: string }): Promise<OpenedFiling> {
   return readStanding(pool, filingId).then((filing) => ({ ...filing, sends: [] }));
 }
 
-/**
- * Records what is to be filed before anything is sent: rules, the reference, the mapping fingerprints, and the
- * reservation of fresh balances. Idempotent: the same workflow asking again gets the same filing.
- */
-async function openFiling(deps: ActivityDependencies, args: OpenFilingArgs): Promise<OpenFilingResult> {
-  return {
-    ...(await open(deps, args)),
-    settings: settingsOf(deps),
-  };
+/** Records what is to be filed before anything is sent. Idempotent: the same workflow gets the same filing again. */
+async function openFiling(deps: Deps, args: OpenFilingArgs): Promise<OpenFilingResult> {
+  return { ...(await open(deps, args)), settings: settingsOf(deps) };
 }
 
-/**
- * Whether an input asks for the filing that a run has under way: the same reference, number and content.
- * @returns null if it does, otherwise the refusal
- */
+/** Whether an input asks for the filing that a run has under way. @returns null if it does, else the refusal */
 async function compareFiling(
-  { pool }: ActivityDependencies,
+  { pool }: Deps,
   { filingId, input }: { filingId: string; input: FileInput },
 ): Promise<Finding[] | null> {
   const parsed = fileInput.safeParse(input);
@@ -104,7 +95,7 @@ async function compareFiling(
   return same ? null : [await referenceTaken(pool, filing)];
 }
 
-function takeUp({ pool, clock }: ActivityDependencies, filingId: string, sends: readonly KnownSend[] = []) {
+function takeUp({ pool, clock }: Deps, filingId: string, sends: readonly KnownSend[] = []) {
   return withTransaction(pool, async (client) => {
     const at = new Date(clock());
     await mergeKnownSends(client, { filingId, sends, at });
@@ -112,7 +103,7 @@ function takeUp({ pool, clock }: ActivityDependencies, filingId: string, sends: 
   });
 }
 
-async function open(deps: ActivityDependencies, args: OpenFilingArgs): Promise<Opening> {
+async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
   const { mode, pool, clock, logger } = deps;
   const parsed = fileInput.safeParse(args.input);
   if (!parsed.success) return refused(deps, problemsOf(parsed.error));
@@ -168,11 +159,7 @@ async function open(deps: ActivityDependencies, args: OpenFilingArgs): Promise<O
   return opened(deps, 'resumed', outcome.filingId);
 }
 
-async function opened(
-  { pool }: ActivityDependencies,
-  outcome: 'opened' | 'resumed' | 'recorded',
-  filingId: string,
-): Promise<Opening> {
+async function opened({ pool }: Deps, outcome: 'opened' | 'resumed' | 'recorded', filingId: string): Promise<Opening> {
   const filing = await readStanding(pool, filingId);
   // Nothing was sent of a filing that was recorded just now.
   const made = outcome === 'opened';
@@ -184,7 +171,7 @@ async function opened(
 
 /** Nothing is recorded. What stands under the reference is shown all the same: a refused repeat must not hide it. */
 async function refused(
-  { pool, mode }: ActivityDependencies,
+  { pool, mode }: Deps,
   findings: readonly Finding[],
   { reference, n = 1 }: Partial<Pick<FileInput, 'reference' | 'n'>> = {},
   contentHash: string | null = null,
@@ -195,11 +182,7 @@ async function refused(
 }
 
 /** Only the workflow that recorded a filing may continue it: two would record conflicting progress. */
-async function resume(
-  deps: ActivityDependencies,
-  filingId: string,
-  { workflowId, sends }: OpenFilingArgs,
-): Promise<Opening> {
+async function resume(deps: Deps, filingId: string, { workflowId, sends }: OpenFilingArgs): Promise<Opening> {
   const { pool } = deps;
   // Where the ledger was put back to a state from before it, what was sent of it has to be brought back first.
   const filing =

@@ -21,20 +21,13 @@ import { readRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';
 import type { PollLoad } from '../../ledger/submissions/answer-times';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
-import {
-  type NextPoll,
-  notePoll,
-  readNextPoll,
-  readRequests,
-  type RequestRecord,
-  type RequestToPoll,
-  type Statement,
-} from '../../ledger/submissions/requests';
+import { notePoll, readNextPoll, readRequests } from '../../ledger/submissions/requests';
+import type { NextPoll, RequestRecord, RequestToPoll, Statement } from '../../ledger/submissions/requests';
 import { needSubmission } from '../../ledger/submissions/submissions';
 import { failureOf, notYet } from '../application-failure';
 import { withHeartbeat, withStepHeartbeat } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
-import { cadenceOf, type ActivityDependencies } from '../dependencies';
+import { cadenceOf, type Deps } from '../dependencies';
 import { stepId } from '../step-id';
 import type { FilingNow } from './moves';
 import { settleRequest } from './settle-request';
@@ -52,12 +45,10 @@ export interface PollArgs {
 
 export interface PollResult {
   /**
-   * `settled`: every row has its outcome. `incomplete`: the authority is done but did not list every row: fetch-details
-   * fills them. `statement`: the service says of the request that nothing of it was filed; that is looked into.
-   * `doubt`: no request is left to ask about, but rows have no outcome. `not_yet`: with `once` alone.
+   * `incomplete`: done, but not every row is listed: fetch-details fills them. `statement`: the service says that
+   * nothing was filed. `doubt`: no request is left, but rows have no outcome. `not_yet`: with `once` alone.
    */
   outcome: 'settled' | 'incomplete' | 'statement' | 'doubt' | 'not_yet';
-  /** The request that was asked about. */
   requestId: string | null;
   /** The move that was recorded with it; null or left out: none. */
   filing?: FilingNow | null;
@@ -68,17 +59,12 @@ export interface PollResult {
 /** The cadence bounds a "done, but not for every record" answer by this many of its longest intervals. */
 const INCOMPLETE_INTERVALS = 2;
 
-/**
- * Looks after which a request that the service does not know is taken for mistyped; a new one may appear a little late.
- */
+/** Looks after which a request that the service does not know is taken for mistyped; a new one may appear late. */
 const LOOKS_FOR_A_REQUEST = 3;
 const LOOK_FOR_A_REQUEST_MS = 5_000;
 
 /** Whether the service has a request of this id, which a person gave (POST /genebrc/status). */
-async function knowsRequest(
-  deps: ActivityDependencies,
-  args: { exporterId: string; requestId: string },
-): Promise<{ known: boolean }> {
+async function knowsRequest(deps: Deps, args: { exporterId: string; requestId: string }): Promise<{ known: boolean }> {
   const found = await readStatus(deps, args).catch((error: unknown) => {
     // An id of no known form is refused otherwise than one that nobody has.
     if (error instanceof ApiError && decide(error.operation, error.kind).action === 'refuse') return null;
@@ -91,7 +77,7 @@ async function knowsRequest(
 }
 
 /** POST /genebrc/status, until every record is accounted for (spec: "Request status record"). */
-async function pollStatus(deps: ActivityDependencies, args: PollArgs): Promise<PollResult> {
+async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
   const { clock, pool, logger, settings } = deps;
   const { once = false } = args;
   const { request, load } = await requestToAsk(deps, args);
@@ -156,7 +142,7 @@ async function pollStatus(deps: ActivityDependencies, args: PollArgs): Promise<P
 }
 
 function nextDelay(
-  { clock, settings }: ActivityDependencies,
+  { clock, settings }: Deps,
   { requestId, since }: Pick<RequestRecord, 'requestId' | 'since'>,
   load: PollLoad,
 ): number {
@@ -172,7 +158,7 @@ function nextDelay(
 }
 
 async function readStatus(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: { exporterId: string; requestId: string; credentials?: RequestToPoll['credentials'] },
 ): Promise<RequestStatus | 'unknown_request'> {
   const { api } = deps;
@@ -188,11 +174,7 @@ async function readStatus(
   }
 }
 
-async function ask(
-  deps: ActivityDependencies,
-  request: RequestToPoll,
-  load: PollLoad,
-): Promise<RequestStatus | 'unknown_request'> {
+async function ask(deps: Deps, request: RequestToPoll, load: PollLoad): Promise<RequestStatus | 'unknown_request'> {
   const { logger, settings } = deps;
   const { requestId, customerId: exporterId, credentials } = request;
   try {
@@ -224,17 +206,13 @@ function conclude(
 }
 
 /** A statement counts once the settle window is over, from its first sight and from the send. */
-function windowOver(
-  { clock, settings }: ActivityDependencies,
-  { since }: RequestRecord,
-  statedSince: Date | null,
-): boolean {
+function windowOver({ clock, settings }: Deps, { since }: RequestRecord, statedSince: Date | null) {
   const from = Math.max(since.getTime(), statedSince?.getTime() ?? clock());
   return clock() - from >= settings.settleAfterMs;
 }
 
 /** No request of the submission is left to ask about. */
-async function withoutRequest({ pool }: ActivityDependencies, { filingId, submission }: PollArgs): Promise<PollResult> {
+async function withoutRequest({ pool }: Deps, { filingId, submission }: PollArgs): Promise<PollResult> {
   const { state } = await needSubmission(pool, filingId, submission);
   const outcome = state === 'settled' || state === 'released' ? 'settled' : 'doubt';
   return { outcome, requestId: null, processingStatus: null, errors: [] };
@@ -242,7 +220,7 @@ async function withoutRequest({ pool }: ActivityDependencies, { filingId, submis
 
 /** An entry names the IEC that it was filed for, which an exporter may lack (spec: "Per-record entry"). */
 async function learnIecFrom(
-  { pool, clock, logger }: ActivityDependencies,
+  { pool, clock, logger }: Deps,
   entries: RequestStatus['ebrcBulkGenStatusLst'],
   request: RequestToPoll,
 ): Promise<void> {
@@ -254,12 +232,9 @@ async function learnIecFrom(
     logger.warn({ exporterId, ...collision }, 'two clients turned out to be one exporter');
 }
 
-/**
- * The request to ask about. Where the ledger does not know of one, it may be an older one than the run's: then the
- * run's sends are handed in.
- */
+/** The request to ask about. Where the ledger knows of none, it may be an older one than the run's. */
 async function requestToAsk(
-  { pool, clock, mode }: ActivityDependencies,
+  { pool, clock, mode }: Deps,
   { filingId, submission, sends = [] }: PollArgs,
 ): Promise<NextPoll> {
   const at = new Date(clock());
@@ -274,7 +249,7 @@ async function requestToAsk(
   });
 }
 
-async function sentRows({ pool }: ActivityDependencies, filingId: string, submission: number) {
+async function sentRows({ pool }: Deps, filingId: string, submission: number) {
   const rows = await readRows(pool, filingId, submission);
   return rows.map(({ position, serialNo, mapping, eBRCNumber, eBRCDate }) => ({
     position,
@@ -287,8 +262,5 @@ async function sentRows({ pool }: ActivityDependencies, filingId: string, submis
   }));
 }
 
-/**
- * One look at a request. The activity's retry is the poll: every failure carries the delay until the next look, because
- * after some BENIGN failures one plain failure would wait the policy's longest interval.
- */
+/** One look; the retry is the poll. Every failure carries its delay: a plain one would wait the longest. */
 export const pollActivities = { knowsRequest, pollStatus };

@@ -9,13 +9,13 @@ import { readRows } from '../../ledger/rows/filing-rows';
 import { recordSeenAnswer } from '../../ledger/submissions/answer-times';
 import { reportContradiction } from '../../ledger/submissions/answers';
 import { endRequest, hasFollowed, settleIfDone, type RequestRecord } from '../../ledger/submissions/requests';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 import { moveOnSettled, type FilingNow } from './moves';
 
 /** Records the outcome of a request's rows, and what follows of it. Must run in a transaction. */
 export async function settleRequest(
   client: pg.PoolClient,
-  { settings, mode }: Pick<ActivityDependencies, 'settings' | 'mode'>,
+  { settings, mode }: Pick<Deps, 'settings' | 'mode'>,
   args: {
     request: RequestRecord;
     verdict: StatusVerdict;

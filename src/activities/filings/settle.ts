@@ -12,7 +12,7 @@ import { countOpenRows } from '../../ledger/rows/filing-rows';
 import { markedAt } from '../../ledger/submissions/attempts';
 import { inDoubtSince, noteCertificatesRead } from '../../ledger/submissions/lost-time';
 import { readDetails } from '../read-details';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 import { moveOnSettled, type FilingNow } from './moves';
 
 /** Evidence about a submission of unknown outcome, for the UI, `ebrc show` and the ledger. */
@@ -44,12 +44,9 @@ export interface Evidence {
 
 const NO_IEC = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
 
-/**
- * Looks at an exporter's certificates since `from` (ms since the epoch): what was filed in time that is not known
- * shows in them. A look that is not complete is on record as such. `last`: there is no other one if it is not.
- */
+/** Looks at an exporter's certificates since `from` (ms since the epoch). `last`: there is no other look after it. */
 async function lookAtCertificates(
-  deps: ActivityDependencies,
+  deps: Deps,
   { exporterId, from, last = false }: { exporterId: string; from: number; last?: boolean },
 ): Promise<{ complete: boolean }> {
   const { clock, pool } = deps;
@@ -67,12 +64,11 @@ async function lookAtCertificates(
 }
 
 /**
- * One round of evidence for a submission of unknown outcome: the certificates from a day before the first send of
- * its lineage on. Rows are certified one by one, with positive evidence only; absence proves nothing. The last row
- * settles the submission and, with the last submission, moves the filing on.
+ * One round of evidence: certificates from a day before the lineage's first send on certify rows one by one; absence
+ * proves nothing. The last row settles the submission, and with the last one the filing moves on.
  */
 async function gatherEvidence(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: {
     filingId: string;
     submission: number;
@@ -109,12 +105,7 @@ async function gatherEvidence(
     // A look that is not complete is no reason to take the one certificate that it shows.
     const found = looked.looked
       ? await certifyByDetails(client, { filingId, submission, exporterId, windowOver, at })
-      : {
-          adopted: [],
-          ambiguous: [],
-          contradicted: [],
-          openRows: await countOpenRows(client, filingId, submission),
-        };
+      : { adopted: [], ambiguous: [], contradicted: [], openRows: await countOpenRows(client, filingId, submission) };
     const agreeing = await agreeingCertificates(client, {
       filingId,
       submission,
@@ -146,5 +137,4 @@ function compareBalances(before: readonly Balance[], after: readonly Balance[]):
   }));
 }
 
-/** Looking after a lost answer. */
 export const settleActivities = { lookAtCertificates, gatherEvidence };

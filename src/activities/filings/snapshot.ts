@@ -4,7 +4,7 @@ import { readSnapshotSource, saveSnapshot } from '../../ledger/certificates/snap
 import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
 import { withStepHeartbeat } from '../call-context';
 import { readDetails } from '../read-details';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 import { hold } from './moves';
 import { isWaitForLedger, onWholeLedger } from './whole-ledger';
 
@@ -18,12 +18,9 @@ export interface TakenSnapshot {
   opened: OpenedAttempt | null;
 }
 
-/**
- * Notes which certificates the exporter has of today and yesterday and what its IRMs' balances are, before a send:
- * an unknown outcome is settled against it. With `open`, the attempt is opened in the same transaction.
- */
+/** Notes certificates and balances before a send, to settle an unknown outcome. `open`: with the attempt, in one go. */
 async function takeSnapshot(
-  deps: ActivityDependencies,
+  deps: Deps,
   args: {
     filingId: string;
     submission: number;
@@ -66,7 +63,7 @@ async function takeSnapshot(
 
 /** Certificates of today and yesterday, and how many there are; null where they cannot be read. */
 async function certificatesNow(
-  deps: ActivityDependencies,
+  deps: Deps,
   exporterId: string,
 ): Promise<{ certificates: string[] | 'recent' | null; count: number | null; at: Date }> {
   const { clock, settings, pool } = deps;

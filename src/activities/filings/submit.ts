@@ -23,7 +23,7 @@ import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { refusal } from '../application-failure';
 import { withHeartbeat, keepTrying } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
 import { acceptedAnswer, attemptClosed, causeOf, nothingSent } from './submit-outcome';
 import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
@@ -36,7 +36,6 @@ export interface SubmitArgs {
   attemptId: string;
 }
 
-/** What a submission was answered. */
 export interface Submitted {
   /** The answer, in short. */
   answer: StoredAnswer;
@@ -55,11 +54,8 @@ const STORE_WITHIN_MS = 20_000;
 /** How long it tries to record that an attempt was not sent. */
 const CLOSE_WITHIN_MS = 2_000;
 
-/**
- * POST /genebrc/push-irm for one submission. Fails with the kind as type; `outcome_unknown` is settled, not
- * repeated.
- */
-async function submitPush(deps: ActivityDependencies, args: SubmitArgs): Promise<Submitted> {
+/** POST /genebrc/push-irm for one submission. `outcome_unknown` is settled, not repeated. */
+async function submitPush(deps: Deps, args: SubmitArgs): Promise<Submitted> {
   const { api } = deps;
   const { rows, credentials, ...filing } = await toSend(deps, args);
   const message = pushMessageOf(filing, rows);
@@ -67,10 +63,8 @@ async function submitPush(deps: ActivityDependencies, args: SubmitArgs): Promise
   return submit(deps, { ...args, payloadHash, credentials }, (context) => api.pushIrm(message, context));
 }
 
-/**
- * POST /genebrc/bulk-upload for one submission: its workbook is written, kept in the document store and uploaded.
- */
-async function submitBulk(deps: ActivityDependencies, args: SubmitArgs): Promise<Submitted> {
+/** POST /genebrc/bulk-upload for one submission, whose workbook is written and kept first. */
+async function submitBulk(deps: Deps, args: SubmitArgs): Promise<Submitted> {
   const { workbooks, pool, documents, api } = deps;
   const { rows, credentials, ...filing } = await toSend(deps, args);
   const template = (await readBulkTemplate(pool, deps.mode)) ?? undefined;
@@ -92,7 +86,7 @@ async function submitBulk(deps: ActivityDependencies, args: SubmitArgs): Promise
 
 /** Commits the `sending` mark and counts the send outside the database, or throws: then nothing may be written. */
 async function mark(
-  { settings, clock, pool, documents }: ActivityDependencies,
+  { settings, clock, pool, documents }: Deps,
   args: SubmitArgs,
   sender: string,
   payloadHash: string,
@@ -118,7 +112,7 @@ async function mark(
 }
 
 async function submit<A extends PushAnswer>(
-  deps: ActivityDependencies,
+  deps: Deps,
   { payloadHash, credentials, ...args }: SubmitArgs & { payloadHash: string; credentials: CredentialVersion | null },
   send: (context: CallContext & { beforeWrite: () => Promise<void> }) => Promise<SubmissionResult<A>>,
 ): Promise<Submitted> {
@@ -147,15 +141,8 @@ async function submit<A extends PushAnswer>(
   }
 }
 
-/**
- * Stores the answer with what follows of it, trying while the process lives; returns after a while in any case, the
- * result carries it too.
- */
-async function keepAnswer(
-  deps: ActivityDependencies,
-  args: SubmitArgs,
-  answer: StoredAnswer,
-): Promise<AdoptedAnswer | null> {
+/** Stores the answer, trying while the process lives; returns after a while, as the result carries it too. */
+async function keepAnswer(deps: Deps, args: SubmitArgs, answer: StoredAnswer) {
   const { pool, clock, logger } = deps;
   const { attemptId } = args;
   let adopted: AdoptedAnswer | null = null;
@@ -175,7 +162,7 @@ async function keepAnswer(
 
 /** The answer is a fact: it is kept even where, by a defect, nothing can be taken over of it. */
 async function storeAlone(
-  { pool, clock, logger }: ActivityDependencies,
+  { pool, clock, logger }: Deps,
   attemptId: string,
   answer: StoredAnswer,
   error: unknown,
@@ -189,7 +176,7 @@ async function storeAlone(
 }
 
 /** The run looks on its own too, but its next look may be an hour away. */
-async function wakeRun(deps: ActivityDependencies, { attemptId }: SubmitArgs): Promise<void> {
+async function wakeRun(deps: Deps, { attemptId }: SubmitArgs): Promise<void> {
   const { logger } = deps;
   const { workflowId } = Context.current().info.workflowExecution ?? {};
   if (!workflowId) return;
@@ -202,7 +189,7 @@ async function wakeRun(deps: ActivityDependencies, { attemptId }: SubmitArgs): P
 
 /** Records what the failed exchange proves, and turns it into the failure that the workflow reads. */
 async function closing(
-  { clock, pool, documents, logger }: ActivityDependencies,
+  { clock, pool, documents, logger }: Deps,
   { filingId, attemptId }: SubmitArgs,
   { secret, counted }: { secret: string; counted: boolean },
   error: unknown,
@@ -232,12 +219,9 @@ async function closing(
   return failure.thrown;
 }
 
-/**
- * What an attempt sends. That is what the send gate asks about: a step that names another filing, submission or client
- * sends nothing.
- */
+/** What an attempt sends. A step that names another filing, submission or client sends nothing. */
 async function toSend(
-  { pool }: ActivityDependencies,
+  { pool }: Deps,
   { attemptId, filingId, submission, exporterId }: SubmitArgs,
 ): Promise<SubmissionToSend> {
   const of = partsOfAttemptId(attemptId);
@@ -257,8 +241,7 @@ const mappingRowOf = ({ sourceRow, serialNo, mapping, extra }: FilingRow): Mappi
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /**
- * The submissions. One attempt each, never repeated here: budget slot → fresh connection → `sending` mark → its record
- * in the document store → write → raw answer stored. Whoever recovers from a lost activity reads the marks and knows
- * what may have happened.
+ * One attempt each, never repeated here: slot → fresh connection → `sending` mark → its record in the store → write →
+ * raw answer stored. Whoever recovers from a lost activity reads the marks.
  */
 export const submitActivities = { submitPush, submitBulk };

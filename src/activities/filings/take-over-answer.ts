@@ -8,7 +8,7 @@ import { requestOf } from '../../ledger/gates/attempts';
 import { acknowledge, reportContradiction, storeAnswer } from '../../ledger/submissions/answers';
 import { readRequests } from '../../ledger/submissions/requests';
 import { readSentRows } from '../../ledger/submissions/answer-times';
-import { cadenceOf, type ActivityDependencies } from '../dependencies';
+import { cadenceOf, type Deps } from '../dependencies';
 import type { FilingNow } from './moves';
 
 export interface AdoptedAnswer {
@@ -24,13 +24,13 @@ export interface AdoptedAnswer {
 }
 
 /**
- * Stores an answer, applies it to its submission, and moves the filing on where the ledger's state allows it. What is
- * stored already counts before `answer`. Repeating it changes nothing. Must run in a transaction.
- * @returns null where the answer is not stored, and is not proven to be one
+ * Stores and applies an answer, and moves the filing on where its state allows it; repeating changes nothing. Must run
+ * in a transaction.
+ * @returns null where it is not stored, and not proven to be one
  */
 export async function takeOverAnswer(
   client: pg.PoolClient,
-  { logger, mode, settings }: Pick<ActivityDependencies, 'logger' | 'mode' | 'settings'>,
+  { logger, mode, settings }: Pick<Deps, 'logger' | 'mode' | 'settings'>,
   args: {
     attemptId: string;
     /** The whole answer, or the sample of it that travelled. */

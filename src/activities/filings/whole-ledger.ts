@@ -7,18 +7,17 @@ import { concludeOnWholeLedger, type Marks } from '../../ledger/sends/conclusion
 import { importSends } from '../../ledger/sends/send-import';
 import { LedgerPutBack, readSend, SendStoreError } from '../../ledger/sends/sends';
 import { refusal } from '../application-failure';
-import type { ActivityDependencies } from '../dependencies';
+import type { Deps } from '../dependencies';
 
 /** What was lost in a failover was sent moments ago; anything older is a restore, of which a person must know. */
 const FAILOVER_GAP_MS = 10 * 60_000;
 
-type Needs = Pick<ActivityDependencies, 'pool' | 'documents' | 'clock' | 'logger'>;
+type Needs = Pick<Deps, 'pool' | 'documents' | 'clock' | 'logger'>;
 
 /**
- * Runs a step on a filing in one transaction, under the filing's lock, on a ledger that was held against the store. The
- * few sends that a failover lost are brought back here. Fails with ledger_put_back or documents_unavailable, which the
- * workflow waits out.
- * @param judged the marked attempt (null: all of the filing) that is closed first where nothing was written under it
+ * Runs a step in one transaction, under the filing's lock, on a whole ledger; a failover's few lost sends are brought
+ * back.
+ * @param judged the marked attempt (null: all) that is closed first where nothing was written under it
  */
 export async function onWholeLedger<T>(
   deps: Needs,

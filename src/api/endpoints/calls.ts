@@ -26,10 +26,7 @@ export function jsonBody(value: unknown): { headers: Record<string, string>; bod
   return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) };
 }
 
-/**
- * Checks an outgoing request. An invalid request is an `ApiError` of kind validation_failed with every wrong field, and
- * nothing is sent. Field errors name fields, never values.
- */
+/** Checks an outgoing request: an invalid one is an `ApiError` validation_failed that names fields, never values. */
 export function outgoing<T>(operation: Operation, schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -74,10 +71,7 @@ function header(answer: TransportAnswer, name: string): string | null {
   return (Array.isArray(value) ? value[0] : value) ?? null;
 }
 
-/**
- * The headers and body of a multipart/form-data request with the one part `file`, which has been read completely: a
- * file that fails half-way can never cut off a request.
- */
+/** A multipart request with the one part `file`, read completely: a file that fails half-way cuts off no request. */
 export async function multipartBody(part: {
   content: Buffer;
   fileName: string;
@@ -94,10 +88,7 @@ export async function multipartBody(part: {
   };
 }
 
-/**
- * Reads a file to be sent, from its path, a stream or a buffer. Rejects with an `ApiError` of kind validation_failed if
- * it is empty, longer than `maxBytes` or cannot be read.
- */
+/** Reads a file to be sent. Rejects with `ApiError` validation_failed if it is empty, too long or unreadable. */
 export async function readUpload(
   operation: Operation,
   file: string | Readable | Buffer,

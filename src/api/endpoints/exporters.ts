@@ -18,10 +18,7 @@ import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
 
 const identifier = z.string().min(1, 'the customer id is empty');
 
-/**
- * A page in either of its shapes, with its items parsed; null stands for an unreadable item, so that a full page still
- * counts as full.
- */
+/** A page in either shape; null stands for an unreadable item, so that a full page still counts as full. */
 function pageOf<T>(item: z.ZodType<T>): z.ZodType<Omit<Page, 'items'> & { items: (T | null)[] }> {
   return z
     .unknown()
@@ -130,7 +127,6 @@ const IRMS = pageOf(irm);
 /** Saved IRM records (spec: "GET /irm", "GET /irm/bulk-template", "POST /irm/refresh"). */
 export function createIrmApi(caller: Caller) {
   return {
-    /** All pages of the saved records. */
     async *listIrms(input: z.input<typeof listIrmsQuery>, call: CallContext = {}) {
       const request = { operation: 'listIrms' as const, query: outgoing('listIrms', listIrmsQuery, input) };
       yield* readable(caller, request, { limit: MAX_PAGE_SIZE, page: IRMS }, call);

@@ -12,15 +12,11 @@ import { createRedactor, type Redactor } from '../errors/redact';
 import { multipartBody, readUpload, unsendable } from './calls';
 
 interface ExtractionInput {
-  /** Path of the PDF, or its content. */
   file: string | Readable | Buffer;
   fileName: string;
 }
 
-/**
- * Answer of the extraction service. The fields of `data` are not specified; they are kept unchanged. If the answer has
- * another shape than the specification's, `problem` says so, `data` is null and `answer` has all of it.
- */
+/** Fields of `data` are not specified. For an answer of another shape `problem` says so, and `answer` has all of it. */
 export interface Extraction {
   status: string | null;
   data: Record<string, unknown> | null;
@@ -40,10 +36,7 @@ export interface ExtractionApi {
 const MAX_TEXT_BYTES = 64 * 1024;
 
 export function createExtractionApi(
-  options: Omit<CallerOptions, 'baseUrl' | 'apiKey' | 'budget'> & {
-    url?: string;
-    key?: string;
-  },
+  options: Omit<CallerOptions, 'baseUrl' | 'apiKey' | 'budget'> & { url?: string; key?: string },
 ): ExtractionApi {
   const { url, key, ...rest } = options;
   const caller = url && key ? createCaller({ ...rest, baseUrl: url, apiKey: key }) : null;
@@ -89,10 +82,7 @@ async function extractWith(
 /** These concern the key, the address, the number of calls or the service's availability, not the document. */
 const NOT_ABOUT_THE_DOCUMENT: readonly number[] = [401, 403, 404, 405, 408, 429, 502, 503, 504];
 
-/**
- * `status: error`, with any HTTP status that may concern the document, is an answer: the document cannot be read, and a
- * repeat would give the same result.
- */
+/** `status: error` is an answer, with any HTTP status that may concern the document: a repeat would give the same. */
 function refusalIn(answer: unknown, { operation, status }: { operation: Operation; status: number }): ApiError | null {
   if (!isObject(answer) || textOf(answer.status)?.toLowerCase() !== 'error') return null;
   const why = [answer.message, answer.error, answer.data].map(reasonIn).find((reason) => reason !== undefined);

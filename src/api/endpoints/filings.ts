@@ -24,10 +24,7 @@ import {
 } from '../schemas/filings';
 import type { PushMessage } from '../../domain/filing/mapping';
 
-/**
- * Errors of a push name its items by their place in the list (`ebrcBulkGenDtos.0.irmDt`, or an `index`), or by their
- * `serialNo`. People know rows by `serialNo`, so the place becomes the row and the path the field.
- */
+/** Errors of a push name items by their place (`ebrcBulkGenDtos.0.irmDt`) or `serialNo`; people know the latter. */
 function namedByRow(error: ApiError, message: PushMessage): ApiError {
   if (error.fieldErrors.length === 0) return error;
   const items = message.ebrcBulkGenDtos;
@@ -61,16 +58,10 @@ const downloadQuery = z.strictObject({ eBRCNumber: z.string().min(1), platformCu
 
 const CERTIFICATES = recordList(certificateDetail);
 
-/**
- * No list, but words for an empty one. An outage may say so too, so it lists nothing and proves no absence (spec:
- * "Returns 200 with an array").
- */
+/** Words for an empty list. An outage may say so too, so it proves no absence (spec: "Returns 200 with an array"). */
 const IN_WORDS = { records: [], unread: 1 };
 
-/**
- * The list of fetch-details, as a list or as a page. An object of another shape is not an empty list, because the
- * certificates from before a send must not be missed.
- */
+/** A list or a page. Another shape is no empty list: certificates from before a send must not be missed. */
 const certificateList = z.unknown().transform((value, context) => {
   const page = readPage(value);
   if (page !== null || (value !== undefined && isAbsent(value))) {
@@ -170,10 +161,7 @@ async function submit<T>(
   });
 }
 
-/**
- * Whether an answer is an error, whose `requestId` is that of the call and of no filing: it has a field of an error,
- * and none of an acknowledgement (spec: "Errors", "Generation request").
- */
+/** An error's `requestId` is that of the call, not of a filing (spec: "Errors", "Generation request"). */
 function isError({ ackStatus, dgftAckId, recordResCount, ...answer }: Record<string, unknown>): boolean {
   const acknowledged = [ackStatus, dgftAckId, recordResCount].some((field) => !isAbsent(field));
   return !acknowledged && ERROR_FIELDS.some((field) => !isAbsent(answer[field]));

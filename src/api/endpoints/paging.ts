@@ -1,5 +1,4 @@
 import { isObject } from '../../domain/values';
-/** One page of a list, in whichever of the shapes the service may use. */
 export interface Page {
   items: unknown[];
   totalPages: number | null;
@@ -13,11 +12,7 @@ export const MAX_PAGE_SIZE = 100;
 /** An endless list is a defect of the service; it must not become an endless loop here. */
 const MAX_PAGES = 10_000;
 
-/**
- * Reads a page: `{data, meta}`, a bare array, or an object with one list under another name, because the shape of the
- * customer list is not shown. `null` and `""` in place of the list are an empty one. Null if there is no list, or more
- * than one and none is `data`.
- */
+/** Reads `{data, meta}`, an array, or an object with one list: the customer list's shape is not shown. */
 export function readPage(value: unknown): Page | null {
   if (value === null || value === '') return EMPTY;
   if (Array.isArray(value)) return { ...EMPTY, items: value as unknown[] };
@@ -53,9 +48,8 @@ function isList(value: unknown): value is unknown[] {
 }
 
 /**
- * Reads all pages, one call at a time. Ends at the last page that the service names, or else at the first page that is
- * not full. A repeated page ends the list too: a service that ignores `page` would otherwise send its first page for
- * ever.
+ * Reads all pages, one call at a time. Ends at the last that is named, or the first that is not full or repeated: a
+ * service that ignores `page` would send its first page for ever.
  */
 export async function* allPages<T>(
   pageSize: number,

@@ -22,10 +22,7 @@ export interface ErrorAnswer {
   timestamp?: string;
 }
 
-/**
- * A failed call. Branch on `kind`. Texts from the service are already redacted: no property contains the API key or a
- * portal password, nor does the cause.
- */
+/** A failed call; branch on `kind`. Texts and cause are redacted: no API key, no portal password. */
 export class ApiError extends Error implements ErrorAnswer {
   override readonly name = 'ApiError';
   readonly kind!: ErrorKind;
@@ -56,10 +53,8 @@ export class ApiError extends Error implements ErrorAnswer {
 }
 
 /**
- * An exchange without a complete answer. `written` says whether the first byte may have been sent; `reason` why it
- * failed: by the caller's signal, by a time-out (total, connect, headers or body), because `beforeWrite` threw, because
- * the connection failed (refused, name, TLS, reset, not HTTP), or because the answer is longer than the cap for its
- * kind.
+ * An exchange without a complete answer. `written`: whether the first byte may have been sent; `reason`: the caller's
+ * signal, a time-out, `beforeWrite`, the connection, or an answer above its cap.
  */
 export class TransportError extends Error {
   override readonly name = 'TransportError';

@@ -11,17 +11,13 @@ const CUSTOMER_ENDPOINTS: readonly Operation[] = [
   'checkCredentials',
 ];
 
-/**
- * A message in place of an empty list of certificates. It has to say of them that there are none: "Service not
- * available" or "No connection to fetch details" would else count as a look that found nothing.
- */
+/** In place of an empty list. It has to deny certificates: "Service not available" would else count as a look. */
 export const NOTHING_LISTED =
   /^(?!.*\b(?:connect\w*|temporar\w*|later|unreachable|time[d-]? ?out|down|busy)\b)(?:.*\bno (?:\w+ )?(?:records?|data|details?|certificates?|e-?brcs?)\b(?! (?:service|source|server))|.*\b(?:records?|data|details?|certificates?|e-?brcs?)(?: (?:is|are|was|were|do|does))? not (?:yet )?(?:found|available|exist|issued|present)\b)/isu;
 
 /**
- * The only place that compares messages: for answers without a code in the specification (spec: "Customer endpoints",
- * "Validate credentials", "Push, status, fetch-details"). The first matching row decides; if none matches, the status
- * alone decides.
+ * The only place that compares messages, of answers without a code (spec: "Customer endpoints", "Validate credentials",
+ * "Push, status, fetch-details"). The first match decides, else the status alone.
  */
 const BY_MESSAGE: readonly [
   statuses: readonly number[],
@@ -55,9 +51,7 @@ const NOT_FOUND: Partial<Readonly<Record<Operation, ErrorKind>>> = {
   extractInvoice: 'not_found',
 };
 
-/**
- * Refusals that the specification documents for a submission: with a readable body they prove that it was not taken.
- */
+/** Refusals documented for a submission: with a readable body they prove that it was not taken. */
 const DOCUMENTED_REFUSALS: readonly number[] = [400, 401, 403, 404, 409, 422];
 
 /** The kind of an answer outside 2xx, from its error code, then its status, then (in one table) its message. */
@@ -68,10 +62,8 @@ export function classifyAnswer(operation: Operation, status: number, body: Error
 }
 
 /**
- * A 5xx never proves that nothing was filed, not even DGFT_PORTAL_UNAVAILABLE: the portal may have accepted the filing
- * before it failed. A refusal proves it only if it can be read: an HTML page comes from something between us and the
- * service, and so may a redirect or a status that the specification does not name. The exceptions are 429 and 413,
- * which mean that the request was not processed.
+ * A 5xx never proves that nothing was filed: the portal may have accepted it before. A refusal proves it only if it can
+ * be read: HTML, a redirect or an undocumented status may come from between. 429 and 413 do prove it.
  */
 function classifySubmission(operation: Operation, status: number, body: ErrorBody): ErrorKind {
   if (status === 429) return 'rate_limited';

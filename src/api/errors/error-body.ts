@@ -8,18 +8,14 @@ import type { Redactor } from './redact';
 
 /** The readable content of an error answer's body (spec: "Errors"). */
 export interface ErrorBody extends ErrorAnswer {
-  /**
-   * Whether it is a JSON object with a message or a code, like every error of the service, or with
-   * `requiresPasswordUpdate`.
-   */
+  /** A JSON object with a message or a code, like every error of the service, or with `requiresPasswordUpdate`. */
   wellFormed: boolean;
   message?: string;
 }
 
 /**
- * Reads an error body: `statusCode/message`, `code/message`, the same inside an `error` object, or a message that is a
- * list. Anything else (a proxy's HTML, an empty body, truncated JSON) is not well-formed. Never throws. Every text is
- * cleaned and cut, and passes through `redact` after decoding, because escapes could hide a secret from it before.
+ * Reads an error body, plain or inside `error`; anything else (HTML, empty, truncated) is not well-formed. Never
+ * throws. Texts pass through `redact` after decoding, because escapes could hide a secret before.
  */
 export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
   const body = parseObject(text, redact);
@@ -62,10 +58,7 @@ function errorList(errors: unknown): unknown[] | null {
   );
 }
 
-/**
- * An entry of `errors`: `field: text` for customer endpoints and push, an object with row and field for workbooks. The
- * specification does not show the errors of a push; an object may name its item by `index` or `serialNo`.
- */
+/** `field: text`, or an object with row and field; for a push, which is not shown, with `index` or `serialNo`. */
 function parseFieldError(entry: unknown): FieldError {
   if (isObject(entry)) {
     const [row, index, serialNo] = [entry.row, entry.index, entry.serialNo].map(wholeNumber);

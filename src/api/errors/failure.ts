@@ -13,16 +13,10 @@ import type { TransportAnswer } from '../http/transport';
 const MAX_ERROR_BYTES = 8 * 1024 * 1024;
 const EXCERPT_BYTES = 2_000;
 
-/**
- * The error of an answer outside 2xx. Its body is read as far as possible; if it breaks off, the status alone counts.
- */
+/** The error of an answer outside 2xx. If its body breaks off, the status alone counts. */
 export async function refusalOf(
   answer: TransportAnswer,
-  context: {
-    operation: Operation;
-    redact: Redactor;
-    readRefusal?: (body: string, status: number) => ApiError | null;
-  },
+  context: { operation: Operation; redact: Redactor; readRefusal?: (body: string, status: number) => ApiError | null },
 ): Promise<ApiError> {
   const { operation, redact } = context;
   let text = '';
@@ -58,10 +52,7 @@ interface FailureContext {
   redact: Redactor;
 }
 
-/**
- * The error of a failed call. What the reader of a streamed body itself threw is passed on unchanged; everything else
- * becomes an {@link ApiError}.
- */
+/** The error of a failed call: an {@link ApiError}, or unchanged what the reader of a streamed body threw. */
 export function failureOf(error: unknown, context: FailureContext): Error {
   const { operation, redact, written } = context;
   const { submits } = OPERATIONS[operation];

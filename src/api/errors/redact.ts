@@ -37,10 +37,7 @@ function escapeJson(text: string): string {
 
 const KEPT = ['code', 'errno', 'syscall', 'hostname', 'address', 'port', 'reason', 'library'] as const;
 
-/**
- * A copy of a transport error that is safe to keep as a cause: name, message, stack, the system's codes and its own
- * causes. Errors of the HTTP library can contain bodies, headers and sockets, so nothing else is copied.
- */
+/** A copy of a transport error without bodies, headers and sockets, which those of the HTTP library contain. */
 export function safeCause(error: unknown, redact: Redactor, depth = 0): Error {
   if (!isError(error)) return new Error(redact(describe(error)));
   const inner = innerError(error);

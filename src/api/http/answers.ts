@@ -28,9 +28,7 @@ export async function readText(body: Readable, maxBytes = Infinity): Promise<str
   return Buffer.concat(pieces).subarray(0, maxBytes).toString('utf8');
 }
 
-/**
- * Parses a JSON answer, cleans it and unwraps the success envelope; a body without an envelope is returned as it is.
- */
+/** Parses and cleans a JSON answer and unwraps the success envelope, if it has one. */
 export function readEnvelope(text: string, options?: CleanOptions): unknown {
   return unwrap(text, options).data;
 }
@@ -79,9 +77,8 @@ const MAX_REMARKS = 200;
 const REMARK_BYTES = 8_192;
 
 /**
- * The non-empty lists, records and texts of an answer that are not among the `known` names. The observations about an
- * accepted filing have a name that the specification leaves open; people who look at a filing should see them. A lone
- * identifier, or a record without words, such as a version, says nothing about the filing.
+ * Non-empty lists, records and texts outside the `known` names: observations on a filing have an unknown name. A lone
+ * identifier, or a record without words, says nothing about the filing.
  */
 export function unknownRemarks(answer: unknown, known: readonly string[]): unknown[] {
   if (!isObject(answer)) return [];

@@ -9,16 +9,13 @@ import { createRedactor } from '../errors/redact';
 import { createTransport, type Timeouts, type Transport, type TransportAnswer } from './transport';
 
 export interface CallerOptions {
-  /** Root of the API; every path below is relative to it. */
   baseUrl: string;
   apiKey: string;
   /** Time-out of one request in ms; an operation may use a multiple of it (`callTimeoutMs`). */
   httpTimeoutMs: number;
-  /** Required by operations that have a rate class. */
   budget?: Budget;
   audit?: Audit;
   logger?: Logger;
-  /** Measures calls; left out: none. */
   tracer?: Tracer;
   /** ms since the epoch, for the audit. */
   clock?: () => number;
@@ -28,7 +25,6 @@ export interface CallerOptions {
   ca?: string;
 }
 
-/** One call, ready to be made. */
 export interface CallRequest {
   operation: Operation;
   /** Path parameters and query; an undefined value is left out. */
@@ -45,7 +41,6 @@ export interface CallRequest {
   beforeWrite?: () => Promise<void>;
 }
 
-/** Makes calls; combines budget, transport, errors and audit. */
 export interface Caller {
   /** `consume` gets only 2xx answers. Rejects with {@link ApiError}, or with what `consume` itself threw. */
   call<T>(request: CallRequest, context: CallContext, consume: (answer: TransportAnswer) => Promise<T>): Promise<T>;
@@ -234,10 +229,7 @@ export interface Logger {
   warn(details: object, message: string): void;
 }
 
-/**
- * Reports the outcome of calls to budget and audit in the background: calls do not wait for it and never fail because
- * of it.
- */
+/** Reports calls to budget and audit in the background: calls neither wait for it nor fail because of it. */
 export interface Bookkeeper {
   /** Reports to the budget; the reports of one slot are made in order. */
   note(slot: BudgetSlot | null, event: keyof BudgetSlot): void;

@@ -3,20 +3,15 @@ import { isObject } from '../../domain/values';
 import { buildConnector } from 'undici';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 
-/**
- * The standard connector: TCP, and TLS for https. HTTP/1.1 only, because the write marker does not support HTTP/2. `ca`
- * is the only certificate authority to trust, PEM; the system's own list if undefined.
- */
+/** TCP, and TLS for https. HTTP/1.1 only: the write marker has no HTTP/2. `ca`: the only authority to trust, PEM. */
 export function createConnector({ connectTimeoutMs, ca }: { connectTimeoutMs: number; ca?: string }) {
   return buildConnector({ timeout: connectTimeoutMs, allowH2: false, ...(ca === undefined ? {} : { ca }) });
 }
 
 /**
- * A connector for exactly one connection. It runs `ready` once the connection is up, and hands the connection over only
- * if that succeeds and `inTime` does not throw in the same turn. The HTTP library writes the request in the turn of the
- * hand-over, so nothing can happen between `ready` and the first byte. It would also reconnect by itself if a
- * connection broke before the write; a second connection is refused here, because `ready` has set a mark that stands
- * for one write.
+ * A connector for one connection, handed over if `ready` succeeds and `inTime` does not throw in the same turn. The
+ * library writes in that turn, so nothing comes between `ready` and the first byte. A reconnect is refused: `ready` has
+ * set a mark that stands for one write.
  */
 export function createSingleUseConnector(
   connect: buildConnector.connector,
@@ -69,9 +64,8 @@ const CREATED = 'undici:request:create';
 const SEND_HEADERS = 'undici:client:sendHeaders';
 
 /**
- * Reports when the first byte of one of our requests is handed to its socket. The HTTP library announces this on the
- * channel `undici:client:sendHeaders`, directly before it writes. Its `bodySent` is not suitable: it fires when the
- * body is handed to the stream, even if the peer resets while reading.
+ * Reports the first byte handed to a socket, by the channel `undici:client:sendHeaders`. `bodySent` does not do: it
+ * fires when the body is handed to the stream, even if the peer resets while reading.
  */
 export function createWriteMarker() {
   const watched = new WeakMap<object, () => void>();

@@ -15,9 +15,8 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Tra
 ]);
 
 /**
- * A body as it was before a server or proxy compressed it. Calls ask for none of that (`accept-encoding: identity`),
- * and some compress all the same: an acknowledgement that could not be read would be an unknown outcome. The headers of
- * the coded form, its length among them, are left out then. A coding that is not known is left as it is.
+ * A body before a proxy compressed it, though calls ask for `identity`: an unreadable acknowledgement would be an
+ * unknown outcome. An unknown coding is left as it is.
  */
 function decoded(body: Readable, headers: Headers): { body: Readable; headers: Headers } {
   const coding = headers['content-encoding'];
@@ -47,10 +46,7 @@ interface TransportRequest {
   signal?: AbortSignal;
   /** Longest body that is read, in bytes. */
   maxBytes: number;
-  /**
-   * Uses a separate connection: failures of other calls cannot affect it, and a kept-alive connection that the service
-   * has closed cannot lose the request. `beforeWrite` runs when it is up and nothing has been written.
-   */
+  /** A connection of its own: no failure of other calls reaches it, and it is never one the service has just closed. */
   ownConnection?: { beforeWrite: () => Promise<void> };
   /** Called when the first byte is handed to the socket; must not throw. */
   onWritten: () => void;
@@ -64,17 +60,14 @@ export interface TransportAnswer {
 
 export interface Transport {
   /**
-   * Makes one attempt. `consume` gets the answer once its headers have arrived and must read the body; it runs under
-   * the same time-outs and signal. Rejects with {@link TransportError}, or with what `consume` threw if the body itself
-   * is not the cause.
+   * One attempt. `consume` must read the body, under the same time-outs. Rejects with {@link TransportError}, or with
+   * what `consume` threw if the body is not the cause.
    */
   exchange<T>(request: TransportRequest, consume: (answer: TransportAnswer) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-/**
- * How long an idle connection is kept; shorter than in common servers and proxies, so that they rarely close it first.
- */
+/** Shorter than in common servers and proxies, so that they rarely close an idle connection first. */
 const KEEP_ALIVE_MS = 4_000;
 
 /** `origin` is scheme, host and port. One transport talks to one host. */
@@ -113,7 +106,6 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
   };
 }
 
-/** One exchange's clock, signal and marks. */
 class Exchange {
   private readonly startedAt = { monotonic: performance.now(), wall: Date.now() };
   private readonly stop = new AbortController();
@@ -138,10 +130,7 @@ class Exchange {
     }
   }
 
-  /**
-   * Throws if nothing may be written any more: given up, or past the time-out that connection, marks and exchange
-   * share.
-   */
+  /** Throws if nothing may be written any more: given up, or past the time-out of connection, marks and exchange. */
   readonly assertInTime = (): void => {
     this.stop.signal.throwIfAborted();
     // A process that was suspended and resumed runs this before its timers, so the clocks are checked here. The wall
@@ -191,10 +180,7 @@ class Exchange {
     }
   }
 
-  /**
-   * The body for its reader. A reader that fails destroys the stream with its own error; reading the pieces here keeps
-   * the two apart, so that a full disk is not mistaken for a broken connection.
-   */
+  /** The body for its reader. One that fails is kept apart: a full disk is not mistaken for a broken connection. */
   private async *guarded(received: Readable): AsyncGenerator<Buffer> {
     let bytes = 0;
     try {

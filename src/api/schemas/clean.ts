@@ -11,15 +11,11 @@ export interface CleanOptions {
 /** Deepest nesting; anything deeper is left out. */
 const MAX_DEPTH = 20;
 
-/** Longest name of a field. */
 const NAME_BYTES = 200;
 /** A text is cut to this many UTF-16 units before it is cleaned, to bound the work. */
 const UNITS_SCANNED = 4;
 
-/**
- * Cleans all texts and names of a parsed answer, so that nothing of unbounded length, and nothing that PostgreSQL or
- * Temporal refuses, gets further than this.
- */
+/** Cleans all texts and names of an answer: nothing unbounded, or refused by PostgreSQL or Temporal, gets further. */
 export function cleanAnswer(value: unknown, options: CleanOptions = {}): unknown {
   return clean(value, options, MAX_DEPTH);
 }
@@ -43,10 +39,7 @@ function clean(value: unknown, options: CleanOptions, depth: number): unknown {
   return cleaned;
 }
 
-/**
- * Control characters, which JSON does not allow outside an escape, as spaces. Byte by byte: a pattern's matches in a
- * long body of nothing else would fill the memory.
- */
+/** Raw control characters as spaces. Byte by byte: the matches of a pattern in a long body would fill the memory. */
 function withoutRawControls(text: string): string {
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length; at += 1) if ((bytes[at] ?? 0) < 0x20) bytes[at] = 0x20;
@@ -57,9 +50,9 @@ function withoutRawControls(text: string): string {
 const LONG_NUMBER = /([:[,]\s{0,9})(-?\d{16,40})(?=\s{0,9}[,}\]])/gu;
 
 /**
- * Parses JSON as tolerantly as is safe: with a byte order mark, with raw control characters in its texts, and with
- * numbers too long for a double, which are kept as texts (a rounded request id would be a wrong one).
- * @throws SyntaxError, also for more values or a deeper nesting than any normal answer has
+ * Parses JSON with a byte order mark, raw control characters, and numbers too long for a double as texts (a rounded
+ * request id would be a wrong one).
+ * @throws SyntaxError, also for excess values or nesting
  */
 export function parseJson(text: string): unknown {
   const body = text.startsWith('\ufeff') ? text.slice(1) : text;

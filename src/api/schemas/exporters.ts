@@ -2,9 +2,7 @@ import { z } from 'zod';
 import { emailAddress } from '../../domain/contracts';
 import { flag, record, requiredText, text, texts, code, number } from './tolerant';
 
-/**
- * Outgoing schemas are strict, because the service rejects every unknown property (spec: "POST /platform-customers").
- */
+/** Outgoing schemas are strict: the service rejects unknown properties (spec: "POST /platform-customers"). */
 export const createCustomerBody = z.strictObject({
   name: z.string().trim().min(1),
   email: emailAddress,
@@ -36,9 +34,8 @@ const dgftApiStatus = record({ state: text, activatesAt: text, sharedCredentials
   .transform((value) => value ?? null);
 
 /**
- * Platform customer (spec: "Platform customer (client object)"). A field without value is null; `mode` is omitted by
- * get and list, `dgftApiStatus` by list and until credentials are on file. `dgftApiStatus.state` is a plain text, so
- * that a word other than ready and activation_pending is no failure.
+ * Platform customer (spec: "Platform customer (client object)"). Null: no value; get and list omit `mode`, list also
+ * `dgftApiStatus`. `state` is a plain text, so that another word is no failure.
  */
 export const customer = record({
   id: requiredText,
@@ -50,10 +47,7 @@ export const customer = record({
 });
 export type Customer = z.output<typeof customer>;
 
-/**
- * Saved IRM record (spec: "Saved IRM record"). Dates are kept as they come (DDMMYYYY or ISO); amounts are in the
- * currency of `remittanceFCC`. `irmStatus` is a plain text: only the example `fresh` is documented.
- */
+/** Saved IRM record (spec: "Saved IRM record"). Amounts in `remittanceFCC`'s currency; `irmStatus` is plain text. */
 export const irm = record({
   id: text,
   irmNumber: requiredText,

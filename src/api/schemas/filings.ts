@@ -1,11 +1,6 @@
 import { z } from 'zod';
-import {
-  FIELD_NAMES,
-  MAPPING_FIELDS,
-  NULLABLE_FIELDS,
-  type FieldKind,
-  type MappingField,
-} from '../../domain/filing/mapping';
+import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS } from '../../domain/filing/mapping';
+import type { FieldKind, MappingField } from '../../domain/filing/mapping';
 import { UPLOAD_TYPES } from '../../domain/rules/columns';
 import { anyList, number, record, recordList, text, texts } from './tolerant';
 
@@ -14,7 +9,6 @@ const yesNo = z.enum(['Y', 'N']);
 const uploadTypeCode = z.enum(['101', '102', '103', '104']);
 const customerId = z.string().min(1);
 
-/** The values of each kind of field, as JSON. */
 export const FIELD_VALUES: Readonly<Record<FieldKind, z.ZodType>> = {
   integer: z.number().int(),
   amount: z.number(),
@@ -35,9 +29,7 @@ const itemField = (field: MappingField): z.ZodType => {
   return NULLABLE_FIELDS.has(field) ? value.nullable() : value;
 };
 
-/**
- * One item of the push message (spec: "Push message"). Preflight checks lengths and sums; this schema fixes the shape.
- */
+/** An item of the push message (spec: "Push message"). Preflight checks lengths and sums; this fixes the shape. */
 const mapping = z
   .strictObject(Object.fromEntries(FIELD_NAMES.map((field) => [field, itemField(field)])))
   .refine((row) => row.isGstAvail === 'Y' || (row.gstinInvoiceNumber === null && row.gstinInvoiceDate === null), {
@@ -79,10 +71,7 @@ const acknowledgementFields = {
   errorDetails: anyList,
 };
 
-/**
- * Whether an answer proves the outcome of a submission: an accepted one has a request id, a failed one says Failed.
- * Anything else proves nothing.
- */
+/** Whether an answer proves an outcome: an accepted one has a request id, a failed one says Failed. */
 function statesOutcome(answer: { requestId: string | null; ackStatus: string | null }): boolean {
   return Boolean(answer.requestId) || answer.ackStatus?.trim().toLowerCase() === 'failed';
 }

@@ -1,7 +1,6 @@
 /**
- * Schemas for the service's answers. The specification leaves much open, so an answer is never refused because of a
- * detail: absent, null, `""`, `"NA"` and `"-"` are the same, numbers may come as text and text as numbers, and a value
- * of the wrong type becomes null instead of failing the whole record. Texts have been cleaned before (`clean.ts`).
+ * Schemas for answers, which are never refused because of a detail: absent, null, `""`, `"NA"` and `"-"` are the same,
+ * numbers may be texts and texts numbers, and a value of a wrong type becomes null.
  */
 import { z } from 'zod';
 import { isObject } from '../../domain/values';
@@ -24,10 +23,7 @@ const GROUPED_NUMBER = /^[+-]?\d{1,3}(,\d{2,3}){0,6},\d{3}(\.\d+)?$/u;
 const DECIMALS = 6;
 const EXACT_BELOW = 1e9;
 
-/**
- * A number without the error of binary sums: a balance of 100.49999999999999 where 100.5 is meant would hold a filing
- * up, and a certificate over 0.30000000000000004 fit no row.
- */
+/** Without the error of binary sums: 100.49999999999999 for 100.5 would hold a filing up or fit no row. */
 const withoutNoise = (value: number): number =>
   Math.abs(value) < EXACT_BELOW ? Number(value.toFixed(DECIMALS)) + 0 : value;
 
@@ -109,10 +105,7 @@ export function record<T extends z.core.$ZodLooseShape>(shape: T) {
   });
 }
 
-/**
- * A list of records in which an unreadable entry does not affect the others: those are counted as `unread`. Absent,
- * `""` and `{}` are an empty list, empty entries are ignored, and a record in place of a list is a list of one.
- */
+/** A list whose unreadable entries are counted as `unread`. Absent, `""`, `{}` are empty; a record is a list. */
 export function recordList<T>(entry: z.ZodType<T>) {
   return z
     .unknown()

@@ -4,10 +4,7 @@ import { isAmount } from '../../domain/money';
 import { INVOICE_FIELDS } from '../../domain/rules/columns';
 import type { OpenDocument, OpenIrm } from '../proposals/score';
 
-/**
- * The certainty of a drafted cell. `gap`: the value is unknown, a person has to fill it in; `guess`: likely, to be
- * checked; `default`: the usual value, not stated anywhere. Without a mark it was read from a document or an IRM.
- */
+/** `gap`: a person has to fill it in; `guess`: to be checked; `default`: the usual value. None: read from a source. */
 export type CellMark = 'gap' | 'guess' | 'default';
 
 export interface DraftCell {
@@ -20,7 +17,6 @@ export interface DraftCell {
 
 export type DraftCells = Partial<Record<MappingField, DraftCell>>;
 
-/** A row of a drafted workbook. */
 export interface DraftRow {
   cells: DraftCells;
   /** 0 to 1; null for a row without an IRM. */
@@ -28,7 +24,6 @@ export interface DraftRow {
   why: string;
   /** Other IRMs that would suit nearly as well. */
   alternatives: OpenIrm[];
-  /** The sources of the row, such as file names. */
   documents: string[];
 }
 
@@ -69,7 +64,6 @@ const NO_IRM: DraftCells = Object.fromEntries(
   ]),
 );
 
-/** The cells of a document without an IRM. */
 function documentCells(document: DocumentFacts): DraftCells {
   const own = document.cells;
   const gst = own.gstinInvoiceNumber?.value && own.gstinInvoiceDate?.value;

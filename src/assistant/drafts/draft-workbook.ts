@@ -29,11 +29,9 @@ export interface DraftWorkbook {
 }
 
 /**
- * Writes drafted rows in the form of the upload template: each cell's source is in its note, gaps and guesses have
- * colours that the legend explains, and other possible IRMs are in a drop-down list. Choosing another IRM from the list
- * changes the other cells of the IRM too. The workbook can be edited and filed.
- *
- * @returns the bytes of the workbook
+ * Drafted rows in the upload template's form, with each cell's source in its note, coloured gaps and guesses, and other
+ * IRMs to choose from, which changes the IRM's other cells.
+ * @returns the workbook
  */
 export async function writeDraftWorkbook(args: DraftWorkbook): Promise<Buffer> {
   const { rows, title, findings = [] } = args;
@@ -82,9 +80,7 @@ function cellValue(field: MappingField, value: string | number | null): NewCell 
   return typeof value === 'string' && isDate(field) ? new Date(`${isoFromFilingDate(value)}T00:00:00Z`) : value;
 }
 
-/**
- * The IRMs of rows with a choice, one per number: the list looks them up by it. @returns the last row of each number
- */
+/** The IRMs of rows with a choice, looked up by number. @returns the last row of each number */
 function writeIrms(workbook: Workbook, rows: readonly DraftRow[]): { known: ReadonlySet<string>; last: number } {
   const offered = new Map<string, OpenIrm>();
   const doubled = new Set<string>();
@@ -111,12 +107,7 @@ function writeIrms(workbook: Workbook, rows: readonly DraftRow[]): { known: Read
 const LIST_LENGTH = 250;
 
 /** A list of the IRMs that fit; the other cells of the IRM are looked up by the chosen one. */
-function offer(
-  sheet: Worksheet,
-  row: number,
-  { cells, alternatives }: DraftRow,
-  irms: ReturnType<typeof writeIrms>,
-): void {
+function offer(sheet: Worksheet, row: number, { cells, alternatives }: DraftRow, irms: ReturnType<typeof writeIrms>) {
   const chosen = cells.irmNumber?.value;
   const numbers = alternatives
     .map(({ irmNumber }) => irmNumber)

@@ -28,11 +28,7 @@ export interface DraftOutcome {
   notes: string[];
 }
 
-/**
- * Makes a workbook in upload form from shipping bills, invoices and the exporter's free balances. Each cell has its
- * source, missing values are marked, and the rows are already checked. A person edits and files it.
- * @throws RefusedError for an unknown exporter, and if nothing can be drafted
- */
+/** A workbook in upload form from bills, invoices and free balances, to edit and file. @throws RefusedError */
 export async function draftFiling(
   deps: EbrcClientDependencies,
   args: {

@@ -7,7 +7,6 @@ import { comparableText } from '../../domain/identity';
 import { compareAmounts, sumAmounts } from '../../domain/money';
 import type { CellMark, DocumentFacts, DraftCell, DraftCells } from './cells';
 
-/** An extracted document, with its file. */
 export interface ReadDocument extends MappedDocument {
   file: string;
 }
@@ -31,10 +30,7 @@ const DAYS_APART = 60;
 const VALUES_APART = 0.25;
 const MAX_BILL_NO_LENGTH = 20;
 
-/**
- * Matches shipping bills with their invoices: by the invoice numbers of the bill or the bill number of the invoice. If
- * no number is given, by currency, value and date, provided that they fit only one bill; this is marked as a guess.
- */
+/** Matches bills with invoices by their numbers, else by currency, value and date if they fit one bill: a guess. */
 export function joinDocuments(documents: readonly ReadDocument[]): JoinedDocuments {
   const bills = documents.filter(({ kind }) => kind === 'shipping-bill');
   const invoices = documents.filter(({ kind }) => kind === 'invoice');
@@ -47,10 +43,7 @@ export function joinDocuments(documents: readonly ReadDocument[]): JoinedDocumen
     if (!bill) alone.push(invoice);
     else joined.set(bill, [...(joined.get(bill) ?? []), { invoice, guess: named.length === 0 }]);
   }
-  return {
-    bills: bills.map((bill) => billFacts(bill, joined.get(bill) ?? [])),
-    invoices: alone.map(invoiceFacts),
-  };
+  return { bills: bills.map((bill) => billFacts(bill, joined.get(bill) ?? [])), invoices: alone.map(invoiceFacts) };
 }
 
 function isNamed({ values: bill }: ReadDocument, { values: invoice }: ReadDocument): boolean {

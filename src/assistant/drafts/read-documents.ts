@@ -7,7 +7,6 @@ import { extractedEndpoints } from '../extraction/extractions';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import { extractFiles, type ExtractedFile, type ExtractWait, pdfPaths, readPdf } from '../extraction/extract';
 
-/** The result of one file that was given for a draft. */
 export interface DraftFile {
   file: string;
   /** Null if its kind is not known. */
@@ -23,10 +22,7 @@ const BY_NAME: readonly (readonly [DocumentKind, RegExp])[] = [
   ['invoice', /invoices?|(^|[^a-z])inv([^a-z]|$)/i],
 ];
 
-/**
- * Reads documents for a draft. Documents that `ebrc extract` has already read are taken from the ledger; the others are
- * extracted if the name of the file or folder gives their kind. The failure of one file does not affect the others.
- */
+/** Documents in the ledger are taken from it, others extracted if a name gives their kind, each on its own. */
 export async function readDocuments(
   deps: EbrcClientDependencies,
   { paths, mapping, iec }: { paths: readonly string[]; mapping: ExtractionMapping; iec: string | null },

@@ -4,13 +4,8 @@ import type { Extraction } from '../../api/endpoints/extraction';
 import { ApiError } from '../../api/errors/api-error';
 import { callTimeoutMs } from '../../domain/service/operations';
 import type { ErrorKind } from '../../domain/service/error-kinds';
-import {
-  endpointOf,
-  EXTRACTION_OPERATIONS,
-  extractDocumentInput,
-  type ExtractDocumentInput,
-  type ExtractDocumentResult,
-} from './contracts';
+import { endpointOf, EXTRACTION_OPERATIONS, extractDocumentInput } from './contracts';
+import type { ExtractDocumentInput, ExtractDocumentResult } from './contracts';
 import { pdfProblem } from '../../domain/pdf';
 import { issueText } from '../../domain/values';
 import {
@@ -27,16 +22,13 @@ import {
 } from './extractions';
 import { failureOf, notYet, refusal } from '../../activities/application-failure';
 import { withHeartbeat, keepTrying } from '../../activities/call-context';
-import type { ActivityDependencies, ExtractionDependencies } from '../../activities/dependencies';
+import type { Deps, ExtractionDependencies } from '../../activities/dependencies';
 
 /** The service was answered in a way that a repeat may fix: tries of one document, each of which may be paid for. */
 const DOCUMENT_TRIES = 2;
 const RATE_LIMIT_TRIES = 6;
 
-/**
- * What a failed call means: the service refused the document (`refused`), or what prevents a repeat. Of any other kind,
- * address, key or something of ours is the cause.
- */
+/** The service refused the document (`refused`), or what prevents a repeat. Other kinds: something of ours. */
 const MEANINGS: Readonly<Partial<Record<ErrorKind, FailureScope | 'refused'>>> = {
   not_sent: 'service',
   timeout: 'document',
@@ -57,7 +49,7 @@ export function accessOf(url: string, key: string): string {
 
 /** Looks for a kept answer, and makes the record of a document that is new. */
 async function openExtraction(
-  { extraction, pool }: ActivityDependencies,
+  { extraction, pool }: Deps,
   asked: ExtractDocumentInput,
 ): Promise<{
   /** What is wrong with the input; nothing else is set then. */
@@ -78,7 +70,7 @@ async function openExtraction(
 
 /** One call to the service, when its turn has come. Whatever comes of it is in the ledger before this ends. */
 async function askExtraction(
-  { extraction, pool, settings, documents, logger }: ActivityDependencies,
+  { extraction, pool, settings, documents, logger }: Deps,
   { extractionId }: { extractionId: string },
 ): Promise<ExtractDocumentResult> {
   const { api, service, access, pace } = configured(extraction);
@@ -131,9 +123,7 @@ function refusedBy(extractionId: string, { code, message }: { code: string; mess
   return { extractionId, state: 'refused', errorCode: code, error: message };
 }
 
-/**
- * What a failed call comes to. @throws ApplicationFailure where a repeat may fix it; anything that no call failed with
- */
+/** What a failed call comes to. @throws ApplicationFailure where a repeat may fix it */
 async function failed(
   error: unknown,
   { extractionId, service }: ExtractionRow,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Operation } from '../../domain/service/operations';
 
-/** The kinds of documents that can be extracted. */
 const DOCUMENT_KINDS = ['shipping-bill', 'invoice'] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 

@@ -1,13 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setMaxListeners } from 'node:events';
 import { ApplicationFailure, WorkflowFailedError } from '@temporalio/client';
-import {
-  endpointOf,
-  extractionWorkflowId,
-  type DocumentKind,
-  type ExtractDocumentInput,
-  type ExtractDocumentResult,
-} from './contracts';
+import { endpointOf, extractionWorkflowId } from './contracts';
+import type { DocumentKind, ExtractDocumentInput, ExtractDocumentResult } from './contracts';
 import { readExtraction, readWaitingReason } from './extractions';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import { UsageError } from '../../starter/errors';
@@ -25,7 +20,6 @@ export interface ExtractWait {
   onNotice?: (notice: string) => void;
 }
 
-/** The result of one file. */
 export interface ExtractedFile {
   file: string;
   /** refused: it cannot be sent, or the service cannot read it; failed: no usable answer; waiting: no answer yet. */
@@ -46,9 +40,9 @@ const WITHIN_MS = 15 * 60_000;
 const NOTICE_AFTER_MS = 10_000;
 
 /**
- * Sends documents to the extraction service (spec: "Extraction service"), each in its own workflow: the failure of one
- * file does not affect the others, and an interrupted call can be repeated without paying twice.
- * @throws UsageError for a missing file, for `full` with an invoice, or if the workers have no extraction service
+ * Sends documents (spec: "Extraction service"), each in its own workflow; can be repeated without paying twice.
+ * @throws
+ * UsageError for a missing file, `full` with an invoice, or workers without extraction
  */
 export async function extractFiles(
   deps: EbrcClientDependencies,
@@ -96,10 +90,7 @@ export async function extractFiles(
   }
 }
 
-/**
- * Stores the PDF where the workers find it and starts its workflow, or joins the one in progress; null for a PDF that
- * cannot be sent.
- */
+/** Stores the PDF and starts its workflow, or joins the one in progress; null for a PDF that cannot be sent. */
 async function start(
   { temporal, taskQueue, documents }: EbrcClientDependencies,
   { name, sha256, content, problem }: PdfFile,
@@ -170,11 +161,7 @@ export interface PdfFile {
   problem: { code: string; message: string } | null;
 }
 
-/**
- * The PDFs that the arguments name: each named file, and for a folder every .pdf in it and below, by name. Each file
- * once.
- * @throws UsageError for a missing file, and for folders without a PDF
- */
+/** The named files, and every .pdf in and below folders, once. @throws UsageError for a missing file, no PDF */
 export async function pdfPaths(paths: readonly string[]): Promise<string[]> {
   const found = new Set<string>();
   for (const path of paths) {

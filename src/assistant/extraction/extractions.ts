@@ -36,15 +36,11 @@ export interface ExtractionOutcome {
 const COLUMNS = `extraction_id::text AS "extractionId", service, endpoint, sha256, document, file_name AS "fileName", state, data,
   answer, error_code AS "errorCode", error, faults, rate_limits AS "rateLimits"`;
 
-/**
- * The record of a document at an endpoint; created if it is new. A failed extraction is asked for again if `again` is
- * set, or if the address or the key was the cause and has changed since.
- */
+/** The record of a document at an endpoint. `again`, or a changed address or key that was the cause: asked again. */
 export async function openExtraction(
   db: Queryable,
   request: {
     service: string;
-    /** Hash of the address and the key of the call. */
     access: string;
     endpoint: ExtractionEndpoint;
     sha256: string;
@@ -128,10 +124,7 @@ export async function extractedEndpoints(
   return new Map(rows.map(({ sha256, endpoint }) => [sha256, endpoint]));
 }
 
-/**
- * Limits how fast all workers together call the extraction service. Its limits are not documented ("not shown" in the
- * spec), so only few calls run at once, and after every 429, 5xx and lost answer all workers pause for a growing time.
- */
+/** How fast all workers call: limits are "not shown" (spec), so few at once, with growing pauses after failures. */
 export interface Pace {
   /** Parallel calls over all workers in normal operation; one at a time after a failure. */
   atOnce: number;
@@ -145,10 +138,7 @@ const TAKEN_MS = 1_000;
 /** How long a call may exceed its own time limit before its slot is given to another. */
 const MARGIN_MS = 30_000;
 
-/**
- * Takes a slot for one call.
- * @returns 0 when it was taken, otherwise the milliseconds until the next try
- */
+/** Takes a slot for one call. @returns 0 when it was taken, otherwise the milliseconds until the next try */
 export async function takeSlot(
   pool: pg.Pool,
   { extractionId, service, callMs, pace }: { extractionId: string; service: string; callMs: number; pace: Pace },
@@ -176,16 +166,10 @@ export async function takeSlot(
   });
 }
 
-/**
- * `document`: counts against the document; `rate`: a 429; `service`: the service was not reached, independent of the
- * document.
- */
+/** `document`: counts against it; `rate`: a 429; `service`: not reached, whatever the document. */
 export type FailureScope = 'document' | 'rate' | 'service';
 
-/**
- * Records a failed call that a repeat may fix: all workers pause for a growing time.
- * @returns how often a call for this document has failed in this way, and the milliseconds until the next try
- */
+/** Records a failed call that a repeat may fix: all pause. @returns its failures, and ms until the next try */
 export async function noteFailedCall(
   pool: pg.Pool,
   call: {

@@ -4,9 +4,6 @@ import { convert, type Converter } from './convert';
 import { addressProblem, memberByName, valuesAt, type Found } from './pointer';
 import { readYamlFile } from '../../starter/input-files';
 
-/**
- * The fields that we need from each kind of document, and how each is read.
- */
 const DOCUMENT_FIELDS = {
   'shipping-bill': {
     number: 'digits',
@@ -99,7 +96,6 @@ const BUILT_IN_NAMES: Record<DocumentKind, Partial<Record<DocumentField, string[
   },
 };
 
-/** One address that was tried for a field. */
 interface Tried {
   address: string;
   /** Where a value was; null where nothing was. */
@@ -110,12 +106,10 @@ interface Tried {
   why: string | null;
 }
 
-/** Where a field of ours came from. */
 export interface Explained {
   field: DocumentField;
   /** Null if no value could be used. */
   value: string | string[] | null;
-  /** The pointer of the value that was used. */
   from: string | null;
   as: Converter;
   /** Whether the address came from the mapping file or from the built-in names. */
@@ -199,10 +193,7 @@ function shown({ value }: Found): string {
   return text.length > RAW_LENGTH ? `${text.slice(0, RAW_LENGTH)}…` : text;
 }
 
-/**
- * Reads a mapping of extracted data to our fields (YAML, and so JSON too).
- * @throws UsageError that names the file and the line of every problem
- */
+/** Reads a mapping file (YAML or JSON). @throws UsageError that names the line of every problem */
 export async function readMappingFile(path: string): Promise<ExtractionMapping> {
   const { value, lineOf, fail } = await readYamlFile(path, {
     what: 'mapping',

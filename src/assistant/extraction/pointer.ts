@@ -1,10 +1,8 @@
 /**
- * The address of a value in extracted data. Either a JSON Pointer (RFC 6901: `/invoice/number`, `~1` for a slash, `~0`
- * for a tilde), in which `*` stands for every entry of a list; or a bare name (`invoiceNumber`), which is searched at
- * every depth.
+ * A value's address in extracted data: a JSON Pointer (RFC 6901) in which `*` is every entry of a list, or a bare name,
+ * which is searched at every depth.
  */
 
-/** A value with the pointer that leads to it. */
 export interface Found {
   pointer: string;
   value: unknown;

@@ -6,10 +6,7 @@ import type { S3Location } from '../s3-location';
 
 /** The operations on objects that the store needs; keys are below the location's prefix. */
 export interface S3Objects {
-  /**
-   * Writes an object unless its key is taken by any object; the server checks the content by its SHA-256. @returns
-   * whether the key was free
-   */
+  /** Writes an object unless its key is taken; the server checks the SHA-256. @returns whether the key was free */
   create(key: string, content: Buffer): Promise<boolean>;
   /** Replaces the version `etag` of an object. @returns false if the object has changed since */
   replace(key: string, content: Buffer, etag: string): Promise<boolean>;
@@ -124,10 +121,7 @@ async function loadClient({ pathStyle }: S3Location) {
   return { sdk, client };
 }
 
-/**
- * Checks that the server honours `If-None-Match: *`: a server that ignores it would let two senders take one number.
- * @throws Error if it does not, or if the bucket cannot be used
- */
+/** Checks `If-None-Match: *`: a server that ignores it would let two senders take one number. @throws Error */
 export async function assertConditionalWrites(objects: S3Objects): Promise<void> {
   const key = `.probe-${randomUUID()}`;
   const content = Buffer.from('probe\n');

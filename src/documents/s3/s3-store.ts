@@ -3,31 +3,19 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { checkContent, ContentCheck } from '../content-check';
-import {
-  assertSameContent,
-  DocumentError,
-  assertDocumentName,
-  documentName,
-  unreadable,
-  type DocumentKind,
-  type DocumentStore,
-  type StoredDocument,
-} from '../stored-document';
+import { assertSameContent, DocumentError, assertDocumentName, documentName, unreadable } from '../stored-document';
+import type { DocumentKind, DocumentStore, StoredDocument } from '../stored-document';
 import { assertRecordName, storeIdOf, untilItWorks } from '../records';
 import { parseS3Location, S3_FORM, type S3Location } from '../s3-location';
 import { assertConditionalWrites, createS3Objects } from './objects';
 
-/**
- * A certificate has some hundred KB, a workbook of 999 rows less than one MB; each is held in memory until it has been
- * checked.
- */
+/** Each is held in memory until it was checked; a workbook of 999 rows has less than 1 MB. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
- * A document store in a bucket: `s3://bucket/prefix`, with credentials, region and endpoint as the AWS SDK reads them.
- * Every stored document is complete and checked, because an object appears with its last byte; names are claimed by
- * conditional writes.
- * @throws RangeError where `root` is not such an address
+ * A store in `s3://bucket/prefix`, as the AWS SDK reads it. Objects appear with their last byte; conditional writes
+ * claim names.
+ * @throws RangeError for another address
  */
 export function createS3Store(root: string): DocumentStore {
   const location = locationOf(root);

@@ -1,6 +1,3 @@
-/**
- * Checks whether the amounts that a filing maps from an IRM fit into its balance beside the holds of our other filings.
- */
 import { errorAt, warningAt, type Finding } from '../rules/finding';
 import type { MappingRow } from '../filing/mapping';
 import { compareAmounts, formatAmount, subtractAmounts, sumAmounts } from '../money';
@@ -30,10 +27,9 @@ export type Account = Pick<HeldIrm, 'irmNumber' | 'currency' | 'amount' | 'avail
 export type RowsOfIrm = [MappingRow, ...MappingRow[]];
 
 /**
- * Checks the amounts that a filing's rows map from one account. A hold that cannot be in the balance yet (not
- * submitted, of unknown outcome, or submitted after the balance was read) blocks and is named. A hold submitted before
- * the read may already be in the balance, so it only warns. Unknown values (an IRM without a remittance amount) are not
- * treated as 0: nothing can be checked then, and a warning says so.
+ * Checks the amounts mapped from one account. A hold that cannot be in the balance yet blocks and is named; one
+ * submitted before the read may be in it, so it only warns. Unknown values are not 0: a warning says that nothing can
+ * be checked.
  */
 export function checkSums(group: RowsOfIrm, irm: Account, holds: readonly Hold[]): Finding[] {
   const total = sumAmounts(group.map(({ mapping }) => mapping.mappedIRMAmountFCC));
@@ -71,20 +67,13 @@ export function checkSums(group: RowsOfIrm, irm: Account, holds: readonly Hold[]
   return [{ ...warningAt(row, 'mappedIRMAmountFCC', 'balance_maybe_held', message), ...filingOf(doubtful) }];
 }
 
-/**
- * Only a filing that was submitted before the balance was read, with a known outcome, can be in that balance. The
- * remittance that rows state for an IRM without a record may be its remaining balance; then certified amounts may
- * already be deducted.
- */
+/** Only one submitted before the read, of known outcome. A stated remittance may be the remaining balance. */
 function mayBeInBalance(hold: Hold, { readAt }: Account): boolean {
   if (readAt === null) return hold.certifiedAt !== null;
   return hold.submittedAt !== null && hold.outcomeKnown && hold.submittedAt <= readAt;
 }
 
-/**
- * Holds that may or may not be in the balance. A certified hold is not doubtful if the utilised part of the remittance
- * is large enough for all certified holds; otherwise every later use of a partly used IRM would cause a warning.
- */
+/** Holds that may or may not be in the balance; certified ones are in it where the utilised part covers them all. */
 function doubtfulHolds(holds: readonly Hold[], irm: Account): Hold[] {
   const earlier = holds.filter((hold) => mayBeInBalance(hold, irm));
   if (irm.amount === null || irm.available === null) return earlier;
@@ -93,10 +82,7 @@ function doubtfulHolds(holds: readonly Hold[], irm: Account): Hold[] {
   return compareAmounts(certified, utilised) <= 0 ? earlier.filter((hold) => !isCertified(hold)) : earlier;
 }
 
-/**
- * The holds that are taken off a balance before it is called free: those that are not certain to be in it. A
- * certificate that was known when the balance was read is in it; filings that the authority still works on are not.
- */
+/** Holds not certain to be in a balance: a certificate known at the read is in it, filings under way are not. */
 export function pendingHolds(holds: readonly Hold[], irm: Account): Hold[] {
   const { readAt } = irm;
   const known = ({ certifiedAt }: Hold) => certifiedAt !== null && readAt !== null && certifiedAt <= readAt;
@@ -121,10 +107,7 @@ function atLeastZero(amount: string): string {
   return compareAmounts(amount, 0) < 0 ? '0' : amount;
 }
 
-/**
- * An IRM as the ledger holds it. Dates are DDMMYYYY or null, amounts exact decimal text in `currency`, null where
- * unknown.
- */
+/** Dates are DDMMYYYY or null, amounts exact decimal text in `currency`, null where unknown. */
 export interface HeldIrm {
   irmNumber: string;
   irmAdCode: string;
@@ -142,11 +125,7 @@ export interface HeldIrm {
   readAt: number;
 }
 
-/**
- * The held records that a mapping may refer to, among those of its number and AD code: the records with `irmDt` as
- * issue date or, if there are none, as remittance date. Several if the records differ in nothing that is compared; none
- * if no record has the date.
- */
+/** The held records that a mapping may refer to: by issue date, else by remittance date. Several: alike. */
 export function recordsOf<T extends Pick<HeldIrm, 'issueDate' | 'remittanceDate'>>(
   irmDt: string,
   sameIdentity: readonly T[],

@@ -3,10 +3,7 @@ import { warningAt, type Finding } from '../rules/finding';
 /** Where an exporter's IEC comes from: the client object, status records of its filings, or its IRMs. */
 export type IecSource = 'client' | 'status' | 'irms';
 
-/**
- * The sources from the weakest to the strongest. What the portal shows outranks what somebody entered for the client:
- * fetch-details answers for the IEC of the portal's login alone, and filings are made for it.
- */
+/** From weakest to strongest: filings are made for the IEC of the portal's login, whatever a client was given. */
 export const IEC_SOURCES: readonly IecSource[] = ['client', 'status', 'irms'];
 
 /** What shows an IEC, in words that it follows. */

@@ -2,18 +2,14 @@
 
 /** When a request was answered, as far as polling can tell. Both are ages of the request in ms. */
 export interface SeenAnswer {
-  /** Age at the last poll without an answer; 0 where the first poll found one. */
   afterMs: number;
-  /** Age at the poll that found the answer. */
   byMs: number;
 }
 
 export interface AnswerTimes {
   /** Mean of the answers that were seen: open requests, which an outage keeps open, do not raise it. */
   meanMs: number;
-  /**
-   * At an age above 0 ms: the share of requests whose answer takes longer, and the share answered per ms at that age.
-   */
+  /** Above 0 ms: the share of requests whose answer takes longer, and the share answered per ms at that age. */
   at: (ageMs: number) => { survival: number; density: number };
 }
 
@@ -28,11 +24,7 @@ interface TimesPart {
 /** The typical time of a live acknowledgement by the specification (ms). */
 export const TYPICAL_MS = 2 * 3_600_000;
 
-/**
- * The prior, used before answers are known; it counts like a few answers. Its wide part makes an outage recognisable,
- * and it remains however many answers are known: an answer may come at any age, so polls become rarer with the age of a
- * request but never end.
- */
+/** Counts like a few answers, and remains: its wide part shows an outage, and polls become rarer but never end. */
 function prior(typicalMs: number): TimesPart[] {
   return [
     { centre: Math.log(typicalMs), width: 0.25, weight: 4 },
@@ -40,9 +32,7 @@ function prior(typicalMs: number): TimesPart[] {
   ];
 }
 
-/** Answers that the estimate uses. */
 export const ANSWERS_USED = 200;
-/** Open requests that the estimate uses. */
 export const OPEN_USED = 100;
 /** Weight of each answer relative to the next newer one: a change is learnt within some tens of requests. */
 const FADING = 0.99;
@@ -54,11 +44,11 @@ const EARLIEST_SHARE = 0.25;
 const CENSORING_ROUNDS = 5;
 
 /**
- * The distribution of the time to an answer, as a mixture of one part for each answer and the prior. Pure.
- *
+ * The time to an answer, as a mixture of each answer and the prior.
  * @param seen newest first
- * @param openAgesMs ages in ms of requests without an answer: theirs takes longer
- * @param typicalMs age at which an answer is expected as long as none was seen, above 0
+ * @param openAgesMs of
+ * requests without an answer: theirs takes longer
+ * @param typicalMs expected as long as none was seen
  */
 export function estimateAnswerTimes(
   seen: readonly SeenAnswer[],
@@ -102,10 +92,7 @@ function partsOf(seen: readonly SeenAnswer[]): TimesPart[] {
   });
 }
 
-/**
- * The parts with weights that sum to 1, each open request's weight being spread over what may come after its age. It
- * counts the more the fewer answers take as long: the answers of a time are a fair sample of the usual ones already.
- */
+/** The parts with weights that sum to 1. An open request counts the more, the fewer answers take as long. */
 function withOpenRequests(parts: readonly TimesPart[], openAgesMs: readonly number[]): TimesPart[] {
   const known = parts.map((part) => part.weight);
   const open = openAgesMs

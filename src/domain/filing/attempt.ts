@@ -23,10 +23,7 @@ export interface StoredAnswer {
 const SAMPLE_ENTRIES = 20;
 const SAMPLE_BYTES = 500;
 
-/**
- * The part of an answer that is passed between activities and workflows: ids, counts and a sample of its lists. The
- * ledger has the complete answer; histories are kept for years, and payloads are limited in size.
- */
+/** What of an answer passes between activities and workflows: the ledger has all, and payloads are limited. */
 export function answerInShort(answer: StoredAnswer): StoredAnswer {
   const { irms: _, warnings, errorDetails, fieldErrors, message, errorCode, ...ids } = answer;
   return {
@@ -54,10 +51,8 @@ function entryInShort(entry: unknown): unknown {
 }
 
 /**
- * What is known of an attempt. `open`: nothing is written. `marked`: it may have been written, and is in doubt.
- * `unsent`: proven. `refused`: by the service, with a documented refusal. `rejected`: the authority reports its rows
- * Errored. `absent`: a complete look showed nothing of it. `accepted`: the service accepted it; it may follow any
- * other.
+ * `open`: nothing is written. `marked`: in doubt. `unsent`: proven. `refused`: documented. `rejected`: its rows are
+ * Errored. `absent`: a complete look showed nothing. `accepted`: by the service; may follow any other.
  */
 export type AttemptVerdict = 'open' | 'marked' | 'unsent' | 'refused' | 'rejected' | 'absent' | 'accepted';
 
@@ -85,9 +80,8 @@ export interface AttemptReading {
 }
 
 /**
- * Why an attempt was not allowed to be sent: it was closed, its filing ended, its rows no longer belong to it, the
- * submission has another attempt in progress, no balance check passed since the last attempt, or certificates have to
- * be looked at first.
+ * Why an attempt may not be sent: closed, ended, not its rows, another attempt, no balance check since the last one, or
+ * certificates have to be looked at first.
  */
 export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'unapproved' | 'rows' | 'other_attempt' | 'unchecked' | 'look';
 

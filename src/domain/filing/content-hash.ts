@@ -1,16 +1,9 @@
 import { normaliseHeader } from '../rules/columns';
 import { comparableId, comparableText } from '../identity';
-import {
-  FIELD_NAMES,
-  MAPPING_FIELDS,
-  type ExtraValues,
-  type Mapping,
-  type MappingField,
-  type MappingRow,
-} from './mapping';
+import { FIELD_NAMES, MAPPING_FIELDS } from './mapping';
+import type { ExtraValues, Mapping, MappingField, MappingRow } from './mapping';
 import { canonicalAmount } from '../money';
 
-/** The content of a filing: exporter, upload type, declaration and rows. */
 export interface FilingContent {
   exporterId: string;
   uploadType: number;
@@ -19,9 +12,8 @@ export interface FilingContent {
 }
 
 /**
- * The canonical text of a filing's content; its SHA-256 is the content hash. The same filing gives the same text
- * regardless of the order of its JSON properties and rows: properties are in the order of the specification's item
- * table, amounts in one spelling, rows sorted by their text.
+ * A filing's canonical text, whose SHA-256 is the content hash, whatever the order of properties and rows: properties
+ * as in the item table, amounts in one spelling, rows sorted by text.
  */
 export function canonicalContent({ exporterId, uploadType, declaration, rows }: FilingContent): string {
   const texts = rows.map(({ mapping, extra }) => JSON.stringify([canonicalMapping(mapping), canonicalExtra(extra)]));

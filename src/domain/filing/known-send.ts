@@ -1,9 +1,6 @@
 import { partsOfAttemptId } from './attempt';
 
-/**
- * The sends of a filing that a run's own history contains. A ledger that was restored to an earlier state has fewer
- * sends than the runs that were active meanwhile; they pass these on to it.
- */
+/** Sends in a run's own history, which it passes on to a ledger that was restored to an earlier state. */
 export interface KnownSend {
   submission: number;
   /** Number of the attempt, from 1. */

@@ -1,10 +1,7 @@
 /** What kind of value a field of {@link Mapping} holds. */
 export type FieldKind = 'integer' | 'amount' | 'text' | 'date' | 'yesNo';
 
-/**
- * Every field of a mapping in the order of the spec's item table: the type, rules, workbook columns and schemas are
- * built from it.
- */
+/** In the order of the spec's item table: the type, rules, workbook columns and schemas are built from it. */
 export const MAPPING_FIELDS = {
   serialNo: 'integer',
   uploadType: 'integer',
@@ -36,10 +33,7 @@ export const FIELD_NAMES = Object.keys(MAPPING_FIELDS) as MappingField[];
 const NULLABLE = ['gstinInvoiceNumber', 'gstinInvoiceDate'] as const;
 export const NULLABLE_FIELDS: ReadonlySet<MappingField> = new Set(NULLABLE);
 
-/**
- * One IRM mapped to one document: an item of `ebrcBulkGenDtos` (spec: "Push message"), in the spec's own spelling.
- * Dates are DDMMYYYY calendar dates, amounts are numbers of at most two decimals in the currency beside them.
- */
+/** One item of `ebrcBulkGenDtos` (spec: "Push message"). Dates are DDMMYYYY, amounts have two decimals at most. */
 export type Mapping = {
   [Field in MappingField]:
     | ((typeof MAPPING_FIELDS)[Field] extends 'integer' | 'amount' ? number : string)
@@ -47,9 +41,8 @@ export type Mapping = {
 };
 
 /**
- * A mapping as the caller submitted it, with its origin. `row` is the Excel row (header is 1) for a workbook and the
- * `serialNo` for a JSON message: it names the row in every finding. `extra` holds the filled optional workbook columns
- * that the JSON items lack, by the label of the template; a row with any of them can only be sent by the bulk channel.
+ * A submitted mapping. `row` names it in every finding: the Excel row (header is 1), or the `serialNo` of a message.
+ * `extra`: filled columns that JSON items lack, by label; such a row needs the bulk channel.
  */
 export interface MappingRow {
   row: number;
@@ -57,9 +50,7 @@ export interface MappingRow {
   extra?: ExtraValues;
 }
 
-/**
- * Values of optional columns with the types of their cells: a number stays a number and a date cell a date (DDMMYYYY).
- */
+/** Values of optional columns with the types of their cells; dates are DDMMYYYY. */
 export type ExtraValues = Record<string, string | number | boolean | { date: string }>;
 
 /** The JSON submission of POST /genebrc/push-irm. `decalarationFlag` is spelled as the authority specifies. */

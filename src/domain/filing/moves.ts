@@ -1,48 +1,10 @@
-/**
- * Every state change that a filing's workflow makes, and the state from which a run continues a filing that another run
- * left. The tests try all of them from every possible state of the ledger, because a change that the transition table
- * forbids would be retried without end.
- */
+/** The phase and the state from which a run continues a filing that another run left. */
 import { mayFollow, type FilingState } from './states';
 
 /** Phase of a run. `send` may lead back to `prepare`: balances are checked again before another attempt. */
 export const PHASES = ['prepare', 'send', 'follow', 'collect'] as const;
 export type Phase = (typeof PHASES)[number];
 
-const ALL = PHASES;
-/** States in which something is, or is about to be, at the service. */
-const SENDING: readonly FilingState[] = ['submitting', 'processing', 'outcome_unknown', 'overdue'];
-
-/**
- * The moves of a workflow, with the states in which it makes one where these are not all of its phases. `same`: an
- * event without a new state. A pause leads back to the state that it interrupted.
- */
-export const FILING_MOVES: readonly {
-  to: FilingState | 'same';
-  phases: readonly Phase[];
-  from?: readonly FilingState[];
-}[] = [
-  { to: 'checking', phases: ['prepare'], from: ['checking', 'awaiting_approval'] },
-  // A filing is approved before anything of it is sent.
-  { to: 'awaiting_approval', phases: ['prepare'], from: ['checking', 'awaiting_approval'] },
-  { to: 'submitting', phases: ['send'] },
-  { to: 'outcome_unknown', phases: ['send', 'follow'], from: SENDING },
-  { to: 'processing', phases: ['send'], from: ['outcome_unknown'] },
-  { to: 'processing', phases: ['follow'] },
-  { to: 'overdue', phases: ['follow'], from: ['processing', 'overdue'] },
-  { to: 'collecting', phases: ['collect'] },
-  { to: 'overdue', phases: ['collect'], from: ['collecting', 'overdue'] },
-  { to: 'needs_correction', phases: ['prepare', 'send', 'follow'] },
-  { to: 'certified', phases: ['collect'], from: ['collecting', 'overdue'] },
-  { to: 'partly_certified', phases: ['collect'], from: ['collecting', 'overdue'] },
-  { to: 'rejected', phases: ['collect'], from: ['collecting', 'overdue'] },
-  { to: 'abandoned', phases: ALL },
-  { to: 'needs_credentials', phases: ALL },
-  { to: 'needs_access', phases: ALL },
-  { to: 'same', phases: ALL },
-];
-
-/** Facts of the ledger about a filing's submissions and its approval. */
 export interface FilingFacts {
   /** A submission waits to be sent, and nothing of it is at the service. */
   planned: boolean;
@@ -64,10 +26,7 @@ export function phaseOf({ planned, doubtful, followed, settled }: FilingFacts): 
   return settled ? 'collect' : 'prepare';
 }
 
-/**
- * The state from which a run continues a filing that another run left in `state`. It follows from what is at the
- * service. The recorded state is kept if it agrees, so that an open question stays open.
- */
+/** By what is at the service. The recorded state is kept if it agrees, so that an open question stays open. */
 export function resumesIn(state: FilingState, facts: FilingFacts): FilingState {
   switch (phaseOf(facts)) {
     case 'prepare': {

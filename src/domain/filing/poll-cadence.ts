@@ -4,23 +4,19 @@ import { estimateAnswerTimes, TYPICAL_MS, type AnswerTimes, type SeenAnswer } fr
 export interface PollBounds {
   /** Age of the request before which it is not polled. */
   firstMs: number;
-  /** Shortest and longest time between two polls. */
   minMs: number;
   maxMs: number;
 }
 
-/** How fast a worker may call, and how often it polls. */
 export interface Cadence {
   rateWindowMs: number;
   poll: PollBounds;
 }
 
 export interface PollSituation {
-  /** Time since the submission. */
   ageMs: number;
   /** Requests answered lately, newest first; empty when nothing is known. */
   seen: readonly SeenAnswer[];
-  /** Ages of requests that have no answer yet. */
   openAgesMs: readonly number[];
   /** Open requests of this key. All of them share 100 calls a window with everything else. */
   openRequests: number;
@@ -35,10 +31,7 @@ const POLLS_PER_WINDOW = 60;
 const AVERAGE_SHARE = 0.32;
 /** Upper bound of the first poll, as a multiple of `firstMs` and of the longest interval after `firstMs`. */
 const FIRST_WITHIN = 5;
-/**
- * Before any answer was seen, one is expected at this multiple of `firstMs`, 2 h at most. A service that answers within
- * seconds, such as a sandbox, is configured with bounds in seconds, and must not be polled like one that takes hours.
- */
+/** Before any answer, one is expected at this multiple of `firstMs`, 2 h at most: fast sandboxes are polled fast. */
 const EXPECTED_AT = 8;
 /** The age of a request at which its answer is expected as long as none was seen. */
 export const typicalAnswerMs = ({ firstMs, minMs }: PollBounds): number =>
@@ -48,9 +41,8 @@ export const typicalAnswerMs = ({ firstMs, minMs }: PollBounds): number =>
 const STEPS = 24;
 
 /**
- * Milliseconds until the next poll. The product of polls and mean delay is least where the interval is proportional to
- * the root of `survival / density`: sparse before an answer can be expected, dense where answers come, sparse after.
- * Polls are never so frequent that all open requests together exceed their share of the rate class.
+ * Ms until the next poll: proportional to the root of `survival / density`, where polls times delay is least; never
+ * more often than all open requests may in their rate class.
  */
 export function nextPollDelayMs(situation: PollSituation, bounds: PollBounds): number {
   const { ageMs, seen, openAgesMs, openRequests, rateWindowMs, spread } = situation;

@@ -1,10 +1,7 @@
 /** What somebody has to look at about a filing: kinds, until when they stand, and what may be done. */
 import { type FilingState, isEnd, needsAttention } from './states';
 
-/**
- * `move`: until the filing's next move. `state`: while it stays in its state. `fact`: until a fact closes it, or
- * somebody acknowledges it; the filing's end closes none of these.
- */
+/** `fact`: until a fact closes it, or somebody acknowledges it; the filing's end closes none of these. */
 export type QuestionUntil = 'move' | 'state' | 'fact';
 
 export interface Question {
@@ -80,12 +77,10 @@ export function actionsOfFiling(
   }
 }
 
-/** A question as the filing shows it. */
 export interface QuestionView {
   id: string;
   kind: string;
   text: string;
-  /** What may be done about it. */
   actions: readonly string[];
   since: string;
   lastSeenAt: string;

@@ -1,8 +1,6 @@
-/** A filing that waits for calls of one rate class. */
 export interface Queued {
   filingId: string;
   exporterId: string;
-  /** Calls that it still needs. */
   calls: number;
 }
 
@@ -13,10 +11,7 @@ export interface QueuePlace {
   windows: number;
 }
 
-/**
- * The order in which filings of one rate class get their calls: exporters take turns, and the filings of one go one
- * after the other. @param queued in the order in which they came @param limit calls in a window
- */
+/** One rate class: exporters take turns. @param queued in order of arrival @param limit calls in a window */
 export function queuePlaces(queued: readonly Queued[], limit: number): Map<string, QueuePlace> {
   const totals = new Map<string, number>();
   const own = queued.map(({ filingId, exporterId, calls }) => {

@@ -1,15 +1,9 @@
 import type { FileInput } from '../contracts';
 import type { Mode } from '../names';
 
-/**
- * What to do about the workflow of an open filing, from its description in Temporal, and what its next run is given.
- * Pure: the sweep queries Temporal and carries out the decision.
- */
+/** What to do about the workflow of an open filing, from its description in Temporal. Pure. */
 
-/**
- * Status of the newest run of a filing's workflow; `gone`: Temporal does not have it, for instance because its
- * retention period is over.
- */
+/** Status of the newest run of a filing's workflow; `gone`: Temporal does not have it (any more). */
 export interface FilingRunStatus {
   status: 'running' | 'gone' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out';
   /** Consecutive tries of its current workflow task; above one, the previous tries have failed. */
@@ -28,10 +22,7 @@ export const LATE_MS = 15 * 60_000;
 /** From this try of a workflow task on, the failure is not considered temporary. */
 const FAILING_FROM = 4;
 
-/**
- * What is to be done about a filing that is open in the ledger. `report`: `problem` is shown with the filing, and null
- * clears an earlier one. `resume`: it was or may have been sent, so a new run follows it.
- */
+/** What to do about an open filing. `report`: `problem` is shown (null clears it). `resume`: it may have been sent. */
 export function judgeRun(
   filing: JudgedFiling,
   run: FilingRunStatus,

@@ -1,9 +1,6 @@
 import { HOUR_MS } from '../dates';
 
-/**
- * The states of a filing and of its rows. One transition table serves the workflow (which owns the progress) and the
- * ledger (which refuses a state that does not follow).
- */
+/** One transition table serves the workflow, which owns the progress, and the ledger, which refuses others. */
 export const FILING_STATES = [
   'checking',
   'awaiting_approval',
@@ -107,7 +104,6 @@ export function needsAttention(state: FilingState): boolean {
   return ATTENTION.has(state);
 }
 
-/** States of rows that have no outcome yet. */
 export const OPEN_ROW_STATES = ['planned', 'submitted', 'unknown'] as const;
 
 export type RowState =
@@ -118,10 +114,7 @@ export type RowState =
   | 'withdrawn'
   | 'corrected';
 
-/**
- * The end state of a filing, from its rows: all certified, some, or none. Null while a row has no outcome, because the
- * filing cannot end then.
- */
+/** From its rows: all certified, some, or none. Null while a row has no outcome. */
 export function endOf(
   args: Record<'rows' | 'open' | 'certified', number>,
 ): 'certified' | 'partly_certified' | 'rejected' | null {
@@ -131,10 +124,7 @@ export function endOf(
   return certified > 0 ? 'partly_certified' : 'rejected';
 }
 
-/**
- * State of a submission. `planned`: nothing of it is known to be at the service. `acknowledged`: it was accepted.
- * `settled`: every row has its outcome. `released`: nothing of it was accepted, and its rows are free.
- */
+/** `planned`: nothing is known at the service. `settled`: every row has its outcome. `released`: rows are free. */
 export type SubmissionState = 'planned' | 'acknowledged' | 'settled' | 'released';
 
 /** Rate windows that a call may wait in the queue: hundreds of filings, with a few calls each. */
@@ -148,10 +138,7 @@ export interface StateLimitSettings {
   rateWindowMs: number;
 }
 
-/**
- * How long a filing may stay in a state, in ms; null if it waits for a person, or has ended. After that it needs
- * attention; the sweep reports filings whose workflow does not.
- */
+/** How long a filing may stay in a state (ms) before it needs attention; null: waits for a person, or has ended. */
 export function stateLimitMs(
   state: FilingState,
   { overdueAfterMs, rateWindowMs }: StateLimitSettings,

@@ -8,9 +8,9 @@ type ComparedRow = Partial<
 >;
 
 /**
- * Compares the rows that the service reports to have read with those that were sent, by `irms` and never by
- * `irmNumbers` (spec: "POST /genebrc/bulk-upload"). Null when they agree or the answer holds none. Counts of 0 in an
- * acknowledgement that failed say that nothing was taken, not that other rows were read.
+ * Compares the rows reported as read with those sent, by `irms`, never `irmNumbers` (spec: "POST
+ * /genebrc/bulk-upload"). Null: they agree, or there are none; 0 in a failed acknowledgement says that nothing was
+ * taken.
  */
 export function uploadMismatch(sent: readonly ComparedRow[], answer: StoredAnswer): string | null {
   const differences: string[] = [];

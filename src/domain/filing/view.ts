@@ -18,7 +18,6 @@ export interface FilingView {
   /** What its gravest open questions say. */
   attention: string | null;
   questionCount: number;
-  /** Whether a person has been asked about an unknown outcome. */
   asked: boolean;
   requestId: string | null;
   dgftAckId: string | null;
@@ -27,15 +26,12 @@ export interface FilingView {
   declaration: string | null;
   madeBy: string | null;
   madeAt: string | null;
-  /**
-   * The attempt of unknown outcome that `resolve` answers, or the one that was accepted last; null: nothing was sent.
-   */
+  /** The attempt of unknown outcome that `resolve` answers, or else the last accepted one; null: nothing was sent. */
   attempt: string | null;
   /** The request that `resolve` answers instead, where no attempt is in doubt. */
   request: string | null;
   /** The gravest twenty. */
   questions: QuestionView[];
-  /** What may be done next, by the names of the commands. */
   actions: string[];
   /** The requests of its submissions, each followed to its end. */
   requests: { submission: number; requestId: string; source: string; state: string }[];
@@ -85,9 +81,7 @@ export interface RowView extends Pick<Mapping, 'serialNo' | 'irmNumber' | 'sbCum
   errors: string[];
 }
 
-/** What a filing waits for, as its lists and its page say it. */
 export interface Waiting {
-  /** What is waited for, as a short noun phrase. */
   for: string;
   /** Since when it is in this state, ISO 8601. */
   since: string;

@@ -1,9 +1,7 @@
 /**
- * Matches certificates to rows by fetch-details alone (spec: "Certificate detail"). An entry has no IRM number, so
- * document, date, amount and currency must agree, and there must be exactly as many certificates as rows that they fit.
- * If several rows or certificates agree in all of these, the exporter's own bill number may distinguish them; a
- * certificate with a different bill number is never adopted. Whatever stays ambiguous is left open and reported, a
- * certificate whose amount is in the document's currency included: how much of the IRM it is cannot be compared.
+ * Matches certificates to rows by fetch-details (spec: "Certificate detail"): document, date, amount and currency
+ * agree, with exactly as many certificates as rows; equal ones may be told apart by bill numbers, a different one is
+ * never adopted. Ambiguous ones are reported, as is an amount in the document's currency.
  */
 import { compareFilingDates, filingDateFromAnything, type FilingDate } from '../dates';
 import type { Mapping } from '../filing/mapping';
@@ -86,11 +84,7 @@ export function matchCertificates(
   return result;
 }
 
-/** The certificates that may be adopted, by identity and number. */
-function candidatesByIdentity(
-  entries: readonly CertificateEntry[],
-  { excluded, issuedFrom }: MatchRules,
-): Map<string, Map<string, CertificateEntry>> {
+function candidatesByIdentity(entries: readonly CertificateEntry[], { excluded, issuedFrom }: MatchRules) {
   const candidates = new Map<string, Map<string, CertificateEntry>>();
   for (const entry of entries) {
     const key = identityOf(entry, entry.realisedValueFCC, entry.currencyCode);
@@ -107,10 +101,7 @@ function candidatesByIdentity(
 const isIssued = ({ eBRCStatus }: CertificateEntry): boolean =>
   eBRCStatus === undefined || comparableText(eBRCStatus ?? '') === 'ISSUED';
 
-/**
- * Certificates of a row's document whose amount is in the document's currency, where that is not the IRM's: a person
- * has to say whether they are the row's.
- */
+/** Certificates in the document's currency, where that is not the IRM's: a person says whether they are the row's. */
 function reportDocumentCurrency(
   rows: readonly OpenRow[],
   entries: readonly CertificateEntry[],
@@ -137,10 +128,7 @@ function reportDocumentCurrency(
   }
 }
 
-/**
- * Distinguishes rows that agree in document, date, amount and currency by their bill numbers. Only if every one of them
- * and every certificate names its bill: a certificate without a bill number could belong to any row.
- */
+/** Tells rows apart that agree otherwise, if all rows and certificates name a bill: one without could be any row's. */
 function byBill(rows: OpenRow[], found: CertificateEntry[]) {
   if (rows.length <= 1 && found.length <= 1) return [{ rows, found }];
   const bill = (each: { billNo: string | null }) => comparableText(each.billNo ?? '');
@@ -154,9 +142,7 @@ function byBill(rows: OpenRow[], found: CertificateEntry[]) {
   }));
 }
 
-/**
- * Whether both name a bill number and they differ: the certificate may then be somebody else's filing of the document.
- */
+/** Whether both name a bill number and they differ: the certificate may be another's filing of the document. */
 function billsDiffer(row: OpenRow, certificate: CertificateEntry): boolean {
   const [ours, theirs] = [comparableText(row.billNo), comparableText(certificate.billNo ?? '')];
   return ours !== '' && theirs !== '' && ours !== theirs;

@@ -1,7 +1,4 @@
-/**
- * The kinds of findings of a reconciliation, and what a person can do about each (contract: "Findings of a
- * reconciliation").
- */
+/** Kinds of findings of a reconciliation, and what to do about each (contract: "Findings of a reconciliation"). */
 
 export const FINDING_KINDS = [
   'ours_not_theirs',
@@ -20,7 +17,6 @@ export const FINDING_KINDS = [
 
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-/** How many findings of each kind are open. */
 export type FindingCounts = Record<FindingKind, number>;
 
 /** What to do about a finding of each kind, for the person who reads it. */

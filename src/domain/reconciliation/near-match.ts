@@ -1,7 +1,4 @@
-/**
- * Near matches between our rows and the authority's certificates. They are hints for people and decide nothing. Exact
- * matches on identities come first; what remains on both sides is compared here.
- */
+/** Near matches between our rows and the authority's certificates: hints for people, which decide nothing. */
 import { BANK_CHARGES, compareAmounts, subtractAmounts, isAmount } from '../money';
 import { compareFilingDates, addDays, isFilingDate } from '../dates';
 import { groupBy } from '../values';

@@ -1,16 +1,12 @@
 import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS, type FieldKind, type MappingField } from '../filing/mapping';
 
-/**
- * The 37 columns of the bulk workbook (spec: "Bulk Excel row columns"). The spec names 21 of them; the other 16 are the
- * authority's optional item fields, whose header labels are our assumption (docs/decisions/0007-workbook-reading.md).
- */
+/** The 37 columns (spec: "Bulk Excel row columns"); 16 labels are assumed (docs/decisions/0007-workbook-reading.md). */
 
 export type ColumnField = MappingField | ExtraField;
 
 export interface BulkColumn {
   field: ColumnField;
   kind: FieldKind;
-  /** The label that we write; on reading, case and punctuation are ignored. */
   header: string;
   /** mandatory: needs a value in every row. conditional: the two GSTIN columns. optional: not in the JSON items. */
   need: 'mandatory' | 'conditional' | 'optional';
@@ -48,10 +44,7 @@ const ITEM_COLUMNS: Readonly<Record<MappingField, readonly [header: string, help
   gstinInvoiceDate: ['GSTIN Invoice Date', 'Date of the GST invoice; only where Is GST Avail is Y.'],
 };
 
-/**
- * Columns that the template has and the JSON items lack: if one is filled, the filing must use the bulk channel. The
- * other accepted spellings are already normalised.
- */
+/** Columns that JSON items lack: a filled one forces the bulk channel. Other spellings are already normalised. */
 const EXTRA_COLUMNS = [
   ['vostroType', 'text', 'Vostro Type', 'SVRA or NVRA; only where Is Vostro is Y.'],
   ['mappedORMAmountFCC', 'amount', 'Mapped ORM Amount FCC', 'Outward remittance mapped against this row.'],
@@ -162,10 +155,7 @@ export function isUploadType(code: number): code is UploadType {
   return Object.hasOwn(UPLOAD_TYPES, code);
 }
 
-/**
- * The header labels of the bulk workbook in their order. The specification shows 22 of the 37; the service's own
- * template (spec: "GET /irm/bulk-template", "columns are identical to the bulk upload template") names all.
- */
+/** The header labels in order: the specification shows 22 of 37, the template all (spec: "GET /irm/bulk-template"). */
 export interface BulkTemplate {
   labels: readonly string[];
   /** ISO 8601; null while the labels are our own reading, because the service's template has not been read yet. */
@@ -195,10 +185,7 @@ export function templateProblem(labels: readonly string[]): string | null {
   return lacking.length === 0 ? null : `it lacks ${lacking.join(', ')}`;
 }
 
-/**
- * The label under which an optional column is sent; undefined for a column that the template does not name, which is
- * the user's own. Until the template is known, other spellings of our assumed labels are accepted too.
- */
+/** An optional column's label; undefined: the user's own. Until the template is known, other spellings count too. */
 export function optionalLabel({ labels, learnedAt }: BulkTemplate, header: string): string | undefined {
   const name = normaliseHeader(header);
   if (name === '') return undefined;

@@ -1,25 +1,17 @@
-/**
- * Mappings that are filed again on purpose: a number under another date, equal tranches, two invoices on one shipping
- * bill, a certificate cancelled at the authority. A permission names exact rows; all other rows are refused.
- */
+/** Mappings that are filed again on purpose, by exact rows; all other rows are refused. */
 
-/** One row that may be filed although its mapping is live. */
 export interface PermittedDuplicate {
   /** The row as findings name it: the Excel row of a workbook, the `serialNo` of a push message. */
   row: number;
   /** Filings that hold the mapping and that the row may exist beside; default: those that a refusal has named. */
   besides?: string[];
-  /** The reason, which is kept with the filing. */
   reason: string;
 }
 
 /** Most rows that a range of an option may name; a filing has far fewer. */
 const MAX_ROWS = 100_000;
 
-/**
- * The value of `--allow-duplicate` that names these rows, ready to copy: `17,203=REASON`; three or more in a row as
- * `17-19`.
- */
+/** The value of `--allow-duplicate` that names these rows: `17,203=REASON`; three or more in a row as `17-19`. */
 export function allowDuplicate(rows: readonly number[]): string {
   return `${rowRuns(rows).join(',')}=REASON`;
 }

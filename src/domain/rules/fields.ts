@@ -3,15 +3,8 @@ import { valueReadsAsFormula } from '../text';
 import { MAX_ROWS_PER_SUBMISSION } from '../service/limits';
 import { isFilingDate } from '../dates';
 import { errorAt, warningsAt, type Finding } from './finding';
-import {
-  FIELD_NAMES,
-  MAPPING_FIELDS,
-  NULLABLE_FIELDS,
-  type MappingField,
-  type ExtraValues,
-  type Mapping,
-  type MappingRow,
-} from '../filing/mapping';
+import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS } from '../filing/mapping';
+import type { MappingField, ExtraValues, Mapping, MappingRow } from '../filing/mapping';
 import { atMostTwoDecimals } from '../money';
 import {
   UNWRITABLE,
@@ -25,10 +18,7 @@ import {
 } from './value-messages';
 import { UPLOAD_TYPES, isUploadType } from './columns';
 
-/**
- * Text formats from the authority's annexure. Public copies of it are second-hand, so a mismatch only warns and never
- * blocks a filing that the authority would accept.
- */
+/** From the authority's annexure. Public copies of it are second-hand, so a mismatch only warns. */
 const FORMS: Partial<Record<MappingField, { fits: RegExp; say: string }>> = {
   irmIfscCode: {
     fits: /^[A-Z]{4}0[A-Z0-9]{6}$/,
@@ -134,10 +124,7 @@ function checkText(row: number, field: MappingField, value: unknown): Finding[] 
   });
 }
 
-/**
- * A row during its check: the values that could be read, and the fields that already have a finding. The rules run on
- * such rows, so that a row with one unreadable cell still has its other cells checked in the same pass.
- */
+/** A row during its check: a row with one unreadable cell still has its other cells checked in the same pass. */
 export interface UncheckedRow {
   /** Excel row for a workbook, `serialNo` (or place in the list) for a JSON message. */
   row: number;

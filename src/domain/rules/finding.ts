@@ -25,11 +25,7 @@ export function warningsAt(
   return Object.entries(messages).flatMap(([code, message]) => (message ? [warningAt(row, field, code, message)] : []));
 }
 
-/**
- * Reports each failing cell once: the first error about a cell is kept, and later errors and all warnings about it are
- * dropped. Findings about a whole row or filing are all kept. The result is in row order, with those about the filing
- * first.
- */
+/** Each failing cell once, by its first error; all about a whole row or filing. In row order, the filing's first. */
 export function oncePerCell(findings: readonly Finding[]): Finding[] {
   const failing = new Set<string>();
   const kept = findings.filter((finding) => {

@@ -8,11 +8,9 @@ import { compareAmounts, formatAmount, sumAmounts } from '../money';
 import { listed } from './value-messages';
 
 /**
- * Checks the amounts mapped from each IRM against its held record: the remittance, and the balance less what our own
- * live filings hold. A mapping or hold refers to the record whose issue date it gives or, if there is none, whose
- * remittance date it gives. If several records fit, each of them must cover the amount, with a warning; if none fits,
- * all records of the IRM's number and AD code count together. Facts about the IRM that the authority may see
- * differently (unknown here, cancelled, other currency) cause warnings.
+ * Checks mapped amounts against the held record (by issue date, else remittance date): the remittance, and the balance
+ * less our live filings. Each of several fitting records must cover the amount; without one all of number and AD code
+ * count. What the authority may see differently only warns.
  */
 export function checkBalances(
   rows: readonly MappingRow[],
@@ -28,12 +26,7 @@ export function checkBalances(
   return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
 }
 
-function checkIrm(
-  group: RowsOfIrm,
-  records: readonly HeldIrm[],
-  holds: readonly Hold[],
-  all: readonly HeldIrm[],
-): Finding[] {
+function checkIrm(group: RowsOfIrm, records: readonly HeldIrm[], holds: readonly Hold[], all: readonly HeldIrm[]) {
   const findings: Finding[] = [];
   const fitting = new Map(group.map((row) => [row, recordsOf(row.mapping.irmDt, records)]));
   for (const record of records) {
@@ -53,10 +46,7 @@ function checkIrm(
   return findings;
 }
 
-/**
- * The holds that count against a record: those that refer to it, and those that refer to no held record, because they
- * may refer to any record of their number and AD code.
- */
+/** The holds that count against a record: its own, and those of no held record, which may be any's. */
 export function holdsOf<R extends HeldIrm, H extends Pick<Hold, 'irmDt'>>(
   record: R,
   records: readonly R[],
@@ -68,10 +58,7 @@ export function holdsOf<R extends HeldIrm, H extends Pick<Hold, 'irmDt'>>(
   });
 }
 
-/**
- * The account for mappings that refer to no held record: all records of the number and AD code together, or what the
- * rows state about the IRM.
- */
+/** For mappings of no held record: all records of the number and AD code together, or what the rows state. */
 function togetherOf(group: RowsOfIrm, records: readonly HeldIrm[]): Account {
   const { irmNumber, irmFCC: currency } = group[0].mapping;
   const [first] = records;

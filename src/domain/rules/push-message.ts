@@ -24,12 +24,11 @@ const TOP_LEVEL = new Set([
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Checks a JSON submission (spec: "Push message") completely and reports every wrong property, type and rule at once.
- * `row` of a finding is the item's `serialNo`, or its place in the list (from 1) where that is unusable. Never throws:
- * anything that is not a push message is a finding. `message` is set only if no finding is an error.
- *
- * @param value the parsed JSON; a message inside a text is none, because the bounds of the text around it do not see it
- * @param permitted rows that are allowed beside the message
+ * Checks a JSON submission (spec: "Push message"), reporting all at once. A finding's `row` is the `serialNo`, or the
+ * place in the list. Never throws; `message` is set without errors only.
+ * @param value parsed: a message inside a text
+ * is none
+ * @param permitted beside the message
  */
 export function parsePushMessage(
   value: unknown,

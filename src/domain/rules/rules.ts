@@ -4,16 +4,14 @@ import type { MappingRow, MappingField } from '../filing/mapping';
 import { uncheckedRow, type UncheckedRow, hasValue, checkFields } from './fields';
 import { type FileContext, checkFile, checkSize } from './file';
 import { DIRECT_EXPORT, SOFTEX } from './columns';
-import { addMonths, compareFilingDates, isFilingDate } from '../dates';
+import { addDays, compareFilingDates, isFilingDate } from '../dates';
 import { missing, quoted } from './value-messages';
 
 const GST_FIELDS = ['gstinInvoiceNumber', 'gstinInvoiceDate'] as const;
 const IT_PURPOSES: ReadonlySet<string> = new Set(['P0802', 'P0803', 'P0807', 'P0103']);
 const ADVANCE = 'P0103';
 
-/**
- * @param filingType the filing's own upload type: a Direct Export submission has the shipping bill rule in every row
- */
+/** @param filingType the filing's own: Direct Export has the shipping bill rule in every row */
 function checkRow(row: UncheckedRow, filingType?: number): Finding[] {
   return [...checkGst(row), ...checkDocument(row, filingType), ...checkPurpose(row), ...checkCurrencies(row)];
 }
@@ -80,9 +78,13 @@ function checkCurrencies(row: UncheckedRow): Finding[] {
   return [warningAt(row.row, 'sbCumInvoiceFCC', 'cross_currency', message)];
 }
 
+const TEN_YEARS_DAYS = 3_653;
+
 /** A year that was mistyped, such as 2062. */
 const isFarFrom = (a: string, b: string): boolean =>
-  isFilingDate(a) && isFilingDate(b) && (isBefore(a, addMonths(b, -120)) || isBefore(addMonths(b, 120), a));
+  isFilingDate(a) &&
+  isFilingDate(b) &&
+  (isBefore(a, addDays(b, -TEN_YEARS_DAYS)) || isBefore(addDays(b, TEN_YEARS_DAYS), a));
 
 function isBefore(a: string, b: string): boolean {
   try {
@@ -94,11 +96,8 @@ function isBefore(a: string, b: string): boolean {
 }
 
 /**
- * The rule table of a filing, the same for a JSON message and a workbook (spec: "Push message" and "POST
- * /genebrc/bulk-upload"). What the specification says is an error; what only public material says is a warning and
- * never blocks. Pure: nothing is looked up; balances are checked in preflight.ts.
- *
- * @param context `uploadType` of the filing, if it is known independently of the rows
+ * The rule table of a filing (spec: "Push message", "POST /genebrc/bulk-upload"): what only public material says is a
+ * warning. Pure; balances are in preflight.ts.
  * @returns findings in row order, each failing cell once
  */
 export function checkRows(rows: readonly MappingRow[], context: FileContext = {}): Finding[] {

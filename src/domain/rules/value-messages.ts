@@ -1,9 +1,6 @@
 import { DATE_FORMS } from '../dates';
 
-/**
- * Messages about single values. They begin with the words of the service's own bulk messages (spec: "Bulk upload"
- * errors), so that users see the same vocabulary for checks here and there.
- */
+/** Messages about single values, beginning with the words of the service's own (spec: "Bulk upload" errors). */
 
 /** A value quoted for a message, shortened. */
 export function quoted(value: unknown): string {
@@ -48,10 +45,7 @@ export function listed(items: readonly (string | number)[], most = 8): string {
   return `${shown.slice(0, -1).join(', ')} and ${shown.at(-1) ?? ''}`;
 }
 
-/**
- * Characters that a filing cannot contain: XML and the ledger's JSON do not allow most control characters, nor half of
- * a surrogate pair.
- */
+/** XML and the ledger's JSON allow neither most control characters nor half of a surrogate pair. */
 export const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffe\uffff]|\p{Surrogate}/u;
 
 export function controlCharacter(field: string, value: string): string {

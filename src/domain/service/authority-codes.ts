@@ -1,10 +1,7 @@
 import type { ColumnField } from '../rules/columns';
 import { errorAt, type Finding } from '../rules/finding';
 
-/**
- * The column that a code of the authority is about. The list of codes is second-hand ("Annexure 6.3"); it only decides
- * which cell is marked.
- */
+/** An authority code's column. The list is second-hand ("Annexure 6.3"); it decides only which cell is marked. */
 const FIELDS: Readonly<Record<string, ColumnField>> = {
   ERR11: 'serialNo',
   ERR14: 'irmIfscCode',

@@ -1,7 +1,4 @@
-/**
- * Every way in which a call can fail, as a closed set. A kind is the `type` of the failure that workflows see, so they
- * branch on it and never on a message. Each entry defines the kind; `retry-table.ts` defines what is done about it.
- */
+/** Every way in which a call can fail. A kind is the `type` that workflows branch on; see `retry-table.ts`. */
 export const ERROR_KINDS = {
   not_sent: 'Nothing of the request was written: connection refused, name or TLS failure, lost before the first byte.',
   outcome_unknown:

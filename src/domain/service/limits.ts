@@ -7,10 +7,7 @@ export const MAX_FILING_ROWS = 5000;
 /** Most bytes of an uploaded workbook (spec: "Limits", 5 MB). */
 export const MAX_WORKBOOK_BYTES = 5 * 1024 * 1024;
 
-/**
- * Most bytes of a filing's rows as JSON; 999 rows have about 500 KB. A small workbook can repeat a long text in every
- * cell, and a worker holds the rows of several filings at once.
- */
+/** As JSON; 999 rows have about 500 KB. A small workbook can repeat a long text in every cell. */
 export const MAX_FILING_BYTES = 8 * 1024 * 1024;
 
 /** Most bytes of a push message in a file; the HTTP API takes less. */

@@ -11,15 +11,11 @@ interface OperationInfo {
   rateClass: RateClass | null;
   /** Whether the call files something: it may never be repeated on a guess. */
   submits: boolean;
-  /**
-   * Multiple of the configured HTTP time-out that one call may take. More than 1 if the service logs in to the
-   * authority's portal during the call. Always 1 for a submission, because the recovery of an attempt relies on it.
-   */
+  /** Of the HTTP time-out: above 1 with a portal login; always 1 for a submission: its recovery relies on it. */
   timeoutFactor: number;
   /**
-   * The longest answer that is read, refusals included: several times the largest normal one, and little enough for a
-   * small worker. A status of 999 rows has less than 2 MB, and a refusal of all their cells 6.
-   * A submission's is read longer: without its request id nobody knows what became of it.
+   * The longest answer that is read, in bytes: a status of 999 rows has under 2 MB, a refusal of all cells 6. A
+   * submission's is longer: without its request id nobody knows its outcome.
    */
   answerBytes: number;
 }
@@ -41,10 +37,7 @@ const SUBMISSION = { submits: true, answerBytes: 16 * MIB };
 /** The service logs in to the portal, or reads a document. */
 const LONG = { timeoutFactor: 2 };
 
-/**
- * Every call the worker makes, by name (spec: "Endpoints"). Deleting a customer, the request history and the blank
- * template are "not shown" there and are not invented here.
- */
+/** Every call the worker makes (spec: "Endpoints"); what is "not shown" there is not invented here. */
 export const OPERATIONS = {
   createCustomer: call('Creating the client', 'POST', '/platform-customers', 'api'),
   getCustomer: call('Reading the client', 'GET', '/platform-customers/{id}', 'api'),
@@ -85,10 +78,7 @@ export const OPERATIONS = {
 export type Operation = keyof typeof OPERATIONS;
 export const OPERATION_NAMES = Object.keys(OPERATIONS) as Operation[];
 
-/**
- * The longest one call may take, in ms, from the start of its connection to the last byte of its answer. Waiting for
- * a budget slot is not part of it. An activity's own time-out has to be longer.
- */
+/** The longest one call may take, in ms, connection and answer included, waiting for its slot not. */
 export function callTimeoutMs(operation: Operation, httpTimeoutMs: number): number {
   return OPERATIONS[operation].timeoutFactor * httpTimeoutMs;
 }
@@ -101,7 +91,6 @@ export interface ApiCall {
   exporterId: string | null;
   /** HTTP status; null where no answer came. */
   status: number | null;
-  /** Kind of the error; null for a success. */
   kind: ErrorKind | null;
   errorCode: string | null;
   requestId: string | null;

@@ -1,7 +1,4 @@
-/**
- * Interprets a request status record for the rows that were sent (spec: "Request status record"). Terminal means that
- * every record is accounted for; anything else, including unknown values, is "not yet".
- */
+/** Interprets a status record (spec: "Request status record"): with a record unaccounted for, it is "not yet". */
 import type { Mapping } from '../filing/mapping';
 import { groupBy } from '../values';
 import { comparableText, sameId } from '../identity';
@@ -18,10 +15,7 @@ export interface StatusRecord {
   unreadEntries?: number;
 }
 
-/**
- * Whether a status record is about the request that was asked for. One that names another request tells nothing of
- * these rows: by its counts alone rows would be freed, and filed again, that have their certificates.
- */
+/** Whether a status record is about the request that was asked for: another one's counts would free rows wrongly. */
 export function isAbout(
   record: { requestId: string | null; dgftAckId: string | null },
   asked: { requestId: string; dgftAckId: string | null },
@@ -43,7 +37,6 @@ export interface StatusRecordEntry {
   errorDetails: readonly unknown[];
 }
 
-/** A row of the submission as it was sent. */
 export interface SentRow extends Pick<
   Mapping,
   'serialNo' | 'irmNumber' | 'irmDt' | 'sbCumInvoiceNumber' | 'sbCumInvoiceDate'
@@ -61,15 +54,13 @@ export type RowVerdict =
 
 export interface StatusVerdict {
   /**
-   * `terminal`: every row has an outcome. `incomplete`: the authority reports the end, but not for which rows; not yet
-   * for a bounded time, then fetch-details fills the rows. `errored_empty`: Errored without counts and list; a
-   * statement, which counts after the settle window and a look. `not_yet`: anything else.
+   * `incomplete`: the end, but not for which rows; fetch-details fills them after a while. `errored_empty`: Errored
+   * without counts and list; counts after the settle window and a look.
    */
   verdict: 'terminal' | 'incomplete' | 'errored_empty' | 'not_yet';
   rows: RowVerdict[];
   /** The authority reports the end, accounts for every record, and each of them is another filing's. */
   strangersOnly?: true;
-  /** One phrase for people and logs. */
   reason: string;
 }
 
@@ -80,10 +71,7 @@ const word = (text: string | null): string => (text ?? '').trim().toLowerCase();
 
 const MESSAGE_FIELDS = ['errorMessage', 'message', 'errorDescription', 'description'] as const;
 
-/**
- * Texts of `errorDetails`, whose form is not documented: strings as they are, objects by their code and message. If the
- * message has no known property name, all other texts are included: they are the authority's words.
- */
+/** Texts of the undocumented `errorDetails`: strings, code and message, or all: they are the authority's words. */
 export function errorTexts(details: readonly unknown[]): string[] {
   return details.map((detail) => {
     if (typeof detail === 'string') return cutText(detail);
@@ -105,10 +93,7 @@ export function errorsInShort(details: readonly unknown[]): string[] {
   return errorTexts(details.slice(0, 20)).map((each) => cutText(each, 500));
 }
 
-/**
- * IRM and document in comparable form; null if an entry does not have them. Computed once, because a record has up to
- * 999 entries.
- */
+/** IRM and document in comparable form, computed once for up to 999 entries; null if an entry lacks them. */
 interface Names {
   irm: string | null;
   document: string | null;
@@ -124,10 +109,7 @@ function agrees(row: Names, entry: Names): boolean {
   return (entry.irm === null || entry.irm === row.irm) && (entry.document === null || entry.document === row.document);
 }
 
-/**
- * The entries without those that say the same once more. Two that name a serial number, an IRM and a document are one
- * record; where they name less, they may be two rows that look alike.
- */
+/** Without entries that say the same once more. Those that name less than serial, IRM and document may be two rows. */
 function withoutRepeats(entries: readonly StatusRecordEntry[]): StatusRecordEntry[] {
   const seen = new Set<string>();
   return entries.filter((entry) => {
@@ -137,10 +119,7 @@ function withoutRepeats(entries: readonly StatusRecordEntry[]): StatusRecordEntr
   });
 }
 
-/**
- * A record without the entries that do not name both IRM and document, which count as unread: in the record of a
- * request that a person named they may be of another filing.
- */
+/** Without entries that do not name IRM and document: in a request that a person named they may be another filing's. */
 export function withoutNameless<R extends StatusRecord>(record: R): R {
   const entries = record.ebrcBulkGenStatusLst;
   const named = entries.filter((entry) => bothNames(namesOf(entry)) !== undefined);
@@ -163,14 +142,8 @@ export function entriesOf<E extends StatusRecordEntry>(
   });
 }
 
-/**
- * Finds the entry of each sent row: by serial number if IRM and document do not contradict it, otherwise by IRM and
- * document if only one entry fits.
- */
-function entriesByPosition(
-  rows: readonly SentRow[],
-  entries: readonly StatusRecordEntry[],
-): Map<number, StatusRecordEntry> {
+/** The entry of each sent row: by serial number unless IRM or document contradict it, else by these if unique. */
+function entriesByPosition(rows: readonly SentRow[], entries: readonly StatusRecordEntry[]) {
   const found = new Map<number, StatusRecordEntry>();
   const left = new Set(entries);
   const take = (row: SentRow, entry: StatusRecordEntry) => {

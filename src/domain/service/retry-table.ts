@@ -4,10 +4,7 @@ import { MINUTE_MS as MINUTE } from '../dates';
 
 const SECOND = 1_000;
 
-/**
- * A retry schedule: the first retry after `initialMs`, each following interval `factor` times longer, up to `maxMs`.
- * Without `maxAttempts` retries continue until something changes.
- */
+/** The first retry after `initialMs`, each interval `factor` times longer, up to `maxMs`. */
 export interface Schedule {
   initialMs: number;
   factor: number;
@@ -15,7 +12,6 @@ export interface Schedule {
   maxAttempts?: number;
 }
 
-/** What is done about a failure of a kind. */
 export type Decision =
   | { action: 'retry'; schedule: Schedule }
   /** `activates_at` and `fuse` end at a known time; the others are checked repeatedly. */
@@ -59,10 +55,7 @@ const needsCredentials = {
 } as const satisfies Decision;
 const needsAccess: Decision = { action: 'pause', state: 'needs_access', schedule: ACCESS };
 
-/**
- * Calls that may be repeated: everything except the two submissions. This includes create: if the answer was lost, the
- * repeat finds that the e-mail is taken, and the client is looked up and adopted.
- */
+/** All but the two submissions. Create too: its repeat finds the e-mail taken, and the client is adopted. */
 const READS = {
   not_sent: { action: 'retry', schedule: SHORT },
   // Every read can be repeated. The kind belongs to submissions, and its outcome is settled wherever it occurs.
@@ -108,10 +101,7 @@ type KindWith<D> = { [K in ErrorKind]: (typeof READS)[K] extends D ? K : never }
 export type RefusalKind = KindWith<{ action: 'refuse' }>;
 export type CredentialKind = KindWith<{ action: 'pause'; state: 'needs_credentials' }>;
 
-/**
- * The differences for submissions: only the workflow sends again, and only if nothing was accepted. What is repeated
- * elsewhere has to be decided here: a repeated submission may be a second certificate.
- */
+/** Only the workflow sends again; any other repeat is decided here: it may be a second certificate. */
 const SUBMISSIONS: Readonly<Record<KindWith<{ action: 'retry' | 'wait' }> | 'cancelled' | 'attempt_closed', Decision>> =
   {
     not_sent: resend,
@@ -140,7 +130,6 @@ const SUBMISSIONS: Readonly<Record<KindWith<{ action: 'retry' | 'wait' }> | 'can
     activation_pending: { action: 'wait', until: 'activates_at', schedule: ACTIVATION },
   };
 
-/** Exceptions for single operations. */
 const PER_OPERATION: Partial<Record<Operation, Partial<Record<ErrorKind, Decision>>>> = {
   checkCredentials: { timeout: login, connection_lost: login, portal_unavailable: login, server_error: login },
 };

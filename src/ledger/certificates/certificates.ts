@@ -8,10 +8,7 @@ import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
-/**
- * The party of exporter $1: fetch-details answers per IEC, so two clients of one IEC see, and may claim, the same
- * certificates.
- */
+/** Of exporter $1: fetch-details answers per IEC, so clients of one IEC see the same certificates. */
 const PARTY = '(SELECT party_id FROM exporters WHERE exporter_id = $1)';
 
 /** A fetch-details entry (spec: "Certificate detail"); fields that are not read here are kept in `detail`. */
@@ -140,10 +137,7 @@ export async function unclaimedCertificates(db: Queryable, exporterId: string): 
   return rows;
 }
 
-/**
- * What a look at the certificate details of a filing begins with; `submission`: whose open rows are counted, null:
- * those of the whole filing.
- */
+/** What a look at a filing's certificates begins with; `submission` null: all open rows count. */
 export async function readDetailsToRead(
   db: Queryable,
   { filingId, exporterId, submission }: { filingId: string; exporterId: string; submission: number | null },
@@ -166,10 +160,7 @@ export async function readDetailsToRead(
   return rows[0] ?? { iecCode: null, credentials: null, open: 0, issued: [] };
 }
 
-/**
- * The PDFs of a filing that can be requested now. If there are none, `nextInMs` says when the next one can be; null if
- * none is left.
- */
+/** PDFs of a filing that can be requested now; `nextInMs`: when the next one can be, null if none is left. */
 export interface PdfsToArchive {
   due: string[];
   nextInMs: number | null;
@@ -200,10 +191,7 @@ export async function readMissing(
   return { withoutDetail, toArchive: { due, nextInMs } };
 }
 
-/**
- * Schedules the next request for a certificate whose download was not a complete PDF, with growing intervals.
- * @returns the interval in ms
- */
+/** Schedules the next request for a certificate whose PDF was not complete. @returns the interval in ms */
 export async function postponePdf(
   db: Queryable,
   args: { exporterId: string; eBRCNumber: string; at: Date; firstMs: number; longestMs: number },

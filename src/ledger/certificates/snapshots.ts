@@ -10,9 +10,8 @@ export interface Balance {
 }
 
 /**
- * Every certificate number that lists of the party's last days showed up to snapshot `of`, as one jsonb value. A
- * snapshot that was restored together with its send contains them all, because some of the later snapshots are younger
- * than the send. A number that was listed in the last three days is noted at most two days before that.
+ * Every number that lists of the party's last days showed up to snapshot `of`, as jsonb. A restored snapshot contains
+ * them all; a number listed in the last three days is noted at most two days before that.
  */
 export function certificatesBefore(of: string): string {
   return `CASE WHEN ${of}.certificates IS NOT NULL THEN ${of}.certificates ELSE
@@ -21,10 +20,7 @@ export function certificatesBefore(of: string): string {
         AND seen.taken_at > ${of}.taken_at - interval '5 days') END`;
 }
 
-/**
- * Stores a snapshot for a submission of the exporter, with the balances of its IRMs in the ledger. One statement: what
- * it finds listed before was listed by snapshots of lower numbers, so that nothing is missing up to its own.
- */
+/** Stores a snapshot with the IRMs' balances, in one statement: nothing is missing up to its own number. */
 export async function saveSnapshot(
   db: Queryable,
   args: {
@@ -63,10 +59,7 @@ const recentList = (party: string, since: string, column = 'listed') =>
   `SELECT ${column} FROM snapshots WHERE party_id = ${party} AND taken_at >= ${since} AND listed IS NOT NULL AND certificates IS NULL
     ORDER BY taken_at DESC LIMIT 1`;
 
-/**
- * Current balances of a submission's IRMs, as one jsonb value, one for each record of a number: two of equal balances
- * count twice. $1 is the filing, $2 the submission, $3 the exporter.
- */
+/** Balances of a submission's IRMs as jsonb, one for each record of a number. $1 filing, $2 submission, $3 exporter. */
 const BALANCES = `coalesce((SELECT jsonb_agg(jsonb_build_object('irmKey', i.irm_key, 'available', i.available::text,
     'readAt', i.read_at) ORDER BY i.irm_key, i.issue_date, i.ifsc_code)
     FROM (SELECT DISTINCT exporter_id, irm_key FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND exporter_id = $3) AS r
@@ -96,10 +89,7 @@ export async function balancesBefore(db: Queryable, attemptId: string): Promise<
 
 /** What a snapshot of an exporter's certificates is made from. */
 export interface SnapshotSource extends DetailsCaller {
-  /**
-   * The newest list of its party, read for any of its filings, that is not older than was asked for, and how many
-   * certificates it had; null: there is none, and the service is asked.
-   */
+  /** The newest list of its party since what was asked for; null: there is none, and the service is asked. */
   recent: { listed: number; takenAt: Date } | null;
 }
 

@@ -12,10 +12,9 @@ const LOOK_EVERY_MS = 1_000;
 const IDLE_LOOK_EVERY_MS = 10_000;
 
 /**
- * Gives positions to the events that are committed now, in the order in which they were written. An event that is
- * committed later gets a later position, however long its transaction took: no reader that follows positions skips it.
- * Writers of one filing hold its lock, so that the order of its events is kept.
- * @returns how many; null while another relay is at it
+ * Gives committed events positions in order; a later commit gets a later one, so no reader skips it. Writers of a
+ * filing hold its lock, which keeps their order.
+ * @returns how many; null: another relay is at it
  */
 export async function placeEvents(pool: pg.Pool): Promise<number | null> {
   return withTransaction(pool, async (client) => {

@@ -15,10 +15,7 @@ import type { Collision } from './party-merge';
 import { withTransaction, type Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
-/**
- * The properties of a platform customer that the ledger stores (spec: "Platform customer"); null stands for "not
- * stated".
- */
+/** The properties of a platform customer that are stored (spec: "Platform customer"); null: "not stated". */
 export interface CustomerRecord {
   id: string;
   name: string | null;
@@ -32,7 +29,6 @@ export interface CustomerRecord {
   dgftApiStatus: { state: string | null; activatesAt: string | null; sharedCredentialsLikely: boolean | null } | null;
 }
 
-/** An exporter, as the service last described it. */
 export interface ExporterRow {
   /** In the service's spelling; ids are compared in lower case. */
   exporterId: string;
@@ -70,10 +66,8 @@ const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name,
   requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt", state`;
 
 /**
- * Stores what the service returned about a client at `at`. Properties that it left out (the list has no
- * `dgftApiStatus`, a get may omit fields) keep their known values; an answer older than the ledger's state changes
- * nothing. If it contains an IEC for the first time, and the portal has shown none, the client is attached to that
- * IEC's party.
+ * Stores a client as returned at `at`. Left out properties keep their values; an older answer changes nothing. A first
+ * IEC, where the portal showed none, attaches the client to that IEC's party.
  */
 export async function saveExporter(
   pool: pg.Pool,
@@ -152,9 +146,9 @@ async function upsert(
 }
 
 /**
- * Records an IEC that the portal shows, unless as strong a source has shown another one, and attaches the exporter to
- * that IEC's party. Where another one was known, its open filings ask about it. Repeating it changes nothing.
- * @returns what the two parties both held; empty if nothing was learnt
+ * Records an IEC that the portal shows, unless as strong a source shows another, and attaches the exporter to its
+ * party; open filings ask about a change.
+ * @returns what both parties held; empty: nothing learnt
  */
 export async function learnIec(
   pool: pg.Pool,
@@ -178,7 +172,6 @@ export async function learnIec(
   });
 }
 
-/** The IEC that is known of a client, and its source. */
 export type KnownIec = Pick<ExporterRow, 'iec' | 'iecSource'>;
 
 /** Columns of a {@link KnownIec}, of a client `e`. */
@@ -226,6 +219,16 @@ export async function findExporter(db: Queryable, mode: Mode, idOrEmail: string)
   return rows[0] ?? null;
 }
 
+/** The names of exporters, by the id as given; without those that the ledger does not know. */
+export async function exporterNames(db: Queryable, exporterIds: readonly string[]): Promise<Map<string, string>> {
+  const { rows } = await db.query<{ id: string; name: string }>(
+    `SELECT asked.id, e.name FROM unnest($1::text[]) AS asked (id)
+       JOIN exporters e ON lower(e.exporter_id) = lower(asked.id)`,
+    [exporterIds],
+  );
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
 /** All exporters of a mode, by name. */
 export async function listExporters(
   db: Queryable,
@@ -242,10 +245,7 @@ export async function listExporters(
   return rows;
 }
 
-/**
- * A page of a mode's exporters in the order of their ids, starting after `after`.
- * @param exporters only these, lower-cased ids; null or left out: all
- */
+/** A page of a mode's exporters by id, after `after`. @param exporters only these, lower-cased; null: all */
 export async function exportersAfter(
   db: Queryable,
   { mode, after, limit, exporters = null }: { mode: Mode; after: string; limit: number; exporters?: string[] | null },
@@ -266,10 +266,7 @@ export async function noteIrmsRefreshed(db: Queryable, exporterId: string, at: D
   ]);
 }
 
-/**
- * The IEC that fetch-details needs: the client's own, from the client object, its IRMs or a status record, or that of
- * its party (if the client was created again without one); null if it is not known yet.
- */
+/** The IEC that fetch-details needs: the client's own, or that of its party; null if it is not known yet. */
 export async function iecOf(db: Queryable, exporterId: string): Promise<string | null> {
   const { rows } = await db.query<{ iec: string | null }>(
     `SELECT coalesce(e.iec, p.iec) AS iec FROM exporters e JOIN parties p USING (party_id)
@@ -279,7 +276,6 @@ export async function iecOf(db: Queryable, exporterId: string): Promise<string |
   return rows[0]?.iec ?? null;
 }
 
-/** What a call of fetch-details needs to know of its client. */
 export interface DetailsCaller {
   /** As {@link iecOf}. */
   iecCode: string | null;

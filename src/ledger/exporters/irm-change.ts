@@ -31,10 +31,7 @@ export interface IrmChange extends IrmKey {
   after: IrmFacts;
 }
 
-/**
- * The values of the status are not documented beyond `fresh`; a value that starts with "cancel", or is a single C,
- * counts as cancelled.
- */
+/** The status is documented as `fresh` only; what starts with "cancel", or is a single C, counts as cancelled. */
 const CANCELLED = /^c(ancel|$)/iu;
 
 /** The changes between two readings of one IRM; null if there are none. */

@@ -18,10 +18,7 @@ export async function lockPartyChanges(client: Queryable, mode: Mode): Promise<v
   await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, $2))', [`parties/${mode}`, PARTY_CHANGES]);
 }
 
-/**
- * Waits for other changes of a mode's parties, and locks the filings of the parties that may be merged: filings come
- * before parties in the order of locks (see filing-lock). Every change of a party needs this lock.
- */
+/** Waits for other changes of a mode's parties, and locks the filings, which come first (see filing-lock). */
 export async function lockForPartyChange(
   client: Queryable,
   { mode, exporterId, iec, email }: { mode: Mode; exporterId: string; iec: string; email: string | null },
@@ -37,7 +34,6 @@ export async function lockForPartyChange(
   );
 }
 
-/** A client as the checks of its filings need it. */
 export interface FilingClient {
   partyId: number;
   /** Whether its filings wait for a second person's approval. */
@@ -53,10 +49,8 @@ export interface FilingClient {
 export const ACTIVATES_AT = `to_char(activates_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "activatesAt"`;
 
 /**
- * Locks the party of an exporter until the transaction ends: an attachment to another party waits, and so does a change
- * of its policy of approval. Called before rows
- * are written or locked ("the rest" in the order of locks).
- * @throws Error if the ledger does not hold the exporter
+ * Locks an exporter's party: attachments and changes of its approval policy wait. Before rows in the order of locks.
+ * @throws Error if the ledger does not hold it
  */
 export async function lockParty(client: Queryable, exporterId: string): Promise<FilingClient> {
   const { rows } = await client.query<FilingClient>(
@@ -69,11 +63,7 @@ export async function lockParty(client: Queryable, exporterId: string): Promise<
   return rows[0];
 }
 
-/**
- * The party for an exporter that the ledger does not hold yet: that of its IEC; without one that of the client which
- * previously had its e-mail (it was deleted at the service and created again), or a new one. Under {@link
- * lockPartyChanges}.
- */
+/** A new exporter's party: of its IEC, of the client with its e-mail, or new. Under {@link lockPartyChanges}. */
 export async function partyForNew(
   client: Queryable,
   { mode, iec, email }: { mode: Mode; iec: string | null; email: string | null },
@@ -82,11 +72,7 @@ export async function partyForNew(
   return (await partyOfEmail(client, mode, email))?.partyId ?? newParty(client, mode, null);
 }
 
-/**
- * Attaches an exporter, with its filings, to the party of an IEC that has become known; a party that had no IEC moves
- * completely, or gets the IEC if no other party has it. Under {@link lockForPartyChange}. @returns what the two parties
- * both held.
- */
+/** Attaches an exporter and its filings to an IEC's party. Under {@link lockForPartyChange}. @returns what both held */
 export async function attachToIec(
   client: Queryable,
   { mode, exporterId, iec, at }: { mode: Mode; exporterId: string; iec: string; at: Date },
@@ -103,10 +89,7 @@ export async function attachToIec(
   return movePartyOf(client, { from: current.partyId, to, exporterId, at });
 }
 
-/**
- * A client without an IEC that had the e-mail of a client whose IEC is now known was the same client. Under {@link
- * lockForPartyChange}. @returns what the two parties both held.
- */
+/** A client without IEC that had the e-mail was the same. Under {@link lockForPartyChange}. @returns what both held */
 export async function attachByEmail(
   client: Queryable,
   { mode, exporterId, email, at }: { mode: Mode; exporterId: string; email: string | null; at: Date },
@@ -162,12 +145,7 @@ async function partyOfIec(client: Queryable, mode: Mode, iec: string): Promise<P
   return rows[0];
 }
 
-async function partyOfEmail(
-  client: Queryable,
-  mode: Mode,
-  email: string | null,
-  which: 'any' | 'nameless' = 'any',
-): Promise<Party | undefined> {
+async function partyOfEmail(client: Queryable, mode: Mode, email: string | null, which: 'any' | 'nameless' = 'any') {
   if (!email?.trim()) return undefined;
   const { rows } = await client.query<Party>(
     `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id)

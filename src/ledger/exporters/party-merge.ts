@@ -21,9 +21,8 @@ interface PartyMove {
 }
 
 /**
- * Moves clients, and their filings, to another party, under the locks of both, so that nothing is filed or settled for
- * either in the meantime. A live mapping that both hold takes the next ordinal, and a certificate that both claim is
- * marked as disputed; each is recorded with both filings and returned.
+ * Moves clients and their filings to another party, under both locks. A mapping both hold takes the next ordinal, a
+ * certificate both claim is disputed; each is recorded with both filings and returned.
  */
 export async function movePartyOf(client: Queryable, move: PartyMove): Promise<Collision[]> {
   const { from, to, exporterId } = move;
@@ -94,10 +93,7 @@ async function moveRows(client: Queryable, { from, to, exporterId }: PartyMove):
   ]);
 }
 
-/**
- * A client that leaves a party because its IEC is different takes only the certificates of its own rows: the others
- * belong to the previous IEC.
- */
+/** A client whose IEC differs takes the certificates of its own rows: the others belong to the previous IEC. */
 async function moveCertificates(client: Queryable, { from, to, exporterId }: PartyMove): Promise<void> {
   const values = [from, to, exporterId];
   const mine = `f.party_id = $1

@@ -6,17 +6,10 @@ import type { Queryable } from '../pool';
 
 type ApprovalPolicy = 'required' | 'off';
 
-/**
- * - `unchanged`: it was so.
- * - `changed`: it is so from now on, and recorded.
- * - `asked`: a second principal has to ask for the same within a day.
- * - Otherwise why it is refused.
- */
+/** `asked`: a second principal has to ask for the same within a day. */
 export type PolicyOutcome = 'unchanged' | 'changed' | 'asked' | { refused: string };
 
-/**
- * Sets the policy. Anybody who may switches it on; to switch it off takes two principals. Must run in a transaction.
- */
+/** Anybody who may switches it on; off takes two principals. Must run in a transaction. */
 export async function setApprovalPolicy(
   client: Queryable,
   change: {

@@ -5,9 +5,7 @@ import type { Queryable } from '../pool';
 export interface Consent {
   mode: Mode;
   exporterId: string;
-  /** The portal user name; only its hash is kept. */
   username: string;
-  /** Who consented to the submission. */
   givenBy: string;
   givenAt: Date;
   statement: string;
@@ -25,10 +23,7 @@ export interface ConsentRow {
 const COLUMNS = `exporter_id AS "exporterId", account_hash AS "accountHash", given_by AS "givenBy",
   given_at AS "givenAt", statement, evidence_hash AS "evidenceHash"`;
 
-/**
- * Records the evidence of a consent: who, when, for which portal account, in which words, and a hash over all of it.
- * The same consent again is recorded once.
- */
+/** Records who consented, when, for which account, in which words, with a hash over all; the same once. */
 export async function recordConsent(db: Queryable, consent: Consent): Promise<ConsentRow> {
   const { exporterId, givenBy, givenAt, statement } = consent;
   const accountHash = accountHashOf(consent);

@@ -3,19 +3,13 @@ import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 import { API_CALL_DAYS, RECONCILIATION_DAYS } from '../retention';
 
-/**
- * The head of a filing's moves: the number of the last one, and a hash over all of them. It stands in the record of
- * each send, outside the database: a history that was rewritten afterwards shows.
- */
+/** The last move's number and a hash over all. Each send's record has it, so that rewritten history shows. */
 export interface MovesHead {
   seq: number;
   sha256: string;
 }
 
-/**
- * SQL for the head of the moves of a filing up to a number. Moves are made under the filing's lock, one number after
- * the other; other events are not, so that one may still come before the last that is seen.
- */
+/** SQL for the head of a filing's moves up to a number: moves alone are numbered under the filing's lock. */
 export const movesUpTo = (filingId: string, seq: string): string => `(
   SELECT jsonb_build_object('seq', coalesce(max(v.seq), 0), 'sha256', encode(sha256(convert_to(coalesce(string_agg(
       jsonb_build_array(v.seq, (extract(epoch FROM v.at) * 1000000)::bigint, v.kind, v.state, v.who, v.text, v.data)::text,

@@ -16,10 +16,7 @@ export interface SavedInput {
   warnings?: Finding[];
 }
 
-/**
- * Stores the rows of a caller, once per content, and returns their reference. Workflow inputs carry the reference
- * instead of the rows, which are about 500 KB for 999 rows.
- */
+/** Stores rows once per content and returns their reference: 999 rows are 500 KB, too much for workflow inputs. */
 export async function saveInput(db: Queryable, input: SavedInput): Promise<string> {
   const { inputRef, saved } = inputToSave(input);
   await db.query(savesInput('$1::jsonb'), [saved]);
@@ -81,10 +78,7 @@ export function contentHashOf(content: FilingContent): string {
   return sha256(canonicalContent(content));
 }
 
-/**
- * The reference of a filing that was given none, made from its content, so that the same file finds the same filing.
- * Permitted duplicates are part of it, because such a file must not find the first filing.
- */
+/** The reference made from content, so that the same file finds its filing. Permitted duplicates are part of it. */
 export function referenceOf(contentHash: string, permitted: readonly PermittedDuplicate[] = []): string {
   const rows = [...permittedRows(permitted)].sort((a, b) => a - b);
   return (rows.length === 0 ? contentHash : sha256(JSON.stringify([contentHash, rows]))).slice(0, 16);

@@ -54,10 +54,8 @@ export interface Intent extends Pick<
 export type IntentOutcome = ReferenceJudgement | { outcome: 'opened'; filingId: string };
 
 /**
- * Writes the intent of a filing: the filing, its rows and what they hold, in one transaction that holds the locks of
- * all its IRMs, and of those of everything that it takes over. After the commit no other filing, worker or machine can
- * file one of these mappings. Its amounts count against the balances if these are sufficient; otherwise the check
- * before the send refuses it, with fresh balances.
+ * Writes a filing, its rows and what they hold, under the locks of all its IRMs and of what it takes over: no other can
+ * file these mappings then. Amounts count if the balances suffice; else the check before the send refuses it.
  */
 export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<IntentOutcome> {
   return withTransaction(pool, async (client): Promise<IntentOutcome> => {
@@ -94,10 +92,7 @@ export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<Intent
   });
 }
 
-/**
- * Who makes the filing, as its grant has it, and whether it needs approval by the stricter of the exporter's policy
- * then and now. Where that asks for approval, somebody has to answer for having made it.
- */
+/** Who makes the filing, as its grant has it, and whether the exporter's policy, then or now, asks for approval. */
 async function judgeMaker(
   client: Queryable,
   intent: Intent,
@@ -126,10 +121,7 @@ function filingIdOf({ mode, reference, n }: Intent): string {
   return `F${hash.digest('hex').slice(0, 15).toUpperCase()}`;
 }
 
-/**
- * Writes a filing with its input, its rows, what they hold, and its first event.
- * @returns how many rows each submission has
- */
+/** Writes a filing with input, rows, holds and first event. @returns how many rows each submission has */
 async function insertFiling(
   client: Queryable,
   args: {

@@ -1,7 +1,4 @@
-/**
- * The locks of a filing. Every transaction takes them in one order, which rules out deadlocks: its IRMs in key order,
- * then the filing, then the rest (its party, rows, attempts).
- */
+/** Every transaction takes its locks in one order, against deadlocks: IRMs in key order, the filing, the rest. */
 import type { FilingFacts } from '../../domain/filing/moves';
 import type { Queryable } from '../pool';
 import type { FilingRecord } from './filings';
@@ -55,11 +52,7 @@ const IRM_LOCKS = 2;
 /** IRMs share this many locks: PostgreSQL has room for a few thousand in all, and a filing may have a thousand IRMs. */
 const STRIPES = 256;
 
-/**
- * Locks the IRMs of a filing until the transaction ends, so that two filings on one balance are checked one after the
- * other. Advisory locks, because an IRM that the ledger has not read yet has no row to lock. The party is not part of
- * the key, because it may change while a filing waits.
- */
+/** Locks a filing's IRMs. Advisory, as an IRM may have no row yet; without the party, which may change meanwhile. */
 export async function lockIrms(client: Queryable, mode: Mode, irms: readonly IrmNames[]): Promise<void> {
   const keys = [...new Set(irms.map((irm) => `${mode} ${irmIdentity(irm)}`))];
   await client.query(

@@ -8,10 +8,7 @@ export async function saveErrors(db: Queryable, filingId: string, errors: readon
   await db.query('UPDATE filings SET errors = $2 WHERE filing_id = $1', [filingId, JSON.stringify(errors)]);
 }
 
-/**
- * Stores the findings of a balance check. A later check replaces the findings of an earlier one, which are recognised
- * by their codes; warnings of other rules are kept.
- */
+/** Stores a balance check's findings in place of an earlier check's; warnings of other rules are kept. */
 export async function saveBalanceFindings(
   db: Queryable,
   filingId: string,

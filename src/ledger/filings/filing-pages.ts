@@ -8,7 +8,6 @@ import { ASKS } from '../questions/questions';
 import { ROW_COUNTS } from '../rows/filing-rows';
 import { FILING_COLUMNS, IS_ASKED, type FilingRecord } from './filings';
 
-/** Where a page of a list ends: the next one begins behind it. */
 interface FilingMark {
   madeAt: string;
   filingId: string;
@@ -22,7 +21,6 @@ export interface FilingPage {
   /** Only of these exporters, lower-cased ids; null: of all. */
   exporters?: readonly string[] | null;
   attention?: boolean;
-  /** Made at this time or later. */
   since?: Date;
   /** Part of a reference, a document, an IRM number or a certificate's number. */
   search?: string;
@@ -53,10 +51,7 @@ export async function pageOfFilings(db: Queryable, page: FilingPage) {
 /** The id as the ledger spells it. */
 const exporterOf = (id: string) => `(SELECT exporter_id FROM exporters WHERE lower(exporter_id) = ${id})`;
 
-/**
- * The filings that a text finds: a part of their reference, of a document, an IRM or a certificate's number, or all of
- * an id. Every filing is looked at, in what is narrow: the rows themselves are a hundred times as much to read.
- */
+/** By part of a reference or of a document, IRM or certificate number, or all of an id: every filing is looked at. */
 const found = (
   text: string,
 ) => `SELECT filing_id FROM filings WHERE strpos(lower(reference), lower(${text})) > 0 OR filing_id = ${text}

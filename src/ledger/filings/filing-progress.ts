@@ -9,24 +9,18 @@ import { resultRows, ROW_COUNTS } from '../rows/filing-rows';
 import { type LockedFiling, lockFiling } from './filing-lock';
 import { FilingMissing } from './filings';
 
-/**
- * The number of a move that brings lost sends back exceeds the last number by this much: a run may know of moves that
- * the ledger has lost, and must not take this move for one of its own.
- */
+/** A move that brings lost sends back exceeds the last number by this: a run may know of moves that were lost. */
 export const LOST_MOVES = 1_000_000;
 
 export interface ProgressNote {
   filingId: string;
   /** One more than the number of the last move that the run knows of. */
   seq: number;
-  /**
-   * Run and activity that record the move, the same for a retried activity; without it every call counts as a new step.
-   */
+  /** Run and activity that record the move, the same for a retry; without it every call counts as a new step. */
   step?: string;
   state: FilingState;
   /** What a person should know or do, where the move asks for it; null: what its event says. */
   attention: string | null;
-  /** For states that need nobody in general, but do now. */
   needsAttention?: boolean;
   /** It asks nothing, and what was asked stands. */
   keepQuestions?: boolean;
@@ -62,10 +56,7 @@ export interface FilingNow {
   expectedAt?: number;
 }
 
-/**
- * Records the next move of a filing that is held, with its event. Must run in a transaction.
- * @throws RangeError when the state does not follow from the recorded one: that is a defect of the workflow.
- */
+/** Records a held filing's next move. Must run in a transaction. @throws RangeError when the state does not follow */
 export async function moveHeld(
   db: Queryable,
   held: LockedFiling,
@@ -86,17 +77,15 @@ interface StepMove {
 export type Held = LockedFiling | 'repeated';
 
 /**
- * Locks a filing for a step that a run decided on when it knew of `seq` moves. `differs`: the ledger knows of other
- * moves than the run, which was reset or replaced by another one, or the ledger was put back to an earlier state, in
- * which it may not even hold the filing; then the decision may be out of date, nothing may be written, and the run has
- * to go on from the ledger. Must run in a transaction.
- * @param filing where the transaction has locked it already
+ * Locks a filing for a step decided at `seq` moves. `differs`: the ledger has other moves (a reset, another run, a
+ * ledger put back), so nothing may be written and the run goes on from the ledger. Must run in a transaction.
+ * @param
+ * filing where it is locked already
  */
 export async function holdStep(
   db: Queryable,
   args: {
     filingId: string;
-    /** Number of the last move that the run knows of. */
     seq: number;
     step?: string;
     /** What the step records, where the caller knows; a workflow task that is repeated may decide otherwise. */
@@ -177,10 +166,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
   return { seq, state, dueAt: due, waitsFor, kind, text, asks, ...facts, queue };
 }
 
-/**
- * A filing as its last move left it, or as the move of `step` did: a workflow task that is repeated makes its later
- * steps again too. @throws FilingMissing when the ledger does not hold it
- */
+/** A filing as its last move, or that of `step`, left it. @throws FilingMissing when it is not held */
 export async function readNow(db: Queryable, filingId: string, step?: string): Promise<FilingNow> {
   const { rows } = await db.query<FilingNow & { last: boolean; line: InLine[] | null }>(
     `SELECT e.seq::int AS seq, e.state, e.kind, e.text, filings.seq = e.seq AS last, waits_for AS "waitsFor",

@@ -151,10 +151,7 @@ async function readSubmissionViews(db: Queryable, filingId: string): Promise<Sub
   return rows.map((row) => ({ ...row, submittedAt: row.submittedAt?.toISOString() ?? null }));
 }
 
-/**
- * What `resolve` would answer: the attempt in doubt, or the request of which the service says that nothing was filed,
- * or which left rows without an outcome, with its attempt; otherwise the first attempt whose request is asked about.
- */
+/** What `resolve` would answer: the attempt in doubt, else a request whose rows are open, else the first. */
 export async function inQuestion(
   db: Queryable,
   filingId: string,
@@ -185,10 +182,7 @@ async function readCorrections(db: Queryable, filingId: string): Promise<string[
   return rows.map((row) => row.filingId);
 }
 
-/**
- * Our own warnings, then those in the answers to the accepted submissions: rows that the service read differently than
- * they were sent, and its own observations, whose shape the specification does not show.
- */
+/** Our warnings, then what the answers to accepted submissions observe, whose shape the specification does not show. */
 async function warningsOf(db: Queryable, filing: FilingRecord, of: readonly RowView[]): Promise<unknown[]> {
   const notices = await readLastingNotices(db, filing.filingId);
   const { rows } = await db.query<{ warnings: unknown[] }>(

@@ -4,10 +4,7 @@ import type { Mode } from '../../domain/names';
 import { QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
 import type { Queryable } from '../pool';
 
-/**
- * The ledger does not hold the filing of a step: it was restored to a state from before the filing, or it is another
- * ledger. The run reads the state of its filing and continues from there.
- */
+/** The ledger does not hold the filing: it was put back, or is another one. The run reads its state and continues. */
 export class FilingMissing extends Error {
   override readonly name = 'FilingMissing';
 
@@ -16,7 +13,6 @@ export class FilingMissing extends Error {
   }
 }
 
-/** A filing as the ledger holds it. */
 export interface FilingRecord extends ResumedFiling, AskedFiling {
   corrects: string | null;
   workflowId: string;
@@ -80,10 +76,7 @@ export async function needFiling(db: Queryable, filingId: string): Promise<Filin
   return filing;
 }
 
-/**
- * A filing by its id, its workflow's id, or the caller's reference: `REFERENCE` for the newest filing under it,
- * `REFERENCE#n` for the n-th one, where no filing has that very reference.
- */
+/** By its id, workflow id or reference: `REFERENCE` for the newest, `REFERENCE#n` unless a reference reads so. */
 export async function findFiling(db: Queryable, mode: Mode, idOrReference: string): Promise<FilingRecord | null> {
   const [, reference = null, n = null] = /^(.+)#(\d{1,9})$/su.exec(idOrReference) ?? [];
   const { rows } = await db.query<FilingRecord>(
@@ -95,7 +88,6 @@ export async function findFiling(db: Queryable, mode: Mode, idOrReference: strin
   return rows[0] ?? null;
 }
 
-/** What names filings: the caller's reference, in a mode. */
 export type Reference = Pick<FilingRecord, 'mode' | 'reference'>;
 
 /** The n-th filing under a reference, or null. */

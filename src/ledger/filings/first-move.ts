@@ -26,10 +26,7 @@ interface NewFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'made
   at: Date;
 }
 
-/**
- * Moves a filing whose intent was just written: to its sending or to the wait for approval, where its exporter is
- * active and fresh balances were reserved; otherwise to the checks that its run makes.
- */
+/** Moves a new filing on to its sending or approval where fresh balances are reserved, else to its checks. */
 export async function writeFirstMove(
   client: Queryable,
   filing: NewFiling,
@@ -53,10 +50,7 @@ function moveOfReserved(filing: NewFiling): FirstMove {
 
 const NUMBER = `${irmNumberOf('irm_key')} AS number`;
 
-/**
- * How fresh the balances of the IRMs are that a filing's unsent rows take from, read by whichever client of its
- * exporter's party, and whether the exporter may file yet.
- */
+/** How fresh the balances of unsent rows' IRMs are, read by any client of the party, and whether it may file yet. */
 export async function readReadiness(
   db: Queryable,
   { filingId, exporterId }: { filingId: string; exporterId: string },

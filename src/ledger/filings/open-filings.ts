@@ -10,7 +10,6 @@ import { isEnd, type FilingState } from '../../domain/filing/states';
 import { readFacts } from './filing-lock';
 import { closeOpenWords } from '../submissions/words';
 
-/** An open filing, with what the check of its run needs. */
 export type OpenFilingRun = ResumedFiling & Pick<FilingRecord, 'workflowId' | 'state' | 'seq'> & JudgedFiling;
 
 const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.reference, f.made_by AS "madeBy",
@@ -24,10 +23,7 @@ const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "export
 const REPORTED_OR_OF = `f.filing_id IN (SELECT filing_id FROM questions WHERE kind = 'workflow_problem' AND closed_at IS NULL
   UNION ALL SELECT filing_id FROM filings WHERE closed_at IS NULL AND workflow_id = ANY ($4))`;
 
-/**
- * A page of a mode's open filings in the order of their ids, starting after `after`. `workflows`: only those of these
- * workflows, and those whose workflow had a problem when it was looked at last.
- */
+/** A page of open filings by id, after `after`. `workflows`: only these, and those that had a problem. */
 export async function openFilingsAfter(
   db: Queryable,
   { mode, after, limit, workflows }: { mode: Mode; after: string; limit: number; workflows?: string[] },
@@ -45,10 +41,7 @@ export async function openFiling(db: Queryable, filingId: string): Promise<OpenF
   return rows[0] ?? null;
 }
 
-/**
- * Records what is wrong with the run of a filing, or that nothing is (null). The filing needs attention until its next
- * move. Changes nothing if the filing has moved since it was read, or if the same problem was already recorded.
- */
+/** Records a run's problem (null: none) until the filing's next move, unless it has moved since it was read. */
 export async function recordRunProblem(
   pool: pg.Pool,
   { filingId, seq, problem, at }: { filingId: string; seq?: number; problem: string | null; at: Date },
@@ -69,9 +62,8 @@ export async function recordRunProblem(
 }
 
 /**
- * Lets a run continue a filing that another run left, or whose state differs from what the run knew: the filing is set
- * to the state that follows from its submissions. An ended filing is left unchanged. Must run in a transaction; a
- * repeated `step` changes nothing.
+ * Sets a filing that a run takes up to the state of its submissions; an ended one is unchanged, and so is a repeated
+ * `step`. Must run in a transaction.
  */
 export async function takeUpFiling(
   db: Queryable,

@@ -6,7 +6,6 @@ import { errorAt, type Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 import { numberToFileAgain, standingOfReference, type FilingRecord, type Reference } from './filings';
 
-/** A filing that comes under a reference. */
 export type Named = Pick<
   FilingRecord,
   'mode' | 'reference' | 'n' | 'exporterId' | 'contentHash' | 'workflowId' | 'corrects'
@@ -19,18 +18,12 @@ export type ReferenceJudgement =
   | { outcome: 'recorded'; filingId: string }
   | { outcome: 'refused'; findings: Finding[] };
 
-/**
- * Lets one transaction at a time record filings under a reference. Taken before the locks of IRMs, whose set depends on
- * what the reference has: whoever holds those never asks for this one, which rules out deadlocks.
- */
+/** One transaction at a time records under a reference. Before the locks of IRMs, so that none waits in a circle. */
 export async function lockReference(client: Queryable, { mode, reference }: Reference): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 1))', [`${mode}|${reference}`]);
 }
 
-/**
- * What earlier filings under the reference mean for this one; null: it is new. The reference and the number name a
- * filing for good, whatever became of it: repeated, they mean that one. Under {@link lockReference}.
- */
+/** What earlier filings under the reference mean for this one; null: it is new. Under {@link lockReference}. */
 export async function judgeReference(client: Queryable, named: Named): Promise<ReferenceJudgement | null> {
   const before = await standingOfReference(client, named);
   if (before?.n === named.n) return judgeStanding(client, before, named);

@@ -1,7 +1,4 @@
-/**
- * What is known of an absence: which certificates agree with rows of which none may have come, and whether a complete
- * look at the party's certificates stands behind it. Read by the release gate and by the send gate.
- */
+/** What is known of an absence, for the release gate and the send gate. */
 import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 
@@ -12,10 +9,7 @@ interface Rows {
   positions?: readonly number[];
 }
 
-/**
- * Every identity of the lineages of the rows in question, as `named`; $1 is the filing, $2 the submission, $3 positions
- * or null.
- */
+/** Every identity in the lineages of the rows, as `named`; $1 filing, $2 submission, $3 positions or null. */
 const NAMED = `mine AS (
     SELECT * FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
        AND (live OR $3::int[] IS NOT NULL) AND ($3::int[] IS NULL OR position = ANY($3))),
@@ -29,7 +23,6 @@ const FIRST = `first AS (
      ORDER BY a.marked_at LIMIT 1)`;
 
 export interface LineageSend {
-  /** When anything of the lineage was sent first, by the ledger; null: never. */
   firstMarkAt: Date | null;
   /** From when on certificates count: a day before that. */
   from: Date | null;
@@ -49,10 +42,7 @@ export async function lineageSend(db: Queryable, { filingId, submission, positio
   return rows[0] ?? { firstMarkAt: null, from: null, before: null };
 }
 
-/**
- * Whether certificate `c` agrees with what a row is named by: its document, with the date equal or not known, or its
- * bill number, whatever amount and currency; not one that another row holds by its own request's record.
- */
+/** Whether certificate `c` agrees with a row's document (date equal or unknown) or bill, unless another's. */
 export const agrees = (named: string): string =>
   `((c.document_key = ${named}.document_key
        AND (c.document_on IS NULL OR ${named}.document_on IS NULL OR c.document_on = ${named}.document_on))
@@ -60,10 +50,7 @@ export const agrees = (named: string): string =>
    AND NOT EXISTS (SELECT FROM filing_rows h WHERE h.party_id = c.party_id AND h.ebrc_number = c.ebrc_number
      AND h.adoption = 'record' AND NOT h.disputed)`;
 
-/**
- * Certificates that agree with rows in any identity of their lineage. Not those that existed before the first send of
- * the lineage.
- */
+/** Certificates that agree with rows in any identity of their lineage and did not exist before its first send. */
 export async function agreeingCertificates(
   db: Queryable,
   { filingId, submission, positions, from, before }: Rows & Pick<LineageSend, 'from' | 'before'>,
@@ -83,9 +70,7 @@ export async function agreeingCertificates(
   return rows;
 }
 
-/**
- * The newest complete look of an exporter's party that began at or after `since` and covers the days from `from` on.
- */
+/** The newest complete look of a party that began at or after `since` and covers the days from `from` on. */
 export async function completeLook(
   db: Queryable,
   { exporterId, since, from }: { exporterId: string; since: Date; from: Date },
@@ -100,13 +85,9 @@ export async function completeLook(
   return rows[0] ? Number(rows[0].lookId) : null;
 }
 
-/**
- * An older look does not count at the send, nor what two persons said in its place: the list that is read right before
- * it goes back to the day before.
- */
+/** An older look, or two persons' word in its place, does not count at the send. */
 const LOOK_COUNTS_MS = 24 * 60 * 60_000;
 
-/** What a row that was released as absent needs before it may go out again. */
 export interface AbsenceToConfirm {
   /** A complete look of the last day has to begin after this and cover the days from `from` on; ms since the epoch. */
   since: number;
@@ -117,10 +98,7 @@ export interface AbsenceToConfirm {
   agreeing: string[];
 }
 
-/**
- * Whether a row's party and document, in any identity of its lineage, were ever released as absent, and what is known
- * since; null where they never were.
- */
+/** Whether a row's document was ever released as absent, and what is known since; null: never. */
 export async function absenceToConfirm(
   db: Queryable,
   { filingId, submission, at }: Omit<Rows, 'positions'> & { at: Date },

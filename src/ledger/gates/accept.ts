@@ -10,8 +10,8 @@ import { writeVerdict } from './verdict';
 const ANY: readonly AttemptVerdict[] = ['open', 'marked', 'unsent', 'refused', 'rejected', 'absent', 'accepted'];
 
 /**
- * Judges an attempt as accepted, and adds the request that its answer names. Rows that had been freed hold their
- * mappings again. Must run in a transaction that holds the filing's lock.
+ * Judges an attempt as accepted, and adds its request; freed rows hold their mappings again. Must run in a transaction
+ * that holds the filing's lock.
  * @param attempts of the submission, locked
  */
 export async function acceptAttempt(
@@ -56,10 +56,7 @@ export async function acceptAttempt(
   if (elsewhere && (await takeFromNamed(client, { ...request, at }))) await addRequest(client, added);
 }
 
-/**
- * A person may have named the request for another send: the service's own answer says whose it is.
- * @returns whether one was taken
- */
+/** A person may have named the request for another send: the answer says whose it is. @returns whether one was taken */
 async function takeFromNamed(
   client: Queryable,
   {

@@ -30,10 +30,7 @@ export async function lockAttempts(client: Queryable, filingId: string, submissi
 export const HAS_REQUEST = `EXISTS (SELECT FROM requests o WHERE o.filing_id = a.filing_id AND o.submission = a.submission
   AND (o.attempt_id = a.attempt_id OR lower(o.request_id) = lower(a.answer->>'requestId')))`;
 
-/**
- * The request that the answer to an attempt named: its own, or that of another attempt of the submission, where the
- * service answered both alike. `requests`: those of its submission.
- */
+/** The request that the answer named: the attempt's own, or another's where the service answered both alike. */
 export function requestOf<R extends { requestId: string; attemptId: string | null }>(
   { attemptId, answer }: Pick<AttemptRow, 'attemptId' | 'answer'>,
   requests: readonly R[],

@@ -22,7 +22,6 @@ const SENT = `sent AS (
     SELECT a.marked_at, s.taken_at, s.balances FROM attempts a JOIN snapshots s USING (snapshot_id)
      WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL ORDER BY a.number LIMIT 1)`;
 
-/** What was filed on the row's IRM, or may have been. */
 interface Filed {
   amount: string;
   sentAt: Date | null;
@@ -30,7 +29,6 @@ interface Filed {
   certifiedAt: Date | null;
 }
 
-/** The available balance of the row's IRM, at a time. */
 interface Reading {
   at: Date;
   available: string;

@@ -68,10 +68,7 @@ export async function certifyByRecord(
   });
 }
 
-/**
- * A row that was freed, or is to be sent again, and has a certificate: its submission was filed after all. An attempt
- * that was judged absent counts as accepted then, so that the other rows are in doubt again.
- */
+/** A freed row that has a certificate was filed after all: an attempt judged absent then counts as accepted. */
 async function holdWhereReleased(
   client: Queryable,
   { filingId, submission, at }: CertifiedPart,
@@ -98,10 +95,7 @@ async function holdWhereReleased(
   await holdAsSent(client, { filingId, submission, positions, sentAt, at });
 }
 
-/**
- * Certifies rows by fetch-details, with positive evidence only. A submission in which every row has its outcome is
- * settled. Must run in a transaction that holds the filing's lock.
- */
+/** Certifies rows by fetch-details, with positive evidence only. In a transaction that holds the filing's lock. */
 export async function certifyByDetails(client: Queryable, of: CertifiedPart & { windowOver?: boolean }) {
   const { filingId, submission, exporterId } = of;
   const send = await lineageSend(client, { filingId, submission });
@@ -115,12 +109,7 @@ export async function certifyByDetails(client: Queryable, of: CertifiedPart & { 
   if (openRows === 0) await settleSubmission(client, { filingId, submission, state: 'settled', at: of.at });
   return { ...found, openRows };
 
-  async function adopt(
-    db: Queryable,
-    { at }: CertifiedPart,
-    { from, before }: LineageSend,
-    into: typeof found,
-  ): Promise<void> {
+  async function adopt(db: Queryable, { at }: CertifiedPart, { from, before }: LineageSend, into: typeof found) {
     const rows = await candidateRows(db, { filingId, submission, exporterId });
     const entries = await unclaimedCertificates(db, exporterId);
     const issuedFrom = filingDateInKolkata((from ?? at).getTime());
@@ -143,10 +132,7 @@ export async function certifyByDetails(client: Queryable, of: CertifiedPart & { 
   }
 }
 
-/**
- * Certificates that persons name for rows of a filing, as the ledger spells them, and why a row cannot have one; then
- * nothing of their word is carried out. Must run in a transaction that holds the filing's lock.
- */
+/** Named certificates as the ledger spells them, and why a row cannot have one. Under the filing's lock. */
 export async function judgeNamed(
   client: Queryable,
   { filingId, certificates }: { filingId: string; certificates: readonly NamedCertificate[] },
@@ -190,10 +176,7 @@ export async function certifyByPersons(
 /** States of rows that a certificate may still settle. */
 const UNSETTLED: readonly RowState[] = [...OPEN_ROW_STATES, 'abandoned_after_send'];
 
-/**
- * Gives rows their certificates: the one statement that does. The transaction that writes a number's claim holds it
- * until it ends, for all filings and clients of the party. @returns the positions of the rows that got theirs
- */
+/** Gives rows their certificates: the one statement that does, holding each number's claim. @returns their positions */
 async function claim(
   client: Queryable,
   args: Omit<CertifiedPart, 'submission'> & {
@@ -234,11 +217,7 @@ async function claim(
   return new Set(rows.map(({ position }) => position));
 }
 
-async function certifiedAs(
-  client: Queryable,
-  filingId: string,
-  submission: number,
-): Promise<{ position: number; eBRCNumber: string }[]> {
+async function certifiedAs(client: Queryable, filingId: string, submission: number) {
   const { rows } = await client.query<{ position: number; eBRCNumber: string }>(
     `SELECT position, ebrc_number AS "eBRCNumber" FROM filing_rows
       WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NOT NULL`,

@@ -1,6 +1,6 @@
 /**
- * What two persons say at the send gate, where rows that were released as absent wait: the certificates that agree with
- * them are other filings', or nothing of them was filed although the certificates cannot be looked at.
+ * What two persons say at the send gate about rows released as absent: agreeing certificates are other filings', or
+ * nothing was filed although no look is possible.
  */
 import type { Carried } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
@@ -11,10 +11,7 @@ import { lockAttempts } from './attempts';
 import { recordRelease } from './held-rows';
 import { longestWindow, noLookSince } from './settle-window';
 
-/**
- * Carries out a word about rows that the send gate keeps back. What both persons say counts beside the releases of the
- * rows' own lineage; it is no look, and frees nothing. Must run in a transaction that holds the filing's lock.
- */
+/** Carries out a word about rows that the send gate keeps back: it is no look, and frees nothing. Under the lock. */
 export async function confirmAbsence(
   client: Queryable,
   word: Word,

@@ -13,10 +13,7 @@ export type Freed = Extract<RowState, 'needs_correction' | 'withdrawn'>;
 /** States of rows that are, or may be, at the service. */
 export const SENT: readonly RowState[] = ['submitted', 'unknown', 'abandoned_after_send'];
 
-/**
- * Returns the rows of a judged attempt to `planned`, for the next one; their balances have to be checked again. While
- * another attempt of the submission is, or may be, at the service, they stay as they are.
- */
+/** Back to `planned`, for another balance check and attempt; not while another one is, or may be, at the service. */
 export async function planAgain(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const noOther = `NOT EXISTS (SELECT FROM attempts a WHERE a.filing_id = $1 AND a.submission = $2 AND a.verdict = ANY($3))`;
@@ -101,10 +98,7 @@ export async function giveBackIfAllFree(client: Queryable, filingId: string): Pr
   if (rows.length === 0) await giveRowsBack(client, filingId);
 }
 
-/**
- * Whether row `s` is held again. $3: the positions that are known to be filed, or null for the whole submission. Where
- * only some are, those that the authority rejected stay free.
- */
+/** Whether row `s` is held again. $3: positions known to be filed, or null for all; rejected ones then stay free. */
 const STANDS_AS_SENT = `($3::int[] IS NULL OR s.position = ANY($3)
   OR NOT EXISTS (SELECT FROM releases l WHERE l.release_id = s.release_id AND l.ground = 'rejected'))`;
 
@@ -202,10 +196,7 @@ export async function withdraw(
   );
 }
 
-/**
- * Stops unsent rows of other filings with the same mapping: only now is it known that these rows were sent, and the
- * mapping must not be filed a second time. Those filings have to be corrected, without those rows.
- */
+/** Stops unsent rows of other filings with the same mapping: only now is it known that these were sent. */
 async function stopUnsentDuplicates(
   client: Queryable,
   { filingId, submission, positions, at }: Omit<SentAfterAll, 'sentAt'>,
@@ -237,8 +228,6 @@ async function stopUnsentDuplicates(
   }
 }
 
-/**
- * Recorded for an attempt of which nobody knows whether it was sent in the time that ledger and documents have lost.
- */
+/** Of an attempt that may have been sent in the time that ledger and documents have lost. */
 export const PUT_BACK_TOGETHER =
   'the ledger and the document store were put back together: whether it was sent is not known';

@@ -7,10 +7,7 @@ import { lockAttempts } from './attempts';
 import { releaseRejected } from './release';
 import { longestWindow, windowEnd } from './settle-window';
 
-/**
- * Closes the requests among the numbers that a word says are not ours, where a second person says the same after the
- * window. Must run in a transaction that holds the filing's lock. @returns null where the word names no such request
- */
+/** Closes requests that two persons say are not ours. Under the filing's lock. @returns null: no such request */
 export async function closeNotOurs(
   client: Queryable,
   word: Word,

@@ -25,10 +25,7 @@ export interface CarryOut extends WordOf {
   at: Date;
 }
 
-/**
- * Carries out a word in the transaction that judges it. Must run in a transaction that holds the filing's lock.
- * Repeating it returns what the first time returned.
- */
+/** Carries out a word in the transaction that judges it, under the filing's lock; repeating it changes nothing. */
 export async function carryOutWord(client: Queryable, args: CarryOut): Promise<Carried> {
   const word = await readWord(client, args);
   if (!word) return { outcome: 'refused', why: 'the ledger does not hold it' };

@@ -33,9 +33,8 @@ export interface AbsenceArgs {
 }
 
 /**
- * Judges an attempt, or a request, as absent: nothing of it was filed. The window counts from the last mark of the
- * submission, and, for what the service says itself, from when it first said so. Must run in a transaction that holds
- * the filing's lock.
+ * Judges an attempt or request as absent. The window counts from the submission's last mark, and for a statement from
+ * its first sight. Must run in a transaction that holds the filing's lock.
  */
 export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promise<Absence> {
   const { subject, at } = args;
@@ -50,14 +49,7 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
   if (positions && (positions.length === 0 || positions.some((each) => !open.includes(each))))
     return refused('not_in_doubt', 'only rows of the request that have no outcome can be answered for');
   const settleMs = longestWindow(attempts, args.settleMs);
-  const subjectState = await stateOfSubject(client, {
-    subject,
-    filingId,
-    submission,
-    attempts,
-    settleMs,
-    at,
-  });
+  const subjectState = await stateOfSubject(client, { subject, filingId, submission, attempts, settleMs, at });
   if ('outcome' in subjectState) return subjectState;
 
   // The window, and the look that has to come after it.
@@ -120,9 +112,8 @@ const stillAppearing = (until: Date) =>
   `its certificates may still appear: wait for the end of the settle window at ${until.toISOString()}`;
 
 /**
- * A submission is accepted or refused as a whole: if one of its rows has a certificate, it was filed, and only its rows
- * without one are freed. So are they where a refusal ended it already. Otherwise it may be sent again. While another
- * attempt is in doubt its rows stay as they are.
+ * A submission is filed or not as a whole: beside a certificate, or after a refusal, its other rows are freed;
+ * otherwise it may be sent again. While another attempt is in doubt rows stay.
  */
 async function releaseAttempt(
   client: Queryable,
@@ -194,10 +185,7 @@ async function releaseRequest(
   return { outcome: 'freed', freed };
 }
 
-async function livePositions(
-  client: Queryable,
-  { filingId, submission }: { filingId: string; submission: number },
-): Promise<number[]> {
+async function livePositions(client: Queryable, { filingId, submission }: { filingId: string; submission: number }) {
   const { rows } = await client.query<{ position: number }>(
     `SELECT position FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND live AND state <> 'certified' ORDER BY position`,
     [filingId, submission],

@@ -15,23 +15,16 @@ import type { Queryable } from '../pool';
 import { readRequests, settleIfDone } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
 import { closeOpenAttempts, isInDoubt, lockAttempts, requestOf } from './attempts';
-import {
-  freeRows,
-  giveBackIfAllFree,
-  holdAsSent,
-  planAgain,
-  SENT,
-  withdraw,
-  type Freed,
-  type Ground,
-} from './held-rows';
+import { freeRows, giveBackIfAllFree, holdAsSent, planAgain, SENT, withdraw } from './held-rows';
+import type { Freed, Ground } from './held-rows';
 import { writeVerdict } from './verdict';
 
 /**
  * Judges an attempt as unsent. `unmarked`: an attempt that is open, so that whoever holds it finds the fence closed.
  * `sender`: its own execution says that nothing was written under its mark; it cannot judge the mark of another one.
  * `void`: the number of its send is void, so nothing was and nothing will be written. Must run in a transaction that
- * holds the filing's lock. @returns whether it was judged so
+ * holds the filing's lock.
+ * @returns whether it was judged so
  */
 export async function judgeUnsent(
   client: Queryable,
@@ -55,8 +48,8 @@ export async function judgeUnsent(
 }
 
 /**
- * Judges an attempt as refused: the service answered with a documented refusal, and accepted nothing. `sender`: the
- * execution that read the answer. Must run in a transaction that holds the filing's lock.
+ * Judges an attempt as refused, by a documented refusal. `sender`: the execution that read the answer. Must run in a
+ * transaction that holds the filing's lock.
  * @returns whether it was judged so
  */
 export async function judgeRefused(
@@ -161,9 +154,8 @@ async function reopenDoubt(client: Queryable, attemptId: string, reason: string,
 }
 
 /**
- * Takes back what was judged of an attempt for which a person names a request that the service has: while that is
- * followed, its rows are held, and nothing else of the submission is sent. Must run in a transaction that holds the
- * filing's lock.
+ * Takes back what was judged of an attempt, as a person names a request that the service has: its rows are held
+ * meanwhile. Must run in a transaction that holds the filing's lock.
  */
 export async function holdForRequest(
   client: Queryable,

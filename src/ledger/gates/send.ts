@@ -1,8 +1,4 @@
-/**
- * The send gate: the point of no return of an attempt. It sets the mark under which the first byte may be written, and
- * takes the ledger's next send number. Whatever must hold for a submission to be sent is asked here, in one
- * transaction.
- */
+/** The send gate: it sets the mark under which the first byte may be written, and takes the next send number. */
 import { NOT_FILED, partsOfAttemptId, type AttemptVerdict, type MarkRefusal } from '../../domain/filing/attempt';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';

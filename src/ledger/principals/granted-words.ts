@@ -7,7 +7,6 @@ import { checkGrant, type Granted } from './grants';
 import { createHash } from 'node:crypto';
 import type { FileInput } from '../../domain/contracts';
 
-/** Who else says the same as a word about a send. */
 export interface Support {
   others: Word[];
   /** A second person has to be a principal, and this one is none. */
@@ -15,9 +14,9 @@ export interface Support {
 }
 
 /**
- * Checks the grant of a word about a send, and finds the words of others that say the same; where the exporter's
- * policy, then or now, asks for approvals, those of other principals alone. Under the filing's lock.
- * @returns why the word's own grant does not hold, where it does not
+ * Checks a word's grant and finds the same words of others; only of other principals where the policy, then or now,
+ * asks for approvals. Under the filing's lock.
+ * @returns why its own grant does not hold, if so
  */
 export async function findSupport(
   client: Queryable,

@@ -2,7 +2,6 @@
 import { MAY, type Principal, type Role } from '../../domain/principal';
 import type { Queryable } from '../pool';
 
-/** A grant of which nothing came within this time is void. */
 export const VALID_FOR = "interval '1 day'";
 
 /** What is done, to what, and the hash over what was shown. */
@@ -27,10 +26,8 @@ export async function writeGrant(db: Queryable, principal: Principal, deed: Gran
   return written.id;
 }
 
-/** A grant that holds. */
 export interface Granted {
   principalId: string;
-  /** The principal's name. */
   by: string;
   isSystem: boolean;
   roles: Role[];
@@ -48,11 +45,7 @@ interface GrantRow extends Omit<Granted, 'approvalRequired'>, GrantedDeed {
   used: boolean;
 }
 
-/**
- * Checks a grant as things are now. Must run under the locks of what is carried out.
- * @param unused the fact that comes of it is written now: once, and within a day
- * @returns the grant, or why it does not hold
- */
+/** Checks a grant as of now, under its deed's locks. @param unused once, and within a day @returns it, or why not */
 export async function checkGrant(
   db: Queryable,
   grantId: string,

@@ -84,10 +84,7 @@ export async function saveToken(db: Queryable, principalId: string, token: strin
   ]);
 }
 
-/**
- * Ends the tokens of a principal: the newest a day from now, earlier ones at once, so that two are valid at most.
- * @returns when the newest ends; null if there was none
- */
+/** Ends the newest token a day from now, earlier ones at once. @returns when the newest ends; null if there was none */
 export async function endTokensLater(db: Queryable, principalId: string): Promise<Date | null> {
   const { rows } = await db.query<{ endsAt: Date | null }>(
     `WITH newest AS (
@@ -115,14 +112,4 @@ export async function principalOfToken(db: Queryable, mode: Mode, token: string)
     [hashOf(token), mode],
   );
   return rows[0] ?? null;
-}
-
-/** The names of exporters, by the id as given; without those that the ledger does not know. */
-export async function exporterNames(db: Queryable, exporterIds: readonly string[]): Promise<Map<string, string>> {
-  const { rows } = await db.query<{ id: string; name: string }>(
-    `SELECT asked.id, e.name FROM unnest($1::text[]) AS asked (id)
-       JOIN exporters e ON lower(e.exporter_id) = lower(asked.id)`,
-    [exporterIds],
-  );
-  return new Map(rows.map(({ id, name }) => [id, name]));
 }

@@ -50,7 +50,6 @@ export async function readWaiting(
   );
 }
 
-/** What should have come already says nothing of when it comes. */
 const ahead = (time: Date | null): Date | null => (time && time.getTime() > Date.now() ? time : null);
 
 async function readTimes(db: Queryable, filingIds: readonly string[]) {

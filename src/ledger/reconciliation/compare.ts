@@ -1,7 +1,4 @@
-/**
- * Compares what the ledger has about a party with what the authority, the service and the document store last showed.
- * Each kind of finding is one statement over all rows; nothing is decided row by row.
- */
+/** Compares the ledger with what was last shown of a party. Each kind of finding is one statement over all rows. */
 import type pg from 'pg';
 import type { ReconcileCheck } from '../../domain/reconciliation/findings';
 import { withTransaction, type Queryable } from '../pool';
@@ -29,10 +26,7 @@ export interface CompareArgs {
 
 export type { Compared };
 
-/**
- * Opens new findings, renews existing ones and closes those that are gone. The same data again changes nothing but
- * `last_seen_at`.
- */
+/** Opens new findings, renews existing ones and closes those that are gone; the same data again changes nothing. */
 export async function compareParty(pool: pg.Pool, args: CompareArgs): Promise<Compared> {
   return withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 7))', [`reconcile/${args.partyId}`]);
@@ -149,10 +143,7 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
   );
 }
 
-/**
- * Rows with the same mapping or certificate as another filing, found when two clients turned out to be one party:
- * nobody permitted the second, and it may have, or get, a certificate of its own.
- */
+/** Rows with a mapping or certificate of another filing, from when two clients turned out to be one party. */
 async function findCollisions(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(
     // The few rows first: a lookup for each of a hundred thousand rows would take most of the time.
@@ -178,9 +169,7 @@ async function findCollisions(client: Queryable, { partyId }: CompareArgs): Prom
   );
 }
 
-/**
- * Compares the utilised amount of an IRM with its certified rows; rows in progress may or may not be counted already.
- */
+/** Compares an IRM's utilised amount with its certified rows; rows in progress may be counted already. */
 async function findInBalances(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(
     `WITH held AS (

@@ -3,10 +3,7 @@ import type { Queryable } from '../pool';
 /** How long a stored PDF that was whole is taken to be whole. */
 const CHECKED_FOR_DAYS = 30;
 
-/**
- * The next stored PDFs of a party to look at, of those not looked at since `began`: those that never were, those whose
- * last look is a month ago, and those that were not whole then.
- */
+/** A party's next PDFs not looked at since `began`: never, a month ago, or not whole then. */
 export async function storedPdfs(
   db: Queryable,
   { partyId, began, limit }: { partyId: number; began: Date; limit: number },
@@ -58,10 +55,7 @@ export async function pdfProblem(
   return rows[0]?.problem ?? null;
 }
 
-/**
- * Marks a PDF as not stored, so that it is downloaded again. Its problem stays until then, so that its finding remains
- * the same, with its age, where the service does not give the PDF.
- */
+/** Marks a PDF for download. Its problem stays until then, so that its finding keeps its age. */
 export async function markPdfMissing(db: Queryable, partyId: number, eBRCNumber: string): Promise<void> {
   await db.query(
     `UPDATE certificates SET archived_at = NULL, pdf_document = NULL, pdf_sha256 = NULL, pdf_bytes = NULL

@@ -1,13 +1,5 @@
-import {
-  FINDING_ADVICE,
-  FINDING_KINDS,
-  noFindings,
-  type FindingCounts,
-  type FindingKind,
-  type FindingView,
-  CHECK_OF_KIND,
-  type ReconcileCheck,
-} from '../../domain/reconciliation/findings';
+import { FINDING_ADVICE, FINDING_KINDS, noFindings, CHECK_OF_KIND } from '../../domain/reconciliation/findings';
+import type { FindingCounts, FindingKind, FindingView, ReconcileCheck } from '../../domain/reconciliation/findings';
 import { nearMatcher, type NearSide } from '../../domain/reconciliation/near-match';
 import type { Queryable } from '../pool';
 
@@ -99,10 +91,7 @@ export async function noteHealed(
   );
 }
 
-/**
- * A finding that a repair may remove; a finding about an unknown outcome has the newest attempt of each lost
- * submission.
- */
+/** A finding that a repair may remove; one about an unknown outcome has each lost submission's newest attempt. */
 export interface RepairableFinding {
   kind: FindingKind;
   exporterId: string;
@@ -201,10 +190,7 @@ export interface Compared {
   open: number;
 }
 
-/**
- * An answer without any of the certificates that the ledger knows is rather an answer that failed: nothing that was
- * seen before is gone because of it.
- */
+/** An answer without any known certificate is rather one that failed: nothing is gone because of it. */
 async function showedAny(client: Queryable): Promise<boolean> {
   const { rows } = await client.query<{ showed: boolean }>(
     'SELECT coalesce(bool_or(seen), true) AS showed FROM covered',

@@ -2,15 +2,11 @@
 import type { Queryable } from '../pool';
 import type { ReadWindow } from './compare';
 
-/** A party, with the clients for which its calls are made. */
 export interface PartyToReconcile {
   partyId: number;
   /** The client whose credentials fetch-details and the IRM refresh use: a ready one, if there is one. */
   callAs: string;
-  /**
-   * Its other ready clients, for which the same calls are made: it is not specified whether one client is shown what
-   * another client of its IEC has filed.
-   */
+  /** Its other ready clients, asked too: clients of one IEC may not be shown each other's filings. */
   alsoAs?: string[] | null;
   iecCode: string | null;
   /** Why the service cannot be asked; null where it can. */

@@ -16,10 +16,7 @@ export interface RealisationRule {
   uncertain?: string;
 }
 
-/**
- * From the longest overdue to the latest due date; `from` and `to` in days until the due date, both included, null
- * without a limit.
- */
+/** From the longest overdue on; `from` and `to` in days until the due date, both included, null without a limit. */
 export const BUCKETS = [
   { id: 'overdue_over_365', label: 'Overdue, more than 365 days', from: null, to: -366 },
   { id: 'overdue_181_365', label: 'Overdue, 181 to 365 days', from: -365, to: -181 },
@@ -183,10 +180,7 @@ const OVERDUE = `overdue AS (
     SELECT (due_on + 1)::timestamp AT TIME ZONE 'Asia/Kolkata' AS since, settled_on::timestamp AT TIME ZONE 'Asia/Kolkata' AS until
       FROM due WHERE due_on IS NOT NULL AND (settled_on IS NULL OR settled_on > due_on + 1))`;
 
-/**
- * Open documents: the part of their value that no certificate covers. One statement, so that the documents are
- * assembled once.
- */
+/** Open documents: what no certificate covers. One statement, so that documents are assembled once. */
 export async function realisationAgeing(
   db: Queryable,
   scope: ReportScope,

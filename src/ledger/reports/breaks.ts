@@ -51,10 +51,7 @@ export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
   };
 }
 
-/**
- * Certificates of our rows whose PDF was not there, or not whole, at some time of the scope, with what is known of it:
- * few, however many certificates there are.
- */
+/** Certificates of our rows whose PDF was missing or damaged at some time of the scope. */
 const OURS = `, unarchived AS MATERIALIZED (
     SELECT filing_id, position, ebrc_number, archived_at, pdf_refused, pdf_problem FROM certificates
      WHERE filing_id IS NOT NULL

@@ -16,10 +16,7 @@ export interface InvoiceRecord {
 /** The fields that identify an invoice. */
 export const invoiceKey = ({ document }: Pick<InvoiceRecord, 'document'>): string => comparableText(document);
 
-/**
- * Writes invoices; existing ones are changed to the list's data. The same list again changes nothing.
- * @returns how many were new, and how many existed with different data
- */
+/** Writes invoices, or changes existing ones. @returns how many were new, and how many had different data */
 export async function saveInvoices(
   db: Queryable,
   { invoices, by, at }: { invoices: readonly InvoiceRecord[]; by: string; at: Date },

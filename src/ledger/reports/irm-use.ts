@@ -88,12 +88,9 @@ export async function irmUse(db: Queryable, scope: ReportScope) {
       free: string;
       currency: string;
     }[];
-  }>(db, scope, BALANCES, {
-    lists: { byCurrency: BY_CURRENCY, oldest: OLDEST },
-  });
+  }>(db, scope, BALANCES, { lists: { byCurrency: BY_CURRENCY, oldest: OLDEST } });
   return {
     ...balances,
-    /** The available balance at the end of each day, by currency. */
     trend: await inScope<{ day: string; currency: string; available: string }>(
       db,
       scope,

@@ -121,15 +121,10 @@ export async function requestLatency(db: Queryable, scope: ReportScope) {
   );
 }
 
-/**
- * Codes of the authority for what the check before filing looks at itself: a row that comes back with one of them
- * should not have been sent (docs/reports.md names them).
- */
+/** Codes for what our own check looks at: such a row should not have been sent (docs/reports.md). */
 const CHECKED_BEFORE_FILING = 'ERR8 ERR11 ERR14 ERR25 ERR28 ERR29 ERR31 ERR32 ERR36 ERR37 ERR38'.split(' ');
 
-/**
- * A code at the beginning of the authority's message, without separators and leading zeros: `ERR-08: …` becomes ERR8.
- */
+/** A code at the beginning of the authority's message: `ERR-08: …` becomes ERR8. */
 const CODE = `coalesce(upper(regexp_replace(substring(m.text from '^\\s*([A-Za-z]{2,12}[-_ ]?[0-9]{1,5})\\M'), '[-_ ]?0*(?=[0-9])', '')), 'no code')`;
 
 const REJECTED = `, settled AS (

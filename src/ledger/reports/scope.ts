@@ -51,10 +51,7 @@ export async function oneInScope<T extends pg.QueryResultRow>(
   return row;
 }
 
-/**
- * As {@link inScope}, for several answers of one statement, so that what they share in `sql` is worked out once: lists,
- * and `one` of one row. Instants arrive as text.
- */
+/** As {@link inScope}, for several answers of one statement: lists, and `one` of one row. Instants arrive as text. */
 export async function partsInScope<T>(
   db: Queryable,
   scope: ReportScope,
@@ -75,9 +72,7 @@ export async function partsInScope<T>(
   return parts;
 }
 
-/**
- * CTEs that end in `spans`: from when to when each filing stood in one of these states; `until` null: it still does.
- */
+/** CTEs ending in `spans`: from when to when each filing stood in one of these states; `until` null: still. */
 export function stateSpans(...states: readonly string[]): string {
   const names = states.map((state) => `'${state}'`).join(', ');
   return `moves AS (
@@ -93,9 +88,8 @@ export function stateSpans(...states: readonly string[]): string {
 }
 
 /**
- * CTEs `steps` and `numbered`: what opens (`since`) and what closes (`until`, null: not yet) of a relation, summed up
- * by the first day whose end is behind it. One pass over the relation, however many days a trend has; `steps.k <
- * numbered.no` is what counts for a day.
+ * CTEs `steps` and `numbered`: what opens (`since`) and closes (`until`), summed up by the first day whose end is
+ * behind it, in one pass; `steps.k < numbered.no` is what counts for a day.
  */
 export function stepsOf(relation: string, { amount = '1', by }: { amount?: string; by?: string } = {}): string {
   const also = by === undefined ? '' : `, ${by}`;
@@ -121,9 +115,7 @@ export const OPEN_SPANS = `open_spans AS (
 /** A report reads years: its statements may take longer than those that somebody's filing waits for. */
 const TIMEOUTS = { statementMs: 120_000, queryMs: 130_000, idleInTransactionMs: 120_000 };
 
-/**
- * Runs `work` on a connection of its own, beside the pool, in one snapshot: all figures of a report are of one moment.
- */
+/** Runs `work` on a connection of its own in one snapshot: all figures of a report are of one moment. */
 export async function inSnapshot<T>(pool: pg.Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
   const url = pool.options.connectionString;
   if (url === undefined) throw new Error('The pool of a ledger has a connection string.');

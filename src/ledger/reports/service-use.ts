@@ -60,7 +60,6 @@ export async function serviceUse(db: Queryable, scope: ReportScope) {
       rateClass: string;
       limit: number;
       calls: number;
-      /** Most calls in one minute of the scope's last day. */
       peak: number;
       refused: number;
       /** Waiting in the workers right now. */

@@ -23,10 +23,7 @@ async function readRowsToSend(db: Queryable, filingId: string): Promise<MappingR
   return rows.map(({ row, mapping, extra }) => ({ row, mapping, ...(extra ? { extra } : {}) }));
 }
 
-/**
- * The amounts that live filings of the exporter's party take, or may take, from these IRMs; their own checks have
- * passed. For the filing itself only the rows that are already at the service count.
- */
+/** What the party's live filings take, or may take, from these IRMs; of the filing itself only rows at the service. */
 export async function holdsOn(
   db: Queryable,
   { exporterId, irmNumbers, exceptFiling }: { exporterId: string; irmNumbers: string[]; exceptFiling: string | null },
@@ -80,10 +77,9 @@ export async function numbersHeld(
 }
 
 /**
- * Checks the balances of a filing's IRMs, less what other filings hold, and reserves its amounts, under one lock: two
- * filings of 8,000 on a balance of 10,000 cannot both pass. Called again after every wait; a filing's own reservation
- * never blocks it. A mapping that another filing holds as well, because two parties turned out to be one, is refused
- * too. `record` stores the result of the findings in the same transaction.
+ * Checks and reserves a filing's balances, less others' holds, under one lock: two filings of 8,000 on 10,000 cannot
+ * both pass. Repeated after every wait. A mapping that another filing holds too is refused. `record` stores the
+ * findings in the same transaction.
  */
 export async function reserveBalances<T>(
   pool: pg.Pool,
@@ -123,10 +119,7 @@ export async function balanceFindings(
   return (await judgeBalances(db, { exporter, exporterId, rows, exceptFiling: null })).findings;
 }
 
-/**
- * As {@link balanceFindings}, of an exporter that was read before, and when the oldest balance of the rows' IRMs was
- * read: ms since the epoch, null when one never was.
- */
+/** As {@link balanceFindings}, with when the oldest balance was read: ms since the epoch, null: one never was. */
 export async function judgeBalances(
   db: Queryable,
   args: {

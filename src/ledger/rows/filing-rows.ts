@@ -10,7 +10,6 @@ import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 /** Whether a row has no outcome yet, in SQL. */
 export const IS_OPEN = `state IN (${OPEN_ROW_STATES.map((state) => `'${state}'`).join(', ')})`;
 
-/** A row of the ledger; `serialNo` is the number that was, or will be, sent. */
 export interface FilingRow {
   position: number;
   sourceRow: number;
@@ -73,10 +72,7 @@ export async function readToSend(db: Queryable, filingId: string, submission: nu
   return rows[0];
 }
 
-/**
- * Moves the open rows of a submission (null: of all) to another state, in which they hold their mappings too.
- * @returns how many
- */
+/** Moves a submission's open rows (null: all) to a state in which they hold their mappings too. @returns how many */
 export async function moveRows(
   db: Queryable,
   args: { filingId: string; submission: number | null; state: 'submitted' | 'unknown' | 'abandoned_after_send' },
@@ -129,11 +125,7 @@ export async function rowStates(db: Queryable, filingId: string): Promise<RowSta
   return rows.map((row) => row.state);
 }
 
-/**
- * The rows of a party that a certificate of fetch-details can be: sent and without a certificate, or released as
- * absent, corrected since or not. `mine`: those of the submission in question; the others only compete for the
- * certificate.
- */
+/** Rows of a party that a certificate can be: sent without one, or released as absent. Only `mine` may get it. */
 export async function candidateRows(
   db: Queryable,
   { filingId, submission, exporterId }: { filingId: string; submission: number; exporterId: string },

@@ -11,10 +11,7 @@ import { listed } from '../../domain/rules/value-messages';
 import type { Queryable } from '../pool';
 import type { Predecessor } from './row-takeover';
 
-/**
- * Whether row `o` is in doubt. A sent row is in doubt too while the answer of an attempt can no longer come,
- * or named no request.
- */
+/** A sent row is in doubt too while the answer of an attempt can no longer come, or named no request. */
 const IN_DOUBT = `(o.state IN ('unknown', 'abandoned_after_send') OR (o.state = 'submitted' AND EXISTS
   (SELECT FROM attempts a WHERE a.filing_id = o.filing_id AND a.submission = o.submission
     AND (a.verdict = 'marked' OR (a.verdict = 'accepted' AND NOT ${HAS_REQUEST}))
@@ -49,10 +46,9 @@ export interface MappingClaim {
 }
 
 /**
- * Decides whether rows may claim their mappings, and those of what they take over. A second live row of a mapping must
- * be permitted by its row, and only beside the holders that were named: those that the permission names, or those that
- * an earlier refusal has named. A refusal names the holders, records that it did, and gives the option that lets only
- * the refused rows pass. Beside a row in doubt, or abandoned after the send, two persons must have permitted it.
+ * Decides whether rows may claim their mappings and those they take over. A second live row must be permitted, beside
+ * holders that the permission or an earlier refusal named. A refusal names them and the option for these rows. Beside a
+ * row in doubt or abandoned after the send, two persons must have permitted it.
  */
 export async function judgeClaims(
   db: Queryable,
@@ -108,11 +104,7 @@ export async function judgeClaims(
   return { claims: null, findings: refused.map(({ row, holders }) => refusal(row, holders, allowDuplicate(seconds))) };
 }
 
-function mayStandBeside(
-  holder: Holder,
-  { besides }: PermittedDuplicate,
-  permits: ReadonlyMap<string, Permit>,
-): boolean {
+function mayStandBeside(holder: Holder, { besides }: PermittedDuplicate, permits: ReadonlyMap<string, Permit>) {
   const permit = permits.get(permitKey(holder));
   if (besides && !besides.includes(holder.filingId)) return false;
   if (holder.inDoubt) return (permit?.left ?? 0) > 0;
@@ -127,10 +119,7 @@ const COLLIDING = `filing_rows r JOIN held_mappings h USING (filing_id, position
        JOIN filing_rows o ON o.filing_id = t.filing_id AND o.position = t.position
         AND o.filing_id <> ALL (coalesce(r.permit_besides, '{}')) AND r.filing_id <> ALL (coalesce(o.permit_besides, '{}'))`;
 
-/**
- * Rows of a filing that are still to be sent although another filing holds their mapping, and neither was permitted
- * beside the other: their parties turned out to be one after both were recorded.
- */
+/** Rows still to be sent that another filing holds too, unpermitted: their parties turned out to be one. */
 export async function collidingClaims(db: Queryable, filingId: string): Promise<Finding[]> {
   const { rows } = await db.query<Holder & Pick<MappingRow, 'row' | 'mapping'>>(
     `SELECT DISTINCT ON (r.position, f.filing_id) r.source_row AS row, r.mapping, t.fingerprint, t.ordinal,
@@ -143,10 +132,7 @@ export async function collidingClaims(db: Queryable, filingId: string): Promise<
   return rows.map(({ row, mapping, ...holder }) => refusal({ row, mapping }, [holder], option));
 }
 
-/**
- * The filing of a live row with the mapping of one of a submission's rows, if neither was permitted beside the other;
- * null if there is none. Such rows occur when parties turn out to be one, or when sends are restored into a ledger.
- */
+/** The filing that holds a submission's mapping unpermitted, as after a merge or restored sends; or null. */
 export async function holderBeside(db: Queryable, filingId: string, submission: number): Promise<string | null> {
   const { rows } = await db.query<{ filingId: string }>(
     `SELECT o.filing_id AS "filingId" FROM ${COLLIDING}
@@ -218,9 +204,7 @@ export async function isPermitted(db: Queryable, filingId: string, positions: re
   return rows[0]?.open ?? false;
 }
 
-/**
- * Records that two persons permit one more row beside each of these of a filing, which are in doubt or were abandoned.
- */
+/** Records that two persons permit one more row beside each of these, which are in doubt or were abandoned. */
 export async function permitBeside(
   client: Queryable,
   { filingId, positions }: { filingId: string; positions: readonly number[] },
@@ -257,10 +241,7 @@ function refusal({ row, mapping }: MappingRow, holders: readonly Holder[], optio
   };
 }
 
-/**
- * The fingerprint of a party's mapping, which is unique among live rows: the party, a colon and the hash of the
- * mapping's identity. The party is readable in it, so that one statement can move rows to another party.
- */
+/** Unique among live rows: party, colon, hash of the mapping. One statement moves rows to another party. */
 export function fingerprintOf(partyId: number, mapping: Mapping): string {
   return `${partyId}:${createHash('sha256').update(mappingIdentity(mapping)).digest('hex')}`;
 }

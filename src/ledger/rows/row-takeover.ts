@@ -1,7 +1,4 @@
-/**
- * Rows that continue rejected or refused ones: of a correction, or of a reference that is filed again. A row and all
- * that took it over are one lineage, of which one row at most may be live.
- */
+/** Rows that continue rejected or refused ones: one lineage, of which one row at most may be live. */
 import { groupBy } from '../../domain/values';
 import { errorAt, type Finding } from '../../domain/rules/finding';
 import { comparableText, irmIdentity, sameId, type IrmNames } from '../../domain/identity';
@@ -10,7 +7,6 @@ import type { Reference } from '../filings/filings';
 import type { Queryable } from '../pool';
 import { askAbout, closeQuestion } from '../questions/questions';
 
-/** A row that was filed under the reference before. */
 interface EarlierRow extends IrmNames, Pick<Mapping, 'sbCumInvoiceNumber'> {
   filingId: string;
   n: number;
@@ -23,16 +19,14 @@ interface EarlierRow extends IrmNames, Pick<Mapping, 'sbCumInvoiceNumber'> {
   takenOverBy: string | null;
 }
 
-/** What a row takes over. */
 export interface Predecessor {
   lineage: string;
-  /** The fingerprints of every row of the lineage. */
   fingerprints: string[];
 }
 
 /**
- * The filings under a reference, and the IRMs of their rows, which have to be locked before {@link judgeTakeOver}.
- * Under the reference's lock nothing is added to them. `n`: of the filing that follows them, where that is known.
+ * The filings under a reference and their IRMs, to be locked before {@link judgeTakeOver}; nothing is added under the
+ * reference's lock. `n`: of the filing that follows.
  */
 export async function filedBefore(
   client: Queryable,
@@ -58,9 +52,8 @@ interface Successor extends Reference {
 }
 
 /**
- * Decides what the rows of a correction, or of a reference that is filed again, take over. A correction names rows that
- * wait for it, by serial number. A reference is filed again once all its rows are free; its rows are found by their
- * mapping, otherwise by serial number. Under the locks of {@link filedBefore}.
+ * What a correction's rows (by serial number) or a refiled reference's rows (all free; by mapping, else serial number)
+ * take over. Under the locks of {@link filedBefore}.
  */
 export async function judgeTakeOver(
   client: Queryable,
@@ -137,10 +130,7 @@ function bySerial(rows: readonly MappingRow[], earlier: EarlierRow[]): (EarlierR
   return rows.map(({ mapping }) => serials.get(mapping.serialNo));
 }
 
-/**
- * Each lineage is continued by one row: one with a mapping of it, the newest first; otherwise one with its IRM and
- * document, or with its serial number.
- */
+/** Each lineage is continued by one row: by mapping, the newest first; else by IRM and document, or serial number. */
 function byMapping({ rows, fingerprints }: Successor, earlier: EarlierRow[]): (EarlierRow | undefined)[] {
   const continued = new Set<string>();
   const free = (suits: (row: EarlierRow) => boolean) =>

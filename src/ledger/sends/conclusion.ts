@@ -47,10 +47,7 @@ export async function concludeOnWholeLedger<T>(
   });
 }
 
-/**
- * Runs `close` in a transaction, under the filing's lock, once every marked number has its record: an attempt that was
- * closed without one would leave a number that the store never gets, and no comparison could begin above it.
- */
+/** Runs `close` under the filing's lock once every mark has its record: comparisons would stop at a gap. */
 export async function closeFiled<T>(
   connection: Connection,
   store: SendStore,
@@ -69,10 +66,7 @@ export async function closeFiled<T>(
   }
 }
 
-/**
- * Gives every number of the marks a record, a void one where there is none: created exclusively, so that its sender
- * writes nothing if it wakes later.
- */
+/** Gives every number of the marks a record, void where there was none: its sender writes nothing if it wakes later. */
 async function fileMarks(db: Queryable, store: SendStore, marks: Marks): Promise<Filed> {
   const filed = new Map<number, boolean>();
   const found = await readMarks(db, marks);
@@ -100,10 +94,7 @@ export async function closeVoided(client: Queryable, marks: Marks, filed: Filed)
   }
 }
 
-/**
- * The numbers of marked attempts. Left out are marks of which neither a record nor its absence proves anything, because
- * the store lost sends together with the ledger.
- */
+/** Numbers of marked attempts, without marks that nothing can be proven of: the store lost sends as well. */
 async function readMarks(
   db: Queryable,
   { filingId, attemptId }: Marks,

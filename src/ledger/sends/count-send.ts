@@ -1,24 +1,15 @@
 import type pg from 'pg';
 import { withConnection, type Queryable } from '../pool';
 import { CONTENT_OF_SEND } from './send-record';
-import {
-  assertWhole,
-  claimStoreOf,
-  createOrRead,
-  IDENTITY,
-  identityOf,
-  markStillCounts,
-  storeIdOf,
-  type Identity,
-  type IdentityRow,
-  type SendStore,
-} from './sends';
+import { assertWhole, claimStoreOf, createOrRead, IDENTITY, identityOf, markStillCounts, storeIdOf } from './sends';
+import type { Identity, IdentityRow, SendStore } from './sends';
 
 /**
- * Counts a marked send outside the database, before its first byte: creates its record, holds the ledger against the
- * store, and makes sure that the mark is still there, its own, and not older than an import. @returns null when it may
- * be written; else why it may not.
- * @throws LedgerPutBack, SendStoreError: then nothing may be written either
+ * Counts a marked send before its first byte: creates its record, holds the ledger against the store, and checks that
+ * the mark is there and its own.
+ * @returns null when it may be written, else why not
+ * @throws LedgerPutBack,
+ * SendStoreError: it may not
  */
 export async function countSend(
   pool: pg.Pool,

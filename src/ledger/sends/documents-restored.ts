@@ -12,16 +12,12 @@ import { importSends, type ImportedSends } from './send-import';
 import { NOBODY, voidRecord } from './send-record';
 import { createOrRead, readIdentity, storeIdOf, type SendStore } from './sends';
 
-/**
- * How far back the authority's certificates are read if the ledger does not record when it was copied: the widest
- * window.
- */
+/** How far back certificates are read if it is not known when the ledger was copied: the widest window. */
 const MAX_READ_BACK_MS = 85 * 24 * 3_600_000;
 
 /**
- * The ledger and the document store went back together, as in a snapshot of a whole machine: nothing local can tell
- * what was sent since. Everything that was on its way, open or planned is of unknown outcome, and a party's filings are
- * sent again only once its certificates were read `waitMs` after now. May be repeated.
+ * Ledger and store went back together: nothing local tells what was sent since. Everything unsettled is of unknown
+ * outcome, and a party's filings wait until its certificates were read `waitMs` after now. May be repeated.
  */
 export async function documentsRestored(
   pool: pg.Pool,
@@ -63,9 +59,7 @@ export async function documentsRestored(
   return result;
 }
 
-/**
- * A record with the highest number, from which later checks begin: whatever is missing below it is missing for good.
- */
+/** A record with the highest number: whatever is missing below it is missing for good. */
 async function raiseSendNumber(pool: pg.Pool, store: SendStore, at: Date): Promise<void> {
   const { ledgerId } = await readIdentity(pool);
   const { rows } = await pool.query<{ n: string }>(
@@ -77,10 +71,7 @@ async function raiseSendNumber(pool: pg.Pool, store: SendStore, at: Date): Promi
   await pool.query('UPDATE ledger_identity SET sends_seen = $1', [number]);
 }
 
-/**
- * `since`: the last that the copy knows of. What is in doubt may have been sent right after it: certificates count from
- * there. @returns whether anything of the filing is in doubt now
- */
+/** `since`: the last that the copy knows of, from when certificates count. @returns whether anything is in doubt now */
 async function markFilingUnknown(
   client: Queryable,
   { filingId, since, at, by }: { filingId: string; since: Date; at: Date; by: string },

@@ -5,10 +5,8 @@ import type { Queryable } from '../pool';
 import { movesAtSend } from './send-record';
 import { compareSends, readIdentity, readSend, SendStoreError, storeIdOf, type SendStore } from './sends';
 
-/** Whether the ledger agrees with the document store that counts its sends. */
 export interface LedgerStatus {
   ledgerId: string;
-  /** Number of the ledger's last send. */
   sendNumber: number;
   /** Up to this number the store is known to have the record of every send: comparisons begin above it. */
   comparedTo: number;
@@ -21,7 +19,6 @@ export interface LedgerStatus {
   rewritten: { filingId: string; sendNumber: number }[];
   /** Whether the ledger knows every send, in the store that has them. */
   whole: boolean;
-  /** The problem, and what to do; null if there is none. */
   problem: string | null;
   /** Until then, and until its certificates are read after it, no exporter's filings are sent; null: nothing waits. */
   filingsWaitUntil: string | null;

@@ -6,16 +6,8 @@ import { withConnection, type Connection, type Queryable } from '../pool';
 import { LedgerUnavailableError } from '../unavailable';
 import { closeFiled, closeVoided } from './conclusion';
 import { NOBODY, voidRecord, type SendRecord } from './send-record';
-import {
-  assertPrimary,
-  compareSends,
-  createOrRead,
-  noteWhole,
-  readSend,
-  storeIdOf,
-  type Comparison,
-  type SendStore,
-} from './sends';
+import { assertPrimary, compareSends, createOrRead, noteWhole, readSend, storeIdOf } from './sends';
+import type { Comparison, SendStore } from './sends';
 import { lockFiling } from '../filings/filing-lock';
 import { LOST_MOVES, writeMove } from '../filings/filing-progress';
 import { closeOpenAttempts } from '../gates/attempts';
@@ -110,8 +102,8 @@ async function importAll(
 }
 
 /**
- * Gives a void record to the numbers without one that nobody may use any more: of closed attempts, and of nobody. Where
- * sends were lost, also to those that are marked: what they were decided on is not what the ledger says afterwards.
+ * Voids numbers that nobody may use any more: of closed attempts, of nobody, and after lost sends also marked ones,
+ * whose basis is gone.
  * @returns how many
  */
 async function fillGaps(
@@ -142,15 +134,8 @@ async function fillGaps(
   return gaps.length;
 }
 
-/**
- * Brings one send back into the ledger. Must run in a transaction.
- * @returns the filing of the send; null if nothing had to be brought back
- */
-async function importSend(
-  client: Queryable,
-  record: SendRecord,
-  { at, by }: { at: Date; by: string },
-): Promise<string | null> {
+/** Brings one send back. Must run in a transaction. @returns its filing; null if nothing had to be brought back */
+async function importSend(client: Queryable, record: SendRecord, { at, by }: { at: Date; by: string }) {
   await client.query('SELECT pg_advisory_xact_lock($1)', [MARK_LOCK]);
   // Whoever marked before this writes nothing that is not written yet: what it was decided on is not what the ledger
   // says now. Whoever has written has its record, and is settled.
@@ -180,14 +165,8 @@ async function importSend(
   return filingId;
 }
 
-/**
- * Whether a run has reported a request that the ledger did not have: then that request decides on the rows, or has
- * decided.
- */
-async function isJudged(
-  client: Queryable,
-  { filingId, submission }: { filingId: string; submission: number },
-): Promise<boolean> {
+/** Whether a run has reported a request that the ledger did not have: that request decides on the rows. */
+async function isJudged(client: Queryable, { filingId, submission }: { filingId: string; submission: number }) {
   const { rowCount } = await client.query(
     `SELECT FROM submissions WHERE filing_id = $1 AND submission = $2
         AND (state = 'settled' OR EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed'))`,
@@ -196,10 +175,7 @@ async function isJudged(
   return (rowCount ?? 0) > 0;
 }
 
-/**
- * A number that turns out to belong to another send: the sender that took it never writes under it. Its attempt is not
- * sent then, unless another send of it is known.
- */
+/** A number of another send: its attempt is not sent then, unless another send of it is known. */
 async function releaseNumber(
   client: Queryable,
   { number, attemptId, at }: { number: number; attemptId: string | null; at: Date },
@@ -218,7 +194,8 @@ async function releaseNumber(
 /**
  * The attempt is one of unknown outcome, marked by the sender that the store names; an answer that came meanwhile
  * stays. An earlier attempt that is sending stays so too: it may have been sent again since, by a run that did not know
- * of this one. What is waited for since a mark is waited for since the newest one. @returns whether it is in doubt
+ * of this one. What is waited for since a mark is waited for since the newest one.
+ * @returns whether it is in doubt
  */
 async function restoreAttempt(
   client: Queryable,

@@ -9,23 +9,17 @@ import { holdAgain } from '../gates/held-rows';
 import type { Queryable } from '../pool';
 import { filedBefore } from '../rows/row-takeover';
 
-/** What a row is, as it was sent; what became of it since is not brought back. */
 const ROW_COLUMNS = `position, source_row, submission, serial_no, exporter_id, irm_key, mapping, extra, document_key, document_on, bill_key,
   match_key, mapped_amount, currency, permit_reason, permit_besides`;
 
 /**
- * Makes sure that the filing, the submission and the rows of a send are in the ledger, from what its record says. A
- * filing of the same id that was made anew with other content keeps its own; then the send gets a filing beside it.
- * @returns the attempt's id, which names the filing that it belongs to now.
+ * Puts a send's filing, submission and rows into the ledger. A filing of its id with other content keeps its own, and
+ * the send gets one beside it.
+ * @returns the attempt's id, which names its filing now
  */
 export async function rebuildFiling(
   client: Queryable,
-  args: {
-    content: string;
-    attemptId: string;
-    /** Whether the ledger has a filing with this id. */
-    known: boolean;
-  },
+  args: { content: string; attemptId: string; known: boolean },
 ): Promise<string> {
   const { content, attemptId, known } = args;
   const parts = partsOfAttemptId(attemptId);
@@ -52,10 +46,7 @@ export async function rebuildFiling(
   return attemptIdOf(filingId, parts.submission, parts.number);
 }
 
-/**
- * Locks what a send belongs to, before its filing is locked: the reference, and the IRMs of its rows and of everything
- * that was filed under it.
- */
+/** Locks what a send belongs to, before its filing: the reference, and all IRMs filed under it. */
 export async function lockForRebuild(client: Queryable, content: string): Promise<void> {
   const { rows } = await client.query<{ mode: Mode; reference: string; irms: IrmNames[] }>(
     `SELECT f.mode, f.reference, (SELECT jsonb_agg(r -> 'mapping') FROM jsonb_array_elements($1::jsonb -> 'rows') AS r) AS irms
@@ -69,10 +60,7 @@ export async function lockForRebuild(client: Queryable, content: string): Promis
   await lockIrms(client, sent.mode, [...sent.irms, ...before.irms]);
 }
 
-/**
- * Brings back what was seen before the send, where the attempt has lost it: without the list of earlier certificates
- * only a person could say which ones came of the send.
- */
+/** Without the list of earlier certificates only a person could say which ones came of the send. */
 export async function rebuildSnapshot(
   client: Queryable,
   { content, attemptId }: { content: string; attemptId: string },
@@ -125,10 +113,7 @@ async function sameContent(client: Queryable, filingId: string, content: string)
   return rows[0]?.same ?? false;
 }
 
-/**
- * The filing as it was when it was sent. Where another has its number under the reference by now, it takes the next
- * one, and that one's workflow id.
- */
+/** The filing as it was when sent; where its number is taken by now, the next one with its workflow id. */
 async function insertFiling(client: Queryable, filingId: string, content: string): Promise<void> {
   await insertExporter(client, content);
   await client.query(

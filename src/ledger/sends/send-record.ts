@@ -3,18 +3,12 @@ import { z } from 'zod';
 import { certificatesBefore } from '../certificates/snapshots';
 import { movesUpTo, type MovesHead } from '../filings/filing-evidence';
 
-/**
- * Who sends an attempt, by its secret: the ledger and the document store hold this hash alone, so that nobody but the
- * execution itself can say what became of its mark.
- */
+/** The hash of an execution's secret: nobody but itself can say what became of its mark. */
 export function senderOf(secret: string): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-/**
- * The record of a send in the document store: enough to restore it into a ledger that was restored to an earlier state.
- * A void record means that nothing was, or will be, sent under its number.
- */
+/** What restores a send into a ledger that was put back. Void: nothing was, or will be, sent under its number. */
 const sendRecord = z.object({
   version: z.literal(1),
   ledgerId: z.string(),
@@ -40,10 +34,7 @@ const DIGITS = 12;
 const GROUP = 3;
 const NUMBER = new RegExp(`^\\d{${GROUP}}(/\\d{${GROUP}}){${DIGITS / GROUP - 1}}$`, 'u');
 
-/**
- * Name of a send's record in the document store: its number in groups of three digits, a folder for each, as in
- * `sent/<ledgerId>/000/001/234/567`. No folder has more than a thousand entries, and names sort as numbers do.
- */
+/** `sent/<ledgerId>/000/001/234/567`: no folder has more than a thousand entries, and names sort as numbers. */
 export function sendName(ledgerId: string, number: number): string {
   const groups = String(number).padStart(DIGITS, '0').match(/.{3}/gu) ?? [];
   return [sendFolder(ledgerId), ...groups].join('/');

@@ -120,7 +120,6 @@ export async function readSend(store: SendStore, ledgerId: string, number: numbe
 
 /** The records of the store above the number up to which it was known to be whole, compared with the ledger. */
 export interface Comparison {
-  /** As it was after the listing. */
   identity: Identity;
   /** Whether the connection led to a standby before the listing; its session survives a promotion. */
   onStandby: boolean;
@@ -207,9 +206,9 @@ async function readKnownSends(
 }
 
 /**
- * As {@link compareSends}, before something is concluded on the same connection. Raises the number up to which the
- * store is known to be whole.
- * @throws LedgerPutBack when the store has sends that the ledger does not know
+ * As {@link compareSends}, before a conclusion on the same connection; raises the number known to be whole.
+ * @throws
+ * LedgerPutBack when the store has sends that the ledger does not know
  */
 export async function assertWhole(
   connection: Connection,
@@ -238,19 +237,12 @@ export async function noteWhole(connection: Connection, { identity, whole }: Com
   );
 }
 
-/**
- * Reads the highest number that was listed once more, with its sender: where the ledger has gone back since the
- * listing, nothing may be concluded from it.
- * @throws LedgerPutBack where it has
- */
+/** Reads the highest listed number again: the ledger may have gone back since. @throws LedgerPutBack */
 export async function assertStillWhole(client: Queryable, compared: Comparison): Promise<void> {
   await markStillCounts(client, compared, null);
 }
 
-/**
- * As {@link assertStillWhole}, and in the same moment whether the mark of a send is still there, its sender's, and not
- * older than an import; `mark` null: of none.
- */
+/** As {@link assertStillWhole}, and whether a send's mark is there, its own, no older than an import; null: none. */
 export async function markStillCounts(
   client: Queryable,
   { identity, highest }: Comparison,

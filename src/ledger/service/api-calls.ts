@@ -4,10 +4,7 @@ import type { Queryable } from '../pool';
 /** Rows of one INSERT: ten minutes of calls at the service's limits. */
 const BATCH = 1_000;
 
-/**
- * The audit of calls. A call never waits for its row: rows are written together, a little later, and rows that cannot
- * be written are kept and tried again. `close` writes the remaining rows, so an orderly shutdown loses none.
- */
+/** The audit of calls, written together a little later and tried again; `close` writes the rest. */
 export function createApiCallAudit(args: {
   pool: Queryable;
   /** How long rows may wait before they are written together, in milliseconds. */

@@ -20,11 +20,7 @@ export async function saveBulkTemplate(db: Queryable, mode: Mode, labels: readon
   );
 }
 
-/**
- * Claims the reading of a template that is older than `maxAgeMs`; a failed reading may be claimed again after
- * `retryMs`.
- * @returns the exporter for the call; null if nothing has to be read, or if there is no exporter
- */
+/** Claims the reading of a template older than `maxAgeMs`, again after `retryMs`. @returns for whom, or null */
 export async function claimTemplateReading(
   db: Queryable,
   { mode, at, maxAgeMs, retryMs }: { mode: Mode; at: Date; maxAgeMs: number; retryMs: number },

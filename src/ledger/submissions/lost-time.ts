@@ -11,7 +11,8 @@ import { type FilingDate, isoFromFilingDate } from '../../domain/dates';
 
 /**
  * Records an attempt that was sent, or of which nobody knows whether it was: a person, or evidence from before it,
- * settles it. @returns its id
+ * settles it.
+ * @returns its id
  */
 export async function doubtAttempt(
   client: Queryable,
@@ -45,7 +46,8 @@ export async function doubtRows(
 /**
  * What the authority may have certified of a submission without this ledger knowing. A certificate that a row took only
  * since the restore counts too: the filing that it was issued for may be lost, and fetch-details does not tell which of
- * two equal tranches it is. @returns null where ledger and documents were never put back together
+ * two equal tranches it is.
+ * @returns null where ledger and documents were never put back together
  */
 export async function lostTimeCertificates(
   client: Queryable,

@@ -183,7 +183,8 @@ export async function requestHolder(
 
 /**
  * Records what a poll found that is no outcome: a statement, the end without every record, or only that it looked. A
- * statement keeps the time of its first sight until the service says something else. @returns that time
+ * statement keeps the time of its first sight until the service says something else.
+ * @returns that time
  */
 export async function notePoll(
   client: Queryable,

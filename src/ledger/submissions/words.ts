@@ -51,7 +51,8 @@ const COLUMNS = `word_id AS "wordId", filing_id AS "filingId", kind, attempt_id 
   grant_id AS "grantId", void_grant IS NOT NULL AS "isGrantVoid", note, said_at AS at`;
 
 /**
- * Records what a person said, at the mark of the attempt that the ledger shows now. @returns its id; empty where the
+ * Records what a person said, at the mark of the attempt that the ledger shows now.
+ * @returns its id; empty where the
  * ledger does not hold the filing, as after it was put back: the run reads that with its next step
  */
 export async function recordWord(db: Queryable, word: NewWord): Promise<string> {

@@ -1,9 +1,7 @@
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 
-/**
- * Spec, "Validate credentials": five failed checks within fifteen minutes are refused for a further fifteen minutes.
- */
+/** Spec, "Validate credentials": after five failures in fifteen minutes, checks are refused for fifteen more. */
 const FAILURES = 5;
 const SPAN_MS = 15 * 60_000;
 const REFUSAL_MS = 15 * 60_000;
@@ -15,10 +13,7 @@ export interface Check {
   at: Date;
 }
 
-/**
- * Records a check that the portal refused, when its answer arrives: that is never before the service counted it. One
- * that could not be completed (500) does not count.
- */
+/** Records a refused check when its answer arrives, never before the service counted it; a 500 does not count. */
 export async function recordFailedCheck(db: Queryable, { mode, exporterId, at }: Check): Promise<void> {
   await db.query('INSERT INTO credential_failures (mode, exporter_id, failed_at) VALUES ($1, $2, $3)', [
     mode,
@@ -54,10 +49,7 @@ export async function pruneFailedChecks(db: Queryable, at: Date): Promise<number
   return rowCount ?? 0;
 }
 
-/**
- * The time of the latest failure that was the fifth within the span; null if there is none. Any five in a row count,
- * not only the last five: a check in progress when the limit was reached may fail later.
- */
+/** The time of the latest fifth failure within the span. Any five in a row count: a check under way may fail later. */
 function lastBlown(failedAt: number[]): number | null {
   let blownAt: number | null = null;
   for (const [index, at] of failedAt.entries()) {

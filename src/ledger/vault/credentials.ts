@@ -10,16 +10,14 @@ export interface CredentialVersion {
   state: CredentialState;
   /** The kind of the error that made it bad. */
   reason: string | null;
-  /** Null once the secret was removed. */
   secretRef: string | null;
 }
 
 const COLUMNS = 'version, state, reason, secret_ref::text AS "secretRef"';
 
 /**
- * The credentials that the service currently has, as far as this ledger knows, as jsonb: the newest submission that it
- * accepted. Null if it accepted none from us (a client that was onboarded elsewhere may have credentials all the same).
- * Calls are allowed then, and in every state except `bad`. `exporter`: in SQL.
+ * The newest credentials that the service accepted from us, as jsonb; null: none (it may have others). Calls are
+ * allowed in every state except `bad`. `exporter`: in SQL.
  */
 export const credentialsHeld = (exporter: string): string =>
   `(SELECT to_jsonb(held) FROM (SELECT ${COLUMNS} FROM credential_versions
@@ -46,10 +44,7 @@ export async function credentialVersion(
   return rows[0] ?? null;
 }
 
-/**
- * The newest submission that is not known to be bad and whose secret is still in the vault, so that it can be checked
- * again.
- */
+/** The newest submission that is not known to be bad and still in the vault, so that it can be checked again. */
 export async function checkableVersion(db: Queryable, exporterId: string): Promise<number | null> {
   const { rows } = await db.query<{ version: number }>(
     `SELECT version FROM credential_versions WHERE exporter_id = $1 AND secret_ref IS NOT NULL AND state <> 'bad'
@@ -69,9 +64,9 @@ export async function versionOfSecret(db: Queryable, exporterId: string, secretR
 }
 
 /**
- * Registers a submission and returns its version; for a secret that is already registered, returns the existing
- * version. From then on the vault opens it only as that version.
- * @throws EncryptionError or VaultError if the vault does not open it as a submission; nothing is registered then
+ * Registers a submission and returns its version, as which alone the vault then opens it.
+ * @throws EncryptionError or
+ * VaultError if the vault does not open it; nothing is registered then
  */
 export async function addCredentials(
   pool: pg.Pool,
@@ -88,10 +83,7 @@ export async function addCredentials(
   });
 }
 
-/**
- * The service accepted this version: it becomes the current one, unless a newer one was already accepted. Secrets of
- * older versions are no longer needed and are removed.
- */
+/** The service accepted this version, which becomes current unless a newer one is; older secrets are removed. */
 export async function markValid(pool: pg.Pool, exporterId: string, version: number): Promise<void> {
   await underLock(pool, exporterId, async (client) => {
     await client.query(
@@ -107,10 +99,7 @@ export async function markValid(pool: pg.Pool, exporterId: string, version: numb
   });
 }
 
-/**
- * The service refused this submission; its secret is removed. The service still has its previous credentials, so the
- * current version stays. A version that the service accepted before, and that was checked again, is bad from now on.
- */
+/** Refused: its secret is removed, and the current version stays. One that was accepted before is bad from now on. */
 export async function markRejected(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<void> {
   await underLock(pool, exporterId, async (client) => {
     await client.query(
@@ -127,8 +116,8 @@ export async function markRejected(pool: pg.Pool, exporterId: string, version: n
 }
 
 /**
- * Marks the credentials that a call saw as `version` (0: none of ours) as bad. False if another version is current by
- * now, of which nothing bad is known. A bad version 0 gets its own record, so that the next call does not try it again.
+ * Marks the credentials of a call (`version` 0: none of ours) as bad. False if another, not bad, is current by now. A
+ * bad 0 gets its own record, so that it is not tried again.
  */
 export async function markBad(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<boolean> {
   return underLock(pool, exporterId, async (client) => {
@@ -165,9 +154,8 @@ export interface WaitingFiling {
 }
 
 /**
- * Registers a workflow that waits for newer credentials than those it saw. If newer ones are already valid, returns
- * `retryNow` and registers nothing. Uses the same lock as {@link markValid}: either this sees the new version, or
- * `markValid` sees the waiter.
+ * Registers a workflow that waits for newer credentials; `retryNow` where they are valid already. Under the lock of
+ * {@link markValid}: one of both sees the other.
  */
 export async function registerWaiter(
   pool: pg.Pool,

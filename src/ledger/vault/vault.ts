@@ -43,25 +43,13 @@ export interface RotationResult {
 
 /** Portal user names and passwords, sealed. Workflows and logs get only a reference. Only workers open any. */
 export interface Vault {
-  /**
-   * Publishes the key that passwords of a mode are sealed to, unless one of ours is published. Returns the id of the
-   * key that was replaced, null for none: nobody here could have opened what was sealed to it.
-   */
+  /** Publishes the key that passwords are sealed to. Returns the id of the key that was replaced; null: none. */
   publish(db: Queryable, mode: Mode): Promise<{ replaced: string | null }>;
-  /**
-   * Opens a secret for the use that the caller expects; it does not open for any other.
-   * @throws VaultError `secret_missing` for a reference that is unknown, removed or for another use; EncryptionError
-   * `key_missing`, `unreadable`
-   */
+  /** Opens a secret for one use. @throws VaultError `secret_missing`; EncryptionError `key_missing`, `unreadable` */
   open(db: Queryable, secretRef: string, use: SecretUse): Promise<PortalCredentials>;
-  /**
-   * Assigns a submitted secret to a version of an exporter's credentials: from then on it opens only as that version.
-   */
+  /** Assigns a submitted secret to a version of an exporter's credentials, as which alone it opens from then on. */
   assign(db: Queryable, secretRef: string, to: { mode: Mode; exporterId: string; version: number }): Promise<void>;
-  /**
-   * Publishes the first key in the place of an older one, seals everything to it and opens it again; safe to repeat,
-   * and while workers run. Secrets that do not open are listed and do not stop it.
-   */
+  /** Publishes the first key and seals everything to it; safe to repeat. Secrets that do not open are listed. */
   rotate(db: Queryable): Promise<RotationResult>;
 }
 
@@ -95,9 +83,9 @@ export async function publishedKey(db: Queryable, mode: Mode): Promise<PublicKey
 }
 
 /**
- * Stores credentials that are given to a workflow, and returns their reference. They are sealed to the key that the
- * workers have published: who hands them in needs no key. They belong to no exporter until {@link Vault.assign}.
- * @throws VaultError if one of them is empty, or no key is published
+ * Stores credentials sealed to the published key (who hands them in needs none) and returns their reference; no
+ * exporter's until {@link Vault.assign}.
+ * @throws VaultError if one is empty, or no key is published
  */
 export async function handIn(
   db: Queryable,
@@ -133,10 +121,10 @@ export async function discard(db: Queryable, secretRef: string): Promise<boolean
 }
 
 /**
- * A vault with key pairs that are derived from the given keys. Everything is sealed to the first, all of them open, so
- * a key is changed by putting the new one first and rotating. Reference, purpose, mode, exporter and version are
- * authenticated with what is sealed: a row that was copied or changed to belong to another exporter does not open.
- * @throws EncryptionError for no key, a key of another length, or two keys with one id
+ * A vault that seals to the first key and opens with all, so a key is changed by rotating. Reference, purpose, mode,
+ * exporter and version are authenticated: a moved row does not open.
+ * @throws EncryptionError for no key, another
+ * length, or a repeated id
  */
 export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault {
   const opener = createBoxOpener(keys);

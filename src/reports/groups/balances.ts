@@ -3,7 +3,7 @@ import type { Queryable } from '../../ledger/pool';
 import { BUCKETS, realisationAgeing, type Ageing, type RealisationRule } from '../../ledger/reports/ageing';
 import { irmUse } from '../../ledger/reports/irm-use';
 import type { ReportScope } from '../../ledger/reports/scope';
-import { barChart, figure, perCurrency, table, trendOf, type Chart, type Group, type ReportOptions } from '../report';
+import { barChart, figure, perCurrency, table, trendOf, type Group, type ReportOptions } from '../report';
 
 /** More lines than this are not readable. */
 const CURRENCIES_IN_CHART = 4;
@@ -116,10 +116,7 @@ export function ageingGroupOf(ageing: Ageing, options: ReportOptions): Group {
   };
 }
 
-function bucketChart(
-  entries: readonly { bucket: string; currency: string; outstanding: string }[],
-  currency: string,
-): Chart {
+function bucketChart(entries: readonly { bucket: string; currency: string; outstanding: string }[], currency: string) {
   const of = (id: string) =>
     entries.find((each) => each.bucket === id && each.currency === currency)?.outstanding ?? '0';
   const short = (label: string) => label.replace(/^(Overdue), (.*)$/u, '$1 $2');

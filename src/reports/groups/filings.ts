@@ -3,19 +3,8 @@ import type { Queryable } from '../../ledger/pool';
 import { LATENCY_EDGES, rejections, requestLatency, rowFunnel, waitingFilings } from '../../ledger/reports/rows-flow';
 import type { ReportScope } from '../../ledger/reports/scope';
 import { unknownOutcomes } from '../../ledger/reports/unknown';
-import {
-  ALL_ROWS,
-  barChart,
-  figure,
-  linked,
-  perCurrency,
-  share,
-  table,
-  trendOf,
-  WHAT_TO_DO,
-  type Group,
-  type ReportOptions,
-} from '../report';
+import { ALL_ROWS, barChart, figure, linked, perCurrency, share, table, trendOf, WHAT_TO_DO } from '../report';
+import type { Group, ReportOptions } from '../report';
 
 export async function unknownGroup(db: Queryable, scope: ReportScope, options: ReportOptions): Promise<Group> {
   const { totals, atRisk, trend, filings } = await unknownOutcomes(db, scope);

@@ -3,17 +3,8 @@ import type { Queryable } from '../../ledger/pool';
 import { archiveGaps, reconciliationBreaks } from '../../ledger/reports/breaks';
 import type { ReportScope } from '../../ledger/reports/scope';
 import { credentialStanding, serviceUse } from '../../ledger/reports/service-use';
-import {
-  barChart,
-  figure,
-  linked,
-  perCurrency,
-  share,
-  table,
-  trendOf,
-  type Group,
-  type ReportOptions,
-} from '../report';
+import { barChart, figure, linked, perCurrency, share, table, trendOf } from '../report';
+import type { Group, ReportOptions } from '../report';
 
 /** Free general use (spec: "Limits"): production certificates a month, exporter entities. */
 const FREE_CERTIFICATES = 250;

@@ -1,9 +1,7 @@
 import { init, type EChartsOption } from 'echarts';
 import { formatShort, type Grouping, type Chart } from '../report';
 
-/**
- * Drawn at the width of a phone, so that its texts are readable there; wider screens show several charts side by side.
- */
+/** The width of a phone, so that texts are readable there; wider screens show charts side by side. */
 const WIDTH = 420;
 const LINE_HEIGHT = 200;
 const BAR_HEIGHT = 26;
@@ -103,10 +101,7 @@ function valueAxis(grouping: Grouping, unit: string) {
 const short = (label: string): string =>
   label.length > MAX_LABEL_LENGTH ? `${label.slice(0, MAX_LABEL_LENGTH - 1)}…` : label;
 
-/**
- * Makes the chart as wide as its container, adds a label for screen readers, and removes the rules for pointer events,
- * which a still picture does not need.
- */
+/** As wide as its container, with a label for screen readers, without rules for pointer events. */
 function tidy(svg: string, name: string): string {
   const label = name.replace(/[&<>"']/gu, ' ');
   return svg
@@ -179,10 +174,7 @@ th[aria-sort=descending] button::after { content: ' \\2193'; }
 }
 `;
 
-/**
- * Sorts a table by the column whose heading is clicked; a second click reverses the order. Rows without a value come
- * last.
- */
+/** Sorts a table by the heading clicked, a second click in reverse; rows without a value come last. */
 export const SORT_SCRIPT = `
 document.querySelectorAll('th button').forEach(function (button) {
   button.addEventListener('click', function () {

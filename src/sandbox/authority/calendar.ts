@@ -1,7 +1,4 @@
-/**
- * Calendar dates as the service writes them. A filing date is a day in Asia/Kolkata as DDMMYYYY and never an instant:
- * only {@link kolkataDate} turns a moment into a day, and nothing here reads the machine's time zone.
- */
+/** Filing dates are days in Asia/Kolkata as DDMMYYYY: only {@link kolkataDate} turns a moment into one. */
 
 const KOLKATA_OFFSET_MS = 19_800_000;
 const FIRST_YEAR = 1900;
@@ -24,9 +21,7 @@ export function isDdmmyyyy(text: string): boolean {
   return /^\d{8}$/.test(text) && dayNumber(text) !== null;
 }
 
-/**
- * Milliseconds of the UTC midnight that stands for a DDMMYYYY date, for comparing dates; null when no such day exists.
- */
+/** UTC midnight of a DDMMYYYY date in ms, for comparing; null when no such day exists. */
 export function dayNumber(text: string): number | null {
   const match = /^(\d{2})(\d{2})(\d{4})$/.exec(text);
   if (!match) return null;
@@ -53,10 +48,7 @@ const SLASHED = /^(\d{2})\/(\d{2})\/(\d{4})$/;
 const DASHED = /^(\d{2})-(\d{2})-(\d{4})$/;
 const ISO = /^(\d{4})-(\d{2})-(\d{2})$/;
 
-/**
- * Reads a date in one of the text forms that a bulk workbook may hold (spec: "POST /genebrc/bulk-upload", Dates):
- * DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY or YYYY-MM-DD, day first. Null for any other form and for impossible days.
- */
+/** DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY or YYYY-MM-DD (spec: "POST /genebrc/bulk-upload"), or null: no such day. */
 export function readWorkbookDate(text: string): string | null {
   const dayFirst = SLASHED.exec(text) ?? DASHED.exec(text);
   const iso = ISO.exec(text);

@@ -16,10 +16,7 @@ const irm = (
 
 const SOFTWARE = { purposeOfRemittance: 'P0802' };
 
-/**
- * The data of a sandbox that was given no seed: three exporters, each with an account at the portal. docs/sandbox.md
- * lists their usernames and passwords. Nothing in it is a real exporter, bank account or key.
- */
+/** Three exporters, each with a portal account; docs/sandbox.md lists their passwords. Nothing in it is real. */
 export const DEFAULT_SEED = {
   keys: [{ key: 'dev_sandbox_key' }, { key: 'prod_sandbox_key' }],
   extractionKeys: ['extract_sandbox_key'],

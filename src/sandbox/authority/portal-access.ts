@@ -3,10 +3,7 @@ import { portalProblem, problem, type PortalErrorCode, type Problem } from '../h
 import type { Call } from '../http/route';
 import type { Customer, PortalAccount } from './world';
 
-/**
- * The client with this id, in the key's mode and account.
- * @throws Problem 404 with the endpoint's message
- */
+/** The client in the key's mode and account. @throws Problem 404 with the endpoint's message */
 export function customerOf(call: Call, id: string, message = 'Customer not found'): Customer {
   const customer = call.context.world.customers.get(id);
   const { key, mode } = call.caller;
@@ -26,10 +23,7 @@ export function linkedAccount(call: Call, customer: Customer): PortalAccount {
   return account;
 }
 
-/**
- * Logs in to the portal with a client's stored credentials, as filing, fetching and refreshing do.
- * @throws Problem with the documented credential bodies (spec: "Credential and download errors").
- */
+/** Logs in with a client's stored credentials. @throws Problem (spec: "Credential and download errors") */
 export function logInAtPortal(call: Call, customer: Customer): PortalAccount {
   const account = linkedAccount(call, customer);
   applyPortalFaults(call, account);

@@ -5,10 +5,7 @@ import type { Settings } from '../options';
 import { DIRECT_EXPORT, type PushItem } from '../endpoints/push-message';
 import type { Filing, FilingRow, PortalAccount, PortalIrm, World } from './world';
 
-/**
- * The authority: decides on the rows of the filings that are due by `now` (sandbox clock, milliseconds), in the order
- * of their times, reduces IRM balances and creates certificates. There are no timers, so the clock may jump by a day.
- */
+/** Decides on the filings that are due by `now` (sandbox clock, ms). No timers, so the clock may jump by a day. */
 export function processDue({ world, settings }: { world: World; settings: Settings }, now: number): void {
   const due = [...world.pending]
     .filter((filing) => filing.processAt <= now)
@@ -53,9 +50,7 @@ function scripted(item: PushItem, world: World): unknown[] | null {
   return errorDetails.length > 0 ? errorDetails : ['Rejected by the authority'];
 }
 
-/**
- * The authority's own checks. The codes are those of its annexure; their carrier in `errorDetails` is not documented.
- */
+/** The authority's own checks, with the annexure's codes; their carrier in `errorDetails` is not documented. */
 function judge(item: PushItem, account: PortalAccount | undefined, serialNos: ReadonlySet<number>): string[] {
   if (!account) return ['The exporter has no account at the portal any more'];
   if (serialNos.has(item.serialNo)) return ['ERR11: Duplicate serial number in the request'];

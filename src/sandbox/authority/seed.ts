@@ -91,10 +91,7 @@ export type SeedIrm = z.output<typeof irmSchema>;
 export type SeedAccount = z.output<typeof accountSchema>;
 export type ApiKey = z.output<typeof keySchema>;
 
-/**
- * Reads a seed from an object or from the path of a JSON file.
- * @throws Error that names the file and every wrong field.
- */
+/** Reads a seed from an object or a JSON file. @throws Error that names the file and every wrong field */
 export function loadSeed(source: Seed | string): ParsedSeed {
   const [name, content] = typeof source === 'string' ? [source, readJson(source)] : ['the seed', source];
   const parsed = seedSchema.safeParse(content);

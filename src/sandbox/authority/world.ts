@@ -95,7 +95,6 @@ export interface World {
   accounts: PortalAccount[];
   customers: Map<string, Customer>;
   filings: Map<string, Filing>;
-  /** Filings that the authority has not processed yet. */
   pending: Set<Filing>;
   /** Rows that were or may become certificates, by fingerprint, in the order in which they were filed. */
   mappings: Map<string, { row: FilingRow; requestId: string }[]>;

@@ -10,10 +10,7 @@ export interface BulkColumn {
   mandatory: boolean;
 }
 
-/**
- * The specification names 22 of the headers. The other optional ones follow the authority's public field names; their
- * contents are not documented and are accepted as they are.
- */
+/** The specification names 22; the others follow the authority's public names, with undocumented contents. */
 const HEADERS = {
   serialNo: 'Serial No',
   uploadType: 'Upload Type',

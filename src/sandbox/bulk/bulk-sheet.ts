@@ -16,10 +16,7 @@ export interface SheetRow {
   cells: ReadonlyMap<string, CellContent>;
 }
 
-/**
- * Reads the first worksheet of an .xlsx file: headers in row 1, rows without any value left out. Null when the bytes
- * are no such workbook (an .xls file among them).
- */
+/** The first worksheet: headers in row 1, blank rows left out. Null when the bytes are no .xlsx. */
 export async function readSheet(file: Buffer): Promise<SheetRow[] | null> {
   const workbook = new Workbook();
   try {

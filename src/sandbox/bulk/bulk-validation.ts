@@ -19,10 +19,9 @@ const MAX_ROWS = 999;
 type Reading = { value: string | null } | { error: string };
 
 /**
- * Validates the rows of a bulk workbook (spec: "Validation rules"). A file passes in full or not at all: `items` counts
- * only when `errors` is empty. Each failing cell is reported once.
- * @param uploadType the submission's upload type, for which 101 has the shipping bill rule.
- * @param held the client's saved IRMs, against whose available amounts the mapped sums are checked.
+ * Validates a bulk workbook (spec: "Validation rules"), which passes in full or not at all.
+ * @param uploadType 101 has the shipping bill rule
+ * @param held saved IRMs, which mapped sums are checked against
  */
 export function validateBulk(
   rows: readonly SheetRow[],
@@ -94,10 +93,7 @@ function checkRules(field: string, value: string | null, row: Values, uploadType
   return { value };
 }
 
-/**
- * The same IRM may appear on many rows: its mapped amounts are summed across the file. The row at which the sum first
- * passes the remittance or what is still available is reported, once for each IRM.
- */
+/** Mapped amounts are summed per IRM; the row at which the sum first passes a limit is reported, once for each. */
 function checkSums(
   rows: readonly { row: number; values: Values }[],
   held: readonly SavedIrm[],

@@ -7,10 +7,7 @@ import { FieldErrors, requiredDate, requiredText, requiredUuid } from './validat
 import type { Certificate } from '../authority/world';
 import PDFDocument from 'pdfkit';
 
-/**
- * A certificate as a one-page PDF, marked as a sandbox copy so that it is not mistaken for an issued one. The same
- * certificate gives the same bytes, as a cached download would.
- */
+/** A one-page PDF, marked as a sandbox copy. The same certificate gives the same bytes. */
 function certificatePdf(certificate: Certificate, exporterName: string): Promise<Buffer> {
   const document = new PDFDocument({
     size: 'A4',

@@ -9,10 +9,7 @@ import { z } from 'zod';
 const script = z.strictObject({
   /** The data of the answer, instead of derived values. */
   data: z.unknown().optional(),
-  /**
-   * `error`: status error with a reason; `500`, `429`, `401`: these, unwrapped; `cut`: half an answer; `other-shape`:
-   * JSON that the specification does not show.
-   */
+  /** `500`, `429`, `401`: these, unwrapped; `cut`: half an answer; `other-shape`: JSON that is not shown. */
   answer: z.enum(['error', '500', '429', '401', 'cut', 'other-shape']).optional(),
   /** How often `answer` is given before `data` is; always where left out. */
   times: z.number().int().positive().optional(),
@@ -65,9 +62,8 @@ const PATHS: readonly {
 ];
 
 /**
- * The extraction service (spec: "Extraction service"). The contents of `data` are not documented: the sandbox derives
- * plausible values from a hash of the file, the same ones for the same file. The only thing read from the PDF is a
- * script, in a comment line that begins with `%ebrc-sandbox`.
+ * Extraction (spec: "Extraction service"): undocumented `data` is derived from the file's hash, or given in a comment
+ * line of the PDF that begins with `%ebrc-sandbox`.
  */
 export function extractionRoutes(): Route<Upload | null>[] {
   const given = new Map<string, number>();

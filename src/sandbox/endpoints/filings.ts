@@ -7,9 +7,9 @@ import type { Call } from '../http/route';
 import type { Customer, Filing, FilingRow, PortalAccount, World } from '../authority/world';
 
 /**
- * Accepts a validated submission: from here on the authority will process it, even if the answer is lost. An identical
- * mapping is accepted again, as by the service, and recorded as a double filing. @returns the acknowledgement of either
- * channel (spec: "Generation request")
+ * Accepts a submission, which is processed even if the answer is lost. An identical mapping is accepted, as by the
+ * service, and recorded as a double filing.
+ * @returns its acknowledgement (spec: "Generation request")
  */
 export function acceptFiling(
   call: Call,
@@ -64,10 +64,7 @@ function mayBeCertified(filing: Filing): boolean {
   return filing.ackStatus === 'Validated' || (filing.known && !filing.forcedErrored);
 }
 
-/**
- * Records a new filing's mappings. @returns those that are live already: accepted before, or twice within the filing,
- * and not rejected since. A mapping that the authority rejected may be filed again.
- */
+/** Records new mappings. @returns those that are live already, accepted before and not rejected since */
 function recordMappings(world: World, filing: Filing): Filing['doubles'] {
   const doubles: Filing['doubles'] = [];
   for (const row of filing.rows) {
@@ -100,12 +97,9 @@ function changeIrms(call: Call, account: PortalAccount, items: readonly PushItem
   }
 }
 
-/** One mapping that was filed again while it was live. */
 export interface DoubleFiling {
   fingerprint: string;
-  /** Requests that filed it, the first one first. */
   requestIds: string[];
-  /** Certificates that it became. */
   eBRCNumbers: string[];
 }
 

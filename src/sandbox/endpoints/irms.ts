@@ -17,10 +17,7 @@ export const IRM_ROUTES: readonly Route[] = [
   { operation: 'bulk-template', method: 'GET', url: '/irm/bulk-template', handle: template },
 ];
 
-/**
- * Copies the portal's IRMs into the client's saved ones. The request and the answer are not documented: the client's id
- * is read from the body or the query, and the answer lists the saved IRMs as GET /irm does, all on one page.
- */
+/** Copies the portal's IRMs into the saved ones. Undocumented: id from body or query, answered as GET /irm. */
 function refresh(call: Call) {
   const errors = new FieldErrors();
   const source = call.body['platformCustomerId'] === undefined ? call.query : call.body;

@@ -47,10 +47,7 @@ export function isShippingBillNumber(text: string): boolean {
 export const NOT_A_SHIPPING_BILL =
   'sbCumInvoiceNumber is not a shipping bill number (digits only, at most 7); the invoice reference belongs in billNo';
 
-/**
- * What makes two rows the same mapping: one exporter's remittance, document and mapped amount. Amounts are compared as
- * numbers, so that 100 and 100.00 are the same.
- */
+/** One exporter's remittance, document and mapped amount. As numbers: 100 and 100.00 are the same. */
 export function mappingFingerprint(iec: string, item: PushItem): string {
   return [
     iec,

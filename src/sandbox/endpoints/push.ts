@@ -23,10 +23,9 @@ const AMOUNTS = fieldsOf('amount');
 const WHOLE_NUMBERS = ['serialNo', 'branchSlNo'] as const;
 
 /**
- * Reads a push message (spec: "Push message (JSON submission)", Rules). Properties that the message does not have are
- * ignored.
- * @throws Problem 400 `Validation failed` with one text for each wrong field, items as
- * `ebrcBulkGenDtos.<index>.<field>`.
+ * Reads a push message (spec: "Push message (JSON submission)", Rules), ignoring other properties.
+ * @throws Problem 400
+ * with a text for each wrong field, as `ebrcBulkGenDtos.<index>.<field>`
  */
 function readPushMessage(body: Record<string, unknown>): { platformCustomerId: string; items: PushItem[] } {
   const errors = new FieldErrors();

@@ -20,10 +20,7 @@ const certificateChange = z.strictObject({
 });
 const keyChange = keySchema.partial().required({ key: true });
 
-/**
- * The control endpoints below `/__sandbox`: faults, portal accounts, keys and the calls seen. They are not part of the
- * service, need no key and do not count toward the limits.
- */
+/** Control endpoints below `/__sandbox`: not part of the service, without key and limits. */
 export function addControlRoutes(
   app: FastifyInstance,
   context: Context,

@@ -84,18 +84,12 @@ export const faultSchema = z.strictObject({
   /** Applied to a matching call with this probability, drawn from a generator seeded with `rngSeed`. */
   probability: z.number().min(0).max(1).optional(),
   rngSeed: z.number().int().default(1),
-  /** Number of matching calls that pass first. */
   skip: z.number().int().nonnegative().default(0),
   /** `slow`: real milliseconds of waiting; `accepted-but-invisible`: milliseconds on the sandbox clock. */
   delayMs: z.number().nonnegative().optional(),
-  /**
-   * `slow`: whether it waits after the call took effect, or before: then it takes effect although the caller gave up.
-   */
+  /** `slow`: waits after the call took effect, or before: then it takes effect although the caller gave up. */
   wait: z.enum(['before', 'after']).default('after'),
-  /**
-   * Whether the call takes effect although its answer is replaced or never sent: `hang`, `status-429`, the 5xx (default
-   * false), `html-body` and `empty-body` (default true).
-   */
+  /** Whether the call takes effect all the same: `hang`, `status-429`, 5xx (default false), the bodies (true). */
   process: z.boolean().optional(),
   /** HTTP status of `html-body` (default 502) and `empty-body` (default 200). */
   status: z.number().int().min(200).max(599).optional(),

@@ -1,13 +1,6 @@
-import {
-  EFFECT_FAULTS,
-  TRANSPORT_FAULTS,
-  faultSchema,
-  type Fault,
-  type FaultInput,
-  type FaultedOperation,
-} from './fault-schema';
+import { EFFECT_FAULTS, TRANSPORT_FAULTS, faultSchema } from './fault-schema';
+import type { Fault, FaultInput, FaultedOperation } from './fault-schema';
 
-/** What a call is about, for the `match` of a fault. */
 export interface CallFacts {
   irmNumbers?: readonly string[];
   documents?: readonly string[];
@@ -170,9 +163,7 @@ export function effectOf(effects: readonly Fault[], kind: (typeof EFFECT_FAULTS)
   return effects.find((fault) => fault.kind === kind);
 }
 
-/**
- * A small seeded generator (mulberry32) of numbers in [0, 1): the same seed gives the same run of faults and delays.
- */
+/** mulberry32, numbers in [0, 1): the same seed gives the same run of faults and delays. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

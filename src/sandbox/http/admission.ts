@@ -9,10 +9,7 @@ export interface Caller {
   mode: Mode;
 }
 
-/**
- * The caller of a request by its `x-api-key` header (spec: "Authentication").
- * @throws Problem 401 for no key, an unknown or a revoked one.
- */
+/** The caller by `x-api-key` (spec: "Authentication"). @throws Problem 401 for no, an unknown or a revoked key */
 export function authenticate(world: World, header: string | string[] | undefined): Caller {
   const presented = Array.isArray(header) ? header[0] : header;
   if (!presented) throw problem(401, 'No API key provided');
@@ -37,10 +34,7 @@ export function authenticateExtraction(world: World, header: string | string[] |
   return { key, mode: 'live' };
 }
 
-/**
- * Whether the key may be used at all.
- * @throws Problem 403 with the documented messages. Creating a customer also requires the platform agreement.
- */
+/** Whether the key may be used; creating a customer takes the platform agreement. @throws Problem 403 */
 export function authorize({ key }: Caller, operation: string): void {
   if (key.kind !== 'platform') throw problem(403, 'Only platform users can access this resource');
   if (!key.ndaSigned) throw problem(403, 'NDA and agreement not signed yet');
@@ -62,19 +56,13 @@ const OWN_LIMITS: Partial<Record<FaultedOperation, number>> = {
 const OTHER_ENDPOINTS = { rateClass: 'other', limit: 100 };
 
 export interface RateLimiter {
-  /**
-   * Counts a call of `who` (a key, or a client address when unauthenticated). @throws Problem 429 when there is no
-   * room.
-   */
+  /** Counts a call of `who` (a key, or an address when unauthenticated). @throws Problem 429 when there is no room */
   admit(operation: FaultedOperation, who: string): void;
   /** How many calls were refused, by class. */
   refused(): Record<string, number>;
 }
 
-/**
- * Sliding windows in real time, one for each caller and rate class. Only admitted calls count, so a caller that repeats
- * refused calls does not keep its own window full.
- */
+/** Sliding windows in real time per caller and class. Refused calls do not count against their caller. */
 export function createRateLimiter(options: { enabled: boolean; windowMs: number; now?: () => number }): RateLimiter {
   const now = options.now ?? (() => performance.now());
   const admitted = new Map<string, number[]>();

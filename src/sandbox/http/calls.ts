@@ -1,6 +1,5 @@
 import type { FaultedOperation } from '../faults/fault-schema';
 
-/** One call as the sandbox saw it. No key, password or body is in it. */
 export interface CallRecord {
   seq: number;
   /** ISO 8601 on the sandbox clock, and real milliseconds since 1970. */
@@ -16,7 +15,6 @@ export interface CallRecord {
   /** HTTP status of what was sent; null while unanswered and when no answer was sent. */
   status: number | null;
   errorCode: string | null;
-  /** Kinds of the faults that were applied. */
   faults: string[];
   platformCustomerId: string | null;
   requestId: string | null;

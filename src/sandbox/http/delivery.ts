@@ -122,10 +122,7 @@ const CHANGES: Partial<Record<Fault['kind'], (rendered: Rendered) => Rendered>> 
   'not-a-pdf': asTextInsteadOfPdf,
 };
 
-/**
- * Runs a call and sends its answer, changed by the fault if there is one. `run` is the call itself and never throws a
- * Problem. `stop` ends the waits of slow answers. Resolves with what was sent, or with null when nothing was.
- */
+/** Runs a call and sends its answer, changed by a fault. `stop` ends slow answers. Null: nothing was sent. */
 export async function deliver(
   fault: Fault | null,
   run: () => Promise<Rendered>,

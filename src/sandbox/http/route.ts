@@ -11,20 +11,17 @@ import { processDue } from '../authority/processing';
 import { asObject } from '../endpoints/validate';
 import type { World } from '../authority/world';
 
-/** What all endpoints share. */
 export interface Context {
   world: World;
   settings: Settings;
   faults: FaultRegistry;
   calls: CallLog;
   limiter: RateLimiter;
-  /** Seeded, so that a run can be reproduced. */
   random: () => number;
   /** Aborted when the sandbox closes. */
   stop: AbortSignal;
 }
 
-/** One call of an endpoint. */
 export interface Call {
   context: Context;
   caller: Caller;
@@ -34,7 +31,6 @@ export interface Call {
   query: Record<string, unknown>;
   params: Record<string, string>;
   path: string;
-  /** Faults that change what the call does or answers. */
   effects: readonly Fault[];
   record: CallRecord;
   request: FastifyRequest;
@@ -54,10 +50,7 @@ export interface Route<Prepared = unknown> {
   handle(call: Call, prepared: Prepared): Answer | Promise<Answer>;
 }
 
-/**
- * Registers an endpoint. The order of a call: log, faults at the headers, key and rate limit, reading, agreements,
- * processing of what is due, faults, the endpoint itself, delivery.
- */
+/** Registers an endpoint: log, header faults, key and limit, reading, agreements, processing, faults, delivery. */
 export function addRoute(app: FastifyInstance, context: Context, route: Route): void {
   const records = new WeakMap<FastifyRequest, { record: CallRecord; caller: Caller | null }>();
 

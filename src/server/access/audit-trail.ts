@@ -60,7 +60,6 @@ export function createAuditTrail({ pool, mode, logger }: LedgerDependencies & { 
       recordAudit(pool, [{ ...entry, mode, at: new Date() }]),
     /** Counts a read or a refusal; equal ones of a minute become one event, written a little later. */
     count: (entry: Omit<AuditEvent, 'mode' | 'at' | 'uses'>): void => add({ ...entry, mode, at: new Date() }, 1),
-    /** Writes what was counted. */
     async close(): Promise<void> {
       clearInterval(timer);
       await flushing;

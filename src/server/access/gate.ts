@@ -11,7 +11,6 @@ import type { Client } from '@temporalio/client';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who entered; null: nobody yet. */
     principal: Principal | null;
   }
   interface FastifyContextConfig {
@@ -73,23 +72,18 @@ export function createGate(
       if (changes) await audit.record({ ...about, outcome: 'used' });
       else audit.count({ ...about, outcome: 'used' });
     },
-    /** The principal that entered. */
     principalOf(request: FastifyRequest): Principal {
       const { principal } = request;
       if (!principal) throw new Error('A route was reached without a principal.');
       return principal;
     },
-    /** Records that a request of a principal was refused. */
     refused(request: FastifyRequest, code: string): void {
       if (request.principal) audit.count({ ...eventOf(request).about, outcome: 'refused', code });
     },
   };
 }
 
-/**
- * One look at a time for each key. Requests that come while one is under way share the next: what any of them sees is
- * not older than itself, and a token that is used a thousand times a second costs a fraction of the look-ups.
- */
+/** One look at a time for each key; requests that come during one share the next, so none sees an older state. */
 function inTurn<T>(look: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const turns = new Map<string, { now: Promise<unknown>; next?: Promise<T> }>();
 
@@ -121,9 +115,9 @@ const KNOWN_MS = 1_000;
 const WITHIN_MS = 2_000;
 
 /**
- * Tells within two seconds that Temporal is away: its client tries a server that does not answer for much longer. One
- * question at a time, for all requests together.
- * @returns what rejects with a problem 503 while it is away
+ * Tells within two seconds that Temporal is away; its client tries for longer. One question for all requests.
+ * @returns
+ * what rejects with a problem 503 then
  */
 export function createTemporalWatch({ connection }: Client): () => Promise<void> {
   let seenAt = -Infinity;

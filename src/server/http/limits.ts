@@ -9,7 +9,6 @@ export const MEMORY_BYTES = 64 * 1024 * 1024;
 /** The longest part of a path: an encoded reference of 200 characters. */
 export const MAX_PARAM_LENGTH = 2_000;
 
-/** What one caller can take from the others. */
 export interface Bounds {
   /** A whole request has to arrive within this time, its headers within a third of it. */
   requestWithinMs: number;

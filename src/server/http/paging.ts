@@ -32,10 +32,7 @@ export function readCursor<T extends z.ZodType>(
   }
 }
 
-/**
- * A page of what was read one entry beyond the limit.
- * @param markOf what the next page begins behind, in the form that {@link readCursor} reads
- */
+/** A page of what was read one entry beyond the limit. @param markOf where the next begins, for {@link readCursor} */
 export function pageOf<T>(read: readonly T[], limit: number, markOf: (last: T) => unknown) {
   const items = read.slice(0, limit);
   const last = items.at(-1);

@@ -11,7 +11,6 @@ import { refuseUnstorable } from './texts';
 import { parseBoundedJson } from '../../domain/text';
 import { MAX_BODY_BYTES } from './limits';
 
-/** A request whose fields are checked, of a principal that may make it. */
 export interface Call<P = unknown, Q = unknown, B = unknown> {
   principal: Principal;
   params: P;
@@ -31,7 +30,6 @@ interface Answer {
 }
 
 export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
-  /** What generated clients call it. */
   id: string;
   /** Method, and path below `/v1`. */
   route: `${'GET' | 'POST' | 'PUT' | 'PATCH'} /${string}`;

@@ -9,10 +9,7 @@ const DEEPEST = 20;
 /** PostgreSQL takes no NUL, and half a surrogate pair is no character. */
 const UNSTORABLE = /\u0000|\p{Cs}/u;
 
-/**
- * Refuses a document with a text that cannot be stored, by the name of its field, and one that is too deep.
- * @throws Problem 400
- */
+/** Refuses texts that cannot be stored, by field, and too deep documents. @throws Problem 400 */
 export function refuseUnstorable(value: unknown, path: readonly (string | number)[] = []): void {
   const field = path.join('.').slice(0, 200);
   if (typeof value === 'string' && UNSTORABLE.test(value)) {

@@ -6,7 +6,6 @@ import { standingsOf } from '../../ledger/filings/filing-pages';
 import { waitsForPerson } from '../../starter/filings/outcome';
 import { LONGEST_WAIT_S } from '../http/limits';
 
-/** Waits of many callers that one look serves. */
 export interface Watch<T> {
   /** Resolves when a look says that it has come, or when the time is up or the caller has gone. */
   until(what: T, ms: number, gone: AbortSignal): Promise<void>;

@@ -26,10 +26,7 @@ export interface CliOptions {
   workbooks?: Workbooks;
 }
 
-/**
- * The dependencies of a command. Each is loaded and opened when it is first used, and closed at the end: a command pays
- * only for what it uses, and needs only that configuration.
- */
+/** The dependencies of a command, each loaded and opened when first used, and closed at the end. */
 export function createCli(
   terminal: Terminal,
   { env, waitForLedgerMs = WAIT_FOR_LEDGER_MS, lookForWorkerEveryMs, connectWithinMs, workbooks: own }: CliOptions = {},
@@ -173,10 +170,7 @@ export function createCli(
     return { pool: await pool(), documents: await documents(), mode, cadence, singlePerson, principal: own };
   };
 
-  /**
-   * The ledger, for commands that only read: without a Temporal server or an encryption key, and with `EBRC_MODE`
-   * instead of an API key.
-   */
+  /** For commands that only read: without Temporal or an encryption key, and with `EBRC_MODE` for an API key. */
   const reader = once(async () => {
     const { createEbrcReader } = await import('../reader.js');
     const { mode, rateWindowMs, poll } = await config(...READER_SECTIONS);
@@ -244,10 +238,7 @@ export function createCli(
 
 export type Cli = ReturnType<typeof createCli>;
 
-/**
- * Turns a command's handler into a commander action. `handler` gets the arguments, the options and its dependencies,
- * and returns the exit code (0 if it returns nothing).
- */
+/** A command's handler as a commander action; it returns the exit code (0 if it returns nothing). */
 export type Bind = <O extends object>(
   handler: (cli: Cli, args: string[], options: O) => Promise<ExitCode | void>,
 ) => (...parameters: unknown[]) => Promise<void>;

@@ -113,7 +113,6 @@ function isProblem(value: unknown): value is Problem {
   return typeof value === 'object' && value !== null && 'message' in value && 'code' in value;
 }
 
-/** The next step for a person, for a filing in this state. */
 function nextStep({ filingId, state, asked, exporterId, again }: FilingView): string {
   const id = filingId ?? '';
   switch (state) {

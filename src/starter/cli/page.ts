@@ -92,10 +92,7 @@ export function render(page: Page, layout: Layout): string {
     .join('\n');
 }
 
-/**
- * Lines of text of ours, broken at blanks where a terminal is narrower. What is longer than a line, and what stands in
- * backquotes, stays whole: a command or a path can be copied.
- */
+/** Lines of ours, broken at blanks; long words and what stands in backquotes stay whole, to be copied. */
 export function prose(text: string, width: number | null): string {
   const whole = inLocalTime(printableLines(text));
   if (width === null) return whole;
@@ -165,10 +162,7 @@ function renderTable({ columns, rows }: TablePart, layout: Layout): string {
       return draw(
         [head.map((title) => ({ text: title, tone: null })), ...cells.map((row) => pick(row, shown))],
         widths,
-        {
-          aligns,
-          colour: layout.colour,
-        },
+        { aligns, colour: layout.colour },
       );
     }
     const dropped = shown.findLast((index) => columns[index]?.optional);
@@ -195,10 +189,7 @@ const textsOf = (row: readonly Toned[]): string[] => row.map(({ text }) => text)
 const lines = (rows: readonly (readonly string[])[]): string => rows.map((row) => row.join('\t')).join('\n');
 
 /** Widths in which every word of the columns has room; null where there are none. */
-function fit(
-  columns: readonly { texts: readonly string[]; align: TableColumn['align'] }[],
-  width: number,
-): number[] | null {
+function fit(columns: readonly { texts: readonly string[]; align: TableColumn['align'] }[], width: number) {
   const widest = columns.map(({ texts }) => Math.max(1, ...texts.map((text) => stringWidth(text))));
   const narrowest = columns.map(({ texts, align }, index) => {
     if (align === 'right') return widest[index] ?? 1;
@@ -252,7 +243,6 @@ function draw(
     .join('\n');
 }
 
-/** Words that are longer than their column, in pieces. */
 function breakWords(text: string, width: number): string {
   return text
     .split(' ')

@@ -95,10 +95,7 @@ async function retryThroughRestart<T>(
   }
 }
 
-/**
- * A closed pipe (`ebrc list | head`) is no error: later output is dropped, and the command ends normally. A full disk
- * is one, that is said once. @returns what went wrong so far
- */
+/** A closed pipe (`ebrc list | head`) is no error; a full disk is one, said once. @returns what went wrong so far */
 function watchWrites(stream: Streams['stdout']): () => Error | undefined {
   let broken: Error | undefined;
   stream.on('error', (error: NodeJS.ErrnoException) => {

@@ -11,7 +11,6 @@ import { NoWorkerError } from '../../temporal/workers-present';
 import { describeProblems, nothingFiled } from './texts';
 import type { Terminal } from './terminal';
 
-/** Whether the caller can fix a refusal in the input. */
 const FIXABLE_BY_CALLER: Readonly<Record<RefusalKind, boolean>> = {
   validation_failed: true,
   workbook_rejected: true,
@@ -44,10 +43,7 @@ const ADVICE: Readonly<Partial<Record<ErrorKind, string>>> = {
 /** Commands that file something unless they are refused. */
 const FILES: ReadonlySet<string> = new Set(['ebrc file', 'ebrc correct']);
 
-/**
- * Prints an error (as one JSON document on stdout, or as text on stderr) and returns the exit code. `command`: whose
- * help is named where its usage was wrong.
- */
+/** Prints an error and returns the exit code. `command`: whose help is named where its usage was wrong. */
 export function reportError(error: unknown, terminal: Terminal, command = 'ebrc'): ExitCode {
   const { code, errors, details } = explained(error, command);
   if (terminal.json) terminal.result({ ...details, errors }, () => '');

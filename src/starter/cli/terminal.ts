@@ -9,7 +9,6 @@ import { refusal, RefusedError, UsageError } from '../errors';
 import { describeProblems } from './texts';
 import { createInterface as readlineOf } from 'node:readline';
 
-/** For a terminal that does not tell its width. */
 const DEFAULT_COLUMNS = 80;
 
 /** Where the command line reads and writes; tests pass their own. */
@@ -19,20 +18,13 @@ export interface Streams {
   stderr: Writable & { isTTY?: boolean; columns?: number };
 }
 
-/**
- * The only place that writes for the user. In JSON mode stdout gets one document and nothing else. Most of the output
- * contains external text, so characters that control a terminal are removed.
- */
+/** The only place that writes for the user. Characters that control a terminal are removed from external text. */
 export interface Terminal extends Streams {
   json: boolean;
   /** The result: `document` in JSON mode, `page` for people. */
   result(document: unknown, page: () => Page): void;
-  /**
-   * A list, written page by page while it is read: one JSON document in JSON mode, one JSON text a line with `lines`,
-   * otherwise `page` of each; of an empty list `page` of none. @returns how many entries there were
-   */
+  /** A list, written while it is read: one JSON document, JSON `lines`, or a `page` each. @returns how many */
   pages<T>(pages: AsyncIterable<readonly T[]>, page: (items: readonly T[]) => Page, lines?: boolean): Promise<number>;
-  /** A remark for people, on stderr. */
   note(message: string): void;
   progress(): Spinner;
 }
@@ -133,10 +125,7 @@ function spinner(stderr: Streams['stderr']): Spinner {
   };
 }
 
-/**
- * What happens before rows with warnings are sent that are usually rejected: `--strict` refuses them, on a terminal the
- * user is asked, and otherwise they are sent. @throws RefusedError where they are not to be sent
- */
+/** Warned rows: `--strict` refuses, a terminal asks, else they are sent. @throws RefusedError */
 export function doubtsOf(terminal: Terminal, strict: boolean): ((doubtful: Finding[]) => Promise<void>) | undefined {
   if (strict)
     return (doubtful) => Promise.reject(new RefusedError(doubtful.map((each) => ({ ...each, severity: 'error' }))));
@@ -159,9 +148,9 @@ const NO_TERMINAL =
   'There is no terminal to ask for the password. Give it on standard input with --password-stdin, for instance `… --password-stdin < password.txt`.';
 
 /**
- * Reads a portal password: from standard input with `fromStdin` (without its line end), otherwise from a hidden prompt.
- * Never from an argument, which every user of the machine can see.
- * @throws UsageError if there is none, or no terminal for the prompt
+ * Reads a portal password from standard input or a hidden prompt, never an argument, which all can see.
+ * @throws
+ * UsageError if there is none, or no terminal
  */
 export async function readSecret(
   streams: Pick<Streams, 'stdin' | 'stderr'>,

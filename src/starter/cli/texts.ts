@@ -8,7 +8,6 @@ import type { FilingState, RowState } from '../../domain/filing/states';
 import type { OnboardState } from '../../domain/contracts';
 import { toned, type Tone } from './page';
 
-/** Rows that are named of a problem of many. */
 const MOST_PLACES = 12;
 
 /** Findings and other problems as lines for people: where, then what. What would let rows pass is said once. */

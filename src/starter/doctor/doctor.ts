@@ -13,9 +13,9 @@ export type { CheckResult } from './finding';
 const NO_PART_OF_BUDGET = ['vault keys', 'privileges', 'connections'];
 
 /**
- * Checks everything that a worker needs, and continues after a failed check. Changes nothing except for a probe in the
- * document store. Uses one call of the service's 100 a minute.
- * @param api the service, within the budget that the workers share
+ * Checks all that a worker needs, whatever fails; changes nothing but a probe in the document store, and uses one call
+ * of 100 a minute.
+ * @param api within the workers' budget
  */
 export async function examine(
   env: Environment | undefined,
@@ -91,10 +91,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   forbidden: 'Check that the agreements are signed and that EBRC_API_KEY is a platform key.',
 };
 
-/**
- * Checks of the filing service: reachable, accepts the key, its clock. `api` is within the budget that the workers
- * share; without it the key is not tried.
- */
+/** Reachable, accepts the key, its clock. `api`: within the workers' budget; without it the key is not tried. */
 async function serviceChecks(apiUrl: string, api: (() => Promise<FilingApi>) | null): Promise<CheckResult[]> {
   const clock = await checkClock(apiUrl);
   // If the service does not answer, no call of the budget is used.
@@ -114,10 +111,7 @@ async function checkKey(api: () => Promise<FilingApi>): Promise<CheckResult> {
   }
 }
 
-/**
- * Asked without the key, so that no call of its budget is used: the refusal has a Date header too (spec:
- * "Authentication").
- */
+/** Without the key, so no budget is used: the refusal has a Date header too (spec: "Authentication"). */
 async function checkClock(
   apiUrl: string,
 ): Promise<{ reached: true; result: CheckResult | null } | { reached: false; why: string }> {

@@ -1,6 +1,5 @@
 import { firstLine } from '../errors';
 
-/** One line of `ebrc doctor`. */
 export interface CheckResult {
   check: string;
   ok: boolean;
@@ -29,11 +28,7 @@ export async function checked(check: string, advice: string, run: () => Promise<
 
 const SKEW_MS = 5_000;
 
-/**
- * Compares a server's clock with this machine's.
- * @param asked when the question was sent and @param answered when the answer came, milliseconds since the epoch
- * @param coarseMs the unit to which the server's time is rounded
- */
+/** Compares a server's clock with ours. @param asked @param answered ms since 1970 @param coarseMs its rounding */
 export function clockResult(
   check: string,
   server: string,

@@ -21,10 +21,7 @@ import { isS3 } from '../../documents/s3-location';
 
 const REACH = 'Start PostgreSQL, or set DATABASE_URL to where it runs; user, password and TLS are in it too.';
 
-/**
- * Checks of the database: reachable, writable, of this version, with the rights that a worker needs and, in live mode,
- * no more, connections that are left, its clock, and the keys of its vault.
- */
+/** Reachable, writable, this version, rights (in live mode no more than needed), connections, clock, vault keys. */
 export async function ledgerChecks(
   pool: pg.Pool,
   keys: readonly EncryptionKey[] | undefined,
@@ -135,10 +132,7 @@ export function sendsCheck(pool: pg.Pool, documents: string): Promise<CheckResul
 
 const MIN_FREE_BYTES = 500 * 1024 * 1024;
 
-/**
- * Checks of the document store: it is the ledger's, exists, is writable, and has free space or supports the conditional
- * writes by which sends are counted.
- */
+/** The ledger's own store, writable, with space, or with the conditional writes by which sends are counted. */
 export async function documentsCheck(root: string, pool: pg.Pool | null): Promise<CheckResult> {
   // Where the ledger or the store cannot be read, other checks say why.
   const problem = pool && (await otherStore(pool, createDocumentStore({ root }), root).catch(() => null));

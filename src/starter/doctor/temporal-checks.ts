@@ -1,10 +1,5 @@
-import {
-  isGrpcCancelledError,
-  isGrpcDeadlineError,
-  isGrpcServiceError,
-  ServiceError,
-  type Client,
-} from '@temporalio/client';
+import { isGrpcCancelledError, isGrpcDeadlineError, isGrpcServiceError, ServiceError } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode } from '../../domain/names';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import type { Config } from '../../config/config';
@@ -124,10 +119,7 @@ async function checkWorkers(
   return wrong('workers', message, advice);
 }
 
-/**
- * Asks the newest workflow of a task queue for its description, which any worker can answer. @returns the workflow's id
- * if no worker did; null if one did, or if there is no workflow yet
- */
+/** Describes a queue's newest workflow, as any worker can. @returns its id if none did; null: one did, or none yet */
 async function unansweredWorkflow(client: Client, taskQueue: string, withinMs: number): Promise<string | null> {
   const query = `TaskQueue = '${taskQueue.replaceAll("'", '')}'`;
   for await (const { workflowId } of client.workflow.list({ query, pageSize: 1 })) {
@@ -141,10 +133,7 @@ async function unansweredWorkflow(client: Client, taskQueue: string, withinMs: n
   return null;
 }
 
-/**
- * Whether no worker answered: in time, or, by the server, for a while already. A refusal of the query is an answer
- * too.
- */
+/** Whether no worker answered in time, or for a while. A refusal of the query is an answer too. */
 function isUnanswered(error: unknown): boolean {
   const cause = error instanceof ServiceError ? error.cause : error;
   const nobody = isGrpcServiceError(cause) && Number(cause.code) === FAILED_PRECONDITION;

@@ -12,10 +12,7 @@ import type { Mode } from '../../domain/names';
 import { setApprovalPolicy } from '../../ledger/exporters/policy';
 import { withTransaction } from '../../ledger/pool';
 
-/**
- * Changes an exporter at the service and in the ledger; the workers call the service.
- * @throws RefusedError for an exporter that the ledger does not know, or what the service refuses
- */
+/** Changes an exporter at the service and in the ledger. @throws RefusedError: unknown, or what the service refuses */
 export async function changeExporter(
   deps: Pick<EbrcClientDependencies, 'pool' | 'mode' | 'temporal' | 'taskQueue' | 'lookForWorkerEveryMs'>,
   exporter: string,
@@ -44,10 +41,8 @@ const SECOND =
   'Noted. A second principal with the role admin has to ask for the same within a day; until then it stays on.';
 
 /**
- * Sets whether every filing of an exporter needs approval, even if its request does not ask for it. The service has no
- * such setting; only the ledger stores it. To switch it off takes two principals.
- * @returns the exporter, and what it still takes; null: the policy is as was asked for
- * @throws RefusedError where it takes a principal, or another one
+ * Sets whether every filing of an exporter needs approval, which only the ledger stores; off takes two principals.
+ * @returns the exporter, and what it still takes; null: done @throws RefusedError where it takes a(nother) principal
  */
 export async function requireApproval(
   { pool, mode, principal }: { pool: pg.Pool; mode: Mode; principal?: Principal },
@@ -60,8 +55,5 @@ export async function requireApproval(
     setApprovalPolicy(client, { exporterId, approval, by, principal }),
   );
   if (typeof outcome === 'object') throw refusal('policy_refused', `The policy was not changed: ${outcome.refused}.`);
-  return {
-    exporter: await readExporterView(pool, exporterId),
-    waits: outcome === 'asked' ? SECOND : null,
-  };
+  return { exporter: await readExporterView(pool, exporterId), waits: outcome === 'asked' ? SECOND : null };
 }

@@ -40,11 +40,10 @@ export type ListedExporter = z.output<typeof listRow> & {
 };
 
 /**
- * Reads exporters to onboard from a CSV file, the first sheet of a workbook, or a JSON list; columns and properties are
- * name, email, iec, companyName, address, username and password. An invalid row does not affect the others. Messages
- * repeat nothing from a cell or header except e-mail addresses: in a list without a header line, or with shifted cells,
- * the text may be a password.
- * @throws RefusedError for a list without its header line; UsageError if the file cannot be read
+ * Reads exporters from CSV, the first sheet of a workbook, or JSON; an invalid row affects no other. Messages repeat
+ * nothing but e-mail addresses: with shifted cells, a text may be a password.
+ * @throws RefusedError for a list without
+ * its header; UsageError: unreadable
  */
 export async function readExporterList(path: string) {
   const list: {
@@ -88,7 +87,6 @@ function messageOf(issues: readonly z.core.$ZodIssue[]): string {
 interface RawRecord {
   row: number;
   values: Partial<Record<ListColumn, unknown>>;
-  /** Why the row cannot be read at all. */
   problem?: string;
 }
 
@@ -186,11 +184,7 @@ function refuseHeader(header: readonly HeaderCell[], how: string): void {
 }
 
 /** Why a row does not match its header; a line of a CSV file that is too short or too long is shifted. */
-function widthProblem(
-  texts: readonly (string | undefined)[],
-  header: readonly HeaderCell[],
-  how: string,
-): string | undefined {
+function widthProblem(texts: readonly (string | undefined)[], header: readonly HeaderCell[], how: string) {
   const unnamed = texts.findIndex((value, index) => value?.trim() && (header[index] ?? null) === null);
   if (unnamed >= 0) return `The row has a value in place ${unnamed + 1}, where the header line names no column.`;
   const short = how.startsWith('commas') && texts.length < header.length;

@@ -12,7 +12,6 @@ import { forEachLimited } from '../../domain/values';
 const AT_ONCE = 8;
 const LOOK_EVERY_MS = 3_000;
 
-/** The result of one row; never contains its password. */
 export interface OnboardedRow {
   row: number;
   /** Null where the row names none. */
@@ -40,11 +39,11 @@ interface ListClient {
 }
 
 /**
- * Onboards a list of exporters (list-file.ts). A row that is already onboarded is left unchanged, one that is in
- * progress is followed, and the failure of one row does not affect the others: the same list can be given again at any
- * time. The result of each row is written to the result file, also after a failure.
- * @param open the client; called once the list has been read
- * @throws RefusedError for a list without its header line; UsageError if it cannot be read; what `open` throws
+ * Onboards a list (list-file.ts), which can be given again at any time: known rows are left or followed, and one
+ * failure affects no other. Results are written to a file, also after a failure.
+ * @param open the client
+ * @throws as
+ * reading the list and `open` do
  */
 export async function onboardList(
   open: () => Promise<ListClient>,

@@ -12,20 +12,14 @@ import { readIrmViews } from './views';
 import { exporterIdOf } from '../lookup';
 
 export interface Template {
-  /** The workbook. */
   bytes: Buffer;
-  /** Number of remittances in it, one per row. */
   rows: number;
   source: 'service' | 'ledger';
   /** Why it is not the service's own template; null if it is. */
   notice: string | null;
 }
 
-/**
- * The service's bulk template (spec: "GET /irm/bulk-template") with drop-downs, formats and help. If the service cannot
- * provide it, or without `api`, it is built from the IRMs in the ledger.
- * @throws RefusedError for an unknown exporter
- */
+/** The service's template (spec: "GET /irm/bulk-template"), or one from the ledger. @throws RefusedError */
 export async function makeTemplate(
   { pool, mode, api }: LedgerDependencies & { api?: FilingApi },
   exporter: string,
@@ -40,11 +34,7 @@ export async function makeTemplate(
   return { ...made, rows: unchecked.length + untouched.length };
 }
 
-/**
- * Reads the service's template and stores its labels, which decide which columns of a workbook are sent.
- * @returns the template, and why its labels cannot be used; null if they are stored
- * @throws ApiError if the service does not return it, WorkbookRefused if it is no workbook
- */
+/** Reads the service's template and stores its labels. @returns it, and why not; null: stored */
 export async function learnTemplate(
   { pool, mode, api }: LedgerDependencies & { api: FilingApi },
   exporterId: string,

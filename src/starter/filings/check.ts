@@ -8,36 +8,24 @@ import { withSheetHeaders, WorkbookRefused } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import { UsageError } from '../errors';
 import { unknownExporter } from '../lookup';
-import {
-  otherExporter,
-  readByTemplate,
-  readFilingFile,
-  type FilingFile,
-  type FilingSource,
-  type StatedOptions,
-  type SheetColumns,
-} from './read-file';
+import { otherExporter, readByTemplate, readFilingFile } from './read-file';
+import type { FilingFile, FilingSource, StatedOptions, SheetColumns } from './read-file';
 
 export interface CheckRequest extends StatedOptions {
   source: FilingSource;
-  /** Id or e-mail. */
   exporter: string;
   /** Also make the workbook with the errors in its cells. */
   annotate?: boolean;
 }
 
 export interface CheckOutcome {
-  /** Whether it can be filed: no errors. */
   ok: boolean;
   rows: number;
   errors: Finding[];
   warnings: Finding[];
   /** Which columns of a workbook are sent; null for a message. */
   columns: SheetColumns | null;
-  /**
-   * With `annotate`; null for a file that is refused as a whole and has no cells to write into: its error gives the
-   * reason.
-   */
+  /** With `annotate`; null for a file refused as a whole: it has no cells to write into. */
   annotated: Buffer | null;
 }
 
@@ -51,9 +39,9 @@ export interface CheckLedger {
 }
 
 /**
- * Checks a push message or a workbook by all rules and balances, without filing it.
- * @throws UsageError if the file cannot be read at all, or if `annotate` is given with a message
- * @throws RefusedError for an exporter that the ledger does not know
+ * Checks a file by all rules and balances, without filing.
+ * @throws UsageError: unreadable, or `annotate` with a
+ * message; RefusedError: unknown exporter
  */
 export async function checkFile(ledger: CheckLedger, request: CheckRequest): Promise<CheckOutcome> {
   const { source, exporter, annotate = false, ...stated } = request;
@@ -102,11 +90,7 @@ function reportedByFile({ row, code, filingId }: Finding, ofFile: readonly Findi
   return ofFile.some((finding) => finding.code === 'duplicate_mapping' && finding.row === row);
 }
 
-async function annotatedWorkbook(
-  workbooks: Workbooks,
-  file: FilingFile,
-  findings: readonly Finding[],
-): Promise<Buffer | null> {
+async function annotatedWorkbook(workbooks: Workbooks, file: FilingFile, findings: readonly Finding[]) {
   try {
     return await workbooks.annotate({ source: file.bytes, findings });
   } catch (error) {

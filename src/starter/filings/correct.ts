@@ -13,7 +13,6 @@ import { filingOf } from '../lookup';
 import { startFiling, type PreparedFiling, type WaitOptions } from './start';
 
 export interface CorrectRequest {
-  /** Filing id or reference of the filing whose errored rows are filed again. */
   filing: string;
   /** The corrected rows: the annotated workbook, or a push message. Rows are matched by serialNo. */
   source: FilingSource;
@@ -25,10 +24,9 @@ export interface CorrectRequest {
 }
 
 /**
- * Files the errored rows of a filing again, as the next filing under its reference,
- * `file/<mode>/<reference>/<n>`. Rows of the file that are certified, or still under way, are left out; the same
- * corrected file again finds the correction that it made.
- * @throws RefusedError when the file has errors, or holds no row that waits for a correction
+ * Files the errored rows again as `file/<mode>/<reference>/<n>`, without certified ones and those under way; the same
+ * file finds its correction.
+ * @throws RefusedError when it has errors, or no row that waits for one
  */
 export async function correctFiling(
   deps: EbrcClientDependencies,

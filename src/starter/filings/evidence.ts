@@ -48,11 +48,7 @@ export async function writeEvidence(
   return { path, filingId: filing.filingId, ...about };
 }
 
-/**
- * The evidence of a filing, written while it is read. Passwords are in none of it: the ledger holds them in its vault
- * alone, and answers of the service were stored without them.
- * @throws RefusedError if the ledger does not hold it
- */
+/** A filing's evidence, written while it is read, without passwords. @throws RefusedError for an unknown filing */
 export async function evidenceBundle(deps: EvidenceDependencies, filing: FilingRecord): Promise<Bundle> {
   const { pool, mode } = deps;
   const { filingId, madeAt } = filing;

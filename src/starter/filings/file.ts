@@ -6,15 +6,8 @@ import type { Finding } from '../../domain/rules/finding';
 import type { EbrcClientDependencies } from '../dependencies';
 import { RefusedError, UsageError } from '../errors';
 import { exporterIdOf } from '../lookup';
-import {
-  otherExporter,
-  readByTemplate,
-  readFilingFile,
-  refuseErrors,
-  type FilingFile,
-  type FilingSource,
-  type StatedOptions,
-} from './read-file';
+import { otherExporter, readByTemplate, readFilingFile, refuseErrors } from './read-file';
+import type { FilingFile, FilingSource, StatedOptions } from './read-file';
 import type { FilingOutcome } from './outcome';
 import { startFiling, type FilingTerms, type WaitOptions } from './start';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
@@ -28,11 +21,7 @@ export interface FileRequest extends FilingTerms {
   declaration?: 'Y' | 'N';
 }
 
-/**
- * Files a push message or a workbook.
- * @throws RefusedError with every finding, before anything is started
- * @throws UsageError if the exporter, the upload type or the declaration is missing
- */
+/** Files a message or workbook. @throws RefusedError with every finding before a start; UsageError */
 export async function fileFile(
   deps: EbrcClientDependencies,
   request: FileRequest,
@@ -76,16 +65,10 @@ export async function fileFile(
   return { ...outcome, filing: { ...filing, annotated } };
 }
 
-/**
- * Reads the file and checks it by the rules.
- * @throws RefusedError with every finding and, for a workbook, the path of the annotated workbook (`annotated`)
- * @throws UsageError if it cannot be read at all
- */
+/** Reads and checks the file. @throws RefusedError with every finding (and `annotated`); UsageError: unreadable */
 export async function readFileToFile(
   store: Pick<EbrcClientDependencies, 'documents' | 'workbooks'>,
-  args: Pick<FileRequest, 'source' | 'uploadType' | 'declaration' | 'allowDuplicate'> & {
-    reference?: string | null;
-  },
+  args: Pick<FileRequest, 'source' | 'uploadType' | 'declaration' | 'allowDuplicate'> & { reference?: string | null },
   ledger?: Pick<EbrcClientDependencies, 'pool' | 'mode'>,
 ): Promise<FilingFile> {
   const { source, uploadType, declaration, allowDuplicate, reference = null } = args;
@@ -112,10 +95,7 @@ const isWarning = ({ severity }: Finding) => severity === 'warning';
 const NO_UPLOAD_TYPE = 'Give the upload type, --upload-type 101|102|103|104: the file does not have it.';
 const NO_DECLARATION = 'Give --declaration Y or N: it is a legal statement, and has no default.';
 
-/**
- * Annotates the caller's own workbook with the errors, if a filing is refused before anything is recorded.
- * @returns the path of the annotated workbook; null for a message, for no errors, or for a file that is not a workbook
- */
+/** Annotates the caller's workbook if it is refused before it is recorded. @returns its path; null: nothing to do */
 async function annotateRefused(
   { documents, workbooks = workbooksInProcess }: { documents: DocumentStore; workbooks?: Workbooks },
   file: FilingFile,
@@ -137,10 +117,9 @@ async function annotateRefused(
 }
 
 /**
- * For a workbook with filled columns that only the service's template can tell from the user's own: reads the template,
- * and the workbook again by its labels. Otherwise a value that the service takes would be left out without a word. Any
- * other file is returned unchanged.
- * @throws RefusedError if the template cannot be read
+ * Where only the template can tell a filled column from the user's own, reads it and the workbook again: a value that
+ * the service takes must not be left out.
+ * @throws RefusedError if it cannot be read
  */
 export async function readTemplateFirst(
   deps: Pick<EbrcClientDependencies, 'pool' | 'mode' | 'api' | 'workbooks'>,
@@ -159,10 +138,7 @@ export async function readTemplateFirst(
 const isUndecided = ({ code }: Finding): boolean => code === TEMPLATE_UNKNOWN;
 
 /** @returns why the template is not known afterwards either; null if it is */
-async function learn(
-  { pool, mode, api }: Pick<EbrcClientDependencies, 'pool' | 'mode' | 'api'>,
-  exporterId: string,
-): Promise<string | null> {
+async function learn({ pool, mode, api }: Pick<EbrcClientDependencies, 'pool' | 'mode' | 'api'>, exporterId: string) {
   if (!api) return 'This program cannot call the service.';
   try {
     const { learnTemplate } = await import('../exporters/template.js');

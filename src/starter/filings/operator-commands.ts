@@ -29,9 +29,7 @@ import { filingOf, needNamed, viewOf } from '../lookup';
 import { followFiling, type WaitOptions } from './start';
 import { silenceNotice } from '../../temporal/workers-present';
 
-/**
- * An update is answered when it has been carried out; before a filing is abandoned, its calls in progress end first.
- */
+/** An update is answered when carried out; before a filing is abandoned, its calls in progress end first. */
 const ANSWERED_WITHIN_MS = 120_000;
 
 type CommandArgs = ApproveArgs | ResolveArgs | AbandonArgs;
@@ -59,10 +57,7 @@ const RESOLVE: Command<ResolveArgs> = {
 };
 const ABANDON: Command<AbandonArgs> = { update: abandonUpdate, name: 'abandon', doneIn: ['abandoned'] };
 
-/**
- * Operator commands on a filing, named by its id or reference. They never fail with "workflow not found".
- * @throws RefusedError where it cannot be done now
- */
+/** Commands on a filing; never "workflow not found". @throws RefusedError where it cannot be done now */
 async function operate<A extends CommandArgs>(
   deps: EbrcClientDependencies,
   command: Command<A>,
@@ -122,9 +117,8 @@ async function giveUpUnrecorded(deps: EbrcClientDependencies, reference: string)
 }
 
 /**
- * The answer applies to the attempt that the ledger shows now, unless the caller names one. The update id consists of
- * filing, attempt and answer: given twice, it is carried out once; after a refusal, or a move of the filing, it can be
- * given again.
+ * For the attempt that the ledger shows, unless one is named. The update id is filing, attempt and answer: carried out
+ * once; again after a refusal or a move.
  */
 async function prepareResolve(
   deps: EbrcClientDependencies,
@@ -163,11 +157,7 @@ async function prepareResolve(
 }
 
 /** Rows that were abandoned after their send may be answered for: each answer is a run of its own. */
-async function resolveAfterEnd(
-  deps: EbrcClientDependencies,
-  filing: FilingRecord,
-  given: ResolveArgs,
-): Promise<FilingOutcome | null> {
+async function resolveAfterEnd(deps: EbrcClientDependencies, filing: FilingRecord, given: ResolveArgs) {
   const { filingId, exporterId, workflowId } = filing;
   const view = await viewOf(deps, filingId);
   if (!view.rows.some(({ state }) => state === 'abandoned_after_send')) return null;
@@ -213,10 +203,7 @@ async function ended<A extends CommandArgs>(
   throw refusal('filing_ended', text, { filingId });
 }
 
-/**
- * Sends the update. If the filing's run is gone (terminated, or past its retention), it is sent together with the start
- * of a run that continues the filing: the run judges the update by the ledger, and sends nothing before that.
- */
+/** Sends the update; where the run is gone, with the start of one that continues the filing. */
 async function send<A extends CommandArgs>(
   deps: EbrcClientDependencies,
   { update, name }: Command<A>,
@@ -244,12 +231,7 @@ async function send<A extends CommandArgs>(
 }
 
 /** A validator's refusal becomes the answer to the operator; any other error is passed on. */
-async function updateRefusal(
-  deps: EbrcClientDependencies,
-  error: unknown,
-  name: string,
-  filing: FilingRecord,
-): Promise<unknown> {
+async function updateRefusal(deps: EbrcClientDependencies, error: unknown, name: string, filing: FilingRecord) {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
     const notice = await silenceNotice(deps.temporal, deps.taskQueue);
     return new Error(`It is not certain that the ${name} arrived. ${notice}`);
@@ -260,10 +242,7 @@ async function updateRefusal(
   return refusal(`${name}_refused`, `Filing ${filingId} (${state}): ${why}`, { filingId });
 }
 
-/**
- * The arguments with the principal's name and the id of its grant, which is in the ledger before they go to Temporal;
- * unchanged where nobody but a name answers for them.
- */
+/** With the principal's name and grant, which is in the ledger before Temporal; unchanged for a mere name. */
 async function withGrant<A extends CommandArgs>(
   { pool, principal }: Pick<EbrcClientDependencies, 'pool' | 'principal'>,
   action: 'approve' | 'resolve' | 'abandon',

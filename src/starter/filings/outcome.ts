@@ -11,7 +11,6 @@ import { withPaths } from '../lookup';
 const RECORDED_WITHIN_MS = 10_000;
 const RECORDED_LOOK_MS = 100;
 
-/** The result of a call on a filing. */
 export interface FilingOutcome {
   filing: FilingView;
   /** Whether the filing needs a person to continue: approve, resolve, new credentials, access to the service. */
@@ -64,10 +63,7 @@ export async function viewOfResult(
   };
 }
 
-/**
- * A workflow answers as soon as it has moved; the ledger, which is printed, records the move a moment later. After a
- * while the wait ends, and the current state of the ledger is printed.
- */
+/** A workflow answers as soon as it has moved; the ledger records it a moment later. The wait ends after a while. */
 async function untilRecorded(pool: EbrcReaderDependencies['pool'], { filingId, seq }: FilingResult): Promise<void> {
   if (filingId === null) return;
   for (const until = Date.now() + RECORDED_WITHIN_MS; Date.now() < until; await sleep(RECORDED_LOOK_MS)) {

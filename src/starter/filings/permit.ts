@@ -17,10 +17,7 @@ import type { FilingOutcome } from './outcome';
 /** What permitting and withdrawing need: no Temporal server. */
 export type PersonDependencies = EbrcReaderDependencies & { singlePerson: boolean; principal?: Principal };
 
-/**
- * Permits a duplicate beside rows that are in doubt, or were abandoned after the send; it counts once a second person
- * has permitted the same rows, as the caller's file numbers them. @throws RefusedError where a row is neither
- */
+/** Permits a duplicate beside doubtful rows, once two persons did. @throws RefusedError where a row is none */
 export async function permit(
   deps: PersonDependencies,
   idOrReference: string,

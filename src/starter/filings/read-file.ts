@@ -24,7 +24,6 @@ export interface StatedOptions {
   declaration?: 'Y' | 'N';
   /** Rows that may be filed although their mapping is live, or is in the file twice. */
   allowDuplicate?: PermittedDuplicate[];
-  /** The labels of the service's bulk template, if known. */
   template?: BulkTemplate;
 }
 
@@ -77,10 +76,7 @@ export type FilingSource =
   /** Already read, with the same options. */
   | { read: FilingFile };
 
-/**
- * Reads a push message or a workbook and checks it by the rule table. What is wrong in it is in `findings`.
- * @throws UsageError when the file cannot be read at all
- */
+/** Reads and checks a message or workbook; problems are in `findings`. @throws UsageError: unreadable */
 export async function readFilingFile(
   source: FilingSource,
   stated: StatedOptions = {},
@@ -188,10 +184,7 @@ function contradiction(field: string, inFile: string, inCommand: string): Findin
   return errorAt(null, field, 'contradiction', message);
 }
 
-/**
- * A permission for a row that the file does not have is a mistake: the row that was meant would be refused, or another
- * one filed twice.
- */
+/** A permission for an absent row is a mistake: the row that was meant would be refused, or another filed twice. */
 function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly PermittedDuplicate[]): Finding[] {
   const known = new Set(rows.map(({ row }) => row));
   return [...permittedRows(allowDuplicate)]

@@ -6,7 +6,6 @@ import { describeRun, resumeOptions, startFilingRun } from '../../temporal/filin
 import type { EbrcClientDependencies } from '../dependencies';
 import { filingOf } from '../lookup';
 
-/** A filing that was to be resumed. */
 export interface ResumedRun {
   filingId: string;
   workflowId: string;
@@ -15,16 +14,12 @@ export interface ResumedRun {
   state: string;
   /** Whether a new run was started. */
   resumed: boolean;
-  /** Why no run was started; null if one was. */
   message: string | null;
 }
 
 const PAGE = 100;
 
-/**
- * Starts a run that continues one filing from the ledger; an ended filing, and one whose workflow is running, is left
- * unchanged.
- */
+/** Starts a run that continues one filing; an ended one, and one whose workflow runs, is left unchanged. */
 export async function resumeFiling(deps: EbrcClientDependencies, idOrReference: string): Promise<ResumedRun> {
   const { filingId, workflowId, reference, state } = await filingOf(deps, idOrReference);
   const open = isEnd(state) ? null : await openFiling(deps.pool, filingId);

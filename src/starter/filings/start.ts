@@ -28,9 +28,7 @@ import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } 
 import { follow, type FollowOptions } from '../../temporal/follow';
 import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
 
-/**
- * How long the command takes at most until the filing is recorded and checked, or refused, if the caller does not wait.
- */
+/** At most until the filing is recorded and checked, or refused, if the caller does not wait. */
 const RECORDED_WITHIN_MS = 20_000;
 /** A run that was refused ends at once; whoever met it asks again. */
 const RUN_ENDS_WITHIN_MS = 500;
@@ -50,7 +48,6 @@ export interface FilingTerms {
   allowDuplicate?: PermittedDuplicate[];
 }
 
-/** Rows with their options, ready to be filed. */
 export interface PreparedFiling extends FilingTerms {
   exporterId: string;
   rows: MappingRow[];
@@ -73,8 +70,7 @@ export interface WaitOptions {
 }
 
 /**
- * Starts `fileRemittances` with its update `file`, or joins the run of the same reference that is in progress. What was
- * filed before under the reference is answered from the ledger; nothing is sent twice.
+ * Starts `fileRemittances` with its update `file`, or joins its run; what was filed before is answered from the ledger.
  * @throws RefusedError if the reference has different content
  */
 export async function startFiling(
@@ -113,10 +109,7 @@ async function stopDoubtful(
   if (doubtful.length > 0) await onDoubtful(doubtful);
 }
 
-/**
- * An update that was lost has compared nothing: the run under way may have other content.
- * @throws RefusedError where it has
- */
+/** An update that was lost has compared nothing. @throws RefusedError where the run under way has other content */
 async function refuseOtherContent(
   { pool, mode }: EbrcClientDependencies,
   { reference, n, contentHash }: FilingView,
@@ -128,11 +121,9 @@ async function refuseOtherContent(
 }
 
 /**
- * Starts the run, which a lost update does not stop, and asks it for its answer.
- *
- * Each request has an update id of its own: the server answers a repeated one with what was true at first, also once
- * the run has closed, so that a refusal would never end. What is the same filing is decided by the ledger.
- * @returns the answer: recorded or refused; null where none came in time.
+ * Starts the run and asks for its answer. Each request has its own update id: a repeated one gets its first answer for
+ * ever, a refusal too.
+ * @returns recorded or refused; null: none in time
  */
 async function askToFile(
   deps: EbrcClientDependencies,

@@ -25,7 +25,6 @@ const NOTES_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.
 const SHAPES_TYPE = 'application/vnd.openxmlformats-officedocument.vmlDrawing';
 
 export interface SheetAnnotation {
-  /** The part of the sheet. */
   part: string;
   filledRows: FilledRows;
   findings: readonly Finding[];
@@ -42,10 +41,7 @@ export interface RowOutcome {
   eBRCDate?: string | null;
 }
 
-/**
- * Writes findings into a sheet: fills and notes, the Status and the Errors column. Marks of an earlier run are removed.
- * @returns the value of the Status column for each data row
- */
+/** Writes findings into a sheet in place of earlier marks. @returns each data row's value in Status */
 export async function annotateSheet(editor: PackageEditor, annotation: SheetAnnotation): Promise<string[]> {
   const { part, styles } = annotation;
   const frame = openFrame((await editor.xml(part)) ?? '');
@@ -63,10 +59,7 @@ export async function annotateSheet(editor: PackageEditor, annotation: SheetAnno
   return statuses;
 }
 
-/**
- * Fills the cells of findings. An error about a whole row (a mapping filed twice, a message of the authority) marks the
- * row's Status cell. @returns the texts of the notes, by address
- */
+/** Fills failing cells; an error about a whole row marks its Status. @returns the notes' texts by address */
 function markCells(edits: RowEdits, { filledRows, findings, styles }: SheetAnnotation): ReadonlyMap<string, string> {
   const { headers, dataRows } = filledRows;
   const indexes = new Map([...headers.columns].map(([field, { index }]): [string, number] => [field, index]));
@@ -176,7 +169,6 @@ function statusOf(found: readonly Finding[], outcome: string | undefined): strin
   return outcome ?? (found.length > 0 ? WARNING_STATUS : OK_STATUS);
 }
 
-/** All messages about a row, errors first. */
 function explain(found: readonly Finding[]): string {
   const errors = found.filter(({ severity }) => severity === 'error').map(({ message }) => message);
   const warnings = found.filter(({ severity }) => severity === 'warning').map(({ message }) => `Warning: ${message}`);

@@ -1,10 +1,7 @@
 import { elements, insertChild, withAttribute, attribute } from '../ooxml/xml-edit';
 import type { Finding } from '../../domain/rules/finding';
 
-/**
- * Marks on cells: a fill and a note. They can be distinguished from the user's own, so that a later run can remove
- * them.
- */
+/** A fill and a note that can be told from the user's own, so that a later run can remove them. */
 
 const FILLS = { error: 'FFFFC7CE', warning: 'FFFFEB9C' } as const;
 export const NOTE_START = 'eBRC check:\n';
@@ -86,13 +83,11 @@ export class CellStyles {
     return ours;
   }
 
-  /** A style for headings of our own, in points. */
   heading(size: number): number {
     const font = this.fonts.add(`<font><b/><sz val="${size}"/><name val="Calibri"/></font>`);
     return this.formats.add(`<xf numFmtId="0" fontId="${font}" fillId="0" borderId="0" applyFont="1"/>`);
   }
 
-  /** A style for long texts of our own. */
   wrapped(): number {
     const alignment = '<alignment vertical="top" wrapText="1"/>';
     return this.formats.add(`<xf numFmtId="0" fontId="0" fillId="0" borderId="0" applyAlignment="1">${alignment}</xf>`);
@@ -118,7 +113,6 @@ function openingTag(element: string): string {
   return element.slice(0, element.indexOf('>') + 1);
 }
 
-/** One of the lists of a style sheet; its items are known by their place. */
 class StyleList {
   readonly items: string[];
   private readonly places: Map<string, number>;

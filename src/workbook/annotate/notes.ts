@@ -31,19 +31,13 @@ export class Notes {
     return this.notes.map(({ address }) => address);
   }
 
-  /**
-   * Cells that an earlier run may have filled: those with our text in their note, or with a threaded comment, which we
-   * do not change.
-   */
+  /** Cells of an earlier run: with our text in their note, or with a threaded comment, which we leave. */
   get marked(): string[] {
     const ours = this.notes.filter(({ text, threaded }) => threaded || text.includes(NOTE_START));
     return [...new Set(ours.map(({ address }) => address))];
   }
 
-  /**
-   * Removes our texts of an earlier run and adds new ones, after the user's own if a cell has a note.
-   * @param messages texts by address
-   */
+  /** Replaces our texts of an earlier run; the user's own come first. @param messages texts by address */
   write(messages: ReadonlyMap<string, string>): { xml: string; added: string[]; removed: string[] } {
     const parts: string[] = [];
     const removed: string[] = [];
@@ -87,7 +81,6 @@ function ourRun(message: string, behindOwn: boolean): string {
   return `<r>${textElement(`${behindOwn ? '\n' : ''}${NOTE_START}${message}`.slice(0, MAX_NOTE_LENGTH))}</r>`;
 }
 
-/** The runs of a note up to a length of text, with their formatting. */
 function ownRuns(content: string, length: number): string {
   const [text] = elements(content, 'text');
   // Plain text beside runs is not allowed; alone, no run is needed.

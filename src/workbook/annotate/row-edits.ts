@@ -1,7 +1,6 @@
 import { columnLetter, columnNumber, LAST_ROW } from '../sheet/addresses';
 import { type ElementAt, elements, withAttribute, attribute, textElement } from '../ooxml/xml-edit';
 
-/** A change to one cell. */
 export interface CellEdit {
   /** The new text; null clears the cell; undefined keeps the value. */
   text?: string | null;
@@ -34,9 +33,10 @@ export class RowEdits {
   }
 
   /**
-   * Applies the changes. Rows without changes stay byte for byte the same.
-   * @param xml rows and cells with their addresses (`addressed` in sheet-frame.ts)
-   * @returns the rows in pieces; once all were read, {@link formulasGone} says whether a changed cell had a formula
+   * Applies the changes; other rows stay byte for byte.
+   * @param xml addressed rows (sheet-frame.ts)
+   * @returns pieces;
+   * {@link formulasGone} is known after the last
    */
   *apply(xml: string): Generator<string> {
     const there = new Set<number>();
@@ -61,10 +61,7 @@ export class RowEdits {
     yield this.absentRows(absent, Number.POSITIVE_INFINITY);
   }
 
-  /**
-   * Changed rows that the sheet lacks, up to an existing row; `absent` has them in descending order, and they are
-   * removed from it.
-   */
+  /** Changed rows that the sheet lacks, up to an existing one; taken from `absent`, which is in descending order. */
   private absentRows(absent: number[], below: number): string {
     let rows = '';
     for (let row = absent.at(-1); row !== undefined && row < below; row = absent.at(-1)) {
@@ -90,15 +87,8 @@ function rowNumber({ attributes }: Pick<ElementAt, 'attributes'>): number {
   return Number(/\sr="(\d+)"/.exec(attributes)?.[1]);
 }
 
-function editCells(
-  content: string,
-  row: number,
-  changes: ReadonlyMap<number, CellEdit> = new Map<number, CellEdit>(),
-): { cells: string; formulaGone: boolean } {
-  const cells = [...elements(content, 'c')].map((element) => ({
-    element,
-    column: columnOf(element.attributes),
-  }));
+function editCells(content: string, row: number, changes: ReadonlyMap<number, CellEdit> = new Map<number, CellEdit>()) {
+  const cells = [...elements(content, 'c')].map((element) => ({ element, column: columnOf(element.attributes) }));
   const there = new Set(cells.map(({ column }) => column));
   const absent = [...changes.keys()].filter((column) => !there.has(column)).sort((a, b) => b - a);
   const parts: string[] = [];

@@ -2,9 +2,7 @@ import { MAX_FILING_BYTES, MAX_FILING_ROWS, MAX_WORKBOOK_BYTES } from '../../dom
 
 /** Limits of what is read. The defaults accept any realistic workbook and make a malicious one cheap to refuse. */
 export interface WorkbookLimits {
-  /** Bytes of the file itself. */
   fileBytes: number;
-  /** Parts in the zip directory. */
   parts: number;
   /** Bytes of all parts together, as the zip directory declares them; inflating stops at what was declared. */
   unpackedBytes: number;
@@ -18,13 +16,9 @@ export interface WorkbookLimits {
   cellText: number;
   /** Bytes of all texts that are read from cells, in UTF-8; cells may share one long text. */
   texts: number;
-  /** Strings that the cells of all sheets share. */
   sharedStrings: number;
-  /** Cell styles; the format allows 65,490. */
   styles: number;
-  /** Notes of the sheet. */
   notes: number;
-  /** Data rows. */
   rows: number;
 }
 

@@ -66,11 +66,7 @@ export class PackageEditor {
     return relationsOf({ bytes: (name) => this.bytes(name) }, part);
   }
 
-  /**
-   * Adds a part under the first free name and relates another part to it.
-   * @param name the name for a number, such as `xl/comments1.xml` for 1
-   * @returns the id of the relationship
-   */
+  /** Adds a part under the first free name, such as `xl/comments1.xml`. @returns the relationship's id */
   async add(from: string, type: string, name: (number: number) => string, content: NewPart): Promise<string> {
     let number = 1;
     while (this.has(name(number))) number += 1;
@@ -109,7 +105,6 @@ export class PackageEditor {
     );
   }
 
-  /** The bytes of the workbook. */
   async save(): Promise<Buffer> {
     const entries = [...this.source.entries]
       .filter(([key]) => !this.changed.has(key))

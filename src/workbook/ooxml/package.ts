@@ -5,10 +5,7 @@ import { decodeXml, tidyXml, readXml } from './xml-reader';
 import { type PackagePart, partKey, readZip, unpack } from './zip';
 import { posix } from 'node:path';
 
-/**
- * A workbook file that passed the checks that need no parsing: type of file, size, unpacked size, and no content that
- * runs code or fetches data. Parts are unpacked on demand.
- */
+/** A workbook that passed the checks without parsing: type, size, unpacked size, no code and no fetching. */
 export interface WorkbookPackage {
   /** Parts by `partKey` (zip.ts). */
   entries: ReadonlyMap<string, PackagePart>;
@@ -51,10 +48,7 @@ const FORBIDDEN: readonly { name: RegExp; code: string; message: string }[] = [
   },
 ];
 
-/**
- * Opens a workbook from a path or from its bytes.
- * @throws WorkbookRefused with what to do; errors of the file system (such as a missing path)
- */
+/** Opens a workbook from a path or bytes. @throws WorkbookRefused with what to do; errors of the file system */
 export async function openPackage(source: string | Buffer, limits: WorkbookLimits): Promise<WorkbookPackage> {
   const size = typeof source === 'string' ? (await stat(source)).size : source.length;
   if (size > limits.fileBytes) {
@@ -132,7 +126,6 @@ export interface SheetEntry {
 
 /** The worksheets in order, and the parts that they share. */
 export interface WorkbookDirectory {
-  /** The main part. */
   part: string;
   sheets: SheetEntry[];
   /** Day 0 of date cells is 1 January 1904 instead of 30 December 1899. */
@@ -140,10 +133,7 @@ export interface WorkbookDirectory {
   parts: { sharedStrings: string | undefined; styles: string | undefined };
 }
 
-/**
- * A relationship of a part; the type is the last segment of its address, which differs between the two dialects of the
- * format.
- */
+/** A part's relationship; the type is the last segment of its address, as two dialects differ before it. */
 export interface Relation {
   type: string;
   part: string;

@@ -3,11 +3,7 @@
 // A value may contain `>` but never `<`; stopping there limits the cost of malicious text to its length.
 const TAG = /<(\/?)([\w:.-]+)(?=[\s/>])((?:[^<>"']|"[^"<]*"|'[^'<]*')*)>/g;
 
-/**
- * Inserts a child at its position in the order of the format: before the first of `following`, otherwise at the end of
- * its parent.
- * @param from just inside the parent, where scanning starts; grandchildren do not count
- */
+/** Inserts a child before the first of `following`, else last. @param from just inside the parent */
 export function insertChild(xml: string, from: number, following: readonly string[], child: string): string {
   const pattern = new RegExp(TAG);
   pattern.lastIndex = from;
@@ -71,10 +67,7 @@ export function withAttribute(attributes: string, name: string, value: string | 
   return value === undefined ? without : `${without} ${name}="${value}"`;
 }
 
-/**
- * XML without the prefix of its root, to which other programs bind the namespace (`<x:row>`), to save it again: the
- * namespace becomes the default one.
- */
+/** Without the prefix of its root (`<x:row>`), so that it can be saved again with a default namespace. */
 export function withDefaultNamespace(xml: string): string {
   const prefix = ROOT_PREFIX.exec(xml)?.[1];
   if (prefix === undefined) return xml;

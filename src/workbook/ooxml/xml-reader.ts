@@ -28,20 +28,12 @@ const MAX_ATTRIBUTES = 500;
 const MAX_ATTRIBUTE_CHARACTERS = 200_000;
 const CHUNK = 64 * 1024;
 
-/**
- * Reads the bytes of an XML part once from front to back; the cost grows only linearly with its length. A part that is
- * absent has nothing to read. A handler may throw to stop the reading.
- * @throws WorkbookRefused (`damaged`, `xml_entities`)
- */
+/** Reads an XML part in linear time; a handler may throw to stop. @throws WorkbookRefused (damaged, entities) */
 export function readXml(bytes: Buffer | undefined, handler: XmlHandler): void {
   if (bytes !== undefined) for (const _ of xmlSteps(bytes, handler)) continue;
 }
 
-/**
- * As {@link readXml}, in steps, for a caller that uses the results of the handler so far: yields after each piece of
- * the text.
- * @throws WorkbookRefused (`damaged`, `xml_entities`)
- */
+/** As {@link readXml}, yielding after each piece of the text. @throws WorkbookRefused (`damaged`, `xml_entities`) */
 export function* xmlSteps(bytes: Buffer, handler: XmlHandler): Generator<void, void> {
   const parser = parserFor(handler);
   for (const text of textPieces(bytes)) {
@@ -104,10 +96,7 @@ function* textPieces(bytes: Buffer): Generator<string> {
   yield decode(() => decoder.decode());
 }
 
-/**
- * The complete text of an XML part, in its encoding. A file that is not in its declared encoding is refused, because
- * letters of a bill number could silently become others.
- */
+/** The text of an XML part in its declared encoding, else refused: letters of a bill number could become others. */
 export function decodeXml(bytes: Buffer): string {
   const decoder = decoderOf(bytes);
   return decode(() => decoder.decode(bytes));
@@ -128,9 +117,8 @@ function decode<T>(step: () => T): T {
 const damagedXml = () => damaged('The workbook is cut off or damaged');
 
 /**
- * Normalises XML to the form that nearly all spreadsheet programs write: no comments and processing instructions, CDATA
- * as escaped text, no spaces at the end of end tags or between tags, and no `>` in attributes. Every later change looks
- * only at tags and text, so a comment can neither hide nor add a row. The cost grows linearly with the text.
+ * XML as most programs write it: no comments, escaped CDATA, no `>` in attributes. Later changes look only at tags and
+ * text, so a comment can neither hide nor add a row. Linear in time.
  */
 export function tidyXml(source: string): string {
   let xml = source;

@@ -6,11 +6,9 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 
-/** A part of a workbook as stored in the zip file. */
 export interface PackagePart {
   /** As spelled in the directory. */
   name: string;
-  /** Unpacked size as the directory declares it. */
   size: number;
   packed: Buffer;
   method: number;
@@ -20,18 +18,12 @@ export interface PackagePart {
 const STORED = 0;
 const DEFLATED = 8;
 
-/**
- * Unpacking a part of this size takes less time than starting a thread for it; a larger one must not block everything
- * else.
- */
+/** Takes less time to unpack than starting a thread; a larger one must not block everything else. */
 const UNPACKED_AT_ONCE = 4 * 1024 * 1024;
 
 const inflate = promisify(inflateRaw);
 
-/**
- * The key of a part. Names of parts do not differ by case or percent-encoding (ECMA-376 part 2, "Part names"), and some
- * programs write both.
- */
+/** Part names do not differ by case or percent-encoding (ECMA-376 part 2), and some programs write both. */
 export function partKey(name: string): string {
   return decoded(name).replace(/^\/+/, '').toLowerCase();
 }
@@ -44,10 +36,7 @@ function decoded(name: string): string {
   }
 }
 
-/**
- * Reads the directory of a zip file, by {@link partKey}. Nothing is unpacked.
- * @throws WorkbookRefused (`damaged`, `encrypted`, `zip_bomb`)
- */
+/** Reads a zip's directory by {@link partKey}. @throws WorkbookRefused (`damaged`, `encrypted`, `zip_bomb`) */
 export async function readZip(file: Buffer, maxEntries: number): Promise<Map<string, PackagePart>> {
   let zip: ZipFile;
   try {
@@ -88,10 +77,7 @@ async function partOf(file: Buffer, zip: ZipFile, entry: Entry): Promise<Package
   };
 }
 
-/**
- * The unpacked bytes of a part, checked against the size and checksum in the directory.
- * @throws WorkbookRefused (`zip_bomb`, `damaged`)
- */
+/** Unpacks a part, checked by size and checksum. @throws WorkbookRefused (`zip_bomb`, `damaged`) */
 export async function unpack(entry: PackagePart): Promise<Buffer> {
   const bytes = entry.method === STORED ? entry.packed : await inflated(entry);
   if (bytes.length !== entry.size || crc32(bytes) !== entry.crc) throw damaged();
@@ -111,10 +97,7 @@ async function inflated({ name, size, packed }: PackagePart): Promise<Buffer> {
 
 const damaged = () => damagedFile('The file is damaged or is not a workbook');
 
-/**
- * Writes zip files. Our own code, because unchanged parts are copied without being unpacked, which no maintained zip
- * library supports.
- */
+/** Writes zip files, copying unchanged parts without unpacking them, which no maintained library supports. */
 const LOCAL = 0x04034b50;
 const CENTRAL = 0x02014b50;
 const END = 0x06054b50;

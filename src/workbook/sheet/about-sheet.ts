@@ -53,9 +53,8 @@ export function aboutRows(
 }
 
 /**
- * Cells that are covered by a merged range. Only the first cell of a range is shown; using its value for every row of
- * the range would count a mapped amount twice, so covered cells are empty and the hint says why. The format painter
- * leaves values in covered cells, where nobody sees them: they are not filed either.
+ * Only a merged range's first cell is shown: its value in every row would count an amount twice, so covered cells are
+ * empty, and the hint says why.
  */
 export class MergedCells {
   private readonly ranges;

@@ -53,11 +53,7 @@ const NO_RESULT: CellContent = {
   hint: 'The formula has no stored result. Open the workbook in Excel and save it, or write the value.',
 };
 
-/**
- * Spaces that programs and web pages put into cells: no-break and narrow spaces become plain ones; invisible
- * characters (zero-width ones, soft hyphens, and the marks of the writing direction that come with copied dates) are
- * removed.
- */
+/** No-break and narrow spaces become plain ones; invisible characters (zero-width, direction marks) are removed. */
 function cleanText(text: string): string {
   return text
     .replace(/[\u00a0\u2007\u202f]/g, ' ')

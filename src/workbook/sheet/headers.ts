@@ -74,10 +74,7 @@ export function withSheetHeaders(findings: readonly Finding[], columns: Readonly
 /** The user's own columns are reported one by one up to this number. */
 const MAX_OWN_COLUMNS = 50;
 
-/**
- * Finds the columns in the header row, row 1 (spec: "Bulk Excel row columns": by name, case and punctuation ignored).
- * @param texts the texts of row 1 by column number, with holes where a cell has none
- */
+/** Finds the columns in row 1 by name (spec: "Bulk Excel row columns"). @param texts by column number, with holes */
 export function readHeaders(texts: readonly string[], template: BulkTemplate = BUILT_IN_TEMPLATE): Headers {
   const headers: Headers = { columns: new Map(), optional: [], own: [], findings: [] };
   const status = statusColumn(texts);
@@ -127,10 +124,7 @@ function twice(field: string, label: string, earlier: string, letter: string): F
   return { ...errorAt(1, field, 'duplicate_header', message), column: letter };
 }
 
-/**
- * A Status header directly followed by an Errors header; the last such pair is ours, because annotating writes at the
- * end.
- */
+/** A Status header directly followed by Errors; the last pair is ours, because annotating writes at the end. */
 function statusColumn(texts: readonly string[]): number | undefined {
   let own: number | undefined;
   texts.forEach((header, index) => {

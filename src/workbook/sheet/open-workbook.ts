@@ -1,19 +1,13 @@
-import {
-  type WorkbookDirectory,
-  readDirectory,
-  relationsOf,
-  type SheetEntry,
-  type WorkbookPackage,
-  openPackage,
-} from '../ooxml/package';
+import { readDirectory, relationsOf, openPackage } from '../ooxml/package';
+import type { WorkbookDirectory, SheetEntry, WorkbookPackage } from '../ooxml/package';
 import { oversized, tooLong, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { readXml } from '../ooxml/xml-reader';
 import { type CellContext, cellContext, readNumberFormats } from './cell-content';
 import { type RawRow, SheetRows } from './sheet-rows';
 
 /**
- * Opens a workbook by its first worksheet. It also reads once the parts into which findings are written later, so that
- * a file that could not be returned with its errors is refused now, while a person is informed.
+ * Opens a workbook by its first sheet, and reads the parts that findings go into: a file that could not be returned is
+ * refused now.
  * @throws WorkbookRefused; errors of the file system
  */
 export async function openWorkbook(source: string | Buffer, limits: WorkbookLimits) {
@@ -42,10 +36,7 @@ async function readNotes(source: WorkbookPackage, part: string, { notes: most }:
   });
 }
 
-/**
- * The shared strings in the order of their numbers, without phonetic guides for East Asian text.
- * @throws WorkbookRefused (`damaged`, `xml_entities`, `too_many_cells`, `too_long`)
- */
+/** Without phonetic guides. @throws WorkbookRefused (`damaged`, `xml_entities`, `too_many_cells`, `too_long`) */
 function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: WorkbookLimits): string[] {
   const strings: string[] = [];
   let text: string | undefined;
@@ -75,7 +66,6 @@ function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: Wor
   return strings;
 }
 
-/** A worksheet with the parts that its cells refer to. */
 export interface OpenSheet {
   name: string;
   /** `merged` is known once all rows were read. */
@@ -83,11 +73,7 @@ export interface OpenSheet {
   context: CellContext;
 }
 
-/**
- * Opens a worksheet and only the parts that it needs; other sheets, pictures, validations and notes are not read.
- * @param entry the sheet; undefined if the workbook has none
- * @throws WorkbookRefused if there is none, or it exceeds the limits
- */
+/** Opens a worksheet and the parts that it needs. @throws WorkbookRefused if there is none, or beyond the limits */
 export async function openSheet(
   source: WorkbookPackage,
   { parts, date1904 }: WorkbookDirectory,

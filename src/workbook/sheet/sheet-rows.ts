@@ -2,7 +2,6 @@ import { damaged as damagedPart, tooLong, type WorkbookLimits, WorkbookRefused }
 import { xmlSteps } from '../ooxml/xml-reader';
 import { columnLetter, columnNumber, LAST_COLUMN, LAST_ROW } from './addresses';
 
-/** A filled cell as stored in the file. */
 export interface RawCell {
   /** From 1. */
   column: number;
@@ -13,7 +12,6 @@ export interface RawCell {
   data: string | undefined;
 }
 
-/** A row with at least one filled cell. */
 export interface RawRow {
   number: number;
   hidden: boolean;
@@ -27,10 +25,8 @@ const CELL_ADDRESS = /^([A-Z]{1,3})([1-9]\d{0,6})$/;
 const MERGED_RANGE = /^[A-Z]{1,3}\d{1,7}:[A-Z]{1,3}\d{1,7}$/;
 
 /**
- * The filled rows of a worksheet, read from its bytes once and returned as they are read. Empty cells with a format,
- * formulas with a stored result and everything around the rows are skipped. Rows and cells without addresses get them
- * from their positions. Any other element between rows and cells is refused, never skipped, because data that somebody
- * meant to file would be lost silently.
+ * A sheet's filled rows, read once and returned meanwhile; missing addresses follow from positions. An unknown element
+ * between rows and cells is refused: data that somebody meant to file would be lost silently.
  */
 export class SheetRows {
   private readonly reading: RowHandler;
@@ -47,10 +43,7 @@ export class SheetRows {
     for (const _ of xmlSteps(this.bytes, this.reading)) yield* this.reading.take();
   }
 
-  /**
-   * Ranges of merged cells, such as `B2:B4`; they follow the rows in the file, so they are known once all rows were
-   * read.
-   */
+  /** Merged ranges such as `B2:B4`; they follow the rows, so they are known once all were read. */
   get merged(): readonly string[] {
     return this.reading.merged;
   }

@@ -95,9 +95,9 @@ const TITLES: Record<ExporterProgress['state'], string> = {
 };
 
 /**
- * Makes a call until it succeeds. What Temporal does not repeat automatically, and the caller does not expect, is fixed
- * by whoever runs the worker (a revoked key, a wrong address): it is shown, and tried again, finally every fifteen
- * minutes. @throws the failure, when its kind is an expected one
+ * Makes a call until it succeeds; what the operator has to fix (a revoked key, a wrong address) is shown, and tried at
+ * last every fifteen minutes.
+ * @throws the failure, when its kind is an expected one
  */
 export async function retryUntilFixed<T>(
   status: ExporterStatus,

@@ -1,6 +1,6 @@
 /**
- * What people and other workflows may ask of a running filing. Validators look at what was asked alone; whether it fits
- * the filing is judged once the ledger was read, because a run may be started by the very update that it answers.
+ * What may be asked of a running filing. Validators look at the message alone; it is judged once the ledger was read,
+ * because the update may start the run.
  */
 import { CancellationScope, setHandler, ApplicationFailure, condition } from '@temporalio/workflow';
 import type {
@@ -68,10 +68,7 @@ export function handleFilingMessages(run: FilingRun): void {
   });
 }
 
-/**
- * Judges and carries out what was asked, once the ledger was read. A cancel of the workflow does not take an answer
- * away.
- */
+/** Judges and carries out what was asked, once the ledger was read; a cancel of the workflow does not stop it. */
 function answering(run: FilingRun, answer: () => Promise<void>): Promise<FilingResult> {
   return CancellationScope.nonCancellable(async () => {
     await run.known();
@@ -99,10 +96,10 @@ export async function fileUpdatesAnswered({ fileUpdates }: FilingRun): Promise<v
 }
 
 /**
- * Answers as soon as the run's filing is recorded or refused. The server drops the input of a start that finds a run
- * under way, so an input that is not the run's own is compared with the filing in the ledger.
- * @throws ApplicationFailure `reference_taken` where the reference and number have other content; `run_ending` where a
- * run that recorded nothing was about to end, or the ledger was put back: then the caller repeats
+ * Answers once the filing is recorded or refused. A start that finds a run drops its input, so another input is
+ * compared with the ledger.
+ * @throws ApplicationFailure `reference_taken`: other content; `run_ending`: nothing was
+ * recorded, and the caller repeats
  */
 async function answerFile(run: FilingRun, input: FileInput): Promise<FilingResult> {
   const { fileUpdates } = run;

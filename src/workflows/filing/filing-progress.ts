@@ -1,6 +1,4 @@
 /** Where a filing stands, and the one place that moves it: in the ledger, in the lists and in the UI. */
-import type { ActivityInterfaceFor } from '@temporalio/workflow';
-import type { Activities } from '../../activities/create-activities';
 import type { Decided, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/settings';
@@ -10,17 +8,11 @@ import { waitsFor, type Waiting } from '../../domain/filing/view';
 import type { RateClass } from '../../domain/names';
 import { calls, steps, type CallAbout, type ProfileName } from '../activity-profiles';
 import { isFilingMissing } from '../failures';
-import {
-  type Attention,
-  type Event,
-  FilingMovedOn,
-  inOneText,
-  type Move,
-  noteEvent,
-  recordRunProblem,
-  toMove,
-} from './filing-steps';
+import { FilingMovedOn, inOneText, noteEvent, recordRunProblem, toMove } from './filing-steps';
+import type { Attention, Event, Move } from './filing-steps';
 import { showFiling, showRefusal, textOf, type Refusal } from './show-filing';
+
+const NOTHING = () => undefined;
 
 export class FilingProgress {
   settings!: ReadSettingsResult;
@@ -149,17 +141,12 @@ export class FilingProgress {
   }
 
   /** Steps on the ledger, under a summary for the Temporal UI. */
-  steps(summary: string): ActivityInterfaceFor<Activities> {
+  steps(summary: string) {
     return steps({ summary, rows: this.counts.rows });
   }
 
   /** Calls for its exporter, under a summary for the Temporal UI; `priorityKey`: see {@link CallAbout}. */
-  calls(
-    profile: ProfileName,
-    summary: string,
-    rateClass: RateClass,
-    priorityKey?: CallAbout['priorityKey'],
-  ): ActivityInterfaceFor<Activities> {
+  calls(profile: ProfileName, summary: string, rateClass: RateClass, priorityKey?: CallAbout['priorityKey']) {
     return calls(profile, { summary, rateClass, exporterId: this.exporterId, priorityKey });
   }
 
@@ -169,9 +156,9 @@ export class FilingProgress {
   }
 
   /**
-   * Makes a step on the filing and takes over what it left of it. One step at a time, in the order in which they were
-   * asked for. @throws FilingMovedOn when the ledger holds other moves, or does not hold the filing: a fact is recorded
-   * all the same, what the run or a person decided is not
+   * Makes a step and takes over what it left of the filing, one step at a time.
+   * @throws FilingMovedOn when the ledger
+   * holds other moves, or not the filing: a fact is recorded all the same, what the run or a person decided is not
    */
   step<T extends Left>(step: (held: Decided) => Promise<T>): Promise<T> {
     return this.inTurn(async () => {
@@ -182,18 +169,12 @@ export class FilingProgress {
     });
   }
 
-  /**
-   * Takes over what an activity left of the filing that ran beside other steps.
-   * @throws FilingMovedOn when another move of this run came between: the ledger refuses it, or has it already
-   */
+  /** As `step`, of an activity that ran beside other steps. @throws FilingMovedOn when a move came between */
   took(filing: Left['filing'] | undefined): Promise<void> {
     return this.inTurn(() => Promise.resolve(this.take(filing ?? null)));
   }
 
-  /**
-   * Moves the filing on, in the ledger, in the lists and in the UI.
-   * @param when asked in its turn: what is under way may take the filing elsewhere. @returns whether it was moved
-   */
+  /** Moves the filing in ledger, lists and UI, if `when` still holds in its turn. @returns whether it was moved */
   move(state: FilingState, event: Event, asked: Attention = {}, when: () => boolean = () => true): Promise<boolean> {
     return this.inTurn(async () => {
       if (!when()) return false;
@@ -217,13 +198,9 @@ export class FilingProgress {
     return toMove(held, state, event, asked);
   }
 
-  /** One write at a time, in the order in which they were asked for. */
   private inTurn<T>(write: () => Promise<T>): Promise<T> {
     const next = this.moving.then(write);
-    this.moving = next.then(
-      () => undefined,
-      () => undefined,
-    );
+    this.moving = next.then(NOTHING, NOTHING);
     return next;
   }
 
@@ -285,8 +262,7 @@ export class FilingProgress {
   async failing(problem: string): Promise<void> {
     this.attention = problem;
     if (!this.filing) return;
-    this.text = problem;
-    this.show(true);
+    this.showWaiting(problem);
     await recordRunProblem(this.filing.filingId, problem);
   }
 

@@ -1,7 +1,4 @@
-/**
- * Requests of operators to a filing. Each is saved in the ledger until it is carried out, so that it outlives the run
- * that received it.
- */
+/** Operators' requests to a filing, each saved in the ledger until carried out: it outlives its run. */
 import { ApplicationFailure, condition, currentUpdateInfo } from '@temporalio/workflow';
 import type { OpenWords, WordInput } from '../../activities/filings/filing-ledger';
 import type { AbandonArgs, ApproveArgs, RefusalDetails, ResolveArgs } from '../../domain/contracts';
@@ -27,7 +24,6 @@ export function refuse(message: string, code: RefusalDetails['code'] = 'refused'
 }
 
 export class FilingRequests {
-  /** Whether the workflow was cancelled. */
   cancelled = false;
   abandon: Recorded<AbandonArgs> | null = null;
   approval: Recorded<ApproveArgs> | null = null;
@@ -121,7 +117,6 @@ export class FilingRequests {
     this[kind] = null;
   }
 
-  /** Whether a resolve is recorded and can be carried out. */
   get answered(): boolean {
     return this.resolution?.wordId !== undefined;
   }
@@ -148,10 +143,7 @@ export class FilingRequests {
     this.resolution = null;
   }
 
-  /**
-   * Does work during which a resolve is carried out or may come. Where the ledger has moved on instead, the resolve is
-   * refused: its step has written nothing.
-   */
+  /** Work during which a resolve may come. Where the ledger moved on instead, it is refused: nothing was written. */
   async whileAnswering<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();

@@ -51,7 +51,6 @@ export function refusedResult({ reference, n = 1 }: FileInput, refusal: Refusal)
   };
 }
 
-/** A filing as the ledger holds it. */
 function standingResult(filing: OpenedFiling): FilingResult {
   const { filingId, workflowId, reference, n, state, contentHash, counts, attention, asked, seq, submissions } = filing;
   const { requestId = null, dgftAckId = null } = submissions[0]?.requests[0] ?? {};
@@ -90,7 +89,6 @@ export class FilingRun extends FilingProgress {
     this.sends = carried?.sends ?? [];
   }
 
-  /** Takes over what the ledger recorded. */
   adopt(filing: OpenedFiling): void {
     this.requests.restore(filing.words);
     this.dgftAckId = filing.submissions[0]?.requests[0]?.dgftAckId ?? null;
@@ -118,7 +116,6 @@ export class FilingRun extends FilingProgress {
     return this.requests.abandon !== null || (this.requests.cancelled && !this.sent);
   }
 
-  /** Whether the run has to stop where it waits. */
   get stopped(): boolean {
     return this.movedOn || this.givenUp;
   }
@@ -129,10 +126,7 @@ export class FilingRun extends FilingProgress {
     if (this.givenUp) throw new FilingGivenUp('given up');
   }
 
-  /**
-   * Waits until `until` holds or the time is over; ends early when the filing is given up. A history that has grown
-   * long continues in a new run from here: everything that a wait depends on stands in the ledger.
-   */
+  /** Waits until `until` or the time; ends early when given up, and may continue as new from here. */
   async wait(ms: number, summary: string, until: () => boolean = () => false): Promise<void> {
     const over = () => until() || this.stopped;
     const about = { summary: summaryText(summary) };

@@ -36,7 +36,6 @@ interface MovingFiling {
   late: string | null;
   filingId: string;
   state: FilingState;
-  /** Number of the move. */
   seq: number;
   settings: StateLimitSettings;
   counts: FilingCounts;
@@ -57,10 +56,7 @@ export function toMove(held: MovingFiling, state: FilingState, event: Event, ask
   };
 }
 
-/**
- * A state has its time from when the filing came to it. Moves within it do not make it longer, save the first look of a
- * wait on purpose: a wait that is looked at again and again ends like every other.
- */
+/** A state's time runs from when the filing came to it, save the first look of a wait on purpose. */
 function deadlineOf(
   held: MovingFiling,
   state: FilingState,
@@ -103,10 +99,7 @@ export class FilingGivenUp extends Error {
   override readonly name = 'FilingGivenUp';
 }
 
-/**
- * The ledger holds other moves of the filing than this run: somebody reset the workflow, or another run of it has
- * been at work. What the run decided is out of date; it reads the filing again and goes on from there.
- */
+/** The ledger holds other moves than this run (a reset, another run): it reads the filing again and goes on. */
 export class FilingMovedOn extends Error {
   override readonly name: string = 'FilingMovedOn';
 }
@@ -128,7 +121,6 @@ export interface OverdueMark {
   attention: string;
 }
 
-/** The mark of the work under way. */
 export interface PendingMark extends OverdueMark {
   /** The move that the watchdog makes past it; null before. */
   made: Promise<void> | null;

@@ -81,10 +81,7 @@ async function fetchMissingDetails(run: FilingRun): Promise<void> {
   await run.note({ kind: 'details_missing', text: 'the service still shows no details for some certificates' });
 }
 
-/**
- * Many PDFs are collected by a child, for hours. What needs a person comes back here and is waited out; a child that
- * somebody ended is started again.
- */
+/** Many PDFs are collected by a child; what needs a person comes back here; an ended child is started again. */
 async function archivePdfs(run: FilingRun, first: PdfsListed, mayEnd: boolean): Promise<void> {
   for (let round = 1; ; round += 1) {
     const few = run.counts.certified - run.counts.archived <= MAX_PDFS_WITHOUT_CHILD;

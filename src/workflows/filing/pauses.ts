@@ -1,6 +1,6 @@
 /**
- * Calls of a filing: what stops them, what it can go on without, and what it waits out wherever it is: bad credentials,
- * our own access, activation, a ledger that was put back, a document store that cannot count sends.
+ * What stops a filing's calls, what it goes on without, and what it waits out: bad credentials, our access, activation,
+ * a ledger put back, a store that cannot count sends.
  */
 import type { ExporterState } from '../../activities/exporters/exporters';
 import type { FilingState } from '../../domain/filing/states';
@@ -23,10 +23,7 @@ export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-/**
- * Runs a call that may be stopped: when the filing is given up (throws FilingGivenUp) or `stopWhen` holds (throws
- * Interrupted). A submission is never run through here.
- */
+/** A call that stops when the filing is given up (FilingGivenUp) or `stopWhen` holds. Never a submission. */
 export async function interruptible<T>(
   run: FilingRun,
   call: () => Promise<T>,
@@ -56,10 +53,8 @@ export async function interruptible<T>(
 }
 
 /**
- * Makes a call that a filing can go on without: its failure becomes an event of the filing, and null comes
- * back. That goes for every failure, also a worker that was lost again and again, a database that is away, and a defect
- * of ours: what only helps never ends a filing. Only what the workflow itself throws comes through, such as the end of
- * a filing that is given up.
+ * A call that a filing can go on without: its failure, whatever it is, becomes an event, and null comes back. Only what
+ * the workflow itself throws comes through, such as a filing given up.
  */
 export async function recordFailureAndContinue<T>(
   run: FilingRun,
@@ -85,10 +80,7 @@ export function helpful<T>(
   return recordFailureAndContinue(run, problem, () => throughPauses(run, () => interruptible(run, call)));
 }
 
-/**
- * Makes a call, waiting out every pause and making it again. Failures that are no pause come through. The filing is
- * back in the state that it was in before the pause.
- */
+/** Makes a call through every pause, back in the state before it. Failures that are no pause come through. */
 export async function throughPauses<T>(run: FilingRun, call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -148,10 +140,7 @@ async function waitForCredentials(run: FilingRun, failure: ReadFailure): Promise
   });
 }
 
-/**
- * Waits until the exporter is not pending any more, once at least: the service or the ledger has just reported that it
- * is.
- */
+/** Waits until the exporter is not pending any more, once at least: it has just been reported as pending. */
 export async function waitUntilActive(run: FilingRun, activatesAt: string | null): Promise<void> {
   const known = activatesAt ?? (await readActivation(run)).activatesAt;
   const pending = { readiness: 'activation_pending', activatesAt: known } as const;
@@ -175,11 +164,7 @@ export function needsWholeLedger(error: unknown): { kind: string; message: strin
   return { kind, message, attention: `${message} It is checked again automatically, within 15 minutes.` };
 }
 
-/**
- * Makes a step, and makes it again until the ledger is whole and its store is there; meanwhile the filing asks for
- * attention, and continues as new when its history is long. `inRun`: the step needs what only this run holds, so that
- * it does not.
- */
+/** Repeats a step until ledger and store are whole. `inRun`: without continuing as new, as it needs this run. */
 export async function onceLedgerIsWhole<T>(
   run: FilingRun,
   step: () => Promise<T>,

@@ -1,12 +1,7 @@
 /** Everything before the submission: activation, fresh balances, their reservation, approval. */
 import type { Reserved } from '../../activities/filings/filing-ledger';
-import {
-  approvalMove,
-  areBalancesFresh,
-  isActivationPending,
-  type FilingReadiness,
-  type FirstMove,
-} from '../../domain/filing/move-texts';
+import { approvalMove, areBalancesFresh, isActivationPending } from '../../domain/filing/move-texts';
+import type { FilingReadiness, FirstMove } from '../../domain/filing/move-texts';
 import type { OpenFilingResult } from '../../activities/filings/open-filing';
 import type { FilingRun } from './filing-run';
 import { helpful, waitUntilActive } from './pauses';
@@ -16,10 +11,11 @@ import { FilingRefused } from './finish-filing';
 export type Opened = Extract<OpenFilingResult, { outcome: 'opened' | 'resumed' | 'recorded' }>;
 
 /**
- * Makes sure that the filing may go out now. Called before the first submission and again after every wait. With
- * `next`, the filing goes there in the transaction that reserves its balances.
- * @param read what was read of its exporter and balances just before
- * @throws FilingRefused when the balances do not allow it.
+ * Makes sure that the filing may go out, before the first send and after every wait. `next`: where it goes with the
+ * reservation.
+ * @param read its exporter and balances, just before
+ * @throws FilingRefused when the balances do not allow
+ * it
  */
 export async function prepareFiling(
   run: FilingRun,
@@ -69,10 +65,7 @@ function freshen<T>(run: FilingRun, read: (exporterId: string) => Promise<T>): P
   });
 }
 
-/**
- * Checks the balances of a filing of which nothing was sent, and waits for a second person where the exporter or the
- * filing asks for one. `next`: where it goes then. @throws FilingRefused when the balances do not allow it.
- */
+/** Checks an unsent filing's balances, and waits for its approval. `next`: where it goes then. @throws FilingRefused */
 export async function checkAndApprove(run: FilingRun, { outcome, readiness }: Opened, next?: FirstMove): Promise<void> {
   const { filing } = run;
   // Where the ledger moved the filing on with its intent, its balances are reserved.

@@ -10,7 +10,6 @@ import { waitingText, type Waiting } from '../../domain/filing/view';
 import { markdownText } from '../../domain/text';
 import { searchAttributes } from '../../domain/search-attributes';
 
-/** Why a run recorded nothing, and what stands under its reference. */
 export interface Refusal {
   errors: Finding[];
   contentHash: string | null;
@@ -20,7 +19,6 @@ export interface Refusal {
 /** A property of an input that nobody has checked; empty if it is no text. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** What is shown of a run. */
 interface Shown {
   readonly state: FilingState | 'refused';
   readonly attention: string | null;

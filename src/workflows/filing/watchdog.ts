@@ -7,10 +7,7 @@ const NOT_MOVED = 'It has not moved for longer than its state explains. See its 
 const NOT_ACTIVE =
   'The authority has not opened API access in time. The worker keeps checking; ask the authority or the service.';
 
-/**
- * Asks for attention whenever the filing has not moved for longer than its state explains, and moves it past its
- * overdue mark. Ends with the run.
- */
+/** Asks for attention when the filing has not moved for too long, and moves it past its overdue mark. */
 export async function watch(run: FilingRun): Promise<void> {
   for (;;) {
     // While a filing waits for a person nothing is due.
@@ -34,12 +31,7 @@ export async function watch(run: FilingRun): Promise<void> {
   }
 }
 
-function nextDue(run: FilingRun): {
-  at: number;
-  /** The timer's summary. */
-  summary: string;
-  mark: PendingMark | null;
-} | null {
+function nextDue(run: FilingRun): { at: number; summary: string; mark: PendingMark | null } | null {
   const { dueAt } = run;
   const mark = waitingMark(run);
   if (mark && (dueAt === null || mark.at <= dueAt)) return { at: mark.at, summary: mark.summary, mark };
@@ -53,7 +45,6 @@ function waitingMark(run: FilingRun): PendingMark | null {
   return mark.at > Date.now() || run.state === mark.during ? mark : null;
 }
 
-/** Says that the filing does not move, unless it has moved meanwhile. */
 function askForAttention(run: FilingRun): Promise<boolean> {
   const text = run.waitsFor === 'activation' ? NOT_ACTIVE : NOT_MOVED;
   const { state } = run;

@@ -72,7 +72,6 @@ export function durationArgument(text: string): number {
   return ms;
 }
 
-/** What every list takes. */
 export interface ListPart extends PartOfList {
   jsonl?: boolean;
 }
@@ -91,10 +90,7 @@ function limitArgument(text: string): number {
   throw new InvalidArgumentError('Give a whole number from 1.');
 }
 
-/**
- * Prints a list while it is read, and how to get the rest where it may go on.
- * @param nameOf what `--after` takes
- */
+/** Prints a list while it is read, and how to get the rest. @param nameOf what `--after` takes */
 export async function printList<T>(
   { terminal }: Cli,
   pages: AsyncIterable<readonly T[]>,
@@ -191,10 +187,7 @@ export function printOutcome({ terminal }: Cli, outcome: FilingOutcome): ExitCod
   return exitCodeOf(outcome);
 }
 
-/**
- * The exit code of a command that files: a filing that ended without all its certificates was refused, at least in
- * part.
- */
+/** Of a command that files: ended without all its certificates is refused, at least in part. */
 function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode {
   if (waits) return EXIT.waiting;
   if (filing.state === 'refused') return EXIT.refused;
@@ -204,7 +197,6 @@ function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode 
 
 export const forceOption = () => new Option('--force', 'replace a file that exists');
 
-/** The file that a command writes. */
 export interface WriteOptions {
   output: string;
   /** `--force`: an existing file is replaced. */
@@ -212,9 +204,9 @@ export interface WriteOptions {
 }
 
 /**
- * Checks the file of `-o`, if one is named, before anything is done for it. An existing file is refused: it may be a
- * workbook that somebody has filled in. Terminals, pipes and devices are written to whatever their name is.
- * @param endings what its name must end in, such as `.xlsx`
+ * Checks the file of `-o` first. An existing one is refused: somebody may have filled it in. Terminals and devices
+ * pass.
+ * @param endings such as `.xlsx`
  * @throws UsageError that says what to write instead
  */
 export async function checkOutputPath(

@@ -17,10 +17,7 @@ export function roundMs(settleAfterMs: number, asked: boolean): number {
   return asked ? Math.min(ROUND_AFTER_ASKING_MS, within * 6) : within;
 }
 
-/**
- * One round: live balances, then certificates; both once more where a balance speaks against a certificate, because it
- * may have been issued between the two. A look that fails is no evidence of anything: null.
- */
+/** Live balances, then certificates; once more where a balance contradicts one. A failed look is null. */
 export async function gather(
   run: FilingRun,
   stage: SubmissionStage,

@@ -101,12 +101,7 @@ async function settleStatement(run: FilingRun, stage: SubmissionStage, requestId
 }
 
 /** What was filed is asked about until the service answers, however it refuses: somebody has to see why it does. */
-async function askAgainLater(
-  run: FilingRun,
-  stage: SubmissionStage,
-  { message }: ReadFailure,
-  refusals: number,
-): Promise<void> {
+async function askAgainLater(run: FilingRun, stage: SubmissionStage, { message }: ReadFailure, refusals: number) {
   const attention = `Request ${followed(stage)?.requestId} cannot be asked about: ${message} It is retried automatically, within 15 minutes.`;
   await run.move(run.state, { kind: 'poll_refused', text: message }, { attention, needsAttention: true });
   await run.wait(delayMs(ACCESS, refusals), 'Poll the request again', () => run.requests.answered);

@@ -11,10 +11,7 @@ import { gather, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 import type { Attempt } from './unknown-outcome';
 
-/**
- * The attempt to send with, or the one that stands as sent already; null where the submission is past
- * sending, as for a run that was reset. @throws FilingEnded when the filing has ended in the ledger
- */
+/** The attempt to send with, or one sent already; null: past sending. @throws FilingEnded */
 export async function openNext(
   run: FilingRun,
   stage: SubmissionStage,
@@ -83,9 +80,8 @@ const AGREEING_CHECK_MS = 60 * 60_000;
 
 type Opened = NonNullable<TakenSnapshot['opened']> | { outcome: 'differs' };
 /**
- * Rows of the submission were released as not filed: a complete look has to show first that no certificate of them came
- * meanwhile. Where one agrees, they may have been filed after all; the filing waits until two persons have named it, or
- * where no look is possible, until they say that nothing was filed all the same.
+ * Rows were released as not filed: a complete look has to show no certificate first. Where one agrees, two persons have
+ * to name it, or, where no look is possible, say that nothing was filed.
  */
 async function confirmAbsence(
   run: FilingRun,
@@ -138,10 +134,7 @@ async function lookAgain(run: FilingRun, from: number): Promise<boolean> {
   return (await throughPauses(run, () => calls.lookAtCertificates({ exporterId, from }))).complete;
 }
 
-/**
- * Notes what exists before the send, and opens the attempt with it. Without it an unknown outcome can only be settled
- * by a person; it stops nothing.
- */
+/** Notes what exists before the send with the attempt. Without it only a person settles an unknown outcome. */
 function takeSnapshot(run: FilingRun, stage: SubmissionStage): Promise<TakenSnapshot | null> {
   const { exporterId } = run;
   const { submission } = stage;

@@ -1,6 +1,4 @@
-/**
- * What a person answers about a send: checked at the service where it names a request, looked into, and carried out.
- */
+/** A person's answer about a send: checked at the service where it names a request, and carried out. */
 import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 import { type Carried, SECOND_PERSON } from '../../../domain/filing/questions';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
@@ -10,11 +8,7 @@ import type { FilingRun } from '../filing-run';
 import { onceLedgerIsWhole } from '../pauses';
 import { gatherEvidence } from './evidence';
 
-/**
- * Carries the open answer out, if there is one. A refused one refuses its update, with what to do.
- * @param look at what appeared since the last look
- * @returns what became of it; null where there was none, or it was refused
- */
+/** Carries the open answer out, or refuses its update. @param look what appeared since @returns the outcome, or null */
 export async function carryOutAnswer(
   run: FilingRun,
   stage: SubmissionStage,

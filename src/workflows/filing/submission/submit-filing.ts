@@ -2,13 +2,8 @@
 import { counted } from '../../../domain/text';
 import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import {
-  MAYBE_FILED,
-  NOT_FILED,
-  partsOfAttemptId,
-  type AttemptReading,
-  type StoredAnswer,
-} from '../../../domain/filing/attempt';
+import { MAYBE_FILED, NOT_FILED, partsOfAttemptId } from '../../../domain/filing/attempt';
+import type { AttemptReading, StoredAnswer } from '../../../domain/filing/attempt';
 import { sentAs, withoutSend } from '../../../domain/filing/known-send';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
 import type { ErrorKind } from '../../../domain/service/error-kinds';
@@ -33,11 +28,7 @@ const LATE_ANSWER_MS = 30_000;
 /** From this many attempts in a row that did not get through, somebody should look. */
 const ATTEMPTS_UNTIL_ATTENTION = 4;
 
-/**
- * Brings one submission to the service: acknowledged (its stage is set so), or settled by certificates.
- * @throws FilingRefused when the service refuses it at the door, FilingGivenUp when a person gives it up, FilingEnded
- * when the filing has ended in the ledger.
- */
+/** Brings a submission to the service, or settles it. @throws FilingRefused at the door, FilingGivenUp, FilingEnded */
 export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise<void> {
   const doubt = doubtOf(stage);
   if (doubt && 'requestId' in doubt && stage.requests.length > 0) {
@@ -127,10 +118,7 @@ function wasRefused({ kind, details }: ReadFailure): boolean {
   return kind !== null && kind !== 'outcome_unknown' && kind !== 'unexpected' && typeof details.status === 'number';
 }
 
-/**
- * Takes an answer over; one without a request id to ask about is settled like a lost answer. @returns false to send
- * again.
- */
+/** Takes an answer over; one without a request id is settled like a lost one. @returns false to send again */
 async function adopt(
   run: FilingRun,
   stage: SubmissionStage,

@@ -1,7 +1,4 @@
-/**
- * A submission whose outcome is not known: an attempt whose answer was lost, or a request of which the service says
- * that nothing was filed. Evidence is gathered, and a person is asked in the end.
- */
+/** An unknown outcome: an answer was lost, or the service says that nothing was filed. A person is asked last. */
 import { asSentence } from '../../../domain/text';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { Evidence } from '../../../activities/filings/settle';
@@ -113,7 +110,6 @@ async function begin(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Prom
   return since;
 }
 
-/** What has become known since the last round; null: nothing. */
 function readNews(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled | null> {
   return 'attempt' in doubt ? readAttemptNews(run, doubt) : readRequestNews(run, stage);
 }
@@ -131,10 +127,7 @@ async function readAttemptNews(
   return late.verdict !== null && NOT_FILED.includes(late.verdict) ? { outcome: 'resend' } : null;
 }
 
-/**
- * Reads an attempt again. A worker that was given up on may have closed it since, because nothing was written or the
- * service refused it. That is proof, so the filing goes on to its next attempt.
- */
+/** Reads an attempt that a worker may have closed since; a proof that nothing was sent goes on to the next attempt. */
 function readOrMoveOn(run: FilingRun, attemptId: string): Promise<AttemptReading> {
   const event = { kind: 'not_sent', text: 'nothing was sent after all' };
   return onceLedgerIsWhole(run, () =>

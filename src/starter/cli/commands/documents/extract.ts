@@ -149,10 +149,7 @@ function summary(files: readonly ExplainedFile[]): Page {
   return [head, rows.length > 0 && table(['File', 'State', 'Why'], rows), ...fields];
 }
 
-/**
- * The mapping of extracted data to our fields from EBRC_EXTRACTION_MAPPING; without it only the built-in names are
- * used.
- */
+/** From EBRC_EXTRACTION_MAPPING; without it only the built-in names are used. */
 export async function mappingOf(cli: Cli): Promise<ExtractionMapping> {
   const { extractionMapping } = await cli.config('extraction');
   if (extractionMapping === undefined) return {};

@@ -51,7 +51,6 @@ export function addReportCommand(program: Command, bind: Bind): void {
     );
 }
 
-/** What needs attention, and where the rest is. */
 function outcomeText({ path, on, groups }: ReportOutcome): Page {
   const alarms = groups.flatMap(({ title, figures }) =>
     figures.filter(({ alarm }) => alarm).map(({ label, value }) => [title, label, String(value ?? '')]),
@@ -91,15 +90,11 @@ export function addInvoiceCommands(program: Command, bind: Bind): void {
       bind(async (cli, [path = ''], { exporter, by }: { exporter?: string; by: string }) => {
         const { importInvoices } = await import('../../../../assistant/proposals/import-invoices.js');
         const outcome = await importInvoices(await cli.ledger(), { path, exporter, by });
-        cli.terminal.result(outcome, () =>
-          [
-            ...outcome.errors.map(({ row, field, message }) => `Row ${row}${field ? `, ${field}` : ''}: ${message}`),
-            outcome.ignoredColumns.length > 0 && `Ignored columns: ${outcome.ignoredColumns.join(', ')}.`,
-            `Imported ${outcome.imported}, updated ${outcome.updated}, unchanged ${outcome.unchanged}, left out ${outcome.errors.length}.`,
-          ]
-            .filter(Boolean)
-            .join('\n'),
-        );
+        cli.terminal.result(outcome, () => [
+          ...outcome.errors.map(({ row, field, message }) => `Row ${row}${field ? `, ${field}` : ''}: ${message}`),
+          outcome.ignoredColumns.length > 0 && `Ignored columns: ${outcome.ignoredColumns.join(', ')}.`,
+          `Imported ${outcome.imported}, updated ${outcome.updated}, unchanged ${outcome.unchanged}, left out ${outcome.errors.length}.`,
+        ]);
         return outcome.errors.length > 0 ? EXIT.refused : EXIT.done;
       }),
     );

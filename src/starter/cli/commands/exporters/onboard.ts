@@ -153,7 +153,6 @@ export function addCredentialsCommand(program: Command, bind: Bind): void {
     );
 }
 
-/** Options and callbacks of a command that may wait for an exporter. */
 function exporterWaiting(cli: Cli, wait: boolean | undefined): ExporterWait {
   const { terminal } = cli;
   if (wait)
@@ -174,7 +173,6 @@ function progressText({ state, activatesAt, irmCount, message }: ExporterProgres
   return [parts.join(', '), message].filter(Boolean).join(': ');
 }
 
-/** Prints the progress of an onboarding or of a change of credentials. */
 function printExporter({ terminal }: Cli, { notice, ...progress }: ExporterOutcome): void {
   terminal.result(progress, () => {
     const head = fields([
@@ -193,7 +191,6 @@ function printExporter({ terminal }: Cli, { notice, ...progress }: ExporterOutco
   if (notice) terminal.note(notice);
 }
 
-/** The exit code of a command that onboards or changes credentials. */
 function exitCodeOfExporter({ state }: ExporterProgress): ExitCode {
   if (state === 'refused') return EXIT.refused;
   return state === 'needs_credentials' ? EXIT.waiting : EXIT.done;

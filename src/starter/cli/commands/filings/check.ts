@@ -7,14 +7,8 @@ import { localTime } from '../../page';
 import { counted } from '../../../../domain/text';
 import { isUsuallyRejected } from '../../../../domain/rules/finding';
 import { describeProblems } from '../../texts';
-import {
-  allowDuplicateOption,
-  checkOutputPath,
-  declarationOption,
-  forceOption,
-  uploadTypeOption,
-  type WriteOptions,
-} from '../options';
+import { allowDuplicateOption, checkOutputPath, declarationOption, forceOption, uploadTypeOption } from '../options';
+import type { WriteOptions } from '../options';
 
 const HELP = `
 Nothing is sent and no worker is needed. The balances are those that the ledger holds (DATABASE_URL), less the amounts of
@@ -56,14 +50,8 @@ export function addCheckCommand(program: Command, bind: Bind): void {
           const but = doubtful > 0 ? `, but the authority usually rejects rows with such warnings (${doubtful})` : '';
           const verdict = ok ? `can be filed${but}` : 'cannot be filed';
           const counts = `${counted(rows, 'row')}, ${counted(errors.length, 'error')}, ${counted(warnings.length, 'warning')}: it ${verdict}.`;
-          return [
-            describeProblems([...errors, ...warnings]),
-            columns && describeColumns(columns),
-            counts,
-            annotated && `Written to ${annotated}`,
-          ]
-            .filter(Boolean)
-            .join('\n');
+          const problems = describeProblems([...errors, ...warnings]) || null;
+          return [problems, columns && describeColumns(columns), counts, annotated && `Written to ${annotated}`];
         });
         return ok ? EXIT.done : EXIT.refused;
       }),

@@ -14,7 +14,6 @@ import {
   waiting,
 } from '../options';
 
-/** Options that `file` and `correct` share. */
 interface CorrectOptions {
   channel: 'auto' | 'push' | 'bulk';
   approval?: boolean;

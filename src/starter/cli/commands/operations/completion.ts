@@ -47,7 +47,6 @@ function bashScript(program: Command): string {
   ].join('\n');
 }
 
-/** Subcommands, options, and the values that an argument or option may have. */
 function wordsOf(command: Command): string[] {
   const options = [...command.options, ...command.commands.flatMap(({ options: own }) => own)];
   const values = [...command.registeredArguments, ...options].flatMap(({ argChoices = [] }) => argChoices);

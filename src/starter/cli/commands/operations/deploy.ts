@@ -47,7 +47,6 @@ export function addDeployCommand(program: Command, bind: Bind): void {
     );
 }
 
-/** One version of the deployment, as `ebrc deploy` prints it. */
 export interface DeployedVersion {
   deployment: string;
   buildId: string;
@@ -88,15 +87,8 @@ async function readDeployment(client: Client, deployment: string): Promise<Deplo
     .sort((one, other) => (one.createdAt ?? '').localeCompare(other.createdAt ?? ''));
 }
 
-/**
- * Makes a version the current one. The server refuses a version that does not poll every queue that the previous one
- * polled.
- * @throws UsageError if no worker of that version has polled
- */
-async function makeCurrent(
-  client: Client,
-  { deployment, buildId }: { deployment: string; buildId: string },
-): Promise<void> {
+/** The server refuses a version that does not poll every queue of the previous. @throws UsageError: none has polled */
+async function makeCurrent(client: Client, { deployment, buildId }: { deployment: string; buildId: string }) {
   const { namespace, identity } = client.options;
   const request = { namespace, deploymentName: deployment, buildId, identity };
   await client.workflowService.setWorkerDeploymentCurrentVersion(request).catch((error: unknown) => {

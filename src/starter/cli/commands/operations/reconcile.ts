@@ -103,7 +103,6 @@ function outcomePage(outcome: ReconcileOutcome): Page {
   return apart([head, ...notes, ...findingsParts(findings)]);
 }
 
-/** The findings, and what to do about each kind of them. */
 function findingsParts(findings: readonly FindingView[]): Part[] {
   if (findings.length === 0) return ['No open findings.'];
   const kinds = new Map(findings.map(({ kind, advice }) => [kind, advice]));

@@ -34,10 +34,7 @@ function addressArgument(text: string): ListenAddress {
   throw new InvalidArgumentError('Give host:port, such as 127.0.0.1:8080.');
 }
 
-/**
- * Of the memory that lives: without it a busy door holds up to four times as much in garbage. Its young generation
- * stays as it is: a small one, as the worker has, costs CPU at each request.
- */
+/** Without it a busy door holds four times as much in garbage. A small young generation would cost CPU. */
 const GARBAGE_PERCENT = 30;
 
 async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<void> {
