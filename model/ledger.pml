@@ -92,15 +92,10 @@ inline handIn(a, s) {
   fi
 }
 
-#ifdef HAND_IN_LEAVES_ROWS_FREED
-#define HOLDS_NOTHING(a) (att[a] == A_NONE)
-#else
-#define HOLDS_NOTHING(a) (att[a] == A_NONE || att[a] == A_ABSENT || row[OF(a)] == R_FREED)
-#endif
 /* An attempt that the ledger does not hold, or holds as absent, is in doubt then. Rows that were freed are held again. */
 inline handInNamed(a) {
   if
-  :: HOLDS_NOTHING(a) ->
+  :: att[a] == A_NONE || att[a] == A_ABSENT || row[OF(a)] == R_FREED ->
      if :: att[OTHER(a)] == A_OPEN -> att[OTHER(a)] = A_UNSENT :: else fi;
      if :: att[a] == A_NONE || att[a] == A_ABSENT -> att[a] = A_MARKED; armed[a] = 0 :: else fi;
      holdAsSent(OF(a))
