@@ -6,6 +6,7 @@ import { WorkflowFailedError } from '@temporalio/client';
 import { openStage, type OnboardStage } from '../exporter/onboard-stage';
 
 let stage: OnboardStage;
+const exporterId = randomUUID();
 
 beforeAll(async () => {
   stage = await openStage();
@@ -34,7 +35,25 @@ it.each(['onboardExporter', 'updateCredentials', 'refreshIrms', 'fileRemittances
   },
 );
 
-const exporterId = randomUUID();
+it.each([
+  ['fileRemittances', 'approve', 'refused', /^Say who approves/u],
+  ['fileRemittances', 'resolve', 'refused', /^Say filed or not-filed/u],
+  ['fileRemittances', 'abandon', 'refused', /^Say in a note/u],
+  ['onboardExporter', 'submitCredentials', 'invalid_input', /^submitCredentials takes/u],
+])('%s says what its update %s takes when it brings nothing', async (workflow, update, type, message) => {
+  const waits = {
+    fileRemittances: { mode: 'test', exporterId, reference: `NULL-${update}`, message: {}, awaitUpdate: true },
+    onboardExporter: { mode: 'test', name: 'Asha', email: `${randomUUID()}@asha.example` },
+  }[workflow];
+  const options = { taskQueue: stage.worker.taskQueue, workflowId: randomUUID(), args: [waits] };
+  const handle = await stage.env.client.workflow.start(workflow, options);
+  const nothing = [() => handle.executeUpdate(update), () => handle.executeUpdate(update, { args: [null] })];
+  for (const bring of nothing) {
+    const said = await bring().catch((error: Error) => error.cause);
+    expect(said).toMatchObject({ type, message: expect.stringMatching(message) as string });
+  }
+  await handle.terminate();
+});
 
 it.each<[string, object, RegExp]>([
   ['an empty id, which would mean every exporter', { mode: 'test', exporterId: '' }, /^exporterId: /u],
