@@ -24,7 +24,7 @@ export const FINDING_ADVICE: Readonly<Record<FindingKind, string>> = {
   ours_not_theirs:
     'The ledger holds this certificate, but fetch-details no longer shows it. Look at the authority’s portal whether it was cancelled, and ask the service.',
   theirs_not_ours:
-    'The authority issued this certificate, but no certified row of ours has it. If the finding names a filing, it is of a row that was abandoned after it was sent; otherwise find out who filed it. Acknowledge the finding with a note once that is known.',
+    'The authority issued this certificate, but no certified row of ours has it. If the finding names a filing, it is of a row that was abandoned after it was sent: `ebrc resolve FILING --as filed` with its request or certificate gives it to the row. Otherwise find out who filed it, and acknowledge the finding with a note.',
   amount_differs:
     'The certificate has another amount or currency than the row that was filed. Compare both sides and ask the service before you use it.',
   duplicate_certificate:

@@ -45,8 +45,10 @@ const CODES: Readonly<Record<string, { status: number; code: string; detail: str
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof RefusedError) return refused(error);
-  if (error instanceof UsageError) return new Problem(400, error.code, error.message, { errors: [error] });
-  if (error instanceof WorkbookRefused) return new Problem(422, error.code, error.message, { errors: [error] });
+  if (error instanceof UsageError || error instanceof WorkbookRefused) {
+    const { code, message } = error;
+    return new Problem(error instanceof UsageError ? 400 : 422, code, message, { errors: [{ code, message }] });
+  }
   if (error instanceof LedgerUnavailableError) {
     return unavailable('ledger_unavailable', `The ledger cannot be used right now. ${NOTHING_TWICE}`, { cause: error });
   }

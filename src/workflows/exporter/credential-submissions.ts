@@ -30,7 +30,8 @@ export class Submissions {
 }
 
 /** The validator of `submitCredentials`: what it refuses leaves no trace in the history. */
-export function validateSubmission({ credentialsRef, by }: CredentialSubmission): void {
+export function validateSubmission(submission: CredentialSubmission | null | undefined): void {
+  const { credentialsRef, by } = submission ?? {};
   if (typeof credentialsRef === 'string' && credentialsRef !== '' && typeof by === 'string' && by !== '') return;
   throw ApplicationFailure.nonRetryable(
     'submitCredentials takes {credentialsRef, by}: a vault reference and who consents.',

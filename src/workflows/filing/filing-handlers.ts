@@ -47,13 +47,15 @@ export function handleFilingMessages(run: FilingRun): void {
   });
 
   setHandler(approveUpdate, (args) => answering(run, () => run.requests.approve(args)), {
-    validator: ({ by }: ApproveArgs) => {
+    validator: (args: ApproveArgs) => {
+      const { by } = given(args);
       if (personKey(by) === '') refuse('Say who approves.');
     },
   });
 
   setHandler(resolveUpdate, (args) => answering(run, () => run.requests.resolve(args)), {
-    validator: ({ as, requestId, certificates, note }: ResolveArgs) => {
+    validator: (args: ResolveArgs) => {
+      const { as, requestId, certificates, note } = given(args);
       if (as !== 'filed' && as !== 'not-filed') refuse('Say filed or not-filed.');
       if (isBlank(note)) refuse('Say in a note what was looked at.');
       if (as === 'filed' && isBlank(requestId) && !certificates?.length)
@@ -62,11 +64,15 @@ export function handleFilingMessages(run: FilingRun): void {
   });
 
   setHandler(abandonUpdate, (args) => answering(run, () => run.requests.giveUp(args)), {
-    validator: ({ note }: AbandonArgs) => {
+    validator: (args: AbandonArgs) => {
+      const { note } = given(args);
       if (isBlank(note)) refuse('Say in a note why it is given up.');
     },
   });
 }
+
+/** What an update brought: a caller in another language may send none, or null. */
+const given = <T extends object>(args: T | null | undefined): Partial<T> => args ?? {};
 
 /** Judges and carries out what was asked, once the ledger was read; a cancel of the workflow does not stop it. */
 function answering(run: FilingRun, answer: () => Promise<void>): Promise<FilingResult> {

@@ -95,6 +95,26 @@ describe('what is no input ends the workflow, and is not repeated for ever:', ()
     },
   );
 
+  it.each([
+    ['fileRemittances', 'approve', 'refused', /^Say who approves/u],
+    ['fileRemittances', 'resolve', 'refused', /^Say filed or not-filed/u],
+    ['fileRemittances', 'abandon', 'refused', /^Say in a note/u],
+    ['onboardExporter', 'submitCredentials', 'invalid_input', /^submitCredentials takes/u],
+  ])('%s says what its update %s takes when it brings nothing', async (workflow, update, type, message) => {
+    const waits = {
+      fileRemittances: { mode: 'test', exporterId, reference: `NULL-${update}`, message: {}, awaitUpdate: true },
+      onboardExporter: { mode: 'test', name: 'Asha', email: `${randomUUID()}@asha.example` },
+    }[workflow];
+    const options = { taskQueue: stage.worker.taskQueue, workflowId: randomUUID(), args: [waits] };
+    const handle = await stage.env.client.workflow.start(workflow, options);
+    const nothing = [() => handle.executeUpdate(update), () => handle.executeUpdate(update, { args: [null] })];
+    for (const bring of nothing) {
+      const said = await bring().catch((error: Error) => error.cause);
+      expect(said).toMatchObject({ type, message: expect.stringMatching(message) as string });
+    }
+    await handle.terminate();
+  });
+
   it.each<[string, object, RegExp]>([
     ['an empty id, which would mean every exporter', { mode: 'test', exporterId: '' }, /^exporterId: /u],
     ['an id that is no text', { mode: 'test', exporterId: 5 }, /^exporterId: /u],
