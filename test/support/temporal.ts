@@ -7,8 +7,21 @@ import { NativeConnection } from '@temporalio/worker';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { connect } from '../../src/temporal/connect';
 import { noteOpen } from './jest/left-open';
-import { findServer } from '../../dev/servers';
+import { findServer, type TemporalServers } from '../../dev/servers';
 import { startTemporalServer, type TemporalServerOptions } from '../../dev/temporal-server';
+
+declare global {
+  var serverPaths: Map<string, Promise<string>> | undefined;
+}
+
+/** Where a server is: asked once in a test process, for all its files, as each look starts a program. */
+function pathOf(name: keyof TemporalServers): Promise<string> {
+  const known = (globalThis.serverPaths ??= new Map());
+  const path = known.get(name) ?? findServer(name);
+  known.set(name, path);
+  path.catch(() => known.delete(name));
+  return path;
+}
 
 /** `temporal.api.enums.v1.IndexedValueType`. */
 const INDEXED_VALUE_TYPES = { Keyword: 2, Bool: 5 } as const;
@@ -21,7 +34,7 @@ const INDEXED_VALUE_TYPES = { Keyword: 2, Bool: 5 } as const;
  * `teardown` in `afterAll`.
  */
 export async function timeSkippingEnvironment(): Promise<TestWorkflowEnvironment> {
-  const env = await startTimeSkipping(await findServer('testServer'));
+  const env = await startTimeSkipping(await pathOf('testServer'));
   const searchAttributes = Object.fromEntries(
     Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [name, INDEXED_VALUE_TYPES[type]]),
   );
@@ -99,7 +112,11 @@ export interface DevServer {
  * search attributes that the worker is made for. Call `stop` in `afterAll`, after the workers ended.
  */
 export async function devServer(options: TemporalServerOptions = {}): Promise<DevServer> {
-  const server = await startTemporalServer({ headless: true, ...options });
+  const server = await startTemporalServer({
+    headless: true,
+    executable: await pathOf('temporal'),
+    ...options,
+  });
   const { address, namespace } = server;
   const closed = noteOpen('a Temporal server');
   const open: { close(): Promise<void> }[] = [];
