@@ -143,9 +143,10 @@ function statementsFor(exporters: number): string[] {
   return [
     `INSERT INTO parties (party_id, mode, iec) OVERRIDING SYSTEM VALUE
        SELECT n, 'test', 'I' || lpad(n::text, 9, '0') FROM generate_series(1, ${exporters}) AS n`,
-    `INSERT INTO exporters (exporter_id, party_id, mode, name, email, iec, iec_source, is_active, has_credentials, api_state, irms_refreshed_at)
+    `INSERT INTO exporters (exporter_id, party_id, mode, name, email, iec, iec_source, is_active, has_credentials, api_state, state,
+        irms_refreshed_at)
        SELECT 'X' || lpad(n::text, 6, '0'), n, 'test', 'Exporter ' || n, 'e' || n || '@example.test', 'I' || lpad(n::text, 9, '0'), 'irms', true,
-              true, 'ready', now() FROM generate_series(1, ${exporters}) AS n`,
+              true, 'ready', 'ready', now() FROM generate_series(1, ${exporters}) AS n`,
     `INSERT INTO credential_versions (exporter_id, version, state, held) SELECT exporter_id, 1, 'valid', true FROM exporters`,
     `INSERT INTO irms (exporter_id, irm_key, irm_number, ad_code, ifsc_code, issue_date, remittance_date, currency, purpose_code, amount,
         available, utilized, status, remitter_name, iec, record, read_at)

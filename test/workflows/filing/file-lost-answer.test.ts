@@ -273,6 +273,11 @@ it('asks a person which of two certificates of one amount is whose, where the ro
     adopted: [],
     ambiguous: [{ positions: [0, 1], candidates: [expect.any(String), expect.any(String)] }],
   });
+  const isAsked = ({ attention }: FilingResult) => attention?.includes('Was submission') ?? false;
+  const { attention } = await stage.until(filing, isAsked);
+  expect(attention).toContain(
+    '--as filed --request-id R --note TEXT, or --certificate ROW=NUMBER --note TEXT (two persons',
+  );
   const [requestId] = await stage.requestsOf(exporter);
   await stage.resolve(filing, 'filed', requestId);
   expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 2 } });

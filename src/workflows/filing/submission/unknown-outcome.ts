@@ -192,7 +192,9 @@ async function ask(run: FilingRun, stage: SubmissionStage, doubt: Doubt, evidenc
   const proven = evidence !== null && evidence.openRows < stage.rowCount;
   const resend = 'attempt' in doubt && !proven;
   const [resolve, by] = [`ebrc resolve ${filingId}`, 'two persons have to say it'];
-  const filed = 'attempt' in doubt ? '--request-id R --note TEXT' : `--certificate ROW=NUMBER --note TEXT (${by})`;
+  const byCertificate = `--certificate ROW=NUMBER --note TEXT (${by})`;
+  const byRequest = `--request-id R --note TEXT${agreeing.length > 0 ? `, or ${byCertificate}` : ''}`;
+  const filed = 'attempt' in doubt ? byRequest : byCertificate;
   const notOurs = agreeing.length > 0 ? ' --not-ours NUMBER' : '';
   const stated = agreeing.length > 0 ? ` (--not-ours for each of these certificates; ${by})` : '';
   const then = resend ? 'it is sent again then' : 'its open rows can be corrected then';
