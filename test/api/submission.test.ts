@@ -230,7 +230,7 @@ describe('a submission', () => {
 
     test('when the headers of the answer do not come', async () => {
       const server = await service(() => undefined);
-      await expectUnknown(server.baseUrl, { timeouts: { totalMs: 200 } });
+      await expectUnknown(server.baseUrl, { timeouts: { totalMs: 1_500 } });
       await expectUnknown(server.baseUrl, { timeouts: { headersMs: 200 } });
     });
 
@@ -239,7 +239,7 @@ describe('a submission', () => {
         response.writeHead(200, { 'content-type': 'application/json', 'content-length': 500 });
         response.write('{"success":true,"data":{"requestId":"REQ1"');
       });
-      await expectUnknown(server.baseUrl, { timeouts: { totalMs: 200 } });
+      await expectUnknown(server.baseUrl, { timeouts: { totalMs: 1_500 } });
       await expectUnknown(server.baseUrl, { timeouts: { bodyMs: 200 } });
       server.answer((_request, response) => {
         response.writeHead(200, { 'content-type': 'application/json', 'content-length': 500 });
@@ -367,7 +367,7 @@ describe('a submission', () => {
       response.writeHead(429, { 'content-length': 100 });
       response.write('{');
     });
-    const { api, budget } = client(server.baseUrl, { timeouts: { totalMs: 200 } });
+    const { api, budget } = client(server.baseUrl, { timeouts: { totalMs: 1_500 } });
     expect((await errorOf(api.pushIrm(pushOf(), mayWrite))).kind).toBe('rate_limited');
     await api.close();
     expect(budget.events).toEqual(['acquired', 'written', 'refused']);

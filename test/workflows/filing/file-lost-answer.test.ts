@@ -274,6 +274,7 @@ it('asks a person which of two certificates of one amount is whose, where the ro
     ambiguous: [{ positions: [0, 1], candidates: [expect.any(String), expect.any(String)] }],
   });
   const isAsked = ({ attention }: FilingResult) => attention?.includes('Was submission') ?? false;
+  await stage.pass(4);
   const { attention } = await stage.until(filing, isAsked);
   expect(attention).toContain(
     '--as filed --request-id R --note TEXT, or --certificate ROW=NUMBER --note TEXT (two persons',
