@@ -117,6 +117,9 @@ export function dateText<T extends string | null>(date: T): T | string {
   return isFilingDate(date) ? isoFromFilingDate(date) : date;
 }
 
+/** A filing date as people write it, DD/MM/YYYY. */
+export const dayFirst = (date: FilingDate): string => `${date.slice(0, 2)}/${date.slice(2, 4)}/${date.slice(4)}`;
+
 /** Negative when `a` is the earlier day, 0 when the same. @throws RangeError for a non-date */
 export function compareFilingDates(a: FilingDate, b: FilingDate): number {
   return Math.sign(utcMidnight(a) - utcMidnight(b));

@@ -57,23 +57,23 @@ async function* readable<T extends { createdAt: string | null; updatedAt: string
     named = answer.total ?? 0;
     return answer;
   };
-  let [before, unread] = [-1, 0];
+  let unread = 0;
   const missing = () => Math.max(0, named - shown.size - unread);
-  for (
-    let reading = 0;
-    reading < MAX_READINGS && (reading === 0 || missing() > 0) && shown.size > before;
-    reading += 1
-  ) {
-    [before, unread] = [shown.size, 0];
+  for (let reading = 1, before = -1; reading <= MAX_READINGS && shown.size > before; reading += 1) {
+    before = shown.size;
+    unread = 0;
     for await (const item of allPages(limit, list)) {
-      // The whole record but its times: an id that the service gives to two of them must not hide one.
-      const content = item && JSON.stringify({ ...item, createdAt: null, updatedAt: null });
-      if (item === null || content === null) unread += 1;
-      else if (!shown.has(content)) {
-        shown.add(content);
-        yield item;
+      if (item === null) {
+        unread += 1;
+        continue;
       }
+      // The whole record but its times: an id that the service gives to two of them must not hide one.
+      const content = JSON.stringify({ ...item, createdAt: null, updatedAt: null });
+      if (shown.has(content)) continue;
+      shown.add(content);
+      yield item;
     }
+    if (missing() === 0) break;
   }
   caller.noteUnread(operation, unread + missing());
 }

@@ -100,7 +100,7 @@ async function agreedIec(db: Queryable, exporterId: string): Promise<string | nu
 }
 
 /** A day of issue, in an order of days. */
-const issueDay = (date: string) => `substr(${date}, 5) || substr(${date}, 3, 2) || ${date}`;
+export const issueDay = (date: string) => `substr(${date}, 5) || substr(${date}, 3, 2) || ${date}`;
 
 /** IRMs of an exporter, newest issue first, behind one of them. */
 export async function listIrms(

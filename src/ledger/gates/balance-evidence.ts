@@ -1,5 +1,5 @@
 import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
-import { sameIrm } from '../exporters/irms';
+import { issueDay, sameIrm } from '../exporters/irms';
 import type { Queryable } from '../pool';
 
 /** The smallest unit in which the service counts amounts. */
@@ -108,7 +108,7 @@ export async function unexplainedUse(
                            FROM jsonb_array_elements(s.balances) AS e WHERE e->>'irmKey' = o.irm_key) AS b,
                 LATERAL (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at) THEN sum(i.available) END AS available,
                                 min(i.read_at) AS read_at
-                           FROM (SELECT available, read_at, row_number() OVER (ORDER BY first_seen_at, substr(issue_date, 5) || substr(issue_date, 3, 2) || issue_date) AS nth FROM irms
+                           FROM (SELECT available, read_at, row_number() OVER (ORDER BY first_seen_at, ${issueDay('issue_date')}) AS nth FROM irms
                                   WHERE exporter_id = o.exporter_id AND ${sameIrm('irm_key', 'o.irm_key')}) AS i
                           WHERE i.nth <= b.records) AS n),
        used AS (

@@ -263,8 +263,10 @@ export async function readByTemplate(
   source: FilingSource,
   stated: StatedOptions,
 ): Promise<FilingFile> {
-  const template = (await readBulkTemplate(pool, mode)) ?? stated.template;
   const read = 'read' in source ? source.read : undefined;
+  // A message has no columns.
+  if ('message' in source || read?.kind === 'json') return readFilingFile(source, stated, workbooks);
+  const template = (await readBulkTemplate(pool, mode)) ?? stated.template;
   const again = read?.sheet && template && read.sheet.templateReadAt !== template.learnedAt;
   return readFilingFile(again ? read : source, { ...stated, template }, workbooks);
 }

@@ -1,4 +1,4 @@
-import { type FilingDate, filingDateFromIso, parseFilingDate, DAY_MS } from '../../domain/dates';
+import { type FilingDate, dayFirst, filingDateFromIso, parseFilingDate, DAY_MS } from '../../domain/dates';
 import { TOO_MUCH_TEXT } from '../../domain/rules/value-messages';
 import { utf8Bytes } from '../../domain/text';
 import { oversized, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
@@ -136,9 +136,7 @@ function dateContent(days: number, date1904: boolean): CellContent {
 /** A date without separators, typed into a date cell, is a count of days far in the future, shown as ####. */
 function dateMeant(days: number): string {
   const typed = parseFilingDate(String(days).padStart(8, '0'));
-  if (!typed.ok) return 'Write the date again.';
-  const [, day, month, year] = /^(..)(..)(....)$/.exec(typed.date) ?? [];
-  return `Write ${day}/${month}/${year}, if that is meant.`;
+  return typed.ok ? `Write ${dayFirst(typed.date)}, if that is meant.` : 'Write the date again.';
 }
 
 /** Meaning of a cell's number format: a date, or a number with leading zeros. */

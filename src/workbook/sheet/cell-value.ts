@@ -1,4 +1,4 @@
-import { filingDateFromAnything, parseFilingDate } from '../../domain/dates';
+import { dayFirst, filingDateFromAnything, parseFilingDate } from '../../domain/dates';
 import type { ExtraValues, FieldKind } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
 import {
@@ -99,7 +99,7 @@ function dateValue(field: string, content: Filled): CellValue {
   if (parsed.ok) return { value: parsed.date };
   // A time of day may belong to another day in another time zone: no guess is made.
   const meant = text.includes(':') ? null : filingDateFromAnything(text);
-  if (meant !== null) return refuse(`Write ${meant.slice(0, 2)}/${meant.slice(2, 4)}/${meant.slice(4)}.`);
+  if (meant !== null) return refuse(`Write ${dayFirst(meant)}.`);
   if (content.kind === 'number' && content.value > 20_000 && content.value < 80_000)
     return refuse('The number looks like a date that lost its format. Format the cell as a date.');
   return refuse(parsed.reason === 'impossible' ? 'The calendar has no such day; the day comes first.' : undefined);
