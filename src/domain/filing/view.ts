@@ -43,7 +43,7 @@ export interface FilingView {
   rows: RowView[];
   errors: unknown[];
   evidence: unknown;
-  /** Other filings that used its IRMs since it was sent; they may be why a balance changed. */
+  /** Other filings that may have used its IRMs since the balance before its send was read. */
   otherUses: OtherUse[];
   annotated: string | null;
   contentHash: string | null;
