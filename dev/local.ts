@@ -7,7 +7,7 @@ import { claimFolder } from './claim-folder';
 import { databaseOfEnvironment, environmentFor } from './environment';
 import { freePort } from './free-port';
 import { COMMAND_LINE, runCommand } from './run-command';
-import { startProgram } from './program';
+import { keepStarting, startProgram } from './program';
 import { startStack, type Stack, type StackPorts } from './stack';
 
 /** The built package: the same programs as in a deployment. */
@@ -41,7 +41,7 @@ export interface Local {
   /** Complete environment of a program that we start. */
   childEnv: Record<string, string | undefined>;
   logs: string;
-  /** Rejects if one of the programs ends by itself. Never resolves. */
+  /** Rejects if one of the programs ends by itself, the worker several times in a row. Never resolves. */
   failed: Promise<never>;
   /** Stops everything that was started, the worker first. Can be called again. */
   stop(): Promise<void>;
@@ -103,14 +103,17 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
     log(`the codec server is at ${codecEndpoint}: the UI shows what is encrypted`);
     log('starting the worker …');
     const worker = keep(
-      await startProgram({
-        name: 'The worker',
-        command: process.execPath,
-        args: [WORKER],
-        log: join(folder, 'worker.log'),
-        env: childEnv,
-        stopWithinMs: 150_000,
-      }),
+      await keepStarting(
+        {
+          name: 'The worker',
+          command: process.execPath,
+          args: [WORKER],
+          log: join(folder, 'worker.log'),
+          env: childEnv,
+          stopWithinMs: 150_000,
+        },
+        { log },
+      ),
     );
     const doorPort = await freePort(last?.door);
     const api = keep(await startDoor(folder, doorPort, withoutPasswords));
