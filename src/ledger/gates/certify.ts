@@ -14,6 +14,7 @@ import { OPEN_ROW_STATES, type RowState } from '../../domain/filing/states';
 import { unclaimedCertificates } from '../certificates/certificates';
 import { candidateRows, countOpenRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
+import { closeUnclaimed } from '../questions/questions';
 import { settleSubmission } from '../submissions/submissions';
 import { lineageSend, type LineageSend } from './absence';
 import { closeOpenAttempts, lockAttempts } from './attempts';
@@ -214,6 +215,7 @@ async function claim(
         AND (r.state = ANY($4) OR r.ebrc_number = v.number) RETURNING r.position`,
     [filingId, JSON.stringify(claimed), at, UNSETTLED, adoption],
   );
+  await closeUnclaimed(client, { filingId, numbers: claimed.map(({ number }) => number), at });
   return new Set(rows.map(({ position }) => position));
 }
 
