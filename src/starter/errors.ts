@@ -1,6 +1,4 @@
-import type { z } from 'zod';
 import { errorAt, type Finding } from '../domain/rules/finding';
-import { issueText } from '../domain/values';
 
 /** Exit codes of the command line: the same for every command. */
 export const EXIT = {
@@ -33,22 +31,6 @@ export class RefusedError extends Error {
 /** A refusal for one reason. */
 export function refusal(code: string, message: string, more: Partial<Finding> = {}): RefusedError {
   return new RefusedError([{ ...errorAt(null, null, code, message), ...more }]);
-}
-
-/** The input of a workflow, as its schema takes it. @throws RefusedError that names every wrong field */
-export function checkedInput<S extends z.ZodType>(
-  schema: S,
-  input: z.input<S>,
-  details?: Record<string, unknown>,
-): z.output<S> {
-  const checked = schema.safeParse(input);
-  if (checked.success) return checked.data;
-  const errors = checked.error.issues.map((issue) => ({
-    code: 'invalid_input',
-    field: issue.path.join('.') || null,
-    message: issueText(issue),
-  }));
-  throw new RefusedError(errors, details);
 }
 
 /** Wrong usage. `message` says what to do instead. */
