@@ -47,6 +47,9 @@ export class UsageError extends Error {
 /** gRPC: unauthenticated, permission denied. */
 const REFUSED_BY_TEMPORAL = new Set<unknown>([16, 7]);
 
+/** gRPC: its own text is about its inner parts. */
+const DEADLINE_EXCEEDED = 4;
+
 /** A required server does not answer. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
@@ -57,9 +60,11 @@ export class UnreachableError extends Error {
   ) {
     // Temporal's client says only that connecting failed; what the server answered is the cause of that.
     const reason = server === 'Temporal' && cause instanceof Error && cause.cause ? cause.cause : cause;
-    const refused = REFUSED_BY_TEMPORAL.has((reason as { code?: unknown } | null)?.code);
+    const code = (reason as { code?: unknown } | null)?.code;
+    const refused = REFUSED_BY_TEMPORAL.has(code);
     const advice = refused ? 'It refuses this caller: check TEMPORAL_API_KEY and TEMPORAL_NAMESPACE.' : ADVICE[server];
-    super(`${server} at ${address} cannot be reached: ${firstLine(reason)}. ${advice}`, { cause });
+    const why = code === DEADLINE_EXCEEDED ? 'it did not answer in time' : firstLine(reason);
+    super(`${server} at ${address} cannot be reached: ${why}. ${advice} Nothing was started.`, { cause });
   }
 }
 

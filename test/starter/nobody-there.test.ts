@@ -7,7 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { customer as customerSchema } from '../../src/api/schemas/exporters';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import type { Problem } from '../../src/starter/errors';
-import { pollersOf } from '../../src/temporal/workers-present';
+import { loadConfig } from '../../src/config/config';
+import { connectTemporal } from '../../src/starter/connect';
+import { pollersOf, silenceNotice } from '../../src/temporal/workers-present';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
 import { createVault } from '../../src/ledger/vault/vault';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -79,6 +81,23 @@ it('no worker, for what only a worker can answer', async () => {
   ]);
   for (const problem of [never, ...later]) {
     expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('worker.js') as string });
+  }
+});
+
+it('a Temporal server that takes requests and does not answer: whether something was started', async () => {
+  const proxy = await startTcpProxy(`http://${server.address}`);
+  try {
+    const slow = { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` };
+    const client = await connectTemporal(loadConfig({ ...env, ...slow }, { need: ['temporal', 'payloads'] }));
+    proxy.swallow(true, 'back');
+    expect(await silenceNotice(client, 'ebrc')).toMatch(/not known whether the workflow was started.*twice/u);
+    const connecting = await ebrc(['schedules', 'list', '--json'], { env: { ...env, ...slow }, connectWithinMs: 300 });
+    const [error] = connecting.json<{ errors: Problem[] }>().errors;
+    expect([connecting.code, error?.code]).toEqual([1, 'unreachable']);
+    expect(error?.message).toMatch(/cannot be reached: it did not answer in time\..*Nothing was started/u);
+    await client.connection.close();
+  } finally {
+    await proxy.close();
   }
 });
 

@@ -101,12 +101,19 @@ function explained(error: unknown, command: string): ExplainedError {
     }
     return unexpected('workflow_failed', `The workflow failed: ${why}.`);
   }
-  if (isNamed(error, 'ServiceError')) {
-    const message = `Temporal did not carry it out: ${error.message}, ${deepest(error)}. Repeat the command; that files nothing twice.`;
+  // Temporal's client passes some answers of its server on as they are.
+  if (isNamed(error, 'ServiceError') || isGrpcError(error)) {
+    const message = `Temporal's connection failed, or was too slow (${deepest(error)}): it is not known whether what was asked is under way. Repeat the command; that files nothing twice.`;
     return unexpected('unreachable', message);
   }
   return unexpected('unexpected', firstLine(error));
 }
+
+const isGrpcError = (error: unknown): error is Error =>
+  error instanceof Error &&
+  'metadata' in error &&
+  'details' in error &&
+  typeof (error as { code?: unknown }).code === 'number';
 
 function isNamed(error: unknown, name: string): error is Error {
   return error instanceof Error && error.name === name;
