@@ -5,7 +5,7 @@ import type { ConnectionOptions } from '@temporalio/client';
 /** `CANCELLED` of gRPC. */
 const CANCELLED = 1;
 
-/** Longer than the server keeps a long poll: a call without a deadline of its own would wait for a stalled server for ever. */
+/** Longer than the server keeps a long poll. Without a deadline a call would wait for a stalled server for ever. */
 const CALL_WITHIN_MS = 90_000;
 
 /** Connects to Temporal. A call repeated after closing ends as cancelled: the throw would end the process. */

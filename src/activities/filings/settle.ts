@@ -5,7 +5,7 @@ import { iecOf } from '../../ledger/exporters/exporters';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { saveEvidence } from '../../ledger/filings/filing-notes';
 import { agreeingCertificates, lineageSend } from '../../ledger/gates/absence';
-import { certifyByDetails, type Contradiction } from '../../ledger/gates/certify';
+import { certifiedAs, certifyByDetails, type Contradiction } from '../../ledger/gates/certify';
 import { windowIsOver } from '../../ledger/gates/settle-window';
 import { withTransaction } from '../../ledger/pool';
 import { countOpenRows } from '../../ledger/rows/filing-rows';
@@ -21,7 +21,7 @@ export interface Evidence {
   sentAt: string | null;
   /** Whether the certificates were looked at completely in this round. */
   looked: boolean;
-  /** Rows that certificates proved to be filed, in this round. */
+  /** Rows that certificates proved to be filed, in this round; where it is kept, in all of them. */
   adopted: { position: number; eBRCNumber: string }[];
   /** Rows still without proof. */
   openRows: number;
@@ -120,7 +120,9 @@ async function gatherEvidence(
         problem ??
         (send.before === null ? 'no list of certificates from before the send exists to compare with' : null),
     };
-    await saveEvidence(client, filingId, evidence);
+    // Rows are proven in several rounds: what is kept has all of them.
+    const adopted = await certifiedAs(client, filingId, submission, 'details');
+    await saveEvidence(client, filingId, { ...evidence, adopted });
     const moved = filing && found.openRows === 0 ? await moveOnSettled(client, settings, filing, at) : null;
     return { ...evidence, filing: moved };
   });

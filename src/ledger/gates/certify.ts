@@ -219,11 +219,13 @@ async function claim(
   return new Set(rows.map(({ position }) => position));
 }
 
-async function certifiedAs(client: Queryable, filingId: string, submission: number) {
+/** The certificates of a submission's rows; of those that were proven in one way, where it is given. */
+export async function certifiedAs(client: Queryable, filingId: string, submission: number, adoption?: 'details') {
   const { rows } = await client.query<{ position: number; eBRCNumber: string }>(
     `SELECT position, ebrc_number AS "eBRCNumber" FROM filing_rows
-      WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NOT NULL`,
-    [filingId, submission],
+      WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NOT NULL AND ($3::text IS NULL OR adoption = $3)
+      ORDER BY position`,
+    [filingId, submission, adoption ?? null],
   );
   return rows;
 }
