@@ -56,16 +56,16 @@ const STARTS_AGAIN = 5;
 const STEADY_MS = 60_000;
 
 /**
- * As {@link startProgram}, but a program that ends by itself is started again after a pause that grows, and `log` is
- * told. `failed` rejects when it has ended soon after each of several starts in a row.
+ * Starts a program again that has ended by itself, after a pause that grows, and tells `log`. `failed` rejects when it
+ * has ended soon after each of several starts in a row.
  */
-export async function keepStarting(
+export function keepStarting(
+  started: KeptProcess,
   options: ProgramOptions,
   { log, pauseMs = 1_000 }: { log: (message: string) => void; pauseMs?: number },
-): Promise<Pick<KeptProcess, 'firstLine' | 'failed' | 'stop'>> {
+): Pick<KeptProcess, 'failed' | 'stop'> {
   const stopping = new AbortController();
-  const { firstLine, ...first } = await startProgram(options);
-  let running: Promise<Pick<KeptProcess, 'failed' | 'stop'>> = Promise.resolve(first);
+  let running = Promise.resolve(started);
   const failed = (async (): Promise<never> => {
     for (let again = 0; ; again += 1) {
       const since = Date.now();
@@ -83,5 +83,5 @@ export async function keepStarting(
     stopping.abort();
     await running.then((program) => program.stop()).catch(() => undefined);
   };
-  return { firstLine, failed, stop };
+  return { failed, stop };
 }

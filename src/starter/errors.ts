@@ -64,7 +64,7 @@ export class UnreachableError extends Error {
     const refused = REFUSED_BY_TEMPORAL.has(code);
     const advice = refused ? 'It refuses this caller: check TEMPORAL_API_KEY and TEMPORAL_NAMESPACE.' : ADVICE[server];
     const why = code === DEADLINE_EXCEEDED ? 'it did not answer in time' : firstLine(reason);
-    super(`${server} at ${address} cannot be reached: ${why}. ${advice} Nothing was started.`, { cause });
+    super(`${server} at ${address} cannot be reached: ${why}. ${advice}`, { cause });
   }
 }
 

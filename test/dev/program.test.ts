@@ -74,11 +74,12 @@ it('starts a program again that ends by itself, says so, and fails when it has e
   await writeFile(script, `console.error('started with pid ' + process.pid); setInterval(() => undefined, 1000);`);
   const said: string[] = [];
   const options = { name: 'The program', command: process.execPath, args: [script], log };
-  const program = await keepStarting(options, { log: (message) => said.push(message), pauseMs: 10 });
+  const started = await startProgram(options);
+  const program = keepStarting(started, options, { log: (message) => said.push(message), pauseMs: 10 });
   const pids = async () =>
     [...(await readFile(log, 'utf8')).matchAll(/with pid (\d+)/gu)].map(([, pid]) => Number(pid));
   await eventually(async () => (await pids()).length === 1);
-  process.kill(Number(program.firstLine), 'SIGKILL');
+  process.kill(Number(started.firstLine), 'SIGKILL');
   await eventually(async () => (await pids()).length === 2);
   const [, second = 0] = await pids();
   expect([isAlive(second), said]).toEqual([true, ['The program has ended; it is started again in 0.01 s …']]);
@@ -94,7 +95,8 @@ it('does not start a program again that was stopped, also in the pause', async (
   await writeFile(script, `console.error('once'); process.exit(2);`);
   const said: string[] = [];
   const options = { name: 'The program', command: process.execPath, args: [script], log };
-  const program = await keepStarting(options, { log: (message) => said.push(message), pauseMs: 60_000 });
+  const started = await startProgram(options);
+  const program = keepStarting(started, options, { log: (message) => said.push(message), pauseMs: 60_000 });
   await eventually(() => said.length === 1);
   await program.stop();
   expect([said.length, await readFile(log, 'utf8')]).toEqual([1, 'once\n']);

@@ -80,7 +80,7 @@ function explained(error: unknown, command: string): ExplainedError {
     return { code: EXIT.usage, errors: [problem('usage', `${capital(message)}. \`${command} --help\` shows how.`)] };
   }
   if (error instanceof ApiError) return explainedCall(error);
-  if (error instanceof UnreachableError) return unexpected('unreachable', error.message);
+  if (error instanceof UnreachableError) return unexpected('unreachable', `${error.message} Nothing was started.`);
   if (error instanceof LedgerUnavailableError) {
     const advice = 'Repeat the command when it is available; that files nothing twice.';
     return unexpected('unreachable', `${error.message} ${advice}`);
