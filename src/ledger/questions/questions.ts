@@ -10,7 +10,7 @@ const ASKED = asked('filings');
 const BY_GRAVITY = `ORDER BY q.kind <> 'workflow_problem', q.until = 'fact', q.question_id`;
 /** More than these are counted only. */
 const SHOWN = 20;
-const TEXT = 'coalesce(q.text, q.reason, q.kind)';
+const TEXT = "coalesce(q.text, coalesce(q.ebrc_number || ': ', '') || q.reason || '.', q.kind)";
 
 /** Whether somebody has to look at a filing; a condition of a statement on `filings`. */
 export const ASKS = `EXISTS (SELECT ${ASKED})`;

@@ -179,6 +179,7 @@ it('shows a certificate of a row that was abandoned after it was sent, until the
   const asks = async () =>
     Promise.all(filings.map(async (filingId) => (await getFiling(ledger.pool, filingId))?.needsAttention));
   expect(await asks()).toEqual([true, true, true]);
+  expect((await getFiling(ledger.pool, certified))?.attention).toBe(`EBLATE0: ${reason}.`);
   await withTransaction(ledger.pool, async (client) => {
     for (const filingId of [freed, compared]) {
       const release = { filingId, submission: 1, ground: 'absent' as const, at: NOW };
