@@ -44,11 +44,21 @@ async function workersPresent(client: Client, taskQueue: string): Promise<boolea
   }
 }
 
+export const TEMPORAL_SILENT =
+  'Temporal does not answer, or too slowly: it is not known whether the workflow was started. Repeat the command when it answers; that files nothing twice.';
+
+/** Temporal took a request and did not say what became of it. */
+export class TemporalSilentError extends Error {
+  override readonly name = 'TemporalSilentError';
+  constructor() {
+    super(TEMPORAL_SILENT);
+  }
+}
+
 /** The message for a user whose workflow does not answer. */
 export async function silenceNotice(client: Client, taskQueue: string): Promise<string> {
   const present = await workersPresent(client, taskQueue);
-  if (present === null)
-    return 'Temporal does not answer, or too slowly: it is not known whether the workflow was started. Repeat the command when it answers; that files nothing twice.';
+  if (present === null) return TEMPORAL_SILENT;
   return present
     ? `No worker has answered yet on task queue ${taskQueue}; the workflow is started and continues automatically.`
     : `No worker polls task queue ${taskQueue}: the workflow is started, and continues as soon as a worker runs (node dist/worker.js).`;

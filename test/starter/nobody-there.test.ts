@@ -9,7 +9,9 @@ import { saveExporter } from '../../src/ledger/exporters/exporters';
 import type { Problem } from '../../src/starter/errors';
 import { loadConfig } from '../../src/config/config';
 import { connectTemporal } from '../../src/starter/connect';
-import { pollersOf, silenceNotice } from '../../src/temporal/workers-present';
+import type { EbrcClientDependencies } from '../../src/starter/dependencies';
+import { followFiling } from '../../src/starter/filings/start';
+import { pollersOf, silenceNotice, TemporalSilentError } from '../../src/temporal/workers-present';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
 import { createVault } from '../../src/ledger/vault/vault';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -91,6 +93,13 @@ it('a Temporal server that takes requests and does not answer: whether something
     const client = await connectTemporal(loadConfig({ ...env, ...slow }, { need: ['temporal', 'payloads'] }));
     proxy.swallow(true, 'back');
     expect(await silenceNotice(client, 'ebrc')).toMatch(/not known whether the workflow was started.*twice/u);
+    const started = { workflowId: 'file/test/SLOW', reference: 'SLOW', n: 1, exporterId: 'X' };
+    const following = followFiling(
+      { ...({ pool: database.pool, mode: 'test' } as EbrcClientDependencies), temporal: client, taskQueue: 'ebrc' },
+      started,
+      {},
+    );
+    await expect(following).rejects.toBeInstanceOf(TemporalSilentError);
     const connecting = await ebrc(['schedules', 'list', '--json'], { env: { ...env, ...slow }, connectWithinMs: 300 });
     const [error] = connecting.json<{ errors: Problem[] }>().errors;
     expect([connecting.code, error?.code]).toEqual([1, 'unreachable']);

@@ -7,7 +7,7 @@ import type { RefusalKind } from '../../domain/service/retry-table';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { EncryptionError } from '../../encryption/keys';
 import { EXIT, firstLine, RefusedError, UnreachableError, UsageError, type ExitCode, type Problem } from '../errors';
-import { NoWorkerError } from '../../temporal/workers-present';
+import { NoWorkerError, TemporalSilentError } from '../../temporal/workers-present';
 import { describeProblems, nothingFiled } from './texts';
 import type { Terminal } from './terminal';
 
@@ -86,6 +86,7 @@ function explained(error: unknown, command: string): ExplainedError {
     return unexpected('unreachable', `${error.message} ${advice}`);
   }
   if (error instanceof NoWorkerError) return unexpected('no_worker', error.message);
+  if (error instanceof TemporalSilentError) return unexpected('unreachable', error.message);
   // By name: loading Temporal's client to compare classes takes longer than most commands do.
   if (isNamed(error, 'NamespaceNotFoundError')) {
     const { namespace } = error as Error & { namespace: string };
