@@ -120,7 +120,10 @@ describe('onboarding', () => {
     expect(wrong.json()).toMatchObject({ state: 'needs_credentials', exporterId: expect.any(String) });
     expect(wrong.code).toBe(4);
     const reconciled = await run(['reconcile', '--exporter', EMAIL, '--wait']);
-    expect(reconciled.json()).toMatchObject({ parties: 1, skipped: [{ reason: expect.stringContaining('no client of it is ready') as string }] });
+    expect(reconciled.json()).toMatchObject({
+      parties: 1,
+      skipped: [{ reason: expect.stringContaining('no client of it is ready') as string }],
+    });
     expect(reconciled.code).toBe(3);
   });
 
