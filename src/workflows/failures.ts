@@ -1,5 +1,5 @@
 /** Reading what an activity failed with. Workflows branch on the failure's `type`, never on its message. */
-import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure } from '@temporalio/workflow';
+import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure, TimeoutFailure } from '@temporalio/workflow';
 import type { FailureDetails } from '../activities/application-failure';
 import { FILING_MISSING, SET_ASIDE } from '../domain/names';
 import { isErrorKind, type ErrorKind } from '../domain/service/error-kinds';
@@ -38,7 +38,16 @@ export function readFailure(error: unknown): ReadFailure {
     if (!(current instanceof ActivityFailure) && !(current instanceof ChildWorkflowFailure)) break;
     current = current.cause;
   }
-  return { kind: null, message: current instanceof Error ? current.message : String(current), details: {} };
+  return { kind: null, message: textOf(current), details: {} };
+}
+
+/** Temporal's own words, `activity Heartbeat timeout`, are not for who reads the filing. */
+function textOf(failure: unknown): string {
+  if (failure instanceof TimeoutFailure)
+    return failure.timeoutType === 'HEARTBEAT'
+      ? 'the worker that did it ended, or stood still'
+      : 'it did not end in time';
+  return failure instanceof Error ? failure.message : String(failure);
 }
 
 /**

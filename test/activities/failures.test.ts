@@ -1,9 +1,11 @@
 /** Activities as Temporal meets them: real PostgreSQL, the sandbox over HTTP, the interceptor of a worker. */
 import {
+  ActivityFailure,
   ApplicationFailure,
   CancelledFailure,
   DefaultFailureConverter,
   defaultPayloadConverter,
+  TimeoutFailure,
 } from '@temporalio/common';
 import type { FaultInput, FaultedOperation } from '../../src/sandbox/faults/fault-schema';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
@@ -18,6 +20,7 @@ import { eventually } from '../support/processes';
 import { openDoor, type ActivityDoor } from './door';
 import { openAttempt } from '../ledger/ledger-steps';
 import { handIn } from '../../src/ledger/vault/vault';
+import { readFailure } from '../../src/workflows/failures';
 
 const SECOND = 1_000;
 const ACCOUNT = { dgftUsername: 'meridian.exports', dgftPassword: 'Meridian#2026' };
@@ -295,4 +298,12 @@ it('distinguishes a defect from a failure of the service: it is logged, and pass
   expect(failure).toBeInstanceOf(TypeError);
   expect(failure).not.toBeInstanceOf(ApplicationFailure);
   expect(door.logs.join('\n')).toContain('activity failed unexpectedly');
+});
+
+it('says of a worker that was lost what it means, not what Temporal calls it', () => {
+  const lost = new TimeoutFailure('activity Heartbeat timeout', undefined, 'HEARTBEAT');
+  const failure = new ActivityFailure('Activity task failed', 'submitPush', '1', 'TIMEOUT', 'worker', lost);
+  expect(readFailure(failure)).toMatchObject({ kind: null, message: 'the worker that did it ended, or stood still' });
+  const slow = new TimeoutFailure('activity StartToClose timeout', undefined, 'START_TO_CLOSE');
+  expect(readFailure(slow).message).toBe('it did not end in time');
 });
