@@ -65,6 +65,9 @@ export function extraValue(
   }
 }
 
+/** Separators of thousands, Indian or Western. A comma before fewer digits may be a decimal point. */
+const GROUPED = /^\d{1,3}(?:[\s,'_]\d{2,3})*[\s,'_]\d{3}(?:\.\d*)?$/;
+
 function numberValue(field: string, content: Filled, form: RegExp): CellValue {
   const refuse = (hint?: string): CellValue => ({
     code: 'invalid_number',
@@ -81,8 +84,9 @@ function numberValue(field: string, content: Filled, form: RegExp): CellValue {
       ? { value }
       : refuse('It has more digits than an amount can have.');
   }
-  const plain = text.replace(/[\s,'_]|^[A-Za-z]{3}(?=[\s\d])|[A-Za-z]{3}$|[₹$€£]|^Rs\.?/gi, '');
-  return refuse(form.test(plain) && plain !== text ? `Write ${plain}.` : undefined);
+  const plain = text.replace(/^[A-Za-z]{3}(?=[\s\d])|[A-Za-z]{3}$|[₹$€£]|^Rs\.?/gi, '').trim();
+  const digits = GROUPED.test(plain) ? plain.replace(/[\s,'_]/g, '') : plain;
+  return refuse(form.test(digits) && digits !== text ? `Write ${digits}.` : undefined);
 }
 
 function dateValue(field: string, content: Filled): CellValue {
