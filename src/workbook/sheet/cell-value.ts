@@ -1,6 +1,6 @@
 import { dayFirst, filingDateFromAnything, parseFilingDate } from '../../domain/dates';
 import type { ExtraValues, FieldKind } from '../../domain/filing/mapping';
-import { canonicalAmount } from '../../domain/money';
+import { canonicalAmount, withoutGrouping } from '../../domain/money';
 import {
   UNWRITABLE,
   controlCharacter,
@@ -65,9 +65,6 @@ export function extraValue(
   }
 }
 
-/** Separators of thousands, Indian or Western. A comma before fewer digits may be a decimal point. */
-const GROUPED = /^\d{1,3}(?:[\s,'_]\d{2,3})*[\s,'_]\d{3}(?:\.\d*)?$/;
-
 function numberValue(field: string, content: Filled, form: RegExp): CellValue {
   const refuse = (hint?: string): CellValue => ({
     code: 'invalid_number',
@@ -85,7 +82,7 @@ function numberValue(field: string, content: Filled, form: RegExp): CellValue {
       : refuse('It has more digits than an amount can have.');
   }
   const plain = text.replace(/^[A-Za-z]{3}(?=[\s\d])|[A-Za-z]{3}$|[₹$€£]|^Rs\.?/gi, '').trim();
-  const digits = GROUPED.test(plain) ? plain.replace(/[\s,'_]/g, '') : plain;
+  const digits = withoutGrouping(plain);
   return refuse(form.test(digits) && digits !== text ? `Write ${digits}.` : undefined);
 }
 
