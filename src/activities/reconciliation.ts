@@ -156,18 +156,21 @@ async function readCertificates(
   return { from, to, readAt: readAt.getTime(), certificates: certificates.length, whole };
 }
 
-/** Hashes a party's next stored PDFs for about a minute. `after`: when the first look began, empty at the first. */
+/**
+ * Hashes a party's next stored PDFs for about a minute. `after`: when the first look began, empty at the first.
+ * `each`: those too that were whole lately.
+ */
 async function checkDocuments(
   deps: Deps,
-  args: { partyId: number; after: string },
+  args: { partyId: number; after: string; each: boolean },
 ): Promise<{ looked: number; problems: number; next: string | null }> {
   const { pool, documents } = deps;
-  const { partyId } = args;
+  const { partyId, each } = args;
   const until = performance.now() + CHECK_DOCUMENTS_MS;
   const total = { looked: 0, problems: 0 };
   const began = args.after === '' ? now(deps) : new Date(args.after);
   for (;;) {
-    const stored = await storedPdfs(pool, { partyId, began, limit: DOCUMENTS_PER_LOOK });
+    const stored = await storedPdfs(pool, { partyId, began, limit: DOCUMENTS_PER_LOOK, each });
     const looks: PdfCheck[] = [];
     for (const { eBRCNumber, document, sha256 } of stored) {
       Context.current().heartbeat({ looked: total.looked + looks.length });

@@ -43,11 +43,9 @@ export function checkedInput<S extends z.ZodType>(
 ): z.output<S> {
   const checked = schema.safeParse(input);
   if (checked.success) return checked.data;
-  const errors = checked.error.issues.map((issue) => ({
-    code: 'invalid_input',
-    field: issue.path.join('.') || null,
-    message: issueText(issue),
-  }));
+  const errors = checked.error.issues.map((issue) =>
+    errorAt(null, issue.path.join('.') || null, 'invalid_input', issueText(issue)),
+  );
   throw new RefusedError(errors, details);
 }
 

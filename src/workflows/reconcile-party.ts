@@ -10,6 +10,8 @@ export interface PartyScope {
   from: string;
   to: string;
   checks: ReconcileCheck[];
+  /** Look at each stored PDF, not only at those that are due. */
+  eachDocument: boolean;
 }
 
 /** Reconciliation comes after everything that a person or a filing waits for. */
@@ -41,7 +43,7 @@ export async function compareParty(party: PartyToReconcile, scope: PartyScope): 
   const made: ReconcileCheck[] = [];
   if (wants('filings')) made.push('filings');
   if (wants('documents')) {
-    await checkAllDocuments(partyId);
+    await checkAllDocuments(partyId, scope.eachDocument);
     made.push('documents');
   }
   if (party.skip !== null && (wants('certificates') || wants('balances'))) problems.push(party.skip);
@@ -85,11 +87,11 @@ export async function repairParty(compared: ComparedParty, hasRoom: () => boolea
 const compare = (partyId: number, checks: ReconcileCheck[], windows: WindowReading[]) =>
   calls('document', { summary: 'Compare the ledger with the authority' }).compareLedger({ partyId, checks, windows });
 
-async function checkAllDocuments(partyId: number): Promise<void> {
+async function checkAllDocuments(partyId: number, each: boolean): Promise<void> {
   for (let after: string | null = ''; after !== null;) {
     const look: { next: string | null } = await calls('document', {
       summary: 'Compare stored PDFs with their hashes',
-    }).checkDocuments({ partyId, after });
+    }).checkDocuments({ partyId, after, each });
     after = look.next;
   }
 }

@@ -13,6 +13,8 @@ const PAGE = 25;
 const LONG_HISTORY = 1_200;
 /** More would only wait in the queues, which order by exporter and not within one workflow. */
 const AT_ONCE = 5;
+/** Temporal's own, on the runs of schedules. */
+const SCHEDULED_BY = { name: 'TemporalScheduledById', type: 'KEYWORD' } as const;
 /** The result is a payload with a limit; what is beyond is in the log. */
 const SKIPPED_SHOWN = 1_000;
 
@@ -53,6 +55,8 @@ export async function reconcile(
           limit: PAGE,
         });
   const checks: ReconcileCheck[] = [...(asked.checks ?? RECONCILE_CHECKS)];
+  // A run that somebody asks for answers for the present; a scheduled one spares the store what was whole lately.
+  const eachDocument = workflowInfo().typedSearchAttributes.get(SCHEDULED_BY) === undefined;
   const hasRoom = () => workflowInfo().historyLength < LONG_HISTORY;
   const toRepair = [...(resume?.unrepaired ?? [])];
   const toCompare = [...page.parties];
@@ -64,7 +68,7 @@ export async function reconcile(
     const party = toCompare.shift();
     if (!party) return null;
     after = party.partyId;
-    return compareParty(party, { from: result.from, to: result.to, checks });
+    return compareParty(party, { from: result.from, to: result.to, checks, eachDocument });
   };
   const lane = async (): Promise<void> => {
     while (hasRoom()) {

@@ -82,6 +82,13 @@ it('no worker, for what only a worker can answer', async () => {
   }
 });
 
+it('no worker, and a wrong input: it is refused at once, in the form of every error', async () => {
+  const { code, json } = await ebrc(['reconcile', '--from', '2026-02-30', '--json'], { env });
+  const message = 'from: no calendar has this day';
+  const error = { severity: 'error', code: 'invalid_input', row: null, field: 'from', message };
+  expect([code, json()]).toEqual([3, { errors: [error] }]);
+});
+
 it('a worker that has polled, and takes no tasks', async () => {
   const client = await server.client();
   const stop = new AbortController();

@@ -69,8 +69,7 @@ async function submitBulk(deps: Deps, args: SubmitArgs): Promise<Submitted> {
   const { rows, credentials, ...filing } = await toSend(deps, args);
   const template = (await readBulkTemplate(pool, deps.mode)) ?? undefined;
   const workbook = await workbooks.write(rows.map(mappingRowOf), template);
-  const fileName = `${args.attemptId}.xlsx`;
-  const document = await documents.put({ name: fileName, kind: 'xlsx', buffer: workbook });
+  const document = await documents.put({ name: args.attemptId, kind: 'xlsx', buffer: workbook });
   await saveSubmissionDocument(pool, { ...args, document: document.name });
   return submit(deps, { ...args, payloadHash: document.sha256, credentials }, (context) => {
     const upload = {
@@ -78,7 +77,7 @@ async function submitBulk(deps: Deps, args: SubmitArgs): Promise<Submitted> {
       uploadType: String(filing.uploadType) as '101' | '102' | '103' | '104',
       decalarationFlag: filing.declaration,
       file: workbook,
-      fileName,
+      fileName: `${args.attemptId}.xlsx`,
     };
     return api.bulkUpload(upload, context);
   });

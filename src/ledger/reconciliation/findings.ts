@@ -50,6 +50,21 @@ export async function listFindings(
   return rows.map(viewOf);
 }
 
+/** Findings that a run removed by a repair, or that were removed so while it ran. */
+export async function healedFindings(
+  db: Queryable,
+  { mode, partyId, runId }: { mode: string; partyId?: number | null; runId: string },
+): Promise<FindingView[]> {
+  const { rows } = await db.query<FindingRow>(
+    `SELECT ${COLUMNS} FROM questions
+      WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND kind = ANY($3) AND healed IS NOT NULL
+        AND closed_at >= (SELECT started_at FROM reconciliation_runs WHERE run_id = $4)
+      ORDER BY question_id`,
+    [mode, partyId ?? null, FINDING_KINDS, runId],
+  );
+  return rows.map(viewOf);
+}
+
 /** Open findings by kind, acknowledged ones included. */
 export async function countFindings(
   db: Queryable,
