@@ -3,7 +3,7 @@ import type { Ambiguity } from '../../domain/reconciliation/certificate-matching
 import { balancesBefore, balancesNow, type Balance } from '../../ledger/certificates/snapshots';
 import { iecOf } from '../../ledger/exporters/exporters';
 import { lockFiling } from '../../ledger/filings/filing-lock';
-import { saveEvidence } from '../../ledger/filings/filing-notes';
+import { saveOfFiling } from '../../ledger/filings/filing-notes';
 import { agreeingCertificates, lineageSend } from '../../ledger/gates/absence';
 import { certifyByDetails, type Contradiction } from '../../ledger/gates/certify';
 import { windowIsOver } from '../../ledger/gates/settle-window';
@@ -120,7 +120,7 @@ async function gatherEvidence(
         problem ??
         (send.before === null ? 'no list of certificates from before the send exists to compare with' : null),
     };
-    await saveEvidence(client, filingId, evidence);
+    await saveOfFiling(client, filingId, { evidence });
     const moved = filing && found.openRows === 0 ? await moveOnSettled(client, settings, filing, at) : null;
     return { ...evidence, filing: moved };
   });

@@ -1,5 +1,5 @@
 /** Where a filing stands, and the one place that moves it: in the ledger, in the lists and in the UI. */
-import type { Decided, FilingNow, Left } from '../../activities/filings/moves';
+import type { Decided, Differs, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/settings';
 import { NO_ROWS, type FileInput, type FilingCounts, type ResultRow } from '../../domain/contracts';
@@ -160,18 +160,18 @@ export class FilingProgress {
    * @throws FilingMovedOn when the ledger
    * holds other moves, or not the filing: a fact is recorded all the same, what the run or a person decided is not
    */
-  step<T extends Left>(step: (held: Decided) => Promise<T>): Promise<T> {
+  step<T extends Left | Differs>(step: (held: Decided) => Promise<T>): Promise<Exclude<T, Differs>> {
     return this.inTurn(async () => {
       this.stopIfMovedOn();
       const left = await this.orMissing(() => step(this.held));
       this.take(left.filing);
-      return left;
+      return left as Exclude<T, Differs>;
     });
   }
 
   /** As `step`, of an activity that ran beside other steps. @throws FilingMovedOn when a move came between */
-  took(filing: Left['filing'] | undefined): Promise<void> {
-    return this.inTurn(() => Promise.resolve(this.take(filing ?? null)));
+  took(filing: FilingNow | 'differs' | null = null): Promise<void> {
+    return this.inTurn(() => Promise.resolve(this.take(filing)));
   }
 
   /** Moves the filing in ledger, lists and UI, if `when` still holds in its turn. @returns whether it was moved */
@@ -220,7 +220,7 @@ export class FilingProgress {
     }
   }
 
-  private take(filing: Left['filing']): void {
+  private take(filing: FilingNow | 'differs' | null): void {
     if (filing === 'differs' || (filing !== null && filing.seq > this.seq + 1)) this.movedOn = true;
     this.stopIfMovedOn();
     // Read before a move that this run has made since.
