@@ -3,7 +3,7 @@ import { NO_TRACES, type SpanAttributes, type Tracer } from '../telemetry/tracer
 import { beginStatement, timeLeft } from './step-deadline';
 import { connectFailure, LedgerUnavailableError, asLedgerError } from './unavailable';
 
-/** What a statement needs: a pool, or a client inside a transaction. */
+/** What a statement needs: a pool, or a client inside a transaction. A value that is undefined is NULL. */
 export type Queryable = Pick<pg.Pool, 'query'>;
 
 /** In ms; 0 for none. A step has 30 s in all; the server's time-outs are shorter, so that its reason is known. */

@@ -1,6 +1,6 @@
 import { filingDateInKolkata } from '../../domain/dates';
 import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
-import { balancesBefore, balancesNow, type Balance } from '../../ledger/certificates/snapshots';
+import { balancesNow, type Balance } from '../../ledger/certificates/snapshots';
 import { iecOf } from '../../ledger/exporters/exporters';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { saveOfFiling } from '../../ledger/filings/filing-notes';
@@ -9,8 +9,7 @@ import { certifyByDetails, type Contradiction } from '../../ledger/gates/certify
 import { windowIsOver } from '../../ledger/gates/settle-window';
 import { withTransaction } from '../../ledger/pool';
 import { countOpenRows } from '../../ledger/rows/filing-rows';
-import { markedAt } from '../../ledger/submissions/attempts';
-import { inDoubtSince, noteCertificatesRead } from '../../ledger/submissions/lost-time';
+import { noteCertificatesRead, readSent } from '../../ledger/submissions/lost-time';
 import { readDetails } from '../read-details';
 import type { Deps } from '../dependencies';
 import { moveOnSettled, type FilingNow } from './moves';
@@ -82,7 +81,8 @@ async function gatherEvidence(
   const now = clock();
   const send = await lineageSend(pool, { filingId, submission });
   const iecCode = await iecOf(pool, exporterId);
-  const lostSince = attemptId === null ? null : await inDoubtSince(pool, attemptId);
+  const sent = attemptId === null ? null : await readSent(pool, attemptId);
+  const { lostSince, balances: before } = sent ?? { lostSince: null, balances: null };
   let problem = iecCode ? null : NO_IEC;
   if (iecCode) {
     const from = Math.min((send.from ?? new Date(now)).getTime(), lostSince?.getTime() ?? Infinity);
@@ -90,8 +90,7 @@ async function gatherEvidence(
     ({ problem } = await readDetails(deps, { exporterId, iecCode, ...days }));
     if (lostSince && problem === null) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(now) });
   }
-  const before = attemptId === null ? null : await balancesBefore(pool, attemptId);
-  const sentAt = attemptId === null ? send.firstMarkAt : await markedAt(pool, attemptId);
+  const sentAt = attemptId === null ? send.firstMarkAt : sent?.markedAt;
   const looked = {
     gatheredAt: new Date(now).toISOString(),
     sentAt: sentAt?.toISOString() ?? null,
@@ -106,12 +105,8 @@ async function gatherEvidence(
     const found = looked.looked
       ? await certifyByDetails(client, { filingId, submission, exporterId, windowOver, at })
       : { adopted: [], ambiguous: [], contradicted: [], openRows: await countOpenRows(client, filingId, submission) };
-    const agreeing = await agreeingCertificates(client, {
-      filingId,
-      submission,
-      ...send,
-      from: send.from ?? lostSince,
-    });
+    const since = send.from ?? lostSince;
+    const agreeing = await agreeingCertificates(client, { filingId, submission, ...send, from: since });
     const evidence: Evidence = {
       ...looked,
       ...found,

@@ -34,34 +34,14 @@ export async function lockForPartyChange(
   );
 }
 
-export interface FilingClient {
-  partyId: number;
-  /** Whether its filings wait for a second person's approval. */
-  requiresApproval: boolean;
+/** A client's IEC: ten upper-case letters and digits, as the strongest source has them; once known, never forgotten. */
+export interface KnownIec {
   iec: string | null;
   iecSource: IecSource | null;
-  statedIec: string | null;
-  apiState: string | null;
-  activatesAt: string | null;
 }
 
 /** When a client may file, as ISO 8601. */
 export const ACTIVATES_AT = `to_char(activates_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "activatesAt"`;
-
-/**
- * Locks an exporter's party: attachments and changes of its approval policy wait. Before rows in the order of locks.
- * @throws Error if the ledger does not hold it
- */
-export async function lockParty(client: Queryable, exporterId: string): Promise<FilingClient> {
-  const { rows } = await client.query<FilingClient>(
-    `SELECT party_id AS "partyId", requires_approval AS "requiresApproval", iec, iec_source AS "iecSource",
-            stated_iec AS "statedIec", api_state AS "apiState", ${ACTIVATES_AT}
-       FROM exporters WHERE lower(exporter_id) = lower($1) FOR SHARE`,
-    [exporterId],
-  );
-  if (!rows[0]) throw new Error(`Exporter ${exporterId} is not in this ledger. Onboard it, or check DATABASE_URL.`);
-  return rows[0];
-}
 
 /** A new exporter's party: of its IEC, of the client with its e-mail, or new. Under {@link lockPartyChanges}. */
 export async function partyForNew(
@@ -105,7 +85,7 @@ export async function askAboutIec(
   client: Queryable,
   args: {
     exporterId: string;
-    known: Pick<FilingClient, 'iec' | 'iecSource'>;
+    known: KnownIec;
     said: string;
     source: IecSource;
     used: string | null;

@@ -13,31 +13,19 @@ import { lockFiling, lockIrms } from './filing-lock';
 import { inputToSave, savesInput } from './filing-inputs';
 import { writeFirstMove } from './first-move';
 import type { FilingRecord } from './filings';
-import { judgeReference, lockReference, type ReferenceJudgement } from './reference';
+import { judgeReference, lockReference, type Named, type ReferenceJudgement } from './reference';
 import { NEEDS_TOKEN } from '../../domain/principal';
 import { checkGrant } from '../principals/grants';
 import { judgeBalances } from '../rows/balance-reservation';
 import { fingerprintOf, judgeClaims, type MappingClaim } from '../rows/live-mappings';
-import { lockParty } from '../exporters/parties';
+import { lockExporter } from '../exporters/exporters';
 import { withTransaction, type Queryable } from '../pool';
 import { filedBefore, judgeTakeOver, takeOverRows } from '../rows/row-takeover';
 
-export interface Intent extends Pick<
-  FilingRecord,
-  | 'mode'
-  | 'exporterId'
-  | 'reference'
-  | 'n'
-  | 'corrects'
-  | 'workflowId'
-  | 'contentHash'
-  | 'uploadType'
-  | 'declaration'
-  | 'channel'
-  | 'madeBy'
-  | 'approvalNeeded'
-  | 'grantId'
-> {
+/** How a filing is to be made; stored with it as it stands. */
+type Terms = Pick<FilingRecord, 'uploadType' | 'declaration' | 'channel' | 'madeBy' | 'approvalNeeded' | 'grantId'>;
+
+export interface Intent extends Named, Terms {
   rows: MappingRow[];
   /** The id of rows that the ledger has already; null: the rows are stored with the filing. */
   inputRef: string | null;
@@ -66,7 +54,7 @@ export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<Intent
     await lockIrms(client, asked.mode, [...asked.rows.map(({ mapping }) => mapping), ...before.irms]);
     for (const filingId of before.filings) await lockFiling(client, filingId);
 
-    const exporter = await lockParty(client, asked.exporterId);
+    const exporter = await lockExporter(client, asked.exporterId);
     const { partyId, requiresApproval } = exporter;
     const maker = await judgeMaker(client, asked, requiresApproval);
     if ('outcome' in maker) return maker;
@@ -139,8 +127,31 @@ async function insertFiling(
   const held = claims.flatMap((claim, position) => claim.held.map((each) => ({ position, ...each })));
   const counts: number[] = [];
   for (const { submission } of rows) counts[submission - 1] = (counts[submission - 1] ?? 0) + 1;
-  const text = `${counted(intent.rows.length, 'row')} recorded, declaration ${intent.declaration}`;
-  const data = { contentHash: intent.contentHash, allowDuplicate: intent.permitted };
+  const { mode, exporterId, reference, n, corrects, workflowId, contentHash, madeBy, at } = intent;
+  const { uploadType, declaration, channel, approvalNeeded, grantId, inputRef } = intent;
+  const named = [
+    filingId,
+    mode,
+    exporterId,
+    reference,
+    n,
+    corrects,
+    workflowId,
+    contentHash,
+    inputRef ?? input?.inputRef,
+  ];
+  const terms = [
+    uploadType,
+    declaration,
+    channel,
+    JSON.stringify(intent.warnings),
+    madeBy,
+    at,
+    approvalNeeded,
+    grantId,
+  ];
+  const text = `${counted(rows.length, 'row')} recorded, declaration ${declaration}`;
+  const data = { contentHash, allowDuplicate: intent.permitted };
   await client.query(
     `WITH input AS (
        ${savesInput('$25::jsonb')}
@@ -168,31 +179,8 @@ async function insertFiling(
      )
      INSERT INTO filing_events (filing_id, at, kind, who, text, data) VALUES ($1, $15, 'made', $14, $23, $24)`,
     [
-      filingId,
-      intent.mode,
-      intent.exporterId,
-      intent.reference,
-      intent.n,
-      intent.corrects,
-      intent.workflowId,
-      intent.contentHash,
-      intent.inputRef ?? input?.inputRef,
-      intent.uploadType,
-      intent.declaration,
-      intent.channel,
-      JSON.stringify(intent.warnings),
-      intent.madeBy,
-      intent.at,
-      intent.approvalNeeded,
-      intent.grantId,
-      partyId,
-      JSON.stringify(rows),
-      reserved,
-      JSON.stringify(held),
-      counts,
-      text,
-      JSON.stringify(data),
-      input?.saved ?? null,
+      ...[...named, ...terms, partyId, JSON.stringify(rows), reserved, JSON.stringify(held), counts],
+      ...[text, JSON.stringify(data), input?.saved],
     ],
   );
   return counts;

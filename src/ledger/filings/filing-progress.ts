@@ -113,57 +113,54 @@ const COUNTS = `(SELECT to_jsonb(counted) FROM (SELECT ${ROW_COUNTS} WHERE r.fil
 
 /** Writes a move; its number and state have been checked under the filing's lock. */
 export async function writeMove(db: Queryable, note: ProgressNote): Promise<FilingNow> {
-  const { seq, state, event, keepQuestions = false, waitsFor = null } = note;
-  const dueAt = note.dueAt ?? null;
+  const { filingId, seq, step, state, at, dueAt, keepQuestions = false, waitsFor = null } = note;
+  const { kind, who, text, data } = note.event;
   const question = keepQuestions ? null : questionOfMove(note);
+  const asked = [question?.kind, question?.text, question?.until ?? 'move'];
   const { rows } = await db.query<Pick<FilingNow, 'counts' | 'rows' | 'standing'> & { line: InLine[] | null }>(
     `WITH before AS (SELECT state, mode, exporter_id FROM filings WHERE filing_id = $1),
      moved AS (
-       UPDATE filings SET state = $3, seq = $2, changed_at = $6, due_at = $8, waits_for = $14,
-          closed_at = CASE WHEN $7 THEN $6 ELSE closed_at END
+       UPDATE filings SET state = $3, seq = $2, changed_at = $4, due_at = $6, waits_for = $12,
+          closed_at = CASE WHEN $5 THEN $4 ELSE closed_at END
         WHERE filing_id = $1
      ), closed AS (
-       UPDATE questions q SET closed_at = $6 FROM before b
-        WHERE q.filing_id = $1 AND q.closed_at IS NULL AND q.kind IS DISTINCT FROM $4
-          AND ((q.until = 'move' AND (q.kind = 'workflow_problem' OR NOT $15)) OR (q.until = 'state' AND b.state <> $3))
+       UPDATE questions q SET closed_at = $4 FROM before b
+        WHERE q.filing_id = $1 AND q.closed_at IS NULL AND q.kind IS DISTINCT FROM $14
+          AND ((q.until = 'move' AND (q.kind = 'workflow_problem' OR NOT $13)) OR (q.until = 'state' AND b.state <> $3))
      ), asked AS (
        INSERT INTO questions (mode, party_id, key, kind, exporter_id, filing_id, text, until, first_seen_at, last_seen_at)
-       SELECT b.mode, e.party_id, $4::text || '|' || $1, $4, b.exporter_id, $1, $5, $16, $6, $6
-         FROM before b JOIN exporters e USING (exporter_id) WHERE $4::text IS NOT NULL
+       SELECT b.mode, e.party_id, $14::text || '|' || $1, $14, b.exporter_id, $1, $15, $16, $4, $4
+         FROM before b JOIN exporters e USING (exporter_id) WHERE $14::text IS NOT NULL
        ON CONFLICT (party_id, key) WHERE closed_at IS NULL
        DO UPDATE SET text = excluded.text, until = excluded.until, last_seen_at = excluded.last_seen_at
      ), noted AS (
        INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
-       SELECT $1, $2, CASE WHEN NOT EXISTS (SELECT FROM filing_events WHERE filing_id = $1 AND step = $9) THEN $9 END, $6, $10, $11,
-              $12, $13::jsonb, $3
+       SELECT $1, $2, CASE WHEN NOT EXISTS (SELECT FROM filing_events WHERE filing_id = $1 AND step = $7) THEN $7 END, $4, $8, $9,
+              $10, $11::jsonb, $3
      )
      SELECT ${COUNTS}, ${resultRows('$1', '$3')} AS rows, ${standingOf('$1')} AS standing,
-            ${lineOf({ filingId: '$1', mode: '(SELECT mode FROM before)', state: '$3', dueAt: '$8' })} AS line`,
+            ${lineOf({ filingId: '$1', mode: '(SELECT mode FROM before)', state: '$3', dueAt: '$6' })} AS line`,
     [
-      note.filingId,
+      filingId,
       seq,
       state,
-      question?.kind ?? null,
-      question?.text ?? null,
-      note.at,
+      at,
       isEnd(state),
       dueAt,
-      note.step ?? null,
-      event.kind,
-      event.who ?? null,
-      event.text,
-      event.data === undefined ? null : JSON.stringify(event.data),
+      step,
+      kind,
+      who,
+      text,
+      JSON.stringify(data),
       waitsFor,
       keepQuestions,
-      question?.until ?? 'move',
+      ...asked,
     ],
   );
-  const { line, ...facts } = needRow(rows[0], note.filingId);
-  const queue = placeIn(line, note.filingId) ?? undefined;
-  const asks = question?.text ?? null;
+  const { line, ...facts } = needRow(rows[0], filingId);
+  const queue = placeIn(line, filingId) ?? undefined;
   const due = dueAt?.getTime() ?? null;
-  const { kind, text } = event;
-  return { seq, state, dueAt: due, waitsFor, kind, text, asks, ...facts, queue };
+  return { seq, state, dueAt: due, waitsFor, kind, text, asks: question?.text ?? null, ...facts, queue };
 }
 
 /** A filing as its last move, or that of `step`, left it. @throws FilingMissing when it is not held */
@@ -192,37 +189,24 @@ function needRow<T>(row: T | undefined, filingId: string): T {
   return row;
 }
 
-/** Adds an event to a filing; with a `seq` or a `step` it is written once. */
+/** Adds an event to a filing that is no move; with a `step` it is written once. */
 export async function addEvent(
   db: Queryable,
   event: {
     filingId: string;
-    seq?: number;
     step?: string;
     at: Date;
     kind: string;
-    /** The state that a move led to; absent for an event without a move. */
-    state?: FilingState;
     text: string;
     who?: string;
     data?: unknown;
   },
 ): Promise<void> {
+  const { filingId, step, at, kind, text, who, data } = event;
   await db.query(
-    `INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    `INSERT INTO filing_events (filing_id, step, at, kind, who, text, data) VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT DO NOTHING`,
-    [
-      event.filingId,
-      event.seq ?? null,
-      event.step ?? null,
-      event.at,
-      event.kind,
-      event.who ?? null,
-      event.text,
-      event.data === undefined ? null : JSON.stringify(event.data),
-      event.state ?? null,
-    ],
+    [filingId, step, at, kind, who, text, JSON.stringify(data)],
   );
 }
 

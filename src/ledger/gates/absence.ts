@@ -98,7 +98,7 @@ export interface AbsenceToConfirm {
   agreeing: string[];
 }
 
-/** Whether a row's document was ever released as absent, and what is known since; null: never. */
+/** What still has to be known since a row's document was released as absent; null: nothing, or it never was. */
 export async function absenceToConfirm(
   db: Queryable,
   { filingId, submission, at }: Omit<Rows, 'positions'> & { at: Date },
@@ -126,5 +126,5 @@ export async function absenceToConfirm(
   const looked = unseen || (await completeLook(db, { exporterId, since: lookSince, from })) !== null;
   const named = new Set(notOurs);
   const open = [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))].filter((number) => !named.has(number));
-  return { since: since.getTime(), from: from.getTime(), looked, agreeing: open };
+  return looked && open.length === 0 ? null : { since: since.getTime(), from: from.getTime(), looked, agreeing: open };
 }

@@ -109,7 +109,7 @@ async function absenceRefusal(
   { filingId, submission, at }: Asked,
 ): Promise<Extract<Mark, { marked: false }> | null> {
   const open = await absenceToConfirm(client, { filingId, submission, at });
-  if (open === null || (open.looked && open.agreeing.length === 0)) return null;
+  if (open === null) return null;
   return refused(
     'look',
     open.agreeing.length > 0

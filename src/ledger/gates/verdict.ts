@@ -19,7 +19,8 @@ export async function writeVerdict(
     mark?: { sender: string | null; payloadHash?: string; settleMs: number | null; timeoutMs: number | null };
   },
 ): Promise<boolean> {
-  const { attemptId, from, reason = null, at, ofSender = null, answer, mark } = verdict;
+  const { attemptId, from, reason, at, ofSender, answer, mark } = verdict;
+  const judged = [attemptId, from, verdict.verdict, reason, at, ofSender];
   const { rowCount } = await client.query(
     `UPDATE attempts SET verdict = $3::text, reason = $4, judged_at = CASE WHEN $3 IN ('open', 'marked') THEN NULL ELSE $5::timestamptz END,
         marked_at = CASE WHEN $13 THEN greatest(marked_at, $5) WHEN $3 = 'accepted' THEN coalesce(marked_at, opened_at) ELSE marked_at END,
@@ -30,19 +31,8 @@ export async function writeVerdict(
       WHERE attempt_id = $1 AND verdict = ANY($2) AND ($6::text IS NULL OR verdict = 'open' OR (sender = $6
         AND NOT EXISTS (SELECT FROM sends WHERE attempt_id = $1 AND sender <> $6)))`,
     [
-      attemptId,
-      from,
-      verdict.verdict,
-      reason,
-      at,
-      ofSender,
-      answer ? JSON.stringify(answer) : null,
-      answer?.status ?? null,
-      mark?.sender ?? null,
-      mark?.payloadHash ?? null,
-      mark?.settleMs ?? null,
-      mark?.timeoutMs ?? null,
-      mark !== undefined,
+      ...[...judged, answer && JSON.stringify(answer), answer?.status],
+      ...[mark?.sender, mark?.payloadHash, mark?.settleMs, mark?.timeoutMs, mark !== undefined],
     ],
   );
   return (rowCount ?? 0) > 0;

@@ -32,20 +32,13 @@ export async function listFindings(
     limit?: number;
   },
 ): Promise<FindingView[]> {
+  const { mode, partyId, kind, all = false, after = 0, limit } = filter;
   const { rows } = await db.query<FindingRow>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
         AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL)) AND kind = ANY($6) AND question_id > $7
       ORDER BY question_id LIMIT $5`,
-    [
-      filter.mode,
-      filter.partyId ?? null,
-      filter.kind ?? null,
-      filter.all ?? false,
-      filter.limit ?? null,
-      FINDING_KINDS,
-      filter.after ?? 0,
-    ],
+    [mode, partyId, kind, all, limit, FINDING_KINDS, after],
   );
   return rows.map(viewOf);
 }

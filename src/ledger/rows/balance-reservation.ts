@@ -7,10 +7,9 @@ import { checkBalances } from '../../domain/rules/preflight';
 import { lockFiling, lockIrms } from '../filings/filing-lock';
 import { needFiling } from '../filings/filings';
 import { iecFindings } from '../../domain/exporter/exporter';
-import { needExporter } from '../exporters/exporters';
+import { lockExporter, needExporter } from '../exporters/exporters';
 import { heldIrms, irmNumberOf } from '../exporters/irms';
 import { collidingClaims } from './live-mappings';
-import { lockParty } from '../exporters/parties';
 import { withTransaction, type Queryable } from '../pool';
 
 /** The rows of a filing that are still to be sent, as they came in. */
@@ -95,7 +94,7 @@ export async function reserveBalances<T>(
       rows.map(({ mapping }) => mapping),
     );
     await lockFiling(client, filingId);
-    const exporter = await lockParty(client, exporterId);
+    const exporter = await lockExporter(client, exporterId);
     const findings = [
       ...(await collidingClaims(client, filingId)),
       ...(await judgeBalances(client, { exporter, exporterId, rows, exceptFiling: filingId })).findings,

@@ -10,7 +10,7 @@ import { assertPrimary, compareSends, createOrRead, noteWhole, readSend, storeId
 import type { Comparison, SendStore } from './sends';
 import { lockFiling } from '../filings/filing-lock';
 import { LOST_MOVES, writeMove } from '../filings/filing-progress';
-import { closeOpenAttempts } from '../gates/attempts';
+import { closeOpenAttempts, insertAttempt } from '../gates/attempts';
 import { holdInDoubt } from '../gates/held-rows';
 import { judgeUnsent } from '../gates/release';
 import { MARK_LOCK } from '../gates/send';
@@ -201,12 +201,9 @@ async function restoreAttempt(
   client: Queryable,
   { record, attemptId, at }: { record: SendRecord; attemptId: string; at: Date },
 ): Promise<boolean> {
-  const { filingId, submission, number } = partsOfAttemptId(attemptId);
+  const { filingId, submission } = partsOfAttemptId(attemptId);
   await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
-  await client.query(
-    `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-    [attemptId, filingId, submission, number],
-  );
+  await insertAttempt(client, attemptId);
   const inDoubt = await writeVerdict(client, {
     attemptId,
     from: ['open', 'marked', 'unsent', 'refused', 'absent'],

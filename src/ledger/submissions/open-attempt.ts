@@ -84,7 +84,7 @@ export async function openAttempt(
     return { outcome: 'attempt', attemptId: await doubtAttempt(client, doubted), number, verdict: 'marked' };
   }
   const absence = await absenceToConfirm(client, { filingId, submission, at });
-  if (absence && (!absence.looked || absence.agreeing.length > 0)) return { outcome: 'look', ...absence };
+  if (absence) return { outcome: 'look', ...absence };
   const attemptId = attemptIdOf(filingId, submission, number);
   await client.query(
     `INSERT INTO attempts (attempt_id, filing_id, submission, number, snapshot_id)

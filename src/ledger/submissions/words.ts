@@ -56,6 +56,8 @@ const COLUMNS = `word_id AS "wordId", filing_id AS "filingId", kind, attempt_id 
  * ledger does not hold the filing, as after it was put back: the run reads that with its next step
  */
 export async function recordWord(db: Queryable, word: NewWord): Promise<string> {
+  const { filingId, kind, attemptId, requestId, sourceRows, notOurs, unseen, by, note, at, step, grantId } = word;
+  const about = [attemptId, requestId, sourceRows, JSON.stringify(word.certificates), notOurs, unseen];
   const { rows } = await db.query<{ id: string }>(
     `WITH granted AS (
        SELECT grant_id, granted_at, p.name, p.name_key FROM grants g JOIN principals p USING (principal_id)
@@ -69,22 +71,7 @@ export async function recordWord(db: Queryable, word: NewWord): Promise<string> 
          FROM filings f LEFT JOIN granted g ON true WHERE f.filing_id = $1
        ON CONFLICT (filing_id, step) DO NOTHING RETURNING word_id)
      SELECT word_id AS id FROM said UNION ALL SELECT word_id FROM words WHERE filing_id = $1 AND step = $13 LIMIT 1`,
-    [
-      word.filingId,
-      word.kind,
-      word.attemptId,
-      word.requestId,
-      word.sourceRows,
-      JSON.stringify(word.certificates),
-      word.notOurs,
-      word.unseen,
-      word.by,
-      personKey(word.by),
-      word.note,
-      word.at,
-      word.step,
-      word.grantId ?? null,
-    ],
+    [filingId, kind, ...about, by, personKey(by), note, at, step, grantId],
   );
   return rows[0]?.id ?? '';
 }
@@ -179,28 +166,18 @@ export async function standingWords(
   word: Word,
   { singlePerson, principals }: { singlePerson: boolean; principals: boolean },
 ): Promise<Word[]> {
+  const { filingId, kind, wordId, attemptId, markedAt, requestId, sourceRows, by, at } = word;
+  const said = [attemptId, markedAt, requestId, sourceRows];
   const { rows } = await db.query<Word>(
     `SELECT ${COLUMNS} FROM words w
       WHERE filing_id = $1 AND kind = $2 AND word_id <> $3 AND attempt_id IS NOT DISTINCT FROM $4
-        AND marked_at IS NOT DISTINCT FROM $5 AND request_id IS NOT DISTINCT FROM $6 AND source_rows IS NOT DISTINCT FROM $10
+        AND marked_at IS NOT DISTINCT FROM $5 AND request_id IS NOT DISTINCT FROM $6 AND source_rows IS NOT DISTINCT FROM $7
         AND (grant_id IS NOT NULL OR NOT $11)
-        AND (person_key <> $7 OR ($8 AND said_at <= $9::timestamptz - interval '1 day')) AND person_key <> ''
+        AND (person_key <> $8 OR ($9 AND said_at <= $10::timestamptz - interval '1 day')) AND person_key <> ''
         AND EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome = 'stands')
         AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome <> 'stands')
       ORDER BY word_id`,
-    [
-      word.filingId,
-      word.kind,
-      word.wordId,
-      word.attemptId,
-      word.markedAt,
-      word.requestId,
-      personKey(word.by),
-      singlePerson && !principals,
-      word.at,
-      word.sourceRows,
-      principals,
-    ],
+    [filingId, kind, wordId, ...said, personKey(by), singlePerson && !principals, at, principals],
   );
   return rows;
 }

@@ -102,11 +102,7 @@ export async function markValid(pool: pg.Pool, exporterId: string, version: numb
 /** Refused: its secret is removed, and the current version stays. One that was accepted before is bad from now on. */
 export async function markRejected(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<void> {
   await underLock(pool, exporterId, async (client) => {
-    await client.query(
-      `UPDATE credential_versions SET state = 'bad', reason = $3, changed_at = now()
-        WHERE exporter_id = $1 AND version = $2`,
-      [exporterId, version, reason],
-    );
+    await setBad(client, exporterId, version, reason);
     await client.query(
       `DELETE FROM vault_secrets WHERE secret_ref =
         (SELECT secret_ref FROM credential_versions WHERE exporter_id = $1 AND version = $2)`,
@@ -123,17 +119,18 @@ export async function markBad(pool: pg.Pool, exporterId: string, version: number
   return underLock(pool, exporterId, async (client) => {
     const current = await currentCredentials(client, exporterId);
     if ((current?.version ?? 0) !== version) return false;
-    if (!current) {
-      await insertVersion(client, { exporterId, secretRef: null, state: 'bad', held: true, reason });
-      return true;
-    }
-    await client.query(
-      `UPDATE credential_versions SET state = 'bad', reason = $3, changed_at = now()
-        WHERE exporter_id = $1 AND version = $2`,
-      [exporterId, version, reason],
-    );
+    if (current) await setBad(client, exporterId, version, reason);
+    else await insertVersion(client, { exporterId, secretRef: null, state: 'bad', held: true, reason });
     return true;
   });
+}
+
+async function setBad(client: Queryable, exporterId: string, version: number, reason: string): Promise<void> {
+  await client.query(
+    `UPDATE credential_versions SET state = 'bad', reason = $3, changed_at = now()
+      WHERE exporter_id = $1 AND version = $2`,
+    [exporterId, version, reason],
+  );
 }
 
 /** Why the credentials of some exporters are known to be bad; those of which nothing bad is known are left out. */

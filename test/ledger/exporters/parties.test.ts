@@ -6,6 +6,7 @@ import { saveCertificates, unclaimedCertificates } from '../../../src/ledger/cer
 import {
   getExporter,
   iecOf,
+  lockExporter,
   learnIec,
   saveExporter,
   type CustomerRecord,
@@ -13,7 +14,6 @@ import {
 import { readRows } from '../../../src/ledger/rows/filing-rows';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
-import { lockParty } from '../../../src/ledger/exporters/parties';
 import { readSnapshotSource, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { withTransaction } from '../../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
@@ -276,7 +276,7 @@ describe('an IEC', () => {
     for (const filing of clients) {
       const nameless = filing === clients[0] ? clients[1] : await client();
       await withTransaction(ledger.pool, async (db) => {
-        const { partyId: before } = await lockParty(db, filing);
+        const { partyId: before } = await lockExporter(db, filing);
         const learning = learn(nameless, iec).then(() => 'learnt');
         expect(await Promise.race([learning, untilSomebodyWaits()])).toBe('waits');
         expect(await party(filing)).toBe(before);
