@@ -15,36 +15,42 @@ const BATCH = 10_000;
 
 interface OldRows {
   what: string;
-  table: string;
   days: number;
-  /** Which rows of before the time $1 are removed. */
+  remove: `DELETE FROM ${string}`;
+  /** Which of before the time $1 are removed. */
   old: string;
 }
 
 const OLD_ROWS: readonly OldRows[] = [
-  { what: 'calls', table: 'api_calls', days: API_CALL_DAYS, old: 'at < $1' },
-  { what: 'findings', table: 'questions', days: RECONCILIATION_DAYS, old: 'closed_at < $1' },
-  { what: 'runs', table: 'reconciliation_runs', days: RECONCILIATION_DAYS, old: 'started_at < $1' },
-  { what: 'windows', table: 'certificate_windows', days: RECONCILIATION_DAYS, old: 'read_at < $1' },
-  // The cadence of polls takes the newest.
-  { what: 'answerTimes', table: 'acknowledgement_times', days: 400, old: `mode IN ('test', 'live') AND at < $1` },
+  { what: 'calls', days: API_CALL_DAYS, remove: 'DELETE FROM api_calls', old: 'at < $1' },
+  { what: 'findings', days: RECONCILIATION_DAYS, remove: 'DELETE FROM questions', old: 'closed_at < $1' },
+  { what: 'runs', days: RECONCILIATION_DAYS, remove: 'DELETE FROM reconciliation_runs', old: 'started_at < $1' },
+  { what: 'windows', days: RECONCILIATION_DAYS, remove: 'DELETE FROM certificate_windows', old: 'read_at < $1' },
+  {
+    what: 'answerTimes',
+    days: 400,
+    remove: 'DELETE FROM acknowledgement_times',
+    // The cadence of polls takes the newest.
+    old: `mode IN ('test', 'live') AND at < $1`,
+  },
   {
     what: 'inputs',
-    table: 'filing_inputs',
     days: 90,
+    remove: 'DELETE FROM filing_inputs',
     // Older ones were looked at a month ago, and have their filing.
     old: `created_at BETWEEN $1::timestamptz - interval '30 days' AND $1
       AND NOT EXISTS (SELECT FROM filings f WHERE f.input_ref = filing_inputs.input_ref)`,
   },
   // One that is set aside waits for a person.
-  { what: 'steps', table: 'steps_under_way', days: 30, old: 'since < $1 AND NOT set_aside' },
+  { what: 'steps', days: 30, remove: 'DELETE FROM steps_under_way', old: 'since < $1 AND NOT set_aside' },
 ];
 
 /** Removes what is older than it is kept, in small batches. @returns how many rows, by what they were */
 export async function removeOldRows(db: Queryable, at: number): Promise<Record<string, number>> {
   const removed: Record<string, number> = {};
-  for (const { what, table, days, old } of OLD_ROWS) {
-    const batch = `DELETE FROM ${table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM ${table} WHERE ${old} LIMIT ${BATCH}))`;
+  for (const { what, days, remove, old } of OLD_ROWS) {
+    const table = remove.slice('DELETE FROM '.length);
+    const batch = `${remove} WHERE ctid = ANY(ARRAY(SELECT ctid FROM ${table} WHERE ${old} LIMIT ${BATCH}))`;
     const before = new Date(at - days * DAY_MS);
     removed[what] = await inBatches(async () => (await db.query(batch, [before])).rowCount ?? 0);
   }

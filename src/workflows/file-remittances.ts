@@ -231,7 +231,7 @@ async function giveUp(run: FilingRun): Promise<void> {
   const giveUp = () => run.step((held) => record.giveUpFiling({ ...held, ...word }));
   const { refused } = await onceLedgerIsWhole(run, giveUp, { inRun: true });
   if (refused !== undefined) {
-    requests.refuseWord('abandon', refused);
+    requests.refuseRequest('abandon', `${refused}.`);
     throw new FilingMovedOn('nobody gave the filing up');
   }
   await collectAlone(run);

@@ -122,6 +122,12 @@ export async function partsOf(
   );
 }
 
+/** Columns of rows `r` as people are shown them, and where from. */
+export const ROW_VIEWS = `r.source_row AS row, r.mapping->>'irmNumber' AS "irmNumber",
+            r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.currency, r.state, r.ebrc_number AS "eBRCNumber",
+            r.ebrc_date AS "eBRCDate", c.pdf_document AS document, c.pdf_sha256 AS sha256, r.errors
+       FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number`;
+
 /** Rows of a filing in the order of the file, behind a position. */
 export async function pageOfRows(
   db: Queryable,
@@ -130,11 +136,7 @@ export async function pageOfRows(
   const { rows } = await db.query<
     Omit<RowView, 'mappedIRMAmountFCC'> & { position: number; submission: number; mappedIRMAmountFCC: string }
   >(
-    `SELECT r.position, r.source_row AS row, r.serial_no AS "serialNo", r.mapping->>'irmNumber' AS "irmNumber",
-            r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.mapped_amount::text AS "mappedIRMAmountFCC", r.currency,
-            r.submission, r.state, r.ebrc_number AS "eBRCNumber", r.ebrc_date AS "eBRCDate", c.pdf_document AS document,
-            c.pdf_sha256 AS sha256, r.errors
-       FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+    `SELECT r.position, r.submission, r.serial_no AS "serialNo", r.mapped_amount::text AS "mappedIRMAmountFCC", ${ROW_VIEWS}
       WHERE r.filing_id = $1 AND r.position > $2 AND ($4::text IS NULL OR r.state = $4) ORDER BY r.position LIMIT $3`,
     [filingId, after, limit, state ?? null],
   );

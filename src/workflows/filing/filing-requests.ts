@@ -61,7 +61,7 @@ export class FilingRequests {
     await condition(() => this.approval === null || progress.state !== 'awaiting_approval');
     this.approval ??= request;
     await condition(() => progress.state !== 'awaiting_approval' || this.refused?.args === request);
-    if (this.refused?.args === request) refuse(this.refused.message);
+    this.throwIfRefused(request);
     if (progress.ended) refuse('The filing was given up before the approval was carried out.');
   }
 
@@ -69,27 +69,11 @@ export class FilingRequests {
   async resolve(args: ResolveArgs): Promise<void> {
     this.judgeResolve(args);
     if (this.resolution) refuse('Another resolve is being worked on.');
-    // Before it is recorded: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
     const request: Recorded<ResolveArgs> = { ...args };
-    this.resolution = request;
-    try {
-      const {
-        as,
-        attemptId = null,
-        requestId = null,
-        rows = null,
-        certificates = [],
-        notOurs = [],
-        unseen = false,
-      } = args;
-      const about = { attemptId, requestId, sourceRows: rows, certificates, notOurs, unseen };
-      request.wordId = await this.record({ ...args, ...about, kind: as === 'filed' ? 'filed' : 'not_filed' });
-    } catch (error) {
-      if (this.resolution === request) this.resolution = null;
-      throw error;
-    }
+    const kind = args.as === 'filed' ? 'filed' : 'not_filed';
+    await this.keep('resolution', request, { ...args, sourceRows: args.rows ?? null, kind });
     await condition(() => this.resolution !== request);
-    if (this.refused?.args === request) refuse(this.refused.message, this.refused.code);
+    this.throwIfRefused(request);
   }
 
   /** A person gives the filing up. Resolves once it has ended. */
@@ -97,24 +81,36 @@ export class FilingRequests {
     const { progress } = this;
     if (progress.refusal) refuse('The run recorded nothing: it was refused.');
     if (progress.ended) refuse(`The filing has ended: ${progress.state}.`);
-    // Before it is recorded: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
     const request: Recorded<AbandonArgs> = { ...args };
-    this.abandon = request;
-    try {
-      request.wordId = await this.record({ ...args, kind: 'abandon' });
-    } catch (error) {
-      if (this.abandon === request) this.abandon = null;
-      throw error;
-    }
+    await this.keep('abandon', request, { ...args, kind: 'abandon' });
     await condition(() => progress.ended || this.abandon !== request);
-    if (this.refused?.args === request) refuse(this.refused.message);
+    this.throwIfRefused(request);
   }
 
-  /** The grant of who approved, or gave up, does not hold: the filing goes on as if it had not been asked for. */
-  refuseWord(kind: 'approval' | 'abandon', message: string): void {
+  /** Records a request that stands from before: a call that the run schedules meanwhile would be cancelled at once. */
+  private async keep<K extends 'abandon' | 'resolution'>(
+    kind: K,
+    request: NonNullable<FilingRequests[K]>,
+    said: Parameters<FilingRequests['record']>[0],
+  ): Promise<void> {
+    (this[kind] as typeof request | null) = request;
+    try {
+      request.wordId = await this.record(said);
+    } catch (error) {
+      if (this[kind] === request) this[kind] = null;
+      throw error;
+    }
+  }
+
+  /** It is not carried out: the filing goes on as if it had not been asked for. `code`: of a word that stands. */
+  refuseRequest(kind: 'approval' | 'abandon' | 'resolution', message: string, code?: string): void {
     const request = this[kind];
-    if (request) this.refused = { args: request, message: `${message}.` };
+    if (request) this.refused = { args: request, message, code };
     this[kind] = null;
+  }
+
+  private throwIfRefused(request: object): void {
+    if (this.refused?.args === request) refuse(this.refused.message, this.refused.code);
   }
 
   get answered(): boolean {
@@ -134,13 +130,7 @@ export class FilingRequests {
       await progress
         .steps('Record why the answer was refused')
         .refuseWord({ filingId: progress.filingId, wordId, event });
-    this.refuseResolution(message);
-  }
-
-  /** Refuses the resolve, and says why. `code`: of a word that stands, `second_person`. */
-  refuseResolution(message: string, code?: string): void {
-    if (this.resolution) this.refused = { args: this.resolution, message, ...(code !== undefined && { code }) };
-    this.resolution = null;
+    this.refuseRequest('resolution', message);
   }
 
   /** Work during which a resolve may come. Where the ledger moved on instead, it is refused: nothing was written. */
@@ -165,7 +155,7 @@ export class FilingRequests {
     const { filingId } = this.progress;
     if (wordId !== undefined) await this.progress.steps('Put the answer aside').closeWord({ filingId, wordId, why });
     if (this.resolution !== resolution) return;
-    if (refused) this.refuseResolution(why);
+    if (refused) this.refuseRequest('resolution', why);
     else this.resolution = null;
   }
 

@@ -87,7 +87,7 @@ async function approve(run: FilingRun): Promise<boolean> {
   const { refused } = await run.step(() =>
     record.recordApproval({ note, wordId, move: run.nextMove('checking', event) }),
   );
-  if (refused !== undefined) requests.refuseWord('approval', refused);
+  if (refused !== undefined) requests.refuseRequest('approval', `${refused}.`);
   else if (filing) filing.approvedBy = by;
   return refused === undefined;
 }

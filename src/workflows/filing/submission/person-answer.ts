@@ -38,7 +38,11 @@ export async function carryOutAnswer(
     }),
   );
   if ('why' in carried) {
-    run.requests.refuseResolution(`${carried.why}.`, carried.outcome === 'stands' ? SECOND_PERSON : undefined);
+    run.requests.refuseRequest(
+      'resolution',
+      `${carried.why}.`,
+      carried.outcome === 'stands' ? SECOND_PERSON : undefined,
+    );
     return null;
   }
   run.requests.resolved();
