@@ -44,7 +44,11 @@ export async function fileRemittances(input: FileInput, carried?: CarriedOver): 
     try {
       await file(run);
     } catch (error) {
-      if (error instanceof TemporalFailure) await tellFailure(run, error);
+      // A defect ends the run, not the filing: ledger and search attributes show it before the workflow fails.
+      if (error instanceof TemporalFailure)
+        await run.failing(
+          `Its workflow failed (${readFailure(error).message}): see it in the Temporal UI. ebrc resume goes on from the ledger.`,
+        );
       throw error;
     } finally {
       run.over = true;
@@ -53,14 +57,6 @@ export async function fileRemittances(input: FileInput, carried?: CarriedOver): 
     await condition(allHandlersFinished);
     return run.result();
   });
-}
-
-/** A defect ends the run, not the filing: ledger and search attributes show it before the workflow fails. */
-async function tellFailure(run: FilingRun, error: TemporalFailure): Promise<void> {
-  const { message } = readFailure(error);
-  await run.failing(
-    `Its workflow failed (${message}): see it in the Temporal UI. ebrc resume goes on from the ledger.`,
-  );
 }
 
 async function file(run: FilingRun): Promise<void> {
@@ -88,7 +84,7 @@ async function continueFromLedger(run: FilingRun, input: FileInput): Promise<voi
     if (!run.sent) await checkFirst(run, opened);
     await submitAll(run);
     for (const stage of run.filing?.submissions ?? []) {
-      if (isFollowed(stage)) await follow(run, stage.submission);
+      if (isFollowed(stage) && !run.ended) await orRefused(run, () => followRequest(run, stage));
     }
     if (!run.ended) await finishFiling(run);
   } catch (error) {
@@ -211,11 +207,6 @@ async function submitAll(run: FilingRun): Promise<void> {
     if (run.ended || !open || isFollowed(stage)) continue;
     await orRefused(run, () => submitOne(run, stage));
   }
-}
-
-async function follow(run: FilingRun, submission: number): Promise<void> {
-  const stage = run.filing?.submissions.find((each) => each.submission === submission);
-  if (stage && !run.ended) await orRefused(run, () => followRequest(run, stage));
 }
 
 async function giveUp(run: FilingRun): Promise<void> {

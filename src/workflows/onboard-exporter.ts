@@ -42,7 +42,7 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
     );
   };
 
-  const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
+  const settings = await calls('ledger', 'Read the settings').readSettings();
   // The worker's mode: the input's is not checked yet, and what is no text would fail the workflow task.
   status.index(settings.searchAttributes, settings.mode);
   const refused = await createOrAdopt(status, input);
@@ -53,7 +53,7 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
 
 /** Whether it was refused; the progress holds the reason, or the exporter's id. */
 async function createOrAdopt(status: ExporterStatus, input: OnboardInput): Promise<boolean> {
-  const checked = await calls('ledger', { summary: 'Check the input' }).checkOnboardInput({ input });
+  const checked = await calls('ledger', 'Check the input').checkOnboardInput({ input });
   const result =
     checked.outcome === 'refused'
       ? checked

@@ -83,7 +83,7 @@ export async function repairParty(compared: ComparedParty, hasRoom: () => boolea
 }
 
 const compare = (partyId: number, checks: ReconcileCheck[], windows: WindowReading[]) =>
-  calls('document', { summary: 'Compare the ledger with the authority' }).compareLedger({ partyId, checks, windows });
+  calls('document', 'Compare the ledger with the authority').compareLedger({ partyId, checks, windows });
 
 async function checkAllDocuments(partyId: number): Promise<void> {
   for (let after: string | null = ''; after !== null;) {
@@ -112,7 +112,7 @@ async function readBalances(exporterId: string): Promise<true> {
 async function readWindows(party: PartyToReconcile, { from, to }: PartyScope): Promise<WindowReading[]> {
   const { partyId, iecCode } = party;
   const clients = clientsOf(party);
-  const planned = await calls('ledger', { summary: 'Choose the issue dates to read' }).certificateWindows({
+  const planned = await calls('ledger', 'Choose the issue dates to read').certificateWindows({
     partyId,
     from,
     to,
@@ -133,7 +133,7 @@ async function readWindows(party: PartyToReconcile, { from, to }: PartyScope): P
 }
 
 async function repairsOf(partyId: number, made: readonly ReconcileCheck[]): Promise<RepairableFinding[]> {
-  const repairs = await calls('ledger', { summary: 'List what can be repaired' }).repairsOf({ partyId });
+  const repairs = await calls('ledger', 'List what can be repaired').repairsOf({ partyId });
   return repairs.filter(({ kind }) => made.includes(kind.startsWith('pdf_') ? 'documents' : 'filings'));
 }
 
@@ -147,13 +147,13 @@ async function repairOne({ partyId }: PartyToReconcile, finding: RepairableFindi
         : await followLost(finding);
   if (healed === null) return false;
   const subject = eBRCNumber ?? filingId ?? '';
-  await calls('ledger', { summary: 'Record the repair' }).noteHealed({ partyId, kind, subject, healed });
+  await calls('ledger', 'Record the repair').noteHealed({ partyId, kind, subject, healed });
   return true;
 }
 
 async function fetchPdfAgain(partyId: number, { kind, exporterId, eBRCNumber }: RepairableFinding) {
   if (eBRCNumber === null) return null;
-  const { fetch } = await calls('ledger', { summary: `Set aside the damaged PDF of ${eBRCNumber}` }).prepareRefetch({
+  const { fetch } = await calls('ledger', `Set aside the damaged PDF of ${eBRCNumber}`).prepareRefetch({
     partyId,
     eBRCNumber,
   });
@@ -184,7 +184,7 @@ async function settleUnknown({ exporterId, filingId, lost }: RepairableFinding):
 /** As the sweep decides: what was sent is followed, what was not waits for a person. */
 async function followLost({ filingId }: RepairableFinding): Promise<string | null> {
   if (filingId === null) return null;
-  const { why } = await calls('ledger', { summary: `Check the workflow of ${filingId}` }).followLostFiling({
+  const { why } = await calls('ledger', `Check the workflow of ${filingId}`).followLostFiling({
     filingId,
   });
   return why === null ? null : `a new run follows the filing: ${why}`;

@@ -33,7 +33,7 @@ export async function reconcile(
   const result: ReconcileResult = resume?.soFar ?? reconciliationBegun(runId, workflowId);
   setHandler(reconciliationQuery, () => result);
   if (!resume) {
-    const plan = await calls('ledger', { summary: 'Validate the input and its dates' }).planReconciliation({
+    const plan = await calls('ledger', 'Validate the input and its dates').planReconciliation({
       input: asked,
       runId,
       workflowId,
@@ -47,7 +47,7 @@ export async function reconcile(
   const page =
     resume && exporterId !== undefined
       ? { parties: [], next: null }
-      : await calls('ledger', { summary: 'List the parties to compare' }).partiesToReconcile({
+      : await calls('ledger', 'List the parties to compare').partiesToReconcile({
           exporterId,
           after: resume?.after ?? 0,
           limit: PAGE,
@@ -84,7 +84,7 @@ export async function reconcile(
     await continueAsNew<typeof reconcile>({ ...asked, resume: { after, soFar: result, unrepaired } });
   }
   result.state = 'done';
-  const { counts } = await calls('ledger', { summary: 'Record the outcome' }).endReconciliation({
+  const { counts } = await calls('ledger', 'Record the outcome').endReconciliation({
     runId: result.runId,
     exporterId,
     result,

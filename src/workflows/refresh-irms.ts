@@ -22,7 +22,7 @@ export async function refreshIrms(
   const { resume, ...asked } = input;
   const { exporterId } = asked;
   await checkStarted({ workflow: 'refreshIrms', input: asked }, 'The refresh is for');
-  const page = await calls('ledger', { summary: 'List exporters' }).exportersToRefresh({
+  const page = await calls('ledger', 'List exporters').exportersToRefresh({
     exporterId,
     after: resume?.after ?? '',
     limit: PAGE,

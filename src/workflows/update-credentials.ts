@@ -30,7 +30,7 @@ export async function updateCredentials(input: z.input<typeof updateCredentialsI
   };
 
   const started = { workflow: 'updateCredentials', input } as const;
-  const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings(started);
+  const settings = await calls('ledger', 'Read the settings').readSettings(started);
   const problems = settings.inputProblems ?? [];
   if (problems.length > 0) {
     const errors = problems.map((message) => ({ code: 'invalid_input', message }));
@@ -94,7 +94,7 @@ async function showOutcome(status: ExporterStatus, outcome: CredentialOutcome): 
     return;
   }
   const { exporterId, readiness, activatesAt } = outcome.exporter;
-  const { irmCount } = await calls('ledger', { summary: 'Read the exporter from the ledger' }).exporterInLedger({
+  const { irmCount } = await calls('ledger', 'Read the exporter from the ledger').exporterInLedger({
     exporterId,
   });
   if (readiness === 'activation_pending') {

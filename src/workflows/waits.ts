@@ -95,7 +95,7 @@ export async function whileAwaitingCredentials<T>(
   wait: (renewed: boolean) => Promise<T>,
 ): Promise<T> {
   const { workflowId } = workflowInfo();
-  const { retryNow } = await steps({ summary: 'Wait for credentials' }).awaitCredentials({
+  const { retryNow } = await steps('Wait for credentials').awaitCredentials({
     workflowId,
     exporterId,
     versionSeen,
@@ -103,6 +103,6 @@ export async function whileAwaitingCredentials<T>(
   try {
     return await wait(retryNow);
   } finally {
-    await steps({ summary: 'Stop waiting for credentials' }).stopAwaitingCredentials({ workflowId });
+    await steps('Stop waiting for credentials').stopAwaitingCredentials({ workflowId });
   }
 }

@@ -21,7 +21,7 @@ import { countSend } from '../../ledger/sends/count-send';
 import { saveSubmissionDocument } from '../../ledger/submissions/submissions';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { refusal } from '../application-failure';
-import { withHeartbeat, keepTrying } from '../call-context';
+import { withHeartbeat, keepTryingFor } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
@@ -153,10 +153,9 @@ async function keepAnswer(deps: Deps, args: SubmitArgs, answer: StoredAnswer) {
     adopted = taken?.adopted ?? null;
     if (taken?.late) await wakeRun(deps, args);
   };
-  const stored = keepTrying(store, (error) =>
+  await keepTryingFor(STORE_WITHIN_MS, store, (error) =>
     logger.warn({ attemptId, err: error }, 'the answer could not be stored yet'),
   );
-  await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, STORE_WITHIN_MS).unref())]);
   return adopted;
 }
 
@@ -212,10 +211,9 @@ async function closing(
     else await withTransaction(pool, close);
   };
   // As an answer is stored: an attempt that stays marked looks as if it had been sent, and a person would be asked.
-  const written = keepTrying(write, (writeError) =>
+  await keepTryingFor(CLOSE_WITHIN_MS, write, (writeError) =>
     logger.warn({ attemptId, err: writeError }, 'attempt not closed yet'),
   );
-  await Promise.race([written, new Promise((resolve) => setTimeout(resolve, CLOSE_WITHIN_MS).unref())]);
   return failure.thrown;
 }
 

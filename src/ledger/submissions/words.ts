@@ -188,30 +188,28 @@ export const unjudgedWords = (filing: string): string =>
       FROM (SELECT ${COLUMNS} FROM words w WHERE w.filing_id = ${filing}
         AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)) AS said)`;
 
+/** As jsonb has it: times are text there. */
+type UnjudgedWord = Omit<Word, 'markedAt' | 'at'>;
+
 /** What persons asked for with these words; the newest of each kind. */
-export function openWords(words: readonly Omit<Word, 'markedAt' | 'at'>[]): OpenWords {
+export function openWords(words: readonly UnjudgedWord[]): OpenWords {
   const open: OpenWords = {};
-  for (const { kind, wordId, by, grantId: _, isGrantVoid: __, note, ...said } of words) {
+  for (const word of words) {
+    const { kind, wordId, by, note } = word;
     if (kind === 'approve') open.approve = { wordId, by, ...(note !== null && { note }) };
     else if (kind === 'abandon') open.abandon = { wordId, by, note: note ?? '' };
-    else if (kind === 'filed' || kind === 'not_filed') open.resolve = resolveArgs({ kind, wordId, by, note, ...said });
+    else if (kind !== 'permit') open.resolve = resolveArgs(word);
   }
   return open;
 }
 
-function resolveArgs(args: Omit<Omit<Word, 'markedAt' | 'at'>, 'grantId' | 'isGrantVoid'>): ResolveArgs & RecordedWord {
-  const { kind, wordId, by, note, ...said } = args;
+function resolveArgs(word: UnjudgedWord): ResolveArgs & RecordedWord {
+  const { kind, wordId, by, note, attemptId, requestId, sourceRows, certificates, notOurs, unseen } = word;
   return {
-    wordId,
-    as: kind === 'filed' ? 'filed' : 'not-filed',
-    by,
-    note: note ?? '',
-    ...(said.attemptId !== null && { attemptId: said.attemptId }),
-    ...(said.requestId !== null && { requestId: said.requestId }),
-    ...(said.sourceRows !== null && { rows: said.sourceRows }),
-    certificates: said.certificates,
-    notOurs: said.notOurs,
-    unseen: said.unseen,
+    ...{ wordId, as: kind === 'filed' ? 'filed' : 'not-filed', by, note: note ?? '', certificates, notOurs, unseen },
+    ...(attemptId !== null && { attemptId }),
+    ...(requestId !== null && { requestId }),
+    ...(sourceRows !== null && { rows: sourceRows }),
   };
 }
 

@@ -76,7 +76,7 @@ export async function checkSubmission(
   context: CheckContext,
   { credentialsRef, by }: CredentialSubmission,
 ): Promise<CheckResult> {
-  const accepted = await calls('ledger', { summary: 'Record the consent' }).acceptCredentials({
+  const accepted = await calls('ledger', 'Record the consent').acceptCredentials({
     exporterId: context.exporterId,
     credentialsRef,
     by,
@@ -97,7 +97,7 @@ export async function checkVersion({ status, exporterId }: CheckContext, version
   } as const;
   const result = await retryUntilFixed(status, [], () => calls('api', about).checkCredentials({ exporterId, version }));
   if (result.outcome === 'validated') {
-    await calls('ledger', { summary: 'Notify waiting filings' }).tellCredentialsRenewed({ exporterId, version });
+    await calls('ledger', 'Notify waiting filings').tellCredentialsRenewed({ exporterId, version });
   }
   return result;
 }

@@ -96,7 +96,7 @@ async function validate(context: ReadyContext, from: Step & { go: 'on' | 'ask' }
     } else if (isValidated(step.exporter)) {
       return step;
     } else {
-      const { version } = await calls('ledger', { summary: 'Look for stored credentials' }).storedCredentials(check);
+      const { version } = await calls('ledger', 'Look for stored credentials').storedCredentials(check);
       step =
         version === null
           ? { go: 'ask', need: NOTHING_SUBMITTED }
@@ -124,7 +124,7 @@ async function stepOf(context: ReadyContext, result: CheckResult): Promise<Step>
 async function askForCredentials(context: ReadyContext, need: Need): Promise<Step> {
   const { status, submissions } = context;
   const exporterId = idOf(status);
-  const ledger = await calls('ledger', { summary: 'Read the exporter from the ledger' }).exporterInLedger({
+  const ledger = await calls('ledger', 'Read the exporter from the ledger').exporterInLedger({
     exporterId,
   });
   const versionSeen = need.versionSeen ?? ledger.currentVersion;

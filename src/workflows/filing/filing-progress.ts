@@ -3,12 +3,18 @@ import type { Decided, Differs, FilingNow, Left } from '../../activities/filings
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/settings';
 import { NO_ROWS, type FileInput, type FilingCounts, type ResultRow } from '../../domain/contracts';
-import { type FilingState, isEnd, isPause, stateLimitMs } from '../../domain/filing/states';
+import {
+  type FilingState,
+  isEnd,
+  isPause,
+  needsAttention as needsSomebody,
+  stateLimitMs,
+} from '../../domain/filing/states';
 import { waitsFor, type Waiting } from '../../domain/filing/view';
 import type { RateClass } from '../../domain/names';
 import { calls, steps, type CallAbout, type ProfileName } from '../activity-profiles';
 import { isFilingMissing } from '../failures';
-import { FilingMovedOn, inOneText, noteEvent, recordRunProblem, toMove } from './filing-steps';
+import { deadlineOf, FilingMovedOn, inOneText, tryTo } from './filing-steps';
 import type { Attention, Event, Move } from './filing-steps';
 import { showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
@@ -38,7 +44,7 @@ export class FilingProgress {
   /** What its last move told of when it goes on. */
   private expects: Pick<FilingNow, 'queue' | 'expectedAt'> = {};
   /** What was asked when the time of its state was over. */
-  private late: string | null = null;
+  late: string | null = null;
   /** Whether a person was asked, the last time that the outcome was unknown. */
   private questioned = false;
   /** The ledger holds other moves than this run. */
@@ -49,7 +55,8 @@ export class FilingProgress {
   protected shownSeq = 0;
   /** Moves that the ledger has recorded. */
   private seq = 0;
-  private moving: Promise<void> = Promise.resolve();
+  /** Resolves when no write is under way. */
+  protected moving: Promise<void> = Promise.resolve();
   /** Whether the ledger has still to be read: until then the filing's state is not known. */
   private reading = true;
   /** Why the run recorded nothing, and what stands under its reference; null: it was not refused. */
@@ -135,14 +142,9 @@ export class FilingProgress {
     this.show(filing.needsAttention);
   }
 
-  /** Resolves when no write is under way. */
-  protected settled(): Promise<void> {
-    return this.moving;
-  }
-
   /** Steps on the ledger, under a summary for the Temporal UI. */
   steps(summary: string) {
-    return steps({ summary, rows: this.counts.rows });
+    return steps(summary, { rows: this.counts.rows });
   }
 
   /** Calls for its exporter, under a summary for the Temporal UI; `priorityKey`: see {@link CallAbout}. */
@@ -192,10 +194,10 @@ export class FilingProgress {
 
   /** The next move, for a step that records it with what causes it. */
   nextMove(state: FilingState, event: Event, asked: Attention = {}): Move {
-    const { seq, settings, counts, dueAt, waitsFor, late } = this;
-    const filingId = this.filing?.filingId ?? '';
-    const held = { filingId, seq: seq + 1, state: this.state, settings, counts, dueAt, waitsFor, late };
-    return toMove(held, state, event, asked);
+    const { attention = null, late = false, needsAttention = needsSomebody(state) } = asked;
+    const of = { filingId: this.filing?.filingId ?? '', seq: this.seq + 1 };
+    const deadline = deadlineOf(this, state, stateLimitMs(state, this.settings, this.counts.certified), asked);
+    return { ...of, state, attention, needsAttention: late || needsAttention, ...deadline, event };
   }
 
   private inTurn<T>(write: () => Promise<T>): Promise<T> {
@@ -255,15 +257,20 @@ export class FilingProgress {
 
   /** Records an event without moving. It only helps: where it cannot be written, the filing goes on. */
   async note(event: Event): Promise<void> {
-    if (this.filing) await noteEvent(this.filing.filingId, event);
+    if (!this.filing) return;
+    const { filingId } = this.filing;
+    await tryTo(() => steps(event.kind, { profile: 'note' }).noteEvent({ filingId, ...event }));
   }
 
   /** Says, where people look, that the workflow is about to fail. */
   async failing(problem: string): Promise<void> {
     this.attention = problem;
     if (!this.filing) return;
+    const { filingId } = this.filing;
     this.showWaiting(problem);
-    await recordRunProblem(this.filing.filingId, problem);
+    await tryTo(() =>
+      steps('Record the workflow failure', { profile: 'note' }).recordRunProblem({ filingId, problem }),
+    );
   }
 
   /** Shows what is waited for where the ledger cannot be written. */

@@ -152,7 +152,7 @@ export class FilingRun extends FilingProgress {
 
   /** Nothing may be recorded yet, while its exporter cannot be read: then the new run begins with the same input. */
   private async continueAsNew(): Promise<never> {
-    await this.settled();
+    await this.moving;
     const input = this.filing === null ? { ...this.input, awaitUpdate: false } : this.resumeInput();
     const { sends } = this;
     return continueAsNew<(input: FileInput, carried: CarriedOver) => Promise<FilingResult>>(input, { sends });

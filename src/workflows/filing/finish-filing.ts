@@ -99,13 +99,11 @@ async function archivePdfs(run: FilingRun, first: PdfsListed, mayEnd: boolean): 
 
 /** Rows of a filing that was given up may be certified: their PDFs are collected without it. It only helps. */
 export async function collectAlone(run: FilingRun): Promise<void> {
-  const { filingId, exporterId, counts } = run;
+  const { counts } = run;
   if (counts.certified <= counts.archived) return;
   try {
     await startChild<typeof collectCertificates>('collectCertificates', {
-      workflowId: `${workflowInfo().workflowId}/certificates/abandoned`,
-      args: [{ filingId, exporterId }],
-      priority: { fairnessKey: exporterId.slice(0, 64) },
+      ...collectionOf(run, 'abandoned'),
       parentClosePolicy: 'ABANDON',
     });
   } catch (error) {
@@ -137,15 +135,10 @@ async function collectFew(run: FilingRun, first: PdfsListed, mayEnd: boolean): P
 }
 
 async function collectMany(run: FilingRun, round: number): Promise<ReadFailure | null> {
-  const { filingId, exporterId } = run;
-  const workflowId = `${workflowInfo().workflowId}/certificates/${round}`;
+  const collection = collectionOf(run, round);
   try {
     const collected = await interruptible(run, () =>
-      executeChild<typeof collectCertificates>('collectCertificates', {
-        workflowId,
-        args: [{ filingId, exporterId }],
-        priority: { fairnessKey: exporterId.slice(0, 64) },
-      }),
+      executeChild<typeof collectCertificates>('collectCertificates', collection),
     );
     return collected.failure;
   } catch (error) {
@@ -154,6 +147,13 @@ async function collectMany(run: FilingRun, round: number): Promise<ReadFailure |
     return readFailure(error);
   }
 }
+
+/** The child that collects a filing's certificates. */
+const collectionOf = ({ filingId, exporterId }: FilingRun, part: number | 'abandoned') => ({
+  workflowId: `${workflowInfo().workflowId}/certificates/${part}`,
+  args: [{ filingId, exporterId }] as Parameters<typeof collectCertificates>,
+  priority: { fairnessKey: exporterId.slice(0, 64) },
+});
 
 /** Certificates that do not appear for long need attention; they go on being asked for. */
 function pdfsOverdue(run: FilingRun): OverdueMark {
@@ -178,7 +178,7 @@ export async function annotate(run: FilingRun): Promise<void> {
   await recordFailureAndContinue(
     run,
     { kind: 'not_annotated', text: 'The errors could not be written into the workbook' },
-    () => calls('document', { summary: 'Write the errors into the workbook' }).annotateFiling({ filingId }),
+    () => calls('document', 'Write the errors into the workbook').annotateFiling({ filingId }),
   );
 }
 

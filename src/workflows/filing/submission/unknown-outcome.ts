@@ -2,7 +2,7 @@
 import { asSentence } from '../../../domain/text';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { Evidence } from '../../../activities/filings/settle';
-import { NOT_FILED, type AttemptReading, type StoredAnswer } from '../../../domain/filing/attempt';
+import { NOT_FILED, type StoredAnswer } from '../../../domain/filing/attempt';
 import { sentAs } from '../../../domain/filing/known-send';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import type { InQuestion } from '../filing-requests';
@@ -57,7 +57,7 @@ async function gatherUntilSettled(run: FilingRun, stage: SubmissionStage, doubt:
   const since = await begin(run, stage, doubt);
   for (let asked = false; ;) {
     const { lateAnswers } = run;
-    const known = await readNews(run, stage, doubt);
+    const known = await ('attempt' in doubt ? readAttemptNews(run, doubt) : readRequestNews(run, stage));
     if (known) return known;
     const carried = await carryOutAnswer(run, stage);
     if (run.state === 'collecting') return { outcome: 'settled' };
@@ -110,31 +110,23 @@ async function begin(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Prom
   return since;
 }
 
-function readNews(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled | null> {
-  return 'attempt' in doubt ? readAttemptNews(run, doubt) : readRequestNews(run, stage);
-}
-
+/** Reads an attempt that a worker may have closed since; a proof that nothing was sent goes on to the next attempt. */
 async function readAttemptNews(
   run: FilingRun,
   { attempt: { attemptId }, answered = false }: Extract<Doubt, { attempt: Attempt }>,
 ): Promise<Settled | null> {
-  const late = await readOrMoveOn(run, attemptId);
+  const event = { kind: 'not_sent', text: 'nothing was sent after all' };
+  const late = await onceLedgerIsWhole(run, () =>
+    run.step(() =>
+      run.steps('Check for a late answer').readUnknownAttempt({ attemptId, move: run.nextMove('submitting', event) }),
+    ),
+  );
   if (late.filingEnded) throw new FilingEnded('The filing has ended.');
   const known = answered && late.attemptId === attemptId;
   if (!known && late.verdict === 'accepted' && late.answer?.kind === 'accepted' && late.answer.requestId) {
     return { outcome: 'answered', answer: late.answer, attemptId: late.attemptId };
   }
   return late.verdict !== null && NOT_FILED.includes(late.verdict) ? { outcome: 'resend' } : null;
-}
-
-/** Reads an attempt that a worker may have closed since; a proof that nothing was sent goes on to the next attempt. */
-function readOrMoveOn(run: FilingRun, attemptId: string): Promise<AttemptReading> {
-  const event = { kind: 'not_sent', text: 'nothing was sent after all' };
-  return onceLedgerIsWhole(run, () =>
-    run.step(() =>
-      run.steps('Check for a late answer').readUnknownAttempt({ attemptId, move: run.nextMove('submitting', event) }),
-    ),
-  );
 }
 
 async function readRequestNews(run: FilingRun, stage: SubmissionStage): Promise<Settled | null> {
