@@ -30,9 +30,7 @@ import { readNow } from '../ledger/filings/filing-progress';
 import { stepId } from './step-id';
 
 export interface FetchedCertificates {
-  /** Certified rows whose details the service does not show yet. */
   withoutDetail: number;
-  /** Rows without an outcome. */
   open: number;
   /** Said when fetch-details cannot be asked at all. */
   problem: string | null;
@@ -61,7 +59,6 @@ async function fetchCertificates(
     exporterId: string;
     /** Which one to settle, and whose open rows are counted; left out: those of the whole filing. */
     submission?: number;
-    /** How many certificates without a PDF to list at the end. */
     pdfs?: number;
   },
 ): Promise<FetchedCertificates> {
@@ -130,7 +127,6 @@ async function downloadCertificate(
   }
 }
 
-/** The day on which anything of a filing was sent first. */
 async function sentOn({ pool, clock }: Deps, filingId: string): Promise<FilingDate> {
   const submissions = await readSubmissions(pool, filingId);
   const sent = submissions.flatMap((each) => (each.submittedAt ? [each.submittedAt.getTime()] : []));

@@ -34,7 +34,6 @@ export function createPool(args: {
   applicationName?: string;
   /** Most connections this process opens; default 10. */
   max?: number;
-  /** Default {@link POOL_TIMEOUTS}. */
   timeouts?: Partial<typeof POOL_TIMEOUTS>;
   /** Measures the statements of whatever is traced; left out: none. */
   tracer?: Tracer;

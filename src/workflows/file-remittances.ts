@@ -191,7 +191,6 @@ function refuse(run: FilingRun, error: Pick<Finding, 'code' | 'field' | 'message
   return null;
 }
 
-/** The checks before anything of the filing is sent. */
 async function checkFirst(run: FilingRun, opened: Opened): Promise<void> {
   if (run.state === 'checking' && opened.outcome !== 'opened') await run.move('checking', CHECKING.event);
   const first = run.filing?.submissions.find((stage) => stage.state === 'planned');

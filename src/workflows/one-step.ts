@@ -7,7 +7,6 @@ import type { ChangeExporterInput, ChangeExporterResult } from '../domain/contra
 
 /** Removes old findings and runs of reconciliations; runs on a schedule. Filings and their events are kept. */
 export async function maintainLedger(): Promise<{
-  /** Rows removed, by what they were. */
   removed: Record<string, number>;
 }> {
   return { removed: await calls('document', 'Remove old ledger data').pruneLedger() };

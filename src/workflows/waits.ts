@@ -24,7 +24,6 @@ class WaitSeries {
 
   constructor(private readonly schedule: Schedule) {}
 
-  /** The length of the next wait (ms). */
   nextMs(): number {
     this.count = Date.now() - this.endedAt <= this.schedule.maxMs ? this.count + 1 : 1;
     return delayMs(this.schedule, this.count);
@@ -35,7 +34,6 @@ class WaitSeries {
   }
 }
 
-/** The series of waits of one workflow. */
 export class Waits {
   readonly activation = new WaitSeries(ACTIVATION);
   readonly access = new WaitSeries(ACCESS);

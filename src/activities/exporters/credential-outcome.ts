@@ -13,9 +13,7 @@ import type { CredentialKind, RefusalKind } from '../../domain/service/retry-tab
  */
 export interface CheckRefusal {
   outcome: 'rejected' | 'username_differs' | 'incomplete' | 'username_taken' | 'undecided' | 'exporter_unknown';
-  /** The kind of the error. */
   reason: string;
-  /** Says what to do. */
   message: string;
 }
 

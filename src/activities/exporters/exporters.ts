@@ -138,7 +138,6 @@ async function create(deps: Deps, input: OnboardInput, call: CallContext): Promi
   return { outcome: 'refused', errors: [{ code: 'email_taken', message }] };
 }
 
-/** What a workflow needs to know of an exporter. */
 export function exporterState(row: ExporterRow): ExporterState {
   return { exporterId: row.exporterId, ...readinessOf(row) };
 }

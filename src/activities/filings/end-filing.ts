@@ -171,7 +171,6 @@ async function afterAbsence(
   return ended(client, held, { filingId, errors }, at);
 }
 
-/** What the service says of a request, for people. */
 const STATEMENTS: Record<Statement, (requestId: string) => string> = {
   unknown_request: (requestId) => `the service does not know request ${requestId}, and shows no certificate of it`,
   errored_empty: (requestId) => `the authority reports request ${requestId} as Errored, and shows no certificate of it`,

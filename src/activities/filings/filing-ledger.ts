@@ -71,7 +71,6 @@ export interface ReserveArgs {
   filingId: string;
   /** The moves that the run knew of, for a step that may be late: nothing is recorded where there are others. */
   seq?: number;
-  /** Where the filing goes if the balances hold. */
   move?: MoveArgs;
 }
 
@@ -101,10 +100,8 @@ export const filingLedgerActivities = {
   recordApproval,
   recordWord,
 
-  /** How fresh the balances are and whether the exporter may file yet. */
   readReadiness: ({ pool }: Deps, filing: Parameters<typeof readReadiness>[1]) => readReadiness(pool, filing),
 
-  /** Puts a word aside that cannot be carried out any more. */
   closeWord: (deps: Deps, { why, ...word }: WordOf & { why: string }) =>
     withTransaction(deps.pool, (client) => judgeWord(client, { ...word, outcome: 'refused', why, at: now(deps) })),
 

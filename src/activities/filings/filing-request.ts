@@ -81,7 +81,6 @@ export function withoutRepeats(findings: readonly Finding[]): Finding[] {
 /** Findings beyond this number stay in the ledger, or are counted: a payload has limits. */
 export const FINDINGS_IN_RESULT = 50;
 
-/** The errors among findings, as many as a result carries. */
 export function errorsOf(findings: readonly Finding[]): Finding[] {
   return findings.filter(({ severity }) => severity === 'error').slice(0, FINDINGS_IN_RESULT);
 }

@@ -211,7 +211,6 @@ function windowOver({ clock, settings }: Deps, { since }: RequestRecord, statedS
   return clock() - from >= settings.settleAfterMs;
 }
 
-/** No request of the submission is left to ask about. */
 async function withoutRequest({ pool }: Deps, { filingId, submission }: PollArgs): Promise<PollResult> {
   const { state } = await needSubmission(pool, filingId, submission);
   const outcome = state === 'settled' || state === 'released' ? 'settled' : 'doubt';

@@ -18,11 +18,8 @@ import { moveOnSettled, type FilingNow } from './moves';
 export interface Evidence {
   gatheredAt: string;
   sentAt: string | null;
-  /** Whether the certificates were looked at completely in this round. */
   looked: boolean;
-  /** Rows that certificates proved to be filed, in this round. */
   adopted: { position: number; eBRCNumber: string }[];
-  /** Rows still without proof. */
   openRows: number;
   /** Certificates that would fit more than one row, or rows that more than one would fit. */
   ambiguous: Ambiguity[];

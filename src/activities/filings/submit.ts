@@ -37,7 +37,6 @@ export interface SubmitArgs {
 }
 
 export interface Submitted {
-  /** The answer, in short. */
   answer: StoredAnswer;
   /** The secret of the execution: an answer without it is nobody's. */
   sentBy: string;
@@ -51,7 +50,6 @@ const SEND_MARGIN_MS = 15_000;
 const ANSWER_STORED = 'answerStored';
 /** How long an activity holds on to an answer that PostgreSQL cannot take yet, before it returns it all the same. */
 const STORE_WITHIN_MS = 20_000;
-/** How long it tries to record that an attempt was not sent. */
 const CLOSE_WITHIN_MS = 2_000;
 
 /** POST /genebrc/push-irm for one submission. `outcome_unknown` is settled, not repeated. */
@@ -229,7 +227,6 @@ async function toSend(
   return found;
 }
 
-/** A row with the serial number that is sent. */
 const mappingRowOf = ({ sourceRow, serialNo, mapping, extra }: FilingRow): MappingRow => ({
   row: sourceRow,
   mapping: { ...mapping, serialNo },

@@ -17,7 +17,6 @@ export interface AdoptedAnswer {
   ackStatus: string | null;
   /** ms since the epoch. */
   submittedAt: number;
-  /** What the acknowledgement complained of. */
   errors: string[];
   /** The filing in its processing; null where something else of it is still to be sent or settled. */
   filing: FilingNow | null;

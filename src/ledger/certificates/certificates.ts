@@ -144,9 +144,7 @@ export async function readDetailsToRead(
 ) {
   const { rows } = await db.query<
     DetailsCaller & {
-      /** Rows without an outcome. */
       open: number;
-      /** The dates of its rows' certificates, as the service writes them. */
       issued: string[];
     }
   >(
@@ -171,7 +169,6 @@ export async function readMissing(
   db: Queryable,
   { filingId, limit, at }: { filingId: string; limit: number; at: Date },
 ): Promise<{
-  /** Certified rows whose details are not in the ledger yet. */
   withoutDetail: number;
   /** The first certificates that have no PDF in the document store yet, those that were never refused first. */
   toArchive: PdfsToArchive;
@@ -216,7 +213,6 @@ export interface ArchivedPdf {
   at: Date;
 }
 
-/** Records that a certificate's PDF is in the document store. */
 export async function markArchived(db: Queryable, pdf: ArchivedPdf): Promise<void> {
   await db.query(
     `UPDATE certificates SET pdf_document = $3, pdf_sha256 = $4, pdf_bytes = $5, archived_at = $6,

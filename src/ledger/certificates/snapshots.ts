@@ -78,7 +78,6 @@ export async function balancesNow(
   return rows[0]?.balances ?? [];
 }
 
-/** What a snapshot of an exporter's certificates is made from. */
 export interface SnapshotSource extends DetailsCaller {
   /** The newest list of its party since what was asked for; null: there is none, and the service is asked. */
   recent: { listed: number; takenAt: Date } | null;

@@ -175,7 +175,6 @@ function outranks(known: IecSource | null, other: IecSource): boolean {
   return known !== null && IEC_SOURCES.indexOf(known) > IEC_SOURCES.indexOf(other);
 }
 
-/** The exporter with this id, or null. */
 export async function getExporter(
   db: Queryable,
   exporterId: string,
@@ -219,7 +218,6 @@ export async function exporterNames(db: Queryable, exporterIds: readonly string[
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** All exporters of a mode, by name. */
 export async function listExporters(
   db: Queryable,
   mode: Mode,

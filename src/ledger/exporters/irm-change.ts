@@ -34,7 +34,6 @@ export interface IrmChange extends IrmKey {
 /** The status is documented as `fresh` only; what starts with "cancel", or is a single C, counts as cancelled. */
 const CANCELLED = /^c(ancel|$)/iu;
 
-/** The changes between two readings of one IRM; null if there are none. */
 export function changeOf(before: IrmFacts | null, now: IrmKey & IrmFacts): IrmChange | null {
   const { irmNumber, adCode, ifscCode, issueDate } = now;
   const after = factsOf(now);

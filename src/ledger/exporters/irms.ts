@@ -37,7 +37,6 @@ export interface IrmRow extends IrmKey, IrmFacts {
   remitterName: string | null;
   remitterCountry: string | null;
   iec: string | null;
-  /** The time of the balance. */
   readAt: Date;
 }
 
@@ -61,9 +60,7 @@ export async function saveIrms(
   records: readonly IrmRecord[],
   readAt: Date,
 ): Promise<{
-  /** Number of records in the list, each key once. */
   count: number;
-  /** The changed IRMs; new IRMs are not among them. */
   changed: IrmChange[];
 }> {
   const incoming = new Map(records.map((record) => [keyOf(rowOf(exporterId, record, readAt)), record]));
@@ -127,7 +124,6 @@ export async function listIrms(
   return rows;
 }
 
-/** An exporter's IRMs with these numbers, in any spelling. */
 export async function irmsWithNumbers(
   db: Queryable,
   exporterId: string,

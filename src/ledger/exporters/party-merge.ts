@@ -7,7 +7,6 @@ import { askAbout } from '../questions/questions';
 export interface Collision {
   filingId: string;
   row: number;
-  /** The filing that held it first. */
   besides: string;
   what: 'mapping' | 'certificate';
 }

@@ -37,7 +37,6 @@ export async function recordConsent(db: Queryable, consent: Consent): Promise<Co
   return { ...row, evidenceHash };
 }
 
-/** The consents of an exporter, newest first. */
 export async function consentsOf(db: Queryable, exporterId: string): Promise<ConsentRow[]> {
   const { rows } = await db.query<ConsentRow>(
     `SELECT ${COLUMNS} FROM consents WHERE exporter_id = $1 ORDER BY given_at DESC, consent_id DESC`,

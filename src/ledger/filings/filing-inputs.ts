@@ -8,11 +8,9 @@ import { type PermittedDuplicate, permittedRows } from '../../domain/rules/dupli
 export interface SavedInput {
   rows: MappingRow[];
   sourceKind: 'json' | 'workbook';
-  /** The caller's file name, for people. */
   sourceName?: string | null;
   /** Name in the document store of the caller's own workbook, which findings are written back into. */
   sourceDocument?: string | null;
-  /** The warnings of the file's check. */
   warnings?: Finding[];
 }
 
@@ -50,7 +48,6 @@ export async function readInputHead(
   return rows[0] ?? null;
 }
 
-/** The input of a reference, or null if this ledger does not hold it. */
 export async function readInput(db: Queryable, inputRef: string): Promise<SavedInput | null> {
   const { rows } = await db.query<SavedInput>(
     `SELECT rows, source_kind AS "sourceKind", source_name AS "sourceName", source_document AS "sourceDocument", warnings
@@ -60,7 +57,6 @@ export async function readInput(db: Queryable, inputRef: string): Promise<SavedI
   return rows[0] ?? null;
 }
 
-/** SHA-256 of a filing's content. */
 export function contentHashOf(content: FilingContent): string {
   return sha256(canonicalContent(content));
 }

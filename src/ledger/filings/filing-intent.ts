@@ -127,29 +127,11 @@ async function insertFiling(
   const held = claims.flatMap((claim, position) => claim.held.map((each) => ({ position, ...each })));
   const counts: number[] = [];
   for (const { submission } of rows) counts[submission - 1] = (counts[submission - 1] ?? 0) + 1;
-  const { mode, exporterId, reference, n, corrects, workflowId, contentHash, madeBy, at } = intent;
+  const { mode, exporterId, reference, n, corrects, workflowId, contentHash, warnings, madeBy, at } = intent;
   const { uploadType, declaration, channel, approvalNeeded, grantId, inputRef } = intent;
-  const named = [
-    filingId,
-    mode,
-    exporterId,
-    reference,
-    n,
-    corrects,
-    workflowId,
-    contentHash,
-    inputRef ?? input?.inputRef,
-  ];
-  const terms = [
-    uploadType,
-    declaration,
-    channel,
-    JSON.stringify(intent.warnings),
-    madeBy,
-    at,
-    approvalNeeded,
-    grantId,
-  ];
+  const named = [filingId, mode, exporterId, reference, n, corrects, workflowId, contentHash];
+  const terms = [inputRef ?? input?.inputRef, uploadType, declaration, channel, JSON.stringify(warnings)];
+  const made = [madeBy, at, approvalNeeded, grantId];
   const text = `${counted(rows.length, 'row')} recorded, declaration ${declaration}`;
   const data = { contentHash, allowDuplicate: intent.permitted };
   await client.query(
@@ -179,7 +161,7 @@ async function insertFiling(
      )
      INSERT INTO filing_events (filing_id, at, kind, who, text, data) VALUES ($1, $15, 'made', $14, $23, $24)`,
     [
-      ...[...named, ...terms, partyId, JSON.stringify(rows), reserved, JSON.stringify(held), counts],
+      ...[...named, ...terms, ...made, partyId, JSON.stringify(rows), reserved, JSON.stringify(held), counts],
       ...[text, JSON.stringify(data), input?.saved],
     ],
   );

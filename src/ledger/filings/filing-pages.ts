@@ -15,7 +15,6 @@ interface FilingMark {
 
 export interface FilingPage {
   mode: Mode;
-  /** In one of these states. */
   states?: readonly string[];
   exporterId?: string;
   /** Only of these exporters, lower-cased ids; null: of all. */
@@ -28,7 +27,6 @@ export interface FilingPage {
   limit: number;
 }
 
-/** Filings, newest first. */
 export async function pageOfFilings(db: Queryable, page: FilingPage) {
   const { mode, states, exporterId, exporters = null, attention, since, search, after, limit } = page;
   const where = new Conditions(mode, limit)
@@ -74,7 +72,6 @@ export async function markBehind(db: Queryable, filingId: string): Promise<Filin
 const amongThem = (ids: readonly string[]): [condition: string, value: unknown] =>
   ids.length === 1 ? ['= $1', ids[0]] : ['= ANY($1)', ids];
 
-/** The row counts of several filings, by their ids. */
 export async function countRowsOf(db: Queryable, filingIds: readonly string[]): Promise<Map<string, FilingCounts>> {
   const [of, value] = amongThem(filingIds);
   const { rows } = await db.query<FilingCounts & { filingId: string }>(
@@ -91,7 +88,6 @@ export interface PagedSubmission {
   since: Date | null;
 }
 
-/** The parts of several filings, by their ids. */
 export async function partsOf(
   db: Queryable,
   filingIds: readonly string[],

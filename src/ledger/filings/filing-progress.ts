@@ -34,7 +34,6 @@ export interface ProgressNote {
 
 /** A filing as its last move left it: what its run, its lists and the UI show. */
 export interface FilingNow {
-  /** Number of the move. */
   seq: number;
   state: FilingState;
   /** When the next state is due at the latest, ms since the epoch; null while a person is waited for, or was asked. */
@@ -48,7 +47,6 @@ export interface FilingNow {
   counts: FilingCounts;
   /** Its first rows; null in a state in which nothing is known of them yet. */
   rows: ResultRow[] | null;
-  /** What facts ask about the filing, whatever its state. */
   standing: string | null;
   /** Where the move brings it into line for calls of the service: its place then. */
   queue?: QueuePlace;
@@ -116,6 +114,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
   const { filingId, seq, step, state, at, dueAt, keepQuestions = false, waitsFor = null } = note;
   const { kind, who, text, data } = note.event;
   const question = keepQuestions ? null : questionOfMove(note);
+  const moved = [filingId, seq, state, at, isEnd(state), dueAt, step];
   const asked = [question?.kind, question?.text, question?.until ?? 'move'];
   const { rows } = await db.query<Pick<FilingNow, 'counts' | 'rows' | 'standing'> & { line: InLine[] | null }>(
     `WITH before AS (SELECT state, mode, exporter_id FROM filings WHERE filing_id = $1),
@@ -140,22 +139,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
      )
      SELECT ${COUNTS}, ${resultRows('$1', '$3')} AS rows, ${standingOf('$1')} AS standing,
             ${lineOf({ filingId: '$1', mode: '(SELECT mode FROM before)', state: '$3', dueAt: '$6' })} AS line`,
-    [
-      filingId,
-      seq,
-      state,
-      at,
-      isEnd(state),
-      dueAt,
-      step,
-      kind,
-      who,
-      text,
-      JSON.stringify(data),
-      waitsFor,
-      keepQuestions,
-      ...asked,
-    ],
+    [...moved, kind, who, text, JSON.stringify(data), waitsFor, keepQuestions, ...asked],
   );
   const { line, ...facts } = needRow(rows[0], filingId);
   const queue = placeIn(line, filingId) ?? undefined;
@@ -210,7 +194,6 @@ export async function addEvent(
   );
 }
 
-/** How many events of these kinds a filing has. */
 export async function countEvents(db: Queryable, filingId: string, kinds: readonly string[]): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     'SELECT count(*)::int AS n FROM filing_events WHERE filing_id = $1 AND kind = ANY($2)',

@@ -48,7 +48,6 @@ export async function readFilingView(db: Queryable, filingId: string, cadence: C
 
 export type { FilingSummary };
 
-/** Filings, newest first, each with its counts. */
 export async function listFilingViews(db: Queryable, page: FilingPage, cadence: Cadence): Promise<FilingSummary[]> {
   const filings = await pageOfFilings(db, page);
   const counts = await countRowsOf(

@@ -26,7 +26,6 @@ export interface FilingHead extends ResumedFiling, AskedFiling {
   asked: boolean;
   /** When its next state is due at the latest; ms since the epoch. */
   dueAt: number | null;
-  /** The wait whose own time that includes. */
   waitsFor: string | null;
 }
 
@@ -44,7 +43,6 @@ export interface FilingRecord extends FilingHead {
   grantId: string | null;
   annotated: string | null;
   closedAt: Date | null;
-  /** The first submission's. */
   requestId: string | null;
   dgftAckId: string | null;
 }
@@ -59,13 +57,11 @@ export const HEAD_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "expo
   approval_needed AS "approvalNeeded", approved_by AS "approvedBy", ${IS_ASKED} AS asked,
   floor(extract(epoch FROM due_at) * 1000)::float8 AS "dueAt", waits_for AS "waitsFor"`;
 
-/** The columns of {@link FilingRecord}, as these. */
 export const FILING_COLUMNS = `${HEAD_COLUMNS}, corrects, input_ref AS "inputRef", upload_type AS "uploadType", declaration,
   errors, warnings, evidence, note, made_at AS "madeAt", grant_id AS "grantId", annotated, closed_at AS "closedAt",
   (SELECT request_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "requestId",
   (SELECT dgft_ack_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "dgftAckId"`;
 
-/** The filing with this id, or null. */
 export async function getFiling(db: Queryable, filingId: string): Promise<FilingRecord | null> {
   const { rows } = await db.query<FilingRecord>(`SELECT ${FILING_COLUMNS} FROM filings WHERE filing_id = $1`, [
     filingId,
@@ -94,7 +90,6 @@ export async function findFiling(db: Queryable, mode: Mode, idOrReference: strin
 
 export type Reference = Pick<FilingRecord, 'mode' | 'reference'>;
 
-/** The n-th filing under a reference, or null. */
 export async function filingOfReference(
   db: Queryable,
   { mode, reference, n }: Reference & { n: number },
@@ -138,7 +133,6 @@ export async function numberToFileAgain(db: Queryable, { mode, reference }: Refe
   return rows[0]?.n ?? null;
 }
 
-/** The filings that correct this one, oldest first. */
 export async function listCorrections(db: Queryable, filingId: string) {
   const { rows } = await db.query<{ filingId: string; n: number; contentHash: string }>(
     `SELECT filing_id AS "filingId", n, content_hash AS "contentHash"

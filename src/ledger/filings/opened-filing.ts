@@ -17,11 +17,9 @@ export interface SubmissionStage extends Pick<SubmissionRecord, 'submission' | '
     /** Its age counts from here; ms since the epoch. */
     since: number;
   })[];
-  /** What the acknowledgement complained of. */
   ackErrors?: string[];
   /** The attempt that is in doubt, open, or accepted; null: none is. */
   attempt: Pick<AttemptRow, 'attemptId' | 'number' | 'verdict'> | null;
-  /** Number of the newest attempt; 0: there was none. */
   attempts: number;
 }
 

@@ -92,7 +92,6 @@ export interface AbsenceToConfirm {
   /** A complete look of the last day has to begin after this and cover the days from `from` on; ms since the epoch. */
   since: number;
   from: number;
-  /** Whether there was one, or two persons stand for it. */
   looked: boolean;
   /** Certificates that agree and that no two persons named as another filing's. */
   agreeing: string[];

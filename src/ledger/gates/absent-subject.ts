@@ -85,7 +85,6 @@ export async function stateOfSubject(
   return { attemptId, statementSince: own.since, statementAt: own.at };
 }
 
-/** Why nothing is judged. */
 export const refused = (
   code: Extract<Absence, { outcome: 'refused' }>['code'],
   why: string,

@@ -15,7 +15,6 @@ export interface AttemptRow {
   answer: StoredAnswer | null;
 }
 
-/** The attempts of a submission, locked, oldest first. */
 export async function lockAttempts(client: Queryable, filingId: string, submission: number): Promise<AttemptRow[]> {
   const { rows } = await client.query<Omit<AttemptRow, 'settleMs'> & { settleMs: string | null }>(
     `SELECT attempt_id AS "attemptId", number, verdict, marked_at AS "markedAt", reason, answer,

@@ -7,7 +7,6 @@ import { giveRowsBack } from '../rows/row-takeover';
 import { closeOpenAttempts } from './attempts';
 
 export type Ground = 'never_attempted' | 'unsent' | 'refused' | 'rejected' | 'absent';
-/** What freed rows become. */
 export type Freed = Extract<RowState, 'needs_correction' | 'withdrawn'>;
 
 /** States of rows that are, or may be, at the service. */

@@ -18,9 +18,7 @@ import { releaseAbsent } from './release-absent';
 import { isPermitted, permitBeside, positionsInDoubt } from '../rows/live-mappings';
 
 export interface CarryOut extends WordOf {
-  /** The settle window of this process. */
   settleMs: number;
-  /** Whether the installation has one person (`EBRC_SINGLE_PERSON`). */
   singlePerson: boolean;
   at: Date;
 }

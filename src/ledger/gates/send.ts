@@ -16,7 +16,6 @@ export const MARK_LOCK = 4_203_002;
 
 export interface MarkArgs {
   attemptId: string;
-  /** The execution that is about to write. */
   sender: string;
   payloadHash: string;
   /** The settle window and the HTTP time-out of this process: whoever judges the attempt uses no smaller ones. */

@@ -7,7 +7,6 @@ export async function writeVerdict(
   client: Queryable,
   verdict: {
     attemptId: string;
-    /** Written only where the attempt has one of these. */
     from: readonly AttemptVerdict[];
     verdict: AttemptVerdict;
     reason?: string | null;

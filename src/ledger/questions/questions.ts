@@ -18,7 +18,6 @@ export const ASKS = `EXISTS (SELECT ${ASKED})`;
 export const attentionOf = (filings: string) =>
   `(SELECT string_agg(said, ' ') FROM (SELECT ${TEXT} AS said ${asked(filings)} ${BY_GRAVITY} LIMIT ${SHOWN}) AS gravest)`;
 
-/** Columns of a filing's questions. */
 export const QUESTION_COLUMNS = `${ASKS} AS "needsAttention", ${attentionOf('filings')} AS attention,
   (SELECT count(*)::int ${ASKED}) AS "questionCount",
   (SELECT ${TEXT} ${ASKED} AND (q.until = 'move' OR q.until = 'state' AND q.kind <> 'not_moving')

@@ -25,9 +25,7 @@ export async function listFindings(
     /** All clients of this exporter's party. */
     partyId?: number | null;
     kind?: FindingKind;
-    /** Closed and acknowledged ones too. */
     all?: boolean;
-    /** The id of the finding behind which the list begins. */
     after?: string;
     limit?: number;
   },
@@ -93,7 +91,6 @@ export interface RepairableFinding {
   lost: { submission: number; attemptId: string }[];
 }
 
-/** The oldest open findings that a repair may remove. */
 export async function repairable(
   db: Queryable,
   { partyId, limit }: { partyId: number; limit: number },
@@ -153,7 +150,6 @@ async function leftOver(
   return rows;
 }
 
-/** Adds near matches to the reasons of findings. */
 async function noteReasons(db: Queryable, reasons: readonly { id: string; reason: string }[]): Promise<void> {
   await db.query(
     `UPDATE questions f SET reason = r.reason FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, reason text)
@@ -179,7 +175,6 @@ function viewOf(row: FindingRow): FindingView {
 export interface Compared {
   opened: number;
   closed: number;
-  /** Open findings of the party after the comparison. */
   open: number;
 }
 

@@ -12,7 +12,6 @@ import { heldIrms, irmNumberOf } from '../exporters/irms';
 import { collidingClaims } from './live-mappings';
 import { withTransaction, type Queryable } from '../pool';
 
-/** The rows of a filing that are still to be sent, as they came in. */
 async function readRowsToSend(db: Queryable, filingId: string): Promise<MappingRow[]> {
   const { rows } = await db.query<MappingRow>(
     `SELECT source_row AS row, mapping, extra FROM filing_rows
@@ -124,7 +123,6 @@ export async function judgeBalances(
   args: {
     exporter: Parameters<typeof iecFindings>[0];
     exporterId: string;
-    /** Those that are still to be sent. */
     rows: MappingRow[];
     exceptFiling: string | null;
   },

@@ -7,7 +7,6 @@ import { FilingMissing } from '../filings/filings';
 import type { Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
-/** Whether a row has no outcome yet, in SQL. */
 export const IS_OPEN = `state IN (${OPEN_ROW_STATES.map((state) => `'${state}'`).join(', ')})`;
 
 export interface FilingRow {
@@ -44,7 +43,6 @@ export const resultRows = (filingId: string, state: string) =>
          FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
         WHERE r.filing_id = ${filingId} ORDER BY r.position LIMIT ${ROWS_IN_RESULT}) AS shown) END`;
 
-/** The rows of a filing, or of one of its submissions, in order. */
 export async function readRows(db: Queryable, filingId: string, submission?: number): Promise<FilingRow[]> {
   const { rows } = await db.query<FilingRow>(ROWS, [filingId, submission ?? null]);
   return rows;
@@ -99,7 +97,6 @@ export async function saveRowErrors(db: Queryable, filingId: string, findings: r
   );
 }
 
-/** Rows of a filing, or of one of its submissions, that have no outcome yet. */
 export async function countOpenRows(db: Queryable, filingId: string, submission?: number): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     `SELECT count(*)::int AS n FROM filing_rows
@@ -117,7 +114,6 @@ export const ROW_COUNTS = `count(*)::int AS rows,
             count(*) FILTER (WHERE r.${IS_OPEN})::int AS open
        FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number`;
 
-/** The row states of a filing, from which its end follows. */
 export async function rowStates(db: Queryable, filingId: string): Promise<RowState[]> {
   const { rows } = await db.query<{ state: RowState }>('SELECT state FROM filing_rows WHERE filing_id = $1', [
     filingId,

@@ -47,7 +47,6 @@ interface Successor extends Reference {
   exporterId: string;
   corrects: string | null;
   rows: readonly MappingRow[];
-  /** The fingerprints of the rows, in order. */
   fingerprints: readonly string[];
 }
 

@@ -12,7 +12,6 @@ export interface LedgerStatus {
   comparedTo: number;
   /** Number of the newest send in the store; null: there is none, or the store cannot be read. */
   newestInStore: number | null;
-  /** Sends that the store has and the ledger does not know. */
   unknownSends: number;
   storeId: string | null;
   /** Filings whose moves are not those that the record of a send has: they were changed afterwards. */

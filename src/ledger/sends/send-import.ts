@@ -21,7 +21,6 @@ import { lockForRebuild, rebuildFiling, rebuildSnapshot } from './send-rebuild';
 export interface ImportedSends {
   /** Filings of which a send was brought back; their outcome is unknown until evidence settles it. */
   filings: string[];
-  /** Sends that were brought back. */
   sends: number;
   /** Numbers whose record cannot be read, so that their sends cannot be brought back. */
   unreadable: number[];

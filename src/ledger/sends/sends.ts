@@ -105,7 +105,6 @@ export async function claimStoreOf(db: Queryable, storeId: string, known: Identi
   return identity;
 }
 
-/** Writes a record, or reads the existing one; null if that cannot be read. */
 export async function createOrRead(store: SendStore, record: SendRecord): Promise<SendRecord | null> {
   const { ledgerId, number } = record;
   if (await askStore(() => store.createRecord(sendName(ledgerId, number), encodeSend(record)))) return record;
@@ -123,7 +122,6 @@ export interface Comparison {
   identity: Identity;
   /** Whether the connection led to a standby before the listing; its session survives a promotion. */
   onStandby: boolean;
-  /** Numbers of the records, ascending. */
   listed: number[];
   /** Those that are not this ledger's own. */
   unknown: number[];
@@ -176,7 +174,6 @@ export async function compareSends(
   return { identity, onStandby: before.inRecovery, listed, unknown, highest: own.at(-1) ?? null, whole };
 }
 
-/** Numbers of the store's records from the last one that was seen on. */
 async function listFrom(store: SendStore, { ledgerId, seen }: Identity): Promise<number[]> {
   const numbers: number[] = [];
   for (let after = sendName(ledgerId, Math.max(0, seen - 1)); ;) {

@@ -36,7 +36,6 @@ export async function storeAnswer(
 ): Promise<{
   /** The filing's run no longer waits for the call that brought the answer. */
   late: boolean;
-  /** It was stored now. */
   fresh: boolean;
   /** As it is stored: what travelled may be a sample of it. */
   answer: StoredAnswer;
@@ -153,7 +152,6 @@ export async function acknowledge(
     attemptId: string;
     /** As it is stored; an answer that is not stored acknowledges nothing. */
     answer: StoredAnswer;
-    /** Whether it was stored now, and not before. */
     fresh: boolean;
     /** When the next move is due, in ms after this one. */
     dueInMs?: number | null;

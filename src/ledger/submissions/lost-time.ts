@@ -85,7 +85,7 @@ export interface SentAttempt {
   markedAt: Date | null;
   /** The balances in the snapshot taken before it; null: there is none. */
   balances: Balance[] | null;
-  /** From which day on certificates are evidence about it, where a restore left it in doubt; null for every other one. */
+  /** From when on certificates are evidence about it, where a restore left it in doubt; null for any other. */
   lostSince: Date | null;
 }
 
@@ -105,7 +105,6 @@ export async function readSent(db: Queryable, attemptId: string): Promise<SentAt
 export interface CertificatesToRead {
   until: number;
   from: number;
-  /** It has still to be done. */
   unread: boolean;
 }
 
@@ -170,7 +169,6 @@ export function lookToRecord({ exporterId, iecCode, beganAt, endedAt, from, to, 
   });
 }
 
-/** Records a look alone. */
 export async function recordLook(db: Queryable, look: Look): Promise<void> {
   await db.query(recordsLook('$1::jsonb'), [lookToRecord(look)]);
 }

@@ -36,7 +36,6 @@ const COLUMNS = `filing_id AS "filingId", submission, request_id AS "requestId",
   statement_at AS "statementAt", incomplete_since AS "incompleteSince", polled_at_age_ms::float8 AS "polledAtAgeMs",
   processing_status AS "processingStatus"`;
 
-/** The requests of a submission, oldest first. */
 export async function readRequests(db: Queryable, filingId: string, submission: number): Promise<RequestRecord[]> {
   const { rows } = await db.query<RequestRecord>(
     `SELECT ${COLUMNS} FROM requests WHERE filing_id = $1 AND submission = $2 ORDER BY since, request_id`,
@@ -50,7 +49,6 @@ const nextRequest = (filing: string, submission: string) =>
   `SELECT ${COLUMNS} FROM requests WHERE filing_id = ${filing} AND submission = ${submission} AND state = 'followed'
     ORDER BY polled_at_age_ms NULLS FIRST, since, request_id LIMIT 1`;
 
-/** Whether a request of a submission is still to be asked about. */
 export async function hasFollowed(db: Queryable, filingId: string, submission: number): Promise<boolean> {
   const { rowCount } = await db.query(nextRequest('$1', '$2'), [filingId, submission]);
   return rowCount === 1;

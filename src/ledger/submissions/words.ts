@@ -131,7 +131,6 @@ export async function withdrawWord(
   return last.kind;
 }
 
-/** One word of a filing, and what became of it where it was judged. */
 export async function readWord(
   db: Queryable,
   { filingId, wordId }: WordOf,
@@ -150,7 +149,6 @@ export async function readWord(
   return { ...word, judged: outcome && carriedOf(outcome, why) };
 }
 
-/** What became of a word, as it was judged. */
 function carriedOf(outcome: WordOutcome, why: string | null): Carried {
   if (outcome === 'carried_out' && why !== null) return JSON.parse(why) as Carried;
   return { outcome: outcome === 'stands' ? 'stands' : 'refused', why: why ?? 'it was answered already' };

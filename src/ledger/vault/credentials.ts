@@ -8,7 +8,6 @@ type CredentialState = 'unverified' | 'valid' | 'bad';
 export interface CredentialVersion {
   version: number;
   state: CredentialState;
-  /** The kind of the error that made it bad. */
   reason: string | null;
   secretRef: string | null;
 }
@@ -31,7 +30,6 @@ export async function currentCredentials(db: Queryable, exporterId: string): Pro
   return rows[0]?.held ?? null;
 }
 
-/** One submission, or null. */
 export async function credentialVersion(
   db: Queryable,
   exporterId: string,
@@ -54,7 +52,6 @@ export async function checkableVersion(db: Queryable, exporterId: string): Promi
   return rows[0]?.version ?? null;
 }
 
-/** The version that a secret belongs to; null if it belongs to none. */
 export async function versionOfSecret(db: Queryable, exporterId: string, secretRef: string): Promise<number | null> {
   const { rows } = await db.query<{ version: number }>(
     `SELECT version FROM credential_versions WHERE exporter_id = $1 AND secret_ref = $2`,

@@ -27,17 +27,14 @@ export class FilingProgress {
   /** The state that a pause interrupts, and leads back to. */
   working: FilingState = 'checking';
   attention: string | null = null;
-  /** What the last move asked. */
   asks: string | null = null;
   counts: FilingCounts = NO_ROWS;
   /** Its first rows, as the last move that shows them left them. */
   rows: ResultRow[] = [];
   requestId: string | null = null;
-  /** What facts ask about the filing, whatever its state. */
   standing: string | null = null;
   /** When the next state is due at the latest (ms since the epoch); null while a person is waited for, or was asked. */
   dueAt: number | null = null;
-  /** The wait whose own time that includes. */
   waitsFor: string | null = null;
   /** Since when it is in its state, as far as this run knows (ms since the epoch). */
   private since: number | null = null;
@@ -79,7 +76,6 @@ export class FilingProgress {
     showRefusal(refusal, { ...this, exporterId: textOf(exporterId) }, textOf(reference));
   }
 
-  /** Whether the filing is recorded, or the run was refused. */
   get decided(): boolean {
     return this.filing !== null || this.refusal !== null;
   }
@@ -117,7 +113,6 @@ export class FilingProgress {
     return this.refusal !== null || isEnd(this.state);
   }
 
-  /** Takes up the filing as the ledger holds it. */
   protected restoreProgress(filing: OpenedFiling): void {
     this.filing = filing;
     this.state = filing.state;
@@ -142,7 +137,6 @@ export class FilingProgress {
     this.show(filing.needsAttention);
   }
 
-  /** Steps on the ledger, under a summary for the Temporal UI. */
   steps(summary: string) {
     return steps(summary, { rows: this.counts.rows });
   }

@@ -37,14 +37,12 @@ export class FilingRequests {
 
   constructor(private readonly progress: FilingProgress) {}
 
-  /** Restores the requests that earlier runs received and did not carry out. */
   restore({ abandon, approve, resolve }: OpenWords): void {
     this.abandon ??= abandon ?? null;
     this.approval ??= approve ?? null;
     this.resolution ??= resolve ?? null;
   }
 
-  /** Whether something is still to be carried out. */
   get open(): boolean {
     const approving = this.approval !== null && this.progress.state === 'awaiting_approval';
     return this.abandon !== null || approving || this.resolution !== null;

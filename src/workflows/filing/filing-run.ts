@@ -26,21 +26,9 @@ function resultOf({ filingId = null, counts = NO_ROWS, rows = [], ...known }: Kn
   const more = rows.length > 0 && counts.rows > rows.length;
   const text = `the first ${rows.length} of ${counts.rows}: GET /v1/filings/${filingId}/rows, or ebrc show ${filingId}`;
   const unknown = { recorded: null, contentHash: null, requestId: null, dgftAckId: null, attempt: null, request: null };
+  const quiet = { attention: null, asked: false, seq: 0, errors: [] };
   const { workflowId } = workflowInfo();
-  const moreRows = more ? text : null;
-  return {
-    ...unknown,
-    workflowId,
-    attention: null,
-    asked: false,
-    seq: 0,
-    errors: [],
-    ...known,
-    filingId,
-    counts,
-    rows,
-    moreRows,
-  };
+  return { ...unknown, ...quiet, workflowId, ...known, filingId, counts, rows, moreRows: more ? text : null };
 }
 
 /** The result of a run, or the answer to an update, that recorded nothing. */
@@ -99,12 +87,10 @@ export class FilingRun extends FilingProgress {
     this.restoreProgress(filing);
   }
 
-  /** Whether anything of the filing is, or may be, at the service. */
   get sent(): boolean {
     return this.filing?.submissions.some(mayBeAtService) ?? false;
   }
 
-  /** Keeps what became known of a send. */
   noteSend(send: KnownSend): void {
     this.sends = withSend(this.sends, send);
   }

@@ -11,7 +11,6 @@ export interface Event {
 }
 
 export interface Attention {
-  /** What a person should know or do. */
   attention?: string | null;
   /** For states that need nobody as such, but do now. */
   needsAttention?: boolean;
@@ -75,7 +74,6 @@ export class FilingEnded extends FilingMovedOn {
 export interface OverdueMark {
   /** ms since the epoch. */
   at: number;
-  /** Shown beside the timer. */
   summary: string;
   /** The state that a filing is overdue in; in a pause the mark waits until the filing is back in it. */
   during: FilingState;

@@ -56,7 +56,6 @@ async function waitForOpenRows(run: FilingRun): Promise<void> {
 type PdfsListed = FetchedCertificates['toArchive'];
 
 async function fetchDetails(run: FilingRun): Promise<{
-  /** Whether every certified row has its details now. */
   complete: boolean;
   /** The first certificates without a PDF; null where the details could not be read. */
   toArchive: PdfsListed;

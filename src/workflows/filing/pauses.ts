@@ -18,7 +18,6 @@ import {
   isCancellation,
 } from '@temporalio/workflow';
 
-/** The call was stopped because `stopWhen` came true. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }

@@ -51,7 +51,6 @@ function freshenAndReserve(run: FilingRun, next?: FirstMove): Promise<Reserved |
   });
 }
 
-/** Reads the balances live. */
 export async function freshenBalances(run: FilingRun): Promise<void> {
   await freshen(run, (exporterId) => run.calls('helpful', 'Read the IRMs', 'api', 2).readIrms({ exporterId }));
 }

@@ -50,7 +50,6 @@ export async function openNext(
   return null;
 }
 
-/** The move to the sending of a submission. */
 export function submitting(run: FilingRun, stage: SubmissionStage): FirstMove {
   return submittingMove(stage, run.filing?.submissions.length ?? 1);
 }
