@@ -69,20 +69,16 @@ async function fetchCertificates(
     return { withoutDetail, toArchive: pdfs === undefined ? null : toArchive };
   };
   const known = await readDetailsToRead(pool, { filingId, exporterId, submission: submission ?? null });
-  const { iecCode, credentials, open: openBefore } = known;
-  if (!iecCode) {
-    const problem = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
-    return { open: openBefore, problem, ...(await missing()), filing: null };
-  }
   const issued = known.issued.flatMap((date) => filingDateFromAnything(date) ?? []).sort(compareFilingDates);
-  const open = openBefore > 0;
+  const open = known.open > 0;
   const first = issued[0];
   const last = issued.at(-1);
   // Rows without a number may have been certified on any day since the send.
   const from = open || !first ? await sentOn(deps, filingId) : first;
   const to = open || !last ? filingDateInKolkata(clock()) : last;
   const span = { from: compareFilingDates(from, to) <= 0 ? from : to, to };
-  const { problem: incomplete } = await readDetails(deps, { exporterId, iecCode, credentials, ...span });
+  const { problem: incomplete, iecCode } = await readDetails(deps, { exporterId, caller: known, ...span });
+  if (iecCode === null) return { open: known.open, problem: incomplete, ...(await missing()), filing: null };
   const filing = open && incomplete === null ? await fillRows(deps, { filingId, exporterId }) : null;
   return {
     open: open ? await countOpenRows(pool, filingId, submission) : 0,

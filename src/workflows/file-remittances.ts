@@ -14,7 +14,7 @@ import { SET_ASIDE } from '../domain/names';
 import { ACCESS, delayMs, type Schedule } from '../domain/service/retry-table';
 import type { Finding } from '../domain/rules/finding';
 import { isFilingMissing, readFailure, setAsideText, needInput } from './failures';
-import { fileUpdateCame, fileUpdatesAnswered, handleFilingMessages } from './filing/filing-handlers';
+import { fileUpdateCame, handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun, type CarriedOver } from './filing/filing-run';
 import { annotate, collectAlone, finishFiling, orRefused } from './filing/finish-filing';
 import { followRequest, isFollowed } from './filing/submission/follow-request';
@@ -137,7 +137,8 @@ async function open(run: FilingRun, toOpen: FileInput): Promise<Opened | null> {
       return null;
     }
     run.adopt(opened.filing);
-    await fileUpdatesAnswered(run);
+    // Until every update that has come is answered nothing is sent.
+    await condition(() => run.fileUpdates.open === 0);
     return opened.outcome === 'recorded' ? null : opened;
   }
 }

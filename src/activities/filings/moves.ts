@@ -4,7 +4,7 @@ import { phaseOf } from '../../domain/filing/moves';
 import { type FilingState, stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
 import { readFacts, type LockedFiling } from '../../ledger/filings/filing-lock';
 import { holdStep, moveHeld, readNow } from '../../ledger/filings/filing-progress';
-import type { FilingNow, Held, ProgressNote } from '../../ledger/filings/filing-progress';
+import type { FilingNow, Held, ProgressNote, StepMove } from '../../ledger/filings/filing-progress';
 import { withTransaction, type Queryable } from '../../ledger/pool';
 import type pg from 'pg';
 import { refusal } from '../application-failure';
@@ -38,7 +38,8 @@ export const hold = (
   client: Queryable,
   { filingId, seq }: Decided,
   filing?: LockedFiling | null,
-): Promise<Held | 'differs'> => holdStep(client, { filingId, seq, step: stepId() }, filing);
+  move?: StepMove,
+): Promise<Held | 'differs'> => holdStep(client, { filingId, seq, step: stepId(), move }, filing);
 
 /** Runs a step in one transaction under the filing's lock, unless the ledger holds other moves. */
 export const onHeld = <T>(
@@ -59,8 +60,7 @@ export async function recordMove(
   writeCause?: () => Promise<void>,
 ): Promise<Left | Differs> {
   const { filingId, state, event } = move;
-  const of = { filingId, seq: move.seq - 1, step: stepId(), move: { state, kind: event.kind } };
-  const held = await holdStep(client, of);
+  const held = await hold(client, { filingId, seq: move.seq - 1 }, undefined, { state, kind: event.kind });
   if (held === 'differs') return DIFFERS;
   if (held !== 'repeated') await writeCause?.();
   return { filing: await moveOf(client, held, move, at) };

@@ -1,7 +1,6 @@
 import { filingDateInKolkata } from '../../domain/dates';
 import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
 import { balancesNow, type Balance } from '../../ledger/certificates/snapshots';
-import { iecOf } from '../../ledger/exporters/exporters';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { saveOfFiling } from '../../ledger/filings/filing-notes';
 import { agreeingCertificates, lineageSend } from '../../ledger/gates/absence';
@@ -38,24 +37,17 @@ export interface Evidence {
   problem: string | null;
 }
 
-const NO_IEC = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
-
 /** Looks at an exporter's certificates since `from` (ms since the epoch). `last`: there is no other look after it. */
 async function lookAtCertificates(
   deps: Deps,
   { exporterId, from, last = false }: { exporterId: string; from: number; last?: boolean },
 ): Promise<{ complete: boolean }> {
-  const { clock, pool } = deps;
-  const at = clock();
-  const iecCode = await iecOf(pool, exporterId);
-  if (!iecCode) {
-    await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(at) });
-    return { complete: false };
-  }
+  const at = deps.clock();
   const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(at) };
-  const { problem } = await readDetails(deps, { exporterId, iecCode, ...days });
+  const { problem, iecCode } = await readDetails(deps, { exporterId, ...days });
   const complete = problem === null;
-  if (complete || last) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(at) });
+  if (complete || last || iecCode === null)
+    await noteCertificatesRead(deps.pool, { exporterId, iecCode, at: new Date(at) });
   return { complete };
 }
 
@@ -77,21 +69,17 @@ async function gatherEvidence(
   const { filingId, submission, exporterId, attemptId } = args;
   const now = clock();
   const send = await lineageSend(pool, { filingId, submission });
-  const iecCode = await iecOf(pool, exporterId);
   const sent = attemptId === null ? null : await readSent(pool, attemptId);
   const { lostSince, balances: before } = sent ?? { lostSince: null, balances: null };
-  let problem = iecCode ? null : NO_IEC;
-  if (iecCode) {
-    const from = Math.min((send.from ?? new Date(now)).getTime(), lostSince?.getTime() ?? Infinity);
-    const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(now) };
-    ({ problem } = await readDetails(deps, { exporterId, iecCode, ...days }));
-    if (lostSince && problem === null) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(now) });
-  }
+  const from = Math.min((send.from ?? new Date(now)).getTime(), lostSince?.getTime() ?? Infinity);
+  const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(now) };
+  const { problem, iecCode } = await readDetails(deps, { exporterId, ...days });
+  if (lostSince && problem === null) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(now) });
   const sentAt = attemptId === null ? send.firstMarkAt : sent?.markedAt;
   const looked = {
     gatheredAt: new Date(now).toISOString(),
     sentAt: sentAt?.toISOString() ?? null,
-    looked: iecCode !== null && problem === null,
+    looked: problem === null,
     balances: compareBalances(before ?? [], await balancesNow(pool, { filingId, submission, exporterId })),
   };
   const at = new Date(now);

@@ -254,18 +254,9 @@ export async function noteIrmsRefreshed(db: Queryable, exporterId: string, at: D
   ]);
 }
 
-/** The IEC that fetch-details needs: the client's own, or that of its party; null if it is not known yet. */
-export async function iecOf(db: Queryable, exporterId: string): Promise<string | null> {
-  const { rows } = await db.query<{ iec: string | null }>(
-    `SELECT coalesce(e.iec, p.iec) AS iec FROM exporters e JOIN parties p USING (party_id)
-      WHERE lower(e.exporter_id) = lower($1)`,
-    [exporterId],
-  );
-  return rows[0]?.iec ?? null;
-}
-
+/** What a call of fetch-details needs to know of its client. */
 export interface DetailsCaller {
-  /** As {@link iecOf}. */
+  /** The client's own, or that of its party; null if it is not known yet. */
   iecCode: string | null;
   credentials: CredentialVersion | null;
 }
@@ -273,6 +264,11 @@ export interface DetailsCaller {
 /** The {@link DetailsCaller} of client $1, in SQL. */
 export const DETAILS_CALLER = `SELECT coalesce(e.iec, p.iec) AS "iecCode", ${credentialsHeld('e.exporter_id')} AS credentials
     FROM exporters e JOIN parties p USING (party_id) WHERE lower(e.exporter_id) = lower($1)`;
+
+export async function readDetailsCaller(db: Queryable, exporterId: string): Promise<DetailsCaller> {
+  const { rows } = await db.query<DetailsCaller>(DETAILS_CALLER, [exporterId]);
+  return rows[0] ?? { iecCode: null, credentials: null };
+}
 
 function timeOf(iso: string | null = null): Date | null {
   const time = Date.parse(iso ?? '');

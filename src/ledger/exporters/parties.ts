@@ -75,7 +75,7 @@ export async function attachByEmail(
   { mode, exporterId, email, at }: { mode: Mode; exporterId: string; email: string | null; at: Date },
 ): Promise<Collision[]> {
   const current = await partyOfExporter(client, exporterId);
-  const former = await partyOfEmail(client, mode, email, 'nameless');
+  const former = await partyOfEmail(client, mode, email, 'AND p.iec IS NULL');
   if (!former || former.partyId === current.partyId) return [];
   return movePartyOf(client, { from: former.partyId, to: current.partyId, exporterId: null, at });
 }
@@ -108,13 +108,9 @@ export async function askAboutIec(
 }
 
 async function partyOfExporter(client: Queryable, exporterId: string): Promise<Party> {
-  const { rows } = await client.query<Party>(
-    `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id)
-      WHERE lower(e.exporter_id) = lower($1)`,
-    [exporterId],
-  );
-  if (!rows[0]) throw new Error(`Exporter ${exporterId} is not in this ledger.`);
-  return rows[0];
+  const party = await partyOf(client, 'lower(e.exporter_id) = lower($1)', [exporterId]);
+  if (!party) throw new Error(`Exporter ${exporterId} is not in this ledger.`);
+  return party;
 }
 
 async function partyOfIec(client: Queryable, mode: Mode, iec: string): Promise<Party | undefined> {
@@ -125,13 +121,17 @@ async function partyOfIec(client: Queryable, mode: Mode, iec: string): Promise<P
   return rows[0];
 }
 
-async function partyOfEmail(client: Queryable, mode: Mode, email: string | null, which: 'any' | 'nameless' = 'any') {
+async function partyOfEmail(client: Queryable, mode: Mode, email: string | null, which = '') {
   if (!email?.trim()) return undefined;
+  return partyOf(client, `e.mode = $1 AND lower(e.email) = lower($2) ${which}`, [mode, email.trim()]);
+}
+
+/** Of the client that is so, in SQL; of several, of the one read last. */
+async function partyOf(client: Queryable, is: string, values: string[]): Promise<Party | undefined> {
   const { rows } = await client.query<Party>(
-    `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id)
-      WHERE e.mode = $1 AND lower(e.email) = lower($2) AND ($3 = 'any' OR p.iec IS NULL)
+    `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id) WHERE ${is}
       ORDER BY e.read_at DESC, e.exporter_id LIMIT 1`,
-    [mode, email.trim(), which],
+    values,
   );
   return rows[0];
 }

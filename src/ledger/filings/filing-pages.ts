@@ -5,7 +5,7 @@ import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 import { Conditions, MICROSECONDS } from '../paging';
 import { ASKS } from '../questions/questions';
-import { ROW_COUNTS } from '../rows/filing-rows';
+import { ROW_COUNTS, ROWS_AND_CERTIFICATES } from '../rows/filing-rows';
 import { FILING_COLUMNS, IS_ASKED, type FilingRecord } from './filings';
 
 interface FilingMark {
@@ -122,7 +122,7 @@ export async function partsOf(
 export const ROW_VIEWS = `r.source_row AS row, r.mapping->>'irmNumber' AS "irmNumber",
             r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.currency, r.state, r.ebrc_number AS "eBRCNumber",
             r.ebrc_date AS "eBRCDate", c.pdf_document AS document, c.pdf_sha256 AS sha256, r.errors
-       FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number`;
+       FROM ${ROWS_AND_CERTIFICATES}`;
 
 /** Rows of a filing in the order of the file, behind a position. */
 export async function pageOfRows(

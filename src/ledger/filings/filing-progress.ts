@@ -66,7 +66,7 @@ export async function moveHeld(
   return writeMove(db, { ...note, filingId, seq: seq + 1 });
 }
 
-interface StepMove {
+export interface StepMove {
   state: FilingState;
   kind: string;
 }

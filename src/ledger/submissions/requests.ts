@@ -49,11 +49,6 @@ const nextRequest = (filing: string, submission: string) =>
   `SELECT ${COLUMNS} FROM requests WHERE filing_id = ${filing} AND submission = ${submission} AND state = 'followed'
     ORDER BY polled_at_age_ms NULLS FIRST, since, request_id LIMIT 1`;
 
-export async function hasFollowed(db: Queryable, filingId: string, submission: number): Promise<boolean> {
-  const { rowCount } = await db.query(nextRequest('$1', '$2'), [filingId, submission]);
-  return rowCount === 1;
-}
-
 /** A request that is to be asked about, with what is known of its client. */
 export interface RequestToPoll extends RequestRecord, KnownIec {
   credentials: CredentialVersion | null;

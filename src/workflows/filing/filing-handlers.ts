@@ -96,11 +96,6 @@ export async function fileUpdateCame({ input, fileUpdates }: FilingRun): Promise
   return condition(() => fileUpdates.come > 0, UPDATE_WITHIN_MS, { summary: 'Wait for the update file' });
 }
 
-/** Resolves once every update that has come is answered: until then nothing is sent. */
-export async function fileUpdatesAnswered({ fileUpdates }: FilingRun): Promise<void> {
-  await condition(() => fileUpdates.open === 0);
-}
-
 /**
  * Answers once the filing is recorded or refused. A start that finds a run drops its input, so another input is
  * compared with the ledger.

@@ -3,7 +3,6 @@
  * a ledger put back, a store that cannot count sends.
  */
 import type { ExporterState } from '../../activities/exporters/exporters';
-import type { FilingState } from '../../domain/filing/states';
 import { ACCESS, CREDENTIALS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import { asSentence } from '../../domain/text';
 import { readFailure, type ReadFailure } from '../failures';
@@ -100,11 +99,7 @@ export async function waitOut(run: FilingRun, failure: ReadFailure): Promise<voi
   if (reason === 'credentials') await waitForCredentials(run, failure);
   else if (reason === 'access') await waitForAccess(progressOf(run), run.waits, failure);
   else await waitUntilActive(run, null);
-  await resume(run, back, attention);
-}
-
-async function resume(run: FilingRun, state: FilingState, attention: string | null): Promise<void> {
-  if (run.state !== state) await run.move(state, { kind: 'resumed', text: 'resumed' }, { attention });
+  if (run.state !== back) await run.move(back, { kind: 'resumed', text: 'resumed' }, { attention });
 }
 
 function progressOf(run: FilingRun): WaitingWorkflow {
