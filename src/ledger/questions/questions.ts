@@ -50,16 +50,16 @@ export async function askAbout(
   );
 }
 
-/** Closes the open questions of a kind about a filing. @returns whether there was one */
+/** Closes the open questions of a kind about a filing. */
 export async function closeQuestion(
   db: Queryable,
   { filingId, kind, at }: { filingId: string; kind: string; at: Date },
-): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `UPDATE questions SET closed_at = $3 WHERE filing_id = $1 AND kind = $2 AND closed_at IS NULL`,
-    [filingId, kind, at],
-  );
-  return (rowCount ?? 0) > 0;
+): Promise<void> {
+  await db.query('UPDATE questions SET closed_at = $3 WHERE filing_id = $1 AND kind = $2 AND closed_at IS NULL', [
+    filingId,
+    kind,
+    at,
+  ]);
 }
 
 /** What facts ask about a filing, whatever its state, in one text; null: nothing. A column of a statement. */
