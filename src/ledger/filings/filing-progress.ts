@@ -2,6 +2,7 @@ import type { FilingCounts, ResultRow } from '../../domain/contracts';
 import { questionOfMove } from '../../domain/filing/questions';
 import { isEnd, mayFollow, type FilingState } from '../../domain/filing/states';
 import type { QueuePlace } from '../../domain/filing/queue-places';
+import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { lineOf, placeIn, type InLine } from '../questions/waiting';
 import { QUESTION_COLUMNS, standingOf } from '../questions/questions';
@@ -151,7 +152,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
 export async function readNow(db: Queryable, filingId: string, step?: string): Promise<FilingNow> {
   const { rows } = await db.query<FilingNow & { last: boolean; line: InLine[] | null }>(
     `SELECT e.seq::int AS seq, e.state, e.kind, e.text, filings.seq = e.seq AS last, waits_for AS "waitsFor",
-            floor(extract(epoch FROM due_at) * 1000)::float8 AS "dueAt", ${QUESTION_COLUMNS}, ${COUNTS},
+            ${MS('due_at')} AS "dueAt", ${QUESTION_COLUMNS}, ${COUNTS},
             ${resultRows('$1', 'e.state')} AS rows, ${standingOf('$1')} AS standing,
             ${lineOf({ filingId: '$1', mode: 'filings.mode', state: 'filings.state', dueAt: 'filings.due_at' })} AS line
        FROM filings CROSS JOIN LATERAL (

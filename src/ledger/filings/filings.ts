@@ -2,6 +2,7 @@ import type { FilingState } from '../../domain/filing/states';
 import type { ResumedFiling } from '../../domain/filing/run-judgement';
 import type { Mode } from '../../domain/names';
 import { QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
+import { MS } from '../paging';
 import type { Queryable } from '../pool';
 
 /** The ledger does not hold the filing: it was put back, or is another one. The run reads its state and continues. */
@@ -55,7 +56,7 @@ export const IS_ASKED = `(state = 'outcome_unknown' AND 'asked' = (SELECT kind F
 export const HEAD_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, n, made_by AS "madeBy",
   workflow_id AS "workflowId", content_hash AS "contentHash", channel, state, seq::int AS seq, ${QUESTION_COLUMNS},
   approval_needed AS "approvalNeeded", approved_by AS "approvedBy", ${IS_ASKED} AS asked,
-  floor(extract(epoch FROM due_at) * 1000)::float8 AS "dueAt", waits_for AS "waitsFor"`;
+  ${MS('due_at')} AS "dueAt", waits_for AS "waitsFor"`;
 
 export const FILING_COLUMNS = `${HEAD_COLUMNS}, corrects, input_ref AS "inputRef", upload_type AS "uploadType", declaration,
   errors, warnings, evidence, note, made_at AS "madeAt", grant_id AS "grantId", annotated, closed_at AS "closedAt",

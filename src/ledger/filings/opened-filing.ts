@@ -1,6 +1,7 @@
 /** A filing as a run takes it up, read in one statement: ids, counts, stages, and the rows of its result. */
 import type { FilingCounts, ResultRow } from '../../domain/contracts';
 import type { QueuePlace } from '../../domain/filing/queue-places';
+import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { lineOf, placeIn, type InLine } from '../questions/waiting';
 import { standingOf } from '../questions/questions';
@@ -41,8 +42,6 @@ export interface FilingStanding extends FilingHead {
   rows: ResultRow[] | null;
   submissions: SubmissionStage[];
 }
-
-const MS = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::float8`;
 
 const STAGES = `(SELECT coalesce(jsonb_agg(jsonb_build_object('submission', s.submission, 'rowCount', s.row_count, 'state', s.state,
     'requests', (SELECT coalesce(jsonb_agg(jsonb_build_object('requestId', q.request_id, 'source', q.source, 'state', q.state,

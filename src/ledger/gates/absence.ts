@@ -75,14 +75,14 @@ export async function completeLook(
   db: Queryable,
   { exporterId, since, from }: { exporterId: string; since: Date; from: Date },
 ): Promise<number | null> {
-  const { rows } = await db.query<{ lookId: string }>(
-    `SELECT look_id AS "lookId" FROM looks WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1)
+  const { rows } = await db.query<{ lookId: number }>(
+    `SELECT look_id::float8 AS "lookId" FROM looks WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1)
         AND complete AND began_at >= $2 AND from_date <= ($3::timestamptz AT TIME ZONE 'Asia/Kolkata')::date
         AND to_date >= (began_at AT TIME ZONE 'Asia/Kolkata')::date
       ORDER BY began_at DESC LIMIT 1`,
     [exporterId, since, from],
   );
-  return rows[0] ? Number(rows[0].lookId) : null;
+  return rows[0]?.lookId ?? null;
 }
 
 /** An older look, or two persons' word in its place, does not count at the send. */

@@ -16,13 +16,13 @@ export interface AttemptRow {
 }
 
 export async function lockAttempts(client: Queryable, filingId: string, submission: number): Promise<AttemptRow[]> {
-  const { rows } = await client.query<Omit<AttemptRow, 'settleMs'> & { settleMs: string | null }>(
+  const { rows } = await client.query<AttemptRow>(
     `SELECT attempt_id AS "attemptId", number, verdict, marked_at AS "markedAt", reason, answer,
-            greatest(settle_ms, CASE WHEN verdict = 'marked' AND reason IS NULL THEN timeout_ms END) AS "settleMs"
+            greatest(settle_ms, CASE WHEN verdict = 'marked' AND reason IS NULL THEN timeout_ms END)::float8 AS "settleMs"
        FROM attempts WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
     [filingId, submission],
   );
-  return rows.map((row) => ({ ...row, settleMs: row.settleMs === null ? null : Number(row.settleMs) }));
+  return rows;
 }
 
 /** Records an attempt as open, where the ledger does not hold it. */

@@ -111,17 +111,17 @@ async function fillGaps(
   { compared: { listed, unknown, identity }, at }: { compared: Comparison; at: Date },
 ): Promise<number> {
   const { ledgerId } = identity;
-  const { rows } = await connection.query<{ n: string; attemptId: string | null; sender: string | null }>(
-    `SELECT n, s.attempt_id AS "attemptId", s.sender
+  const { rows } = await connection.query<{ n: number; attemptId: string | null; sender: string | null }>(
+    `SELECT n::float8 AS n, s.attempt_id AS "attemptId", s.sender
        FROM ledger_identity, generate_series(sends_seen + 1, send_number) AS n LEFT JOIN sends s ON s.number = n
        LEFT JOIN attempts a USING (attempt_id)
       WHERE $1 OR a.verdict IS DISTINCT FROM 'marked' ORDER BY n`,
     [unknown.length > 0],
   );
   const filed = new Set(listed);
-  const gaps = rows.filter(({ n }) => !filed.has(Number(n)));
+  const gaps = rows.filter(({ n }) => !filed.has(n));
   for (const { n, attemptId, sender } of gaps) {
-    const record = voidRecord({ ledgerId, number: Number(n), sender: sender ?? NOBODY, attemptId, at });
+    const record = voidRecord({ ledgerId, number: n, sender: sender ?? NOBODY, attemptId, at });
     const stands = await createOrRead(store, record);
     if (sender === null && stands?.sender === NOBODY) {
       await connection.query('INSERT INTO sends (number, sender) VALUES ($1, $2) ON CONFLICT DO NOTHING', [n, NOBODY]);
