@@ -125,8 +125,9 @@ async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
   if (args.unasked && !(await filingOfReference(pool, named)))
     return refused(deps, [errorAt(null, null, 'update_missing', UNASKED)], named, contentHash);
   const { channel, warnings } = await chooseChannel(input.channel, rows, deps.queueing);
+  const content = { ...named, exporterId, contentHash, rows, uploadType, declaration, channel, permitted };
   const outcome = await recordIntent(pool, {
-    ...{ ...named, exporterId, contentHash, rows, uploadType, declaration, channel, permitted },
+    ...content,
     corrects: input.corrects ?? null,
     workflowId: args.workflowId,
     inputRef: asked.inputRef ?? null,

@@ -5,9 +5,9 @@ import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { StateLimitSettings } from '../../domain/filing/states';
 import { errorAt, type Finding, hasErrors } from '../../domain/rules/finding';
-import { filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
+import { isoFromAnything } from '../../domain/dates';
 import { certificateIdentity, comparableText, irmIdentity } from '../../domain/identity';
-import type { Mapping, MappingRow } from '../../domain/filing/mapping';
+import type { MappingRow } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
 import { lockFiling, lockIrms } from './filing-lock';
 import { inputToSave, savesInput } from './filing-inputs';
@@ -132,6 +132,7 @@ async function insertFiling(
   const named = [filingId, mode, exporterId, reference, n, corrects, workflowId, contentHash];
   const terms = [inputRef ?? input?.inputRef, uploadType, declaration, channel, JSON.stringify(warnings)];
   const made = [madeBy, at, approvalNeeded, grantId];
+  const content = [partyId, JSON.stringify(rows), reserved, JSON.stringify(held), counts];
   const text = `${counted(rows.length, 'row')} recorded, declaration ${declaration}`;
   const data = { contentHash, allowDuplicate: intent.permitted };
   await client.query(
@@ -160,10 +161,7 @@ async function insertFiling(
        SELECT $1, n, $2, $3, row_count FROM unnest($22::int[]) WITH ORDINALITY AS counted (row_count, n)
      )
      INSERT INTO filing_events (filing_id, at, kind, who, text, data) VALUES ($1, $15, 'made', $14, $23, $24)`,
-    [
-      ...[...named, ...terms, ...made, partyId, JSON.stringify(rows), reserved, JSON.stringify(held), counts],
-      ...[text, JSON.stringify(data), input?.saved],
-    ],
+    [...named, ...terms, ...made, ...content, text, JSON.stringify(data), input?.saved],
   );
   return counts;
 }
@@ -172,6 +170,7 @@ function rowsOf(filingId: string, of: readonly MappingRow[], claims: readonly Ma
   const single = of.length <= MAX_ROWS_PER_SUBMISSION;
   return of.map(({ row, mapping, extra }, position) => {
     const claim = claims[position];
+    const { sbCumInvoiceNumber: document, sbCumInvoiceDate: date, mappedIRMAmountFCC: amount, irmFCC } = mapping;
     return {
       position,
       source_row: row,
@@ -181,32 +180,17 @@ function rowsOf(filingId: string, of: readonly MappingRow[], claims: readonly Ma
       irm_key: irmIdentity(mapping),
       mapping,
       extra: extra ?? null,
-      document_key: comparableText(mapping.sbCumInvoiceNumber),
-      document_on: isoOrNull(mapping.sbCumInvoiceDate),
+      document_key: comparableText(document),
+      document_on: isoFromAnything(date),
       bill_key: comparableText(mapping.billNo),
-      match_key: matchKeyOf(mapping),
-      mapped_amount: canonicalAmount(mapping.mappedIRMAmountFCC),
-      currency: mapping.irmFCC,
+      // What its certificate is matched by if the status does not name it.
+      match_key: certificateIdentity({ document, date, amount, currency: irmFCC }),
+      mapped_amount: canonicalAmount(amount),
+      currency: irmFCC,
       fingerprint: claim?.fingerprint,
       lineage: claim?.lineage ?? `${filingId}:${position}`,
       permit_reason: claim?.permit?.reason ?? null,
       permit_besides: claim?.permit?.besides ?? null,
     };
   });
-}
-
-function isoOrNull(text: string): string | null {
-  const date = filingDateFromAnything(text);
-  return date === null ? null : isoFromFilingDate(date);
-}
-
-/** The key by which the row's certificate is matched if the status does not name it. */
-function matchKeyOf(mapping: Mapping): string | null {
-  const {
-    sbCumInvoiceNumber: document,
-    sbCumInvoiceDate: date,
-    mappedIRMAmountFCC: amount,
-    irmFCC: currency,
-  } = mapping;
-  return certificateIdentity({ document, date, amount, currency });
 }

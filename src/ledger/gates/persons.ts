@@ -11,6 +11,7 @@ import { findSupport } from '../principals/granted-words';
 import { judgeWord, readWord, type Word, type WordOf } from '../submissions/words';
 import { certifyByPersons, judgeNamed } from './certify';
 import type { Absence, AbsentSubject } from './absent-subject';
+import type { AttemptRow } from './attempts';
 import { confirmAbsence } from './confirm-absence';
 import { closeNotOurs } from './not-ours';
 import { holdForRequest } from './release';
@@ -132,14 +133,19 @@ async function subjectOf(client: Queryable, word: Word): Promise<AbsentSubject |
   if (word.attemptId === null) return 'it names neither an attempt nor a request';
   if (partsOfAttemptId(word.attemptId).filingId !== word.filingId)
     return `attempt ${word.attemptId} is not one of this filing`;
-  const { rows } = await client.query<{ markedAt: Date | null }>(
-    'SELECT marked_at AS "markedAt" FROM attempts WHERE attempt_id = $1',
-    [word.attemptId],
-  );
+  const own = await readAttempt(client, word.attemptId);
   // After a restore the same attempt can be sent once more.
-  if (rows[0] && (rows[0].markedAt?.getTime() ?? null) !== (word.markedAt?.getTime() ?? null))
+  if (own && (own.markedAt?.getTime() ?? null) !== (word.markedAt?.getTime() ?? null))
     return `attempt ${word.attemptId} was marked as sent at another time than the one that the answer is about`;
   return { attemptId: word.attemptId };
+}
+
+async function readAttempt(client: Queryable, attemptId: string) {
+  const { rows } = await client.query<Pick<AttemptRow, 'markedAt' | 'verdict'>>(
+    'SELECT marked_at AS "markedAt", verdict FROM attempts WHERE attempt_id = $1',
+    [attemptId],
+  );
+  return rows[0];
 }
 
 async function positionsOf(client: Queryable, filingId: string, sourceRows: readonly number[]): Promise<number[]> {
@@ -153,11 +159,7 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   if (word.requestId === null || attemptId === null) return refused('name the request id under which it was filed');
   const { submission, filingId: ofFiling } = partsOfAttemptId(attemptId);
   if (ofFiling !== filingId) return refused(`attempt ${attemptId} is not one of this filing`);
-  const { rows } = await client.query<{ markedAt: Date | null; verdict: string }>(
-    'SELECT marked_at AS "markedAt", verdict FROM attempts WHERE attempt_id = $1',
-    [attemptId],
-  );
-  const own = rows[0];
+  const own = await readAttempt(client, attemptId);
   if (own && ['open', 'unsent', 'refused'].includes(own.verdict))
     return refused(`attempt ${attemptId} is ${own.verdict}: nothing of it was sent`);
   const stated = word.requestId.trim();

@@ -20,6 +20,8 @@ export async function writeVerdict(
 ): Promise<boolean> {
   const { attemptId, from, reason, at, ofSender, answer, mark } = verdict;
   const judged = [attemptId, from, verdict.verdict, reason, at, ofSender];
+  const answered = [answer && JSON.stringify(answer), answer?.status];
+  const marked = [mark?.sender, mark?.payloadHash, mark?.settleMs, mark?.timeoutMs, mark !== undefined];
   const { rowCount } = await client.query(
     `UPDATE attempts SET verdict = $3::text, reason = $4, judged_at = CASE WHEN $3 IN ('open', 'marked') THEN NULL ELSE $5::timestamptz END,
         marked_at = CASE WHEN $13 THEN greatest(marked_at, $5) WHEN $3 = 'accepted' THEN coalesce(marked_at, opened_at) ELSE marked_at END,
@@ -29,10 +31,7 @@ export async function writeVerdict(
         answered_at = CASE WHEN $7::jsonb IS NULL THEN answered_at ELSE $5 END
       WHERE attempt_id = $1 AND verdict = ANY($2) AND ($6::text IS NULL OR verdict = 'open' OR (sender = $6
         AND NOT EXISTS (SELECT FROM sends WHERE attempt_id = $1 AND sender <> $6)))`,
-    [
-      ...[...judged, answer && JSON.stringify(answer), answer?.status],
-      ...[mark?.sender, mark?.payloadHash, mark?.settleMs, mark?.timeoutMs, mark !== undefined],
-    ],
+    [...judged, ...answered, ...marked],
   );
   return (rowCount ?? 0) > 0;
 }

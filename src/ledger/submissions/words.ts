@@ -203,8 +203,10 @@ export function openWords(words: readonly UnjudgedWord[]): OpenWords {
 
 function resolveArgs(word: UnjudgedWord): ResolveArgs & RecordedWord {
   const { kind, wordId, by, note, attemptId, requestId, sourceRows, certificates, notOurs, unseen } = word;
+  const said = { wordId, by, note: note ?? '', certificates, notOurs, unseen };
   return {
-    ...{ wordId, as: kind === 'filed' ? 'filed' : 'not-filed', by, note: note ?? '', certificates, notOurs, unseen },
+    ...said,
+    as: kind === 'filed' ? 'filed' : 'not-filed',
     ...(attemptId !== null && { attemptId }),
     ...(requestId !== null && { requestId }),
     ...(sourceRows !== null && { rows: sourceRows }),
