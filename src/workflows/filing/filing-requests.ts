@@ -85,7 +85,10 @@ export class FilingRequests {
     this.throwIfRefused(request);
   }
 
-  /** Records a request that stands from before: a call that the run schedules meanwhile would be cancelled at once. */
+  /**
+   * Records a request, which stands before it is recorded: a call that the run schedules meanwhile would be cancelled in
+   * the task that schedules it.
+   */
   private async keep<K extends 'abandon' | 'resolution'>(
     kind: K,
     request: NonNullable<FilingRequests[K]>,
