@@ -18,7 +18,7 @@ import { fileUpdateCame, handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun, type CarriedOver } from './filing/filing-run';
 import { annotate, collectAlone, finishFiling, orRefused } from './filing/finish-filing';
 import { followRequest, isFollowed } from './filing/submission/follow-request';
-import { needsWholeLedger, onceLedgerIsWhole, throughPauses } from './filing/pauses';
+import { needsWholeLedger, stepOnceWhole, throughPauses } from './filing/pauses';
 import { checkAndApprove, type Opened } from './filing/prepare-filing';
 import { submitting } from './filing/submission/open-attempt';
 import { submitOne } from './filing/submission/submit-filing';
@@ -219,8 +219,7 @@ async function giveUp(run: FilingRun): Promise<void> {
   const { by = 'Temporal', note = 'cancelled before anything was sent', wordId } = requests.abandon ?? {};
   const record = run.steps(`Abandon, requested by ${by}`);
   const word = { by, note, ...(wordId !== undefined && { wordId }) };
-  const giveUp = () => run.step((held) => record.giveUpFiling({ ...held, ...word }));
-  const { refused } = await onceLedgerIsWhole(run, giveUp, { inRun: true });
+  const { refused } = await stepOnceWhole(run, (held) => record.giveUpFiling({ ...held, ...word }), { inRun: true });
   if (refused !== undefined) {
     requests.refuseRequest('abandon', `${refused}.`);
     throw new FilingMovedOn('nobody gave the filing up');

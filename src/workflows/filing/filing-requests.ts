@@ -12,6 +12,8 @@ export interface InQuestion {
   attemptId: string | null;
   /** The request that is asked about; null: the attempt itself is in doubt. */
   requestId: string | null;
+  /** The request is being polled, so a person may name another one. */
+  following?: true;
 }
 
 /** What was said, with the word that the ledger keeps of it; without an id it is being recorded. */
@@ -30,8 +32,6 @@ export class FilingRequests {
   resolution: Recorded<ResolveArgs> | null = null;
   /** What a resolve can answer now; null: nothing. */
   inQuestion: InQuestion | null = null;
-  /** Whether a request is being polled, so that a person may name another one. */
-  following = false;
   /** The last word that was refused when it was to be carried out, and why. */
   private refused: { args: ApproveArgs | ResolveArgs | AbandonArgs; message: string; code?: string } | null = null;
 
@@ -86,8 +86,8 @@ export class FilingRequests {
   }
 
   /**
-   * Records a request, which stands before it is recorded: a call that the run schedules meanwhile would be cancelled in
-   * the task that schedules it.
+   * Records a request, which stands before it is recorded: a call that the run schedules meanwhile would be cancelled
+   * in the task that schedules it.
    */
   private async keep<K extends 'abandon' | 'resolution'>(
     kind: K,
@@ -135,7 +135,8 @@ export class FilingRequests {
   }
 
   /** Work during which a resolve may come. Where the ledger moved on instead, it is refused: nothing was written. */
-  async whileAnswering<T>(work: () => Promise<T>): Promise<T> {
+  async whileAnswering<T>(inQuestion: InQuestion, work: () => Promise<T>): Promise<T> {
+    this.inQuestion = inQuestion;
     try {
       return await work();
     } catch (error) {
@@ -143,7 +144,9 @@ export class FilingRequests {
         await this.putAside('The filing has changed in the meantime: look at it again.');
       throw error;
     } finally {
-      await this.putAside('there was nothing left to resolve', { refused: false });
+      await this.putAside('there was nothing left to resolve', { refused: false }).finally(() => {
+        this.inQuestion = null;
+      });
     }
   }
 
@@ -174,7 +177,7 @@ export class FilingRequests {
     const aboutRequest = as === 'not-filed' && inQuestion?.requestId && !notOursAlone;
     const asked = aboutRequest ? inQuestion.requestId : inQuestion?.attemptId;
     const given = aboutRequest ? requestId : attemptId;
-    if (state === 'overdue' && !this.following) {
+    if (state === 'overdue' && !inQuestion?.following) {
       refuse(
         'The authority has answered for its requests; only certificates are missing, so there is nothing to resolve.',
       );

@@ -9,8 +9,9 @@ import { calls } from '../activity-profiles';
 import { type collectCertificates, downloadAll } from '../collect-certificates';
 import { readFailure, type ReadFailure } from '../failures';
 import { type FilingRun, FilingMovedOn } from './filing-run';
-import { helpful, interruptible, recordFailureAndContinue, onceLedgerIsWhole, waitOut } from './pauses';
+import { helpful, interruptible, recordFailureAndContinue, stepOnceWhole, waitOut } from './pauses';
 import { untilOverdue, type OverdueMark } from './filing-steps';
+import type { Decided } from '../../activities/filings/moves';
 import type { Refused } from '../../activities/filings/end-filing';
 import type { StoredAnswer } from '../../domain/filing/attempt';
 import type { Finding } from '../../domain/rules/finding';
@@ -201,9 +202,8 @@ export async function orRefused(run: FilingRun, work: () => Promise<void>): Prom
     if (!(error instanceof FilingRefused)) throw error;
     const { submission, answer, errors } = error;
     const release = run.steps('Release the refused rows');
-    const refuse = () => run.step((held) => release.refuseFiling({ ...held, submission, answer, errors }));
-    const refused = await onceLedgerIsWhole(run, refuse, { inRun: true });
-    await takeRefusal(run, submission, refused);
+    const refuse = (held: Decided) => release.refuseFiling({ ...held, submission, answer, errors });
+    await takeRefusal(run, submission, await stepOnceWhole(run, refuse, { inRun: true }));
   }
 }
 

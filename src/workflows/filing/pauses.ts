@@ -3,6 +3,7 @@
  * a ledger put back, a store that cannot count sends.
  */
 import type { ExporterState } from '../../activities/exporters/exporters';
+import type { Decided, Differs, Left } from '../../activities/filings/moves';
 import { ACCESS, CREDENTIALS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import { asSentence } from '../../domain/text';
 import { readFailure, type ReadFailure } from '../failures';
@@ -157,6 +158,13 @@ export function needsWholeLedger(error: unknown): { kind: string; message: strin
   if (kind !== 'ledger_put_back' && kind !== 'documents_unavailable') throw error;
   return { kind, message, attention: `${message} It is checked again automatically, within 15 minutes.` };
 }
+
+/** Makes a step of the run once ledger and store are whole, as {@link onceLedgerIsWhole}. */
+export const stepOnceWhole = <T extends Left | Differs>(
+  run: FilingRun,
+  step: (held: Decided) => Promise<T>,
+  options: { inRun?: boolean } = {},
+) => onceLedgerIsWhole(run, () => run.step(step), options);
 
 /** Repeats a step until ledger and store are whole. `inRun`: without continuing as new, as it needs this run. */
 export async function onceLedgerIsWhole<T>(

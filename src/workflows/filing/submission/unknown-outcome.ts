@@ -5,8 +5,7 @@ import type { Evidence } from '../../../activities/filings/settle';
 import { NOT_FILED, type StoredAnswer } from '../../../domain/filing/attempt';
 import { sentAs } from '../../../domain/filing/known-send';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
-import type { InQuestion } from '../filing-requests';
-import { onceLedgerIsWhole } from '../pauses';
+import { stepOnceWhole } from '../pauses';
 import { takeRefusal } from '../finish-filing';
 import { gather, lookAtRequest, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
@@ -38,19 +37,9 @@ export type Doubt =
 
 /** Gathers evidence until an answer, a certificate for every row, or a person settles the submission. */
 export async function settleUnknown(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled> {
-  const { requests } = run;
-  requests.inQuestion = questionOf(doubt);
-  try {
-    return await requests.whileAnswering(() => gatherUntilSettled(run, stage, doubt));
-  } finally {
-    requests.inQuestion = null;
-  }
+  const inQuestion = 'attempt' in doubt ? { attemptId: doubt.attempt.attemptId, requestId: null } : doubt;
+  return run.requests.whileAnswering(inQuestion, () => gatherUntilSettled(run, stage, doubt));
 }
-
-const questionOf = (doubt: Doubt): InQuestion =>
-  'attempt' in doubt
-    ? { attemptId: doubt.attempt.attemptId, requestId: null }
-    : { attemptId: doubt.attemptId, requestId: doubt.requestId };
 
 async function gatherUntilSettled(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled> {
   const { settleAfterMs } = run.settings;
@@ -97,8 +86,8 @@ async function begin(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Prom
     return since;
   }
   const { attemptId } = doubt.attempt;
-  const first = await onceLedgerIsWhole(run, () =>
-    run.step(({ seq }) => run.steps('Check for a late answer').readAttempt({ attemptId, seq })),
+  const first = await stepOnceWhole(run, ({ seq }) =>
+    run.steps('Check for a late answer').readAttempt({ attemptId, seq }),
   );
   const since = first.markedAt ?? Date.now();
   if (!doubt.answered) run.noteSend(sentAs(attemptId, { requestId: null, sentAt: first.markedAt }));
@@ -116,10 +105,8 @@ async function readAttemptNews(
   { attempt: { attemptId }, answered = false }: Extract<Doubt, { attempt: Attempt }>,
 ): Promise<Settled | null> {
   const event = { kind: 'not_sent', text: 'nothing was sent after all' };
-  const late = await onceLedgerIsWhole(run, () =>
-    run.step(() =>
-      run.steps('Check for a late answer').readUnknownAttempt({ attemptId, move: run.nextMove('submitting', event) }),
-    ),
+  const late = await stepOnceWhole(run, () =>
+    run.steps('Check for a late answer').readUnknownAttempt({ attemptId, move: run.nextMove('submitting', event) }),
   );
   if (late.filingEnded) throw new FilingEnded('The filing has ended.');
   const known = answered && late.attemptId === attemptId;
@@ -145,12 +132,9 @@ async function conclude(run: FilingRun, stage: SubmissionStage, doubt: Doubt): P
   if ('attempt' in doubt) return null;
   const { submission, ackErrors: errors = [] } = stage;
   const { requestId } = doubt;
-  const concluded = await onceLedgerIsWhole(run, () =>
-    run.step((held) =>
-      run
-        .steps('Conclude what the service says of the request')
-        .concludeStatement({ ...held, submission, requestId, errors }),
-    ),
+  const steps = run.steps('Conclude what the service says of the request');
+  const concluded = await stepOnceWhole(run, (held) =>
+    steps.concludeStatement({ ...held, submission, requestId, errors }),
   );
   if (!concluded.freed) return null;
   if (run.state !== 'collecting') await takeRefusal(run, submission, concluded);
