@@ -164,6 +164,10 @@ export function calls(profile: ProfileName, about: CallAbout | string): Activity
   return profile === 'submit' ? scheduled : calledBy((name, args) => untilResult(scheduled, name, args));
 }
 
+/** A call that only helps, for an exporter, after everything that a person or a filing waits for. */
+export const callsInBackground = (exporterId: string, rateClass: RateClass, summary: string): ActivityCalls =>
+  calls('helpful', { summary, rateClass, exporterId, priorityKey: 5 });
+
 /** Tried once; more time than the activity's own bound (`STEP_DEADLINE`), so that its transaction has ended. */
 const LOCAL_STEP = {
   scheduleToCloseTimeout: '6s',

@@ -26,9 +26,8 @@ export async function extractDocument(input: ExtractDocumentInput): Promise<Extr
   if (opened.result) return opened.result;
   setCurrentDetails('Waiting for the extraction service.');
   const { extractionId } = opened;
-  return calls('extraction', { summary: 'Extract the document', rateClass: 'extraction' }).askExtraction({
-    extractionId,
-  });
+  const extraction = calls('extraction', { summary: 'Extract the document', rateClass: 'extraction' });
+  return extraction.askExtraction({ extractionId });
 }
 
 /** Changes the name, the company name or the address of an exporter at the service; what is left out stays. */

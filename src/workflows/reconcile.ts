@@ -33,11 +33,8 @@ export async function reconcile(
   const result: ReconcileResult = resume?.soFar ?? reconciliationBegun(runId, workflowId);
   setHandler(reconciliationQuery, () => result);
   if (!resume) {
-    const plan = await calls('ledger', 'Validate the input and its dates').planReconciliation({
-      input: asked,
-      runId,
-      workflowId,
-    });
+    const validation = calls('ledger', 'Validate the input and its dates');
+    const plan = await validation.planReconciliation({ input: asked, runId, workflowId });
     if (plan.problems.length > 0) throw ApplicationFailure.nonRetryable(plan.problems.join('; '), 'invalid_input');
     result.from = plan.from;
     result.to = plan.to;
@@ -84,12 +81,8 @@ export async function reconcile(
     await continueAsNew<typeof reconcile>({ ...asked, resume: { after, soFar: result, unrepaired } });
   }
   result.state = 'done';
-  const { counts } = await calls('ledger', 'Record the outcome').endReconciliation({
-    runId: result.runId,
-    exporterId,
-    result,
-  });
-  result.counts = counts;
+  const end = { runId: result.runId, exporterId, result };
+  result.counts = (await calls('ledger', 'Record the outcome').endReconciliation(end)).counts;
   return result;
 }
 

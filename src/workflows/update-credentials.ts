@@ -94,9 +94,7 @@ async function showOutcome(status: ExporterStatus, outcome: CredentialOutcome): 
     return;
   }
   const { exporterId, readiness, activatesAt } = outcome.exporter;
-  const { irmCount } = await calls('ledger', 'Read the exporter from the ledger').exporterInLedger({
-    exporterId,
-  });
+  const { irmCount } = await calls('ledger', 'Read the exporter from the ledger').exporterInLedger({ exporterId });
   if (readiness === 'activation_pending') {
     const message = `The credentials are valid. The authority opens API access at ${activatesAt ?? 'a time it has not said'}.`;
     status.update({ state: 'activation_pending', activatesAt, irmCount, message });

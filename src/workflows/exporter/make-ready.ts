@@ -124,9 +124,7 @@ async function stepOf(context: ReadyContext, result: CheckResult): Promise<Step>
 async function askForCredentials(context: ReadyContext, need: Need): Promise<Step> {
   const { status, submissions } = context;
   const exporterId = idOf(status);
-  const ledger = await calls('ledger', 'Read the exporter from the ledger').exporterInLedger({
-    exporterId,
-  });
+  const ledger = await calls('ledger', 'Read the exporter from the ledger').exporterInLedger({ exporterId });
   const versionSeen = need.versionSeen ?? ledger.currentVersion;
   const { code, message } = need;
   status.update({ state: 'needs_credentials', activatesAt: null, message, errors: [{ code, message }] });
