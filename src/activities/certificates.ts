@@ -181,8 +181,7 @@ async function fillRows(
 
 /**
  * Records a PDF (without `pdf`: recorded before), and the end of the filing that has all PDFs and outcomes.
- * @returns
- * null where the filing goes on, or has moved otherwise than its run knows
+ * @returns null where the filing goes on, or has moved otherwise than its run knows
  */
 function archiveLast(pool: pg.Pool, decided: Decided, at: Date, pdf?: ArchivedPdf): Promise<FilingNow | null> {
   const { filingId } = decided;

@@ -8,8 +8,7 @@ import type { Identity, SendStore } from './sends';
  * Counts a marked send before its first byte: creates its record, holds the ledger against the store, and checks that
  * the mark is there and its own.
  * @returns null when it may be written, else why not
- * @throws LedgerPutBack,
- * SendStoreError: it may not
+ * @throws LedgerPutBack, SendStoreError: it may not
  */
 export async function countSend(
   pool: pg.Pool,

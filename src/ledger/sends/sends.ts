@@ -201,8 +201,7 @@ async function readKnownSends(
 
 /**
  * As {@link compareSends}, before a conclusion on the same connection; raises the number known to be whole.
- * @throws
- * LedgerPutBack when the store has sends that the ledger does not know
+ * @throws LedgerPutBack when the store has sends that the ledger does not know
  */
 export async function assertWhole(
   connection: Connection,

@@ -140,9 +140,9 @@ export async function lastRefusal(db: Queryable, filingId: string, submission: n
 const UNACKNOWLEDGED: readonly FilingState[] = ['checking', 'awaiting_approval', 'submitting', 'outcome_unknown'];
 
 /**
- * Moves the rows of a stored acceptance on and, where nothing else of the filing is to be sent or in doubt, moves
- * the filing on to its processing. Nothing changes in a filing that has ended. Repeating it changes nothing. Must run
- * in a transaction that holds the filing's lock.
+ * Moves the rows of a stored acceptance on and, where nothing else of the filing is to be sent or in doubt, moves the
+ * filing on to its processing. Nothing changes in a filing that has ended. Repeating it changes nothing. Must run in a
+ * transaction that holds the filing's lock.
  * @returns the filing in its processing, now or since before; null where it is elsewhere
  */
 export async function acknowledge(

@@ -99,9 +99,7 @@ export async function readSent(db: Queryable, attemptId: string): Promise<SentAt
   return rows[0] ?? null;
 }
 
-/**
- * What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; ms since the epoch.
- */
+/** What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; ms since the epoch. */
 export interface CertificatesToRead {
   until: number;
   from: number;

@@ -52,8 +52,8 @@ const COLUMNS = `word_id AS "wordId", filing_id AS "filingId", kind, attempt_id 
 
 /**
  * Records what a person said, at the mark of the attempt that the ledger shows now.
- * @returns its id; empty where the
- * ledger does not hold the filing, as after it was put back: the run reads that with its next step
+ * @returns its id; empty where the ledger does not hold the filing, as after it was put back: the run reads that with
+ * its next step
  */
 export async function recordWord(db: Queryable, word: NewWord): Promise<string> {
   const { filingId, kind, attemptId, requestId, sourceRows, notOurs, unseen, by, note, at, step, grantId } = word;

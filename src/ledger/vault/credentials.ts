@@ -62,8 +62,7 @@ export async function versionOfSecret(db: Queryable, exporterId: string, secretR
 
 /**
  * Registers a submission and returns its version, as which alone the vault then opens it.
- * @throws EncryptionError or
- * VaultError if the vault does not open it; nothing is registered then
+ * @throws EncryptionError or VaultError if the vault does not open it; nothing is registered then
  */
 export async function addCredentials(
   pool: pg.Pool,

@@ -99,8 +99,8 @@ export async function fileUpdateCame({ input, fileUpdates }: FilingRun): Promise
 /**
  * Answers once the filing is recorded or refused. A start that finds a run drops its input, so another input is
  * compared with the ledger.
- * @throws ApplicationFailure `reference_taken`: other content; `run_ending`: nothing was
- * recorded, and the caller repeats
+ * @throws ApplicationFailure `reference_taken`: other content; `run_ending`: nothing was recorded, and the caller
+ * repeats
  */
 async function answerFile(run: FilingRun, input: FileInput): Promise<FilingResult> {
   const { fileUpdates } = run;

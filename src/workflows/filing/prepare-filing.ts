@@ -14,8 +14,7 @@ export type Opened = Extract<OpenFilingResult, { outcome: 'opened' | 'resumed' |
  * Makes sure that the filing may go out, before the first send and after every wait. `next`: where it goes with the
  * reservation.
  * @param read its exporter and balances, just before
- * @throws FilingRefused when the balances do not allow
- * it
+ * @throws FilingRefused when the balances do not allow it
  */
 export async function prepareFiling(
   run: FilingRun,
