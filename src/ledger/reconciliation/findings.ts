@@ -125,7 +125,12 @@ export async function explainNearMatches(db: Queryable, partyId: number): Promis
       const text = matches.map((match) => `${match.id} (${match.reasons.join(', ')})`).join('; ');
       return [{ id: theirs.id, reason: `no row of ours agrees in everything; near: ${text}` }];
     });
-  if (reasons.length > 0) await noteReasons(db, reasons);
+  if (reasons.length === 0) return;
+  await db.query(
+    `UPDATE questions f SET reason = r.reason FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, reason text)
+      WHERE f.question_id = r.id`,
+    [JSON.stringify(reasons)],
+  );
 }
 
 /** Unmatched certificates and rows of a party, for near matches; at most `limit` of each. */
@@ -148,14 +153,6 @@ async function leftOver(
     [partyId, limit],
   );
   return rows;
-}
-
-async function noteReasons(db: Queryable, reasons: readonly { id: string; reason: string }[]): Promise<void> {
-  await db.query(
-    `UPDATE questions f SET reason = r.reason FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, reason text)
-      WHERE f.question_id = r.id`,
-    [JSON.stringify(reasons)],
-  );
 }
 
 const CONTRADICTION_ADVICE =
