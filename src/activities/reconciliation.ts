@@ -263,10 +263,8 @@ export const reconciliationActivities = {
   followLostFiling,
   endReconciliation,
 
-  /** What may be put right without a person. */
   repairsOf: ({ pool }: Deps, { partyId }: { partyId: number }) =>
     repairable(pool, { partyId, limit: REPAIRS_PER_RUN }),
 
-  /** Keeps what was done about a finding. */
   noteHealed: ({ pool }: Deps, args: Parameters<typeof noteHealed>[1]) => noteHealed(pool, args),
 };

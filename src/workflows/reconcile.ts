@@ -35,11 +35,8 @@ export async function reconcile(
   const result: ReconcileResult = resume?.soFar ?? reconciliationBegun(runId, workflowId);
   setHandler(reconciliationQuery, () => result);
   if (!resume) {
-    const plan = await calls('ledger', { summary: 'Validate the input and its dates' }).planReconciliation({
-      input: asked,
-      runId,
-      workflowId,
-    });
+    const validation = calls('ledger', 'Validate the input and its dates');
+    const plan = await validation.planReconciliation({ input: asked, runId, workflowId });
     if (plan.problems.length > 0) throw ApplicationFailure.nonRetryable(plan.problems.join('; '), 'invalid_input');
     result.from = plan.from;
     result.to = plan.to;
@@ -49,7 +46,7 @@ export async function reconcile(
   const page =
     resume && exporterId !== undefined
       ? { parties: [], next: null }
-      : await calls('ledger', { summary: 'List the parties to compare' }).partiesToReconcile({
+      : await calls('ledger', 'List the parties to compare').partiesToReconcile({
           exporterId,
           after: resume?.after ?? 0,
           limit: PAGE,
@@ -88,12 +85,8 @@ export async function reconcile(
     await continueAsNew<typeof reconcile>({ ...asked, resume: { after, soFar: result, unrepaired } });
   }
   result.state = 'done';
-  const { counts } = await calls('ledger', { summary: 'Record the outcome' }).endReconciliation({
-    runId: result.runId,
-    exporterId,
-    result,
-  });
-  result.counts = counts;
+  const end = { runId: result.runId, exporterId, result };
+  result.counts = (await calls('ledger', 'Record the outcome').endReconciliation(end)).counts;
   return result;
 }
 

@@ -21,7 +21,7 @@ import { countSend } from '../../ledger/sends/count-send';
 import { saveSubmissionDocument } from '../../ledger/submissions/submissions';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { refusal } from '../application-failure';
-import { withHeartbeat, keepTrying } from '../call-context';
+import { withHeartbeat, keepTryingFor } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
@@ -37,7 +37,6 @@ export interface SubmitArgs {
 }
 
 export interface Submitted {
-  /** The answer, in short. */
   answer: StoredAnswer;
   /** The secret of the execution: an answer without it is nobody's. */
   sentBy: string;
@@ -51,7 +50,6 @@ const SEND_MARGIN_MS = 15_000;
 const ANSWER_STORED = 'answerStored';
 /** How long an activity holds on to an answer that PostgreSQL cannot take yet, before it returns it all the same. */
 const STORE_WITHIN_MS = 20_000;
-/** How long it tries to record that an attempt was not sent. */
 const CLOSE_WITHIN_MS = 2_000;
 
 /** POST /genebrc/push-irm for one submission. `outcome_unknown` is settled, not repeated. */
@@ -152,10 +150,9 @@ async function keepAnswer(deps: Deps, args: SubmitArgs, answer: StoredAnswer) {
     adopted = taken?.adopted ?? null;
     if (taken?.late) await wakeRun(deps, args);
   };
-  const stored = keepTrying(store, (error) =>
+  await keepTryingFor(STORE_WITHIN_MS, store, (error) =>
     logger.warn({ attemptId, err: error }, 'the answer could not be stored yet'),
   );
-  await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, STORE_WITHIN_MS).unref())]);
   return adopted;
 }
 
@@ -211,10 +208,9 @@ async function closing(
     else await withTransaction(pool, close);
   };
   // As an answer is stored: an attempt that stays marked looks as if it had been sent, and a person would be asked.
-  const written = keepTrying(write, (writeError) =>
+  await keepTryingFor(CLOSE_WITHIN_MS, write, (writeError) =>
     logger.warn({ attemptId, err: writeError }, 'attempt not closed yet'),
   );
-  await Promise.race([written, new Promise((resolve) => setTimeout(resolve, CLOSE_WITHIN_MS).unref())]);
   return failure.thrown;
 }
 
@@ -230,7 +226,6 @@ async function toSend(
   return found;
 }
 
-/** A row with the serial number that is sent. */
 const mappingRowOf = ({ sourceRow, serialNo, mapping, extra }: FilingRow): MappingRow => ({
   row: sourceRow,
   mapping: { ...mapping, serialNo },
