@@ -7,7 +7,7 @@ import { claimFolder } from './claim-folder';
 import { databaseOfEnvironment, environmentFor } from './environment';
 import { freePort } from './free-port';
 import { COMMAND_LINE, runCommand } from './run-command';
-import { startProgram } from './program';
+import { keepStarting, startProgram } from './program';
 import { startStack, type Stack, type StackPorts } from './stack';
 
 /** The built package: the same programs as in a deployment. */
@@ -41,7 +41,7 @@ export interface Local {
   /** Complete environment of a program that we start. */
   childEnv: Record<string, string | undefined>;
   logs: string;
-  /** Rejects if one of the programs ends by itself. Never resolves. */
+  /** Rejects if one of the programs ends by itself, worker and Temporal several times in a row. Never resolves. */
   failed: Promise<never>;
   /** Stops everything that was started, the worker first. Can be called again. */
   stop(): Promise<void>;
@@ -102,16 +102,15 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
     keep(await startCodecServer(folder, { port: codecPort, uiUrl: stack.temporal.uiUrl, env: withoutPasswords }));
     log(`the codec server is at ${codecEndpoint}: the UI shows what is encrypted`);
     log('starting the worker …');
-    const worker = keep(
-      await startProgram({
-        name: 'The worker',
-        command: process.execPath,
-        args: [WORKER],
-        log: join(folder, 'worker.log'),
-        env: childEnv,
-        stopWithinMs: 150_000,
-      }),
-    );
+    const ofWorker = {
+      name: 'The worker',
+      command: process.execPath,
+      args: [WORKER],
+      log: join(folder, 'worker.log'),
+      env: childEnv,
+      stopWithinMs: 150_000,
+    };
+    const worker = keep(keepStarting(await startProgram(ofWorker), ofWorker, { log }));
     const doorPort = await freePort(last?.door);
     const api = keep(await startDoor(folder, doorPort, withoutPasswords));
     const { url } = JSON.parse(api.firstLine) as { url: string };
@@ -121,7 +120,7 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
     if (last) log(samePorts(last, ports));
     const door = { url, token };
     log(`the HTTP API is at ${url}/v1, its description at ${url}/docs`);
-    const failed = Promise.race([service.failed, worker.failed, api.failed]);
+    const failed = Promise.race([stack.failed, service.failed, worker.failed, api.failed]);
     failed.catch(() => undefined);
     return { stack, sandboxUrl, door, env, childEnv, logs: folder, failed, stop };
   } catch (error) {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { keepProcess, type KeptProcess } from './kept-process';
 
 const KEEPER = join(__dirname, '..', 'scripts', 'keep-server.mjs');
@@ -48,4 +49,39 @@ export function startProgram(options: ProgramOptions): Promise<KeptProcess> {
     // The keeper kills the program; the keeper itself is killed only if it fails to do so.
     stopWithinMs: stopWithinMs + 5_000,
   });
+}
+
+/** How often in a row a program is started again, and after how long it counts as running. */
+const STARTS_AGAIN = 5;
+const STEADY_MS = 60_000;
+
+/**
+ * Starts a program again that has ended by itself, after a pause that grows, and tells `log`. `failed` rejects when it
+ * has ended soon after each of several starts in a row.
+ */
+export function keepStarting(
+  started: KeptProcess,
+  options: ProgramOptions,
+  { log, pauseMs = 1_000 }: { log: (message: string) => void; pauseMs?: number },
+): Pick<KeptProcess, 'failed' | 'stop'> {
+  const stopping = new AbortController();
+  let running = Promise.resolve(started);
+  const failed = (async (): Promise<never> => {
+    for (let again = 0; ; again += 1) {
+      const since = Date.now();
+      const error = await running.then((program) => program.failed).catch((reason: unknown) => reason);
+      if (stopping.signal.aborted) return new Promise(() => undefined);
+      if (Date.now() - since > STEADY_MS) again = 0;
+      if (again === STARTS_AGAIN) throw error;
+      const pause = pauseMs * 2 ** again;
+      log(`${options.name} has ended; it is started again in ${pause / 1_000} s …`);
+      running = sleep(pause, undefined, { signal: stopping.signal }).then(() => startProgram(options));
+    }
+  })();
+  failed.catch(() => undefined);
+  const stop = async () => {
+    stopping.abort();
+    await running.then((program) => program.stop()).catch(() => undefined);
+  };
+  return { failed, stop };
 }

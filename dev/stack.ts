@@ -28,6 +28,8 @@ export interface Stack {
   ports: StackPorts;
   /** Environment with which the worker, the command line and our other programs find these servers. */
   env: Record<string, string>;
+  /** Rejects if Temporal has ended several times in a row. Never resolves. */
+  failed: Promise<never>;
   /** Stops what was started here, Temporal first. Can be called again. */
   stop(): Promise<void>;
 }
@@ -55,7 +57,7 @@ export async function startStack({
       : 'starting Temporal; DATABASE_URL names the PostgreSQL …',
   );
   const [temporal, postgres] = await Promise.allSettled([
-    startTemporalServer({ folder: join(folder, 'temporal'), codecEndpoint, lastPorts: lastPorts?.temporal }),
+    startTemporalServer({ folder: join(folder, 'temporal'), codecEndpoint, lastPorts: lastPorts?.temporal, log }),
     databaseUrl === undefined
       ? startDatabase(join(folder, 'postgres'), lastPorts?.postgres ?? undefined)
       : Promise.resolve({ url: databaseUrl, port: null, stop: () => Promise.resolve() }),
@@ -76,6 +78,7 @@ export async function startStack({
       TEMPORAL_ADDRESS: temporal.value.address,
       TEMPORAL_NAMESPACE: temporal.value.namespace,
     },
+    failed: temporal.value.failed,
     stop: () => (stopped ??= stopInOrder([temporal.value, postgres.value])),
   };
 }

@@ -6,7 +6,7 @@ import { Connection } from '@temporalio/client';
 import { SEARCH_ATTRIBUTES } from '../src/domain/search-attributes';
 import { freePort } from './free-port';
 import { ProgramEndedError, type KeptProcess } from './kept-process';
-import { startProgram } from './program';
+import { keepStarting, startProgram } from './program';
 import { findServer } from './servers';
 
 const NAME = 'The Temporal development server';
@@ -34,6 +34,8 @@ export interface TemporalServer {
   ports: TemporalPorts;
   logFile: string;
   pid: number;
+  /** Rejects if it ends by itself; with `log`, if it has ended several times in a row. Never resolves. */
+  failed: Promise<never>;
   stop(): Promise<void>;
 }
 
@@ -57,6 +59,8 @@ export interface TemporalServerOptions {
   codecEndpoint?: string;
   /** Path of Temporal's command line; found as the bootstrap finds it by default. */
   executable?: string;
+  /** Told that the server has ended and is started again; without it, it is not. */
+  log?: (message: string) => void;
   /** Time limit for the first answer; default 60 s. */
   startWithinMs?: number;
   /** Further `key=value` dynamic configuration. */
@@ -89,14 +93,15 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
       databaseFile: folder && join(folder, 'temporal.db'),
       dynamicConfig: options.dynamicConfig,
     });
-    const kept = await startProgram({
+    const program = {
       name: NAME,
       command: executable,
       args,
       log: logFile,
       // Stopping takes three seconds; a server that stores nothing can be killed instead.
       ...(folder === undefined && { stopWithinMs: 0 }),
-    });
+    };
+    const kept = await startProgram(program);
     const address = `127.0.0.1:${port}`;
     try {
       await waitUntilServing(address, kept, startWithinMs);
@@ -108,6 +113,7 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
       await forget();
       throw error;
     }
+    const { failed, stop } = options.log ? keepStarting(kept, program, { log: options.log }) : kept;
     return {
       address,
       namespace: NAMESPACE,
@@ -116,8 +122,9 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
       ports: { port, uiPort, httpPort },
       logFile,
       pid: Number(kept.firstLine),
+      failed,
       stop: async () => {
-        await kept.stop();
+        await stop();
         await forget();
       },
     };

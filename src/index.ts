@@ -5,7 +5,7 @@ export type { EbrcClientDependencies, EbrcReaderDependencies } from './starter/d
 export { RefusedError, UnreachableError, UsageError, type Problem } from './starter/errors';
 export { ConfigError, type ConfigProblem, type Environment } from './config/config';
 export { LedgerUnavailableError } from './ledger/unavailable';
-export { NoWorkerError } from './temporal/workers-present';
+export { NoWorkerError, TemporalSilentError } from './temporal/workers-present';
 export type { Finding } from './domain/rules/finding';
 export type { Mapping, PushMessage } from './domain/filing/mapping';
 export type { FilingView, RowView, SubmissionView, Waiting } from './domain/filing/view';

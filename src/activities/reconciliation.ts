@@ -10,7 +10,8 @@ import {
   DAY_MS,
 } from '../domain/dates';
 import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/findings';
-import { issueText, otherModeText } from '../domain/values';
+import { issueText } from '../domain/issues';
+import { otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { compareParty, type Compared } from '../ledger/reconciliation/compare';
 import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs } from '../ledger/reconciliation/documents';

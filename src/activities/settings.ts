@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../domain/contracts';
-import { issueText } from '../domain/values';
+import { issueText } from '../domain/issues';
 import type { Deps, WorkerSettings } from './dependencies';
 
 export interface ReadSettingsResult extends WorkerSettings {

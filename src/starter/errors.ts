@@ -1,6 +1,4 @@
-import type { z } from 'zod';
 import { errorAt, type Finding } from '../domain/rules/finding';
-import { issueText } from '../domain/values';
 
 /** Exit codes of the command line: the same for every command. */
 export const EXIT = {
@@ -35,20 +33,6 @@ export function refusal(code: string, message: string, more: Partial<Finding> = 
   return new RefusedError([{ ...errorAt(null, null, code, message), ...more }]);
 }
 
-/** The input of a workflow, as its schema takes it. @throws RefusedError that names every wrong field */
-export function checkedInput<S extends z.ZodType>(
-  schema: S,
-  input: z.input<S>,
-  details?: Record<string, unknown>,
-): z.output<S> {
-  const checked = schema.safeParse(input);
-  if (checked.success) return checked.data;
-  const errors = checked.error.issues.map((issue) =>
-    errorAt(null, issue.path.join('.') || null, 'invalid_input', issueText(issue)),
-  );
-  throw new RefusedError(errors, details);
-}
-
 /** Wrong usage. `message` says what to do instead. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
@@ -63,6 +47,9 @@ export class UsageError extends Error {
 /** gRPC: unauthenticated, permission denied. */
 const REFUSED_BY_TEMPORAL = new Set<unknown>([16, 7]);
 
+/** gRPC: its own text is about its inner parts. */
+const DEADLINE_EXCEEDED = 4;
+
 /** A required server does not answer. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
@@ -73,9 +60,11 @@ export class UnreachableError extends Error {
   ) {
     // Temporal's client says only that connecting failed; what the server answered is the cause of that.
     const reason = server === 'Temporal' && cause instanceof Error && cause.cause ? cause.cause : cause;
-    const refused = REFUSED_BY_TEMPORAL.has((reason as { code?: unknown } | null)?.code);
+    const code = (reason as { code?: unknown } | null)?.code;
+    const refused = REFUSED_BY_TEMPORAL.has(code);
     const advice = refused ? 'It refuses this caller: check TEMPORAL_API_KEY and TEMPORAL_NAMESPACE.' : ADVICE[server];
-    super(`${server} at ${address} cannot be reached: ${firstLine(reason)}. ${advice}`, { cause });
+    const why = code === DEADLINE_EXCEEDED ? 'it did not answer in time' : firstLine(reason);
+    super(`${server} at ${address} cannot be reached: ${why}. ${advice}`, { cause });
   }
 }
 

@@ -2,7 +2,8 @@ import { reconcileInput, type ReconcileResult } from '../domain/report-contracts
 import type { FindingView, FindingKind } from '../domain/reconciliation/findings';
 import { reconciliationBegun, reconciliationQuery } from '../workflows/messages';
 import type { EbrcClientDependencies, LedgerDependencies } from './dependencies';
-import { checkedInput, refusal } from './errors';
+import { checkedInput } from './checked-input';
+import { refusal } from './errors';
 import { exporterIdOf } from './lookup';
 import { follow } from '../temporal/follow';
 import { pendingCallText } from '../temporal/pending-calls';

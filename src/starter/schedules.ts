@@ -4,6 +4,7 @@ import type { Client, ScheduleDescription, ScheduleOptions } from '@temporalio/c
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { parseDuration } from '../domain/dates';
 import type { Mode } from '../domain/names';
+import { issueText } from '../domain/issues';
 import { isGrpcStatus } from '../temporal/grpc-status';
 import { z } from 'zod';
 import { readYamlFile } from './input-files';
@@ -212,9 +213,7 @@ export async function readScheduleFile(path: string): Promise<PlannedSchedule[]>
   });
   const parsed = scheduleFile.safeParse(value);
   if (!parsed.success) {
-    return fail(
-      parsed.error.issues.map(({ path: at, message }) => `${lineOf(at.slice(0, -1))}${at.join('.')}: ${message}`),
-    );
+    return fail(parsed.error.issues.map((issue) => `${lineOf(issue.path.slice(0, -1))}${issueText(issue)}`));
   }
   const { schedules, timezone } = parsed.data;
   const doubled = schedules.filter(({ id }, index) => schedules.findIndex((each) => each.id === id) !== index);

@@ -5,15 +5,18 @@ import type { ConnectionOptions } from '@temporalio/client';
 /** `CANCELLED` of gRPC. */
 const CANCELLED = 1;
 
+/** Longer than the server keeps a long poll. Without a deadline a call would wait for a stalled server for ever. */
+const CALL_WITHIN_MS = 90_000;
+
 /** Connects to Temporal. A call repeated after closing ends as cancelled: the throw would end the process. */
 export function connect(options: ConnectionOptions): Promise<Connection> {
   const retries = makeGrpcRetryInterceptor(defaultGrpcRetryOptions());
-  return Connection.connect({ ...options, interceptors: [retries, cancelledWhenClosed] });
+  return Connection.connect({ ...options, interceptors: [retries, boundedAndCancelled] });
 }
 
-const cancelledWhenClosed: Interceptor = (options, nextCall) => {
+const boundedAndCancelled: Interceptor = (options, nextCall) => {
   try {
-    return new InterceptingCall(nextCall(options));
+    return new InterceptingCall(nextCall({ ...options, deadline: options.deadline ?? Date.now() + CALL_WITHIN_MS }));
   } catch (error) {
     return new InterceptingCall(endedCall(String(error)));
   }

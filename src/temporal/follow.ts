@@ -67,7 +67,7 @@ export async function follow<P>(client: Client, workflowId: string, options: Fol
   try {
     for (let pause = INITIAL_PAUSE_MS; ; pause = Math.min(pause * 1.5, MAX_PAUSE_MS)) {
       const answer = await Promise.race([query(), result]);
-      if (end && 'error' in end && (await runsAgain(handle))) {
+      if (end && 'error' in end && (await runsAgain(client, handle))) {
         end = undefined;
         result = untilEnd();
         continue;
@@ -88,11 +88,13 @@ export async function follow<P>(client: Client, workflowId: string, options: Fol
 }
 
 /** Whether another run goes on: a reset terminates the run that was followed. */
-async function runsAgain(handle: WorkflowHandle): Promise<boolean> {
-  return handle.describe().then(
-    ({ status }) => status.name === 'RUNNING',
-    () => false,
-  );
+async function runsAgain(client: Client, handle: WorkflowHandle): Promise<boolean> {
+  return client
+    .withDeadline(Date.now() + QUERY_WITHIN_MS, () => handle.describe())
+    .then(
+      ({ status }) => status.name === 'RUNNING',
+      () => false,
+    );
 }
 
 function firstReason(error: unknown): { reason: string } {

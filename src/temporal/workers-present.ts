@@ -18,13 +18,18 @@ const QUEUE_TYPES = { workflow: 1, activity: 2 } as const;
 /** A poll ends after a minute: a worker that has not polled for longer is gone or frozen. The server's times. */
 const POLLS_WITHIN_MS = 2 * 60_000;
 
+/** A server that takes a request and says nothing would be waited for without end. */
+const ANSWERS_WITHIN_MS = 5_000;
+
 /** How many pollers a task queue has. */
 export async function pollersOf(client: Client, name: string, type: keyof typeof QUEUE_TYPES): Promise<number> {
-  const { pollers } = await client.workflowService.describeTaskQueue({
-    namespace: client.options.namespace,
-    taskQueue: { name },
-    taskQueueType: QUEUE_TYPES[type],
-  });
+  const { pollers } = await client.withDeadline(Date.now() + ANSWERS_WITHIN_MS, () =>
+    client.workflowService.describeTaskQueue({
+      namespace: client.options.namespace,
+      taskQueue: { name },
+      taskQueueType: QUEUE_TYPES[type],
+    }),
+  );
   const since = Date.now() - POLLS_WITHIN_MS;
   return (pollers ?? []).filter(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? Infinity) * 1_000 > since)
     .length;
@@ -39,11 +44,24 @@ async function workersPresent(client: Client, taskQueue: string): Promise<boolea
   }
 }
 
+export const TEMPORAL_SILENT =
+  'Temporal does not answer, or too slowly: it is not known whether the workflow was started. Repeat the command when it answers; that files nothing twice.';
+
+/** Temporal took a request and did not say what became of it. */
+export class TemporalSilentError extends Error {
+  override readonly name = 'TemporalSilentError';
+  constructor() {
+    super(TEMPORAL_SILENT);
+  }
+}
+
 /** The message for a user whose workflow does not answer. */
 export async function silenceNotice(client: Client, taskQueue: string): Promise<string> {
-  return (await workersPresent(client, taskQueue)) === false
-    ? `No worker polls task queue ${taskQueue}: the workflow is started, and continues as soon as a worker runs (node dist/worker.js).`
-    : `No worker has answered yet on task queue ${taskQueue}; the workflow is started and continues automatically.`;
+  const present = await workersPresent(client, taskQueue);
+  if (present === null) return TEMPORAL_SILENT;
+  return present
+    ? `No worker has answered yet on task queue ${taskQueue}; the workflow is started and continues automatically.`
+    : `No worker polls task queue ${taskQueue}: the workflow is started, and continues as soon as a worker runs (node dist/worker.js).`;
 }
 
 const LOOK_EVERY_MS = 5_000;
@@ -83,7 +101,9 @@ export async function answeredByWorker<T>(
 /** Whether the workflow has a task that no worker takes, or that one took and did not finish. */
 async function isUntaken(client: Client, workflowId: string): Promise<boolean> {
   try {
-    const { raw } = await client.workflow.getHandle(workflowId).describe();
+    const { raw } = await client.withDeadline(Date.now() + ANSWERS_WITHIN_MS, () =>
+      client.workflow.getHandle(workflowId).describe(),
+    );
     const { pendingWorkflowTask: task } = raw;
     return Boolean(task && (!task.startedTime || Number(task.attempt) > 1));
   } catch {

@@ -119,6 +119,12 @@ describe('onboarding', () => {
     const wrong = await run(onboard(EMAIL, service.accounts[0], '--wait'), { input: 'not-it\n' });
     expect(wrong.json()).toMatchObject({ state: 'needs_credentials', exporterId: expect.any(String) });
     expect(wrong.code).toBe(4);
+    const reconciled = await run(['reconcile', '--exporter', EMAIL, '--wait']);
+    expect(reconciled.json()).toMatchObject({
+      parties: 1,
+      skipped: [{ reason: expect.stringContaining('no client of it is ready') as string }],
+    });
+    expect(reconciled.code).toBe(3);
   });
 
   it('continues with the right ones, by `credentials`, until it is ready', async () => {

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startProgram } from '../../dev/program';
-import { isAlive } from '../support/processes';
+import { keepStarting, startProgram } from '../../dev/program';
+import { eventually, isAlive } from '../support/processes';
 import { useFolder } from '../support/folder';
 
 let folder: string;
@@ -68,4 +68,36 @@ it('reports a program that exits later', async () => {
   await writeFile(script, `setTimeout(() => { console.error('out of memory'); process.exit(3); }, 300);`);
   const program = await start();
   await expect(program.failed).rejects.toThrow('The program ended with code 3: out of memory');
+});
+
+it('starts a program again that ends by itself, says so, and fails when it has ended several times in a row', async () => {
+  await writeFile(script, `console.error('started with pid ' + process.pid); setInterval(() => undefined, 1000);`);
+  const said: string[] = [];
+  const options = { name: 'The program', command: process.execPath, args: [script], log };
+  const started = await startProgram(options);
+  const program = keepStarting(started, options, { log: (message) => said.push(message), pauseMs: 10 });
+  const pids = async () =>
+    [...(await readFile(log, 'utf8')).matchAll(/with pid (\d+)/gu)].map(([, pid]) => Number(pid));
+  await eventually(async () => (await pids()).length === 1);
+  process.kill(Number(started.firstLine), 'SIGKILL');
+  await eventually(async () => (await pids()).length === 2);
+  const [, second = 0] = await pids();
+  expect([isAlive(second), said]).toEqual([true, ['The program has ended; it is started again in 0.01 s …']]);
+  await writeFile(script, `console.error('DATABASE_URL is missing'); process.exit(2);`);
+  process.kill(second, 'SIGKILL');
+  await expect(program.failed).rejects.toThrow('The program ended with code 2: ');
+  await expect(program.failed).rejects.toThrow('DATABASE_URL is missing');
+  expect(said).toHaveLength(5);
+  await program.stop();
+});
+
+it('does not start a program again that was stopped, also in the pause', async () => {
+  await writeFile(script, `console.error('once'); process.exit(2);`);
+  const said: string[] = [];
+  const options = { name: 'The program', command: process.execPath, args: [script], log };
+  const started = await startProgram(options);
+  const program = keepStarting(started, options, { log: (message) => said.push(message), pauseMs: 60_000 });
+  await eventually(() => said.length === 1);
+  await program.stop();
+  expect([said.length, await readFile(log, 'utf8')]).toEqual([1, 'once\n']);
 });

@@ -99,7 +99,10 @@ it('refuses every wrong body, and records nothing', async () => {
     ['a wrong permission', with_({ allowDuplicate: [{ row: 'x' }] }), invalid('allowDuplicate.0.row')],
   ];
   for (const [what, ask, expected] of table) await refused(what, ask, expected);
-  expect((await post('{}')).body.detail).toContain('reference: is missing; allowed: string');
+  expect((await post('{}')).body.detail).toContain('reference: is missing; allowed: a text');
+  expect((await post('{"exporter": 5, "reference": [], "x": 1}')).body.detail).toBe(
+    'exporter: is a number; allowed: a text; reference: is a list; allowed: a text; x is not a field of this body',
+  );
   const { rows } = await stage.ledger.pool.query(
     'SELECT (SELECT count(*) FROM filings)::int AS filings, (SELECT count(*) FROM filing_inputs)::int AS inputs',
   );

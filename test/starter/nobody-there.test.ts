@@ -7,7 +7,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { customer as customerSchema } from '../../src/api/schemas/exporters';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import type { Problem } from '../../src/starter/errors';
-import { pollersOf } from '../../src/temporal/workers-present';
+import { loadConfig } from '../../src/config/config';
+import { connectTemporal } from '../../src/starter/connect';
+import type { EbrcClientDependencies } from '../../src/starter/dependencies';
+import { followFiling } from '../../src/starter/filings/start';
+import { pollersOf, silenceNotice, TemporalSilentError } from '../../src/temporal/workers-present';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
 import { createVault } from '../../src/ledger/vault/vault';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
@@ -87,6 +91,30 @@ it('no worker, and a wrong input: it is refused at once, in the form of every er
   const message = 'from: no calendar has this day';
   const error = { severity: 'error', code: 'invalid_input', row: null, field: 'from', message };
   expect([code, json()]).toEqual([3, { errors: [error] }]);
+});
+
+it('a Temporal server that takes requests and does not answer: whether something was started', async () => {
+  const proxy = await startTcpProxy(`http://${server.address}`);
+  try {
+    const slow = { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` };
+    const client = await connectTemporal(loadConfig({ ...env, ...slow }, { need: ['temporal', 'payloads'] }));
+    proxy.swallow(true, 'back');
+    expect(await silenceNotice(client, 'ebrc')).toMatch(/not known whether the workflow was started.*twice/u);
+    const started = { workflowId: 'file/test/SLOW', reference: 'SLOW', n: 1, exporterId: 'X' };
+    const following = followFiling(
+      { ...({ pool: database.pool, mode: 'test' } as EbrcClientDependencies), temporal: client, taskQueue: 'ebrc' },
+      started,
+      {},
+    );
+    await expect(following).rejects.toBeInstanceOf(TemporalSilentError);
+    const connecting = await ebrc(['schedules', 'list', '--json'], { env: { ...env, ...slow }, connectWithinMs: 300 });
+    const [error] = connecting.json<{ errors: Problem[] }>().errors;
+    expect([connecting.code, error?.code]).toEqual([1, 'unreachable']);
+    expect(error?.message).toMatch(/cannot be reached: it did not answer in time\..*Nothing was started/u);
+    await client.connection.close();
+  } finally {
+    await proxy.close();
+  }
 });
 
 it('a worker that has polled, and takes no tasks', async () => {

@@ -35,7 +35,12 @@ describe('the file', () => {
       /line 2: schedules\.0\.workflowType/,
     ],
     ['a cron of four parts', `schedules:\n${one('a').replace('30 5', '5')}`, /line 2: schedules\.0\.cron: five parts/],
-    ['an unknown word', `schedules:\n${one('a', ', often: yes')}`, /often/],
+    ['an unknown word', `schedules:\n${one('a', ', often: yes')}`, /line 2: schedules\.0: there is no field often/],
+    [
+      'no id',
+      `schedules:\n${one('a').replace('id: a, ', '')}`,
+      /line 2: schedules\.0\.id: is missing; allowed: a text/,
+    ],
     ['an id twice', `schedules:\n${one('a')}${one('a')}`, /id a is used twice/],
   ])('is refused with the place for %s', async (_name, text, message) => {
     await expect(readScheduleFile(await fileWith(text))).rejects.toThrow(message);

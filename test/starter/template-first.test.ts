@@ -74,3 +74,15 @@ it('is sent under the label of the template, which is read first', async () => {
   });
   expect(sent.rows.map(({ extra }) => extra)).toEqual([0, 1, 2].map((at) => ({ 'Drawback Ref': `DBK-${at}` })));
 });
+
+it('is named among the columns of a check, and empty ones are counted', async () => {
+  const { stdout } = await stage.ebrc(['check', file, '-e', EXPORTER]);
+  expect(stdout).toContain('Sent: 22 columns; 15 optional ones are empty.\n');
+  expect(stdout).toMatch(/^Sent by bulk upload, as they are filled \(the template of .*\): AL Drawback Ref\.$/mu);
+});
+
+it('is refused with all that is wrong where the declaration is missing too', async () => {
+  const filed = await stage.ebrc(['file', file, '-e', EXPORTER, '--reference', 'DBK-2', '--json']);
+  const codes = new Set(filed.json<{ errors: Problem[] }>().errors.map(({ code }) => code));
+  expect([filed.code, [...codes].sort()]).toEqual([3, ['balance_held', 'mapping_live', 'no_declaration']]);
+});

@@ -7,6 +7,7 @@ import { openAttempt as openInLedger, type OpenedAttempt } from '../../ledger/su
 import type { Carried } from '../../domain/filing/questions';
 import { carryOutWord as carryOutInLedger } from '../../ledger/gates/persons';
 import { lockFiling, type LockedFiling } from '../../ledger/filings/filing-lock';
+import { detachFreed } from '../../ledger/questions/questions';
 import { updateCorrectionAttention } from '../../ledger/rows/row-takeover';
 import { judgeWord } from '../../ledger/submissions/words';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
@@ -132,6 +133,7 @@ function carryOutAfterEnd(
     const carried = await carry(deps, client, { filingId, ...word, at });
     await addEvent(client, { ...eventOf(event, carried), filingId, step: stepId(), at });
     await updateCorrectionAttention(client, filingId);
+    await detachFreed(client, filingId);
     return carried;
   };
   return onWholeLedger(deps, filingId, carryOut, markOf(word));
@@ -157,6 +159,7 @@ function noteAfterEnd(deps: Deps, { filingId, text }: { filingId: string; text: 
     await lockFiling(client, filingId);
     await addEvent(client, { filingId, kind: 'followed_after_end', text, step: stepId(), at: now(deps) });
     await updateCorrectionAttention(client, filingId);
+    await detachFreed(client, filingId);
   });
 }
 

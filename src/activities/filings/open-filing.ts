@@ -6,6 +6,7 @@ import { isEnd } from '../../domain/filing/states';
 import { otherModeText } from '../../domain/values';
 import { filingWorkflowId } from '../../domain/names';
 import { errorAt, hasErrors, type Finding } from '../../domain/rules/finding';
+import { issueText } from '../../domain/issues';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { contentHashOf, referenceOf } from '../../ledger/filings/filing-inputs';
 import { recordIntent } from '../../ledger/filings/filing-intent';
@@ -193,7 +194,7 @@ async function resume(deps: Deps, filingId: string, { workflowId, sends }: OpenF
 }
 
 function problemsOf({ issues }: z.ZodError): Finding[] {
-  return issues.map(({ path, message }) => errorAt(null, path.join('.') || null, 'invalid_input', message));
+  return issues.map((issue) => errorAt(null, issue.path.join('.') || null, 'invalid_input', issueText(issue)));
 }
 
 export const openFilingActivities = { readFiling, openFiling, compareFiling };

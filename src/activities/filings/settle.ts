@@ -4,7 +4,7 @@ import { balancesNow, type Balance } from '../../ledger/certificates/snapshots';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { saveOfFiling } from '../../ledger/filings/filing-notes';
 import { agreeingCertificates, lineageSend } from '../../ledger/gates/absence';
-import { certifyByDetails, type Contradiction } from '../../ledger/gates/certify';
+import { certifiedAs, certifyByDetails, type Contradiction } from '../../ledger/gates/certify';
 import { windowIsOver } from '../../ledger/gates/settle-window';
 import { withTransaction } from '../../ledger/pool';
 import { countOpenRows } from '../../ledger/rows/filing-rows';
@@ -18,6 +18,7 @@ export interface Evidence {
   gatheredAt: string;
   sentAt: string | null;
   looked: boolean;
+  /** Rows that certificates proved to be filed, in this round; where it is kept, in all of them. */
   adopted: { position: number; eBRCNumber: string }[];
   openRows: number;
   /** Certificates that would fit more than one row, or rows that more than one would fit. */
@@ -100,7 +101,9 @@ async function gatherEvidence(
         problem ??
         (send.before === null ? 'no list of certificates from before the send exists to compare with' : null),
     };
-    await saveOfFiling(client, filingId, { evidence });
+    // Rows are proven in several rounds: what is kept has all of them.
+    const adopted = await certifiedAs(client, filingId, submission, 'details');
+    await saveOfFiling(client, filingId, { evidence: { ...evidence, adopted } });
     const moved = filing && found.openRows === 0 ? await moveOnSettled(client, settings, filing, at) : null;
     return { ...evidence, filing: moved };
   });

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { isObject } from '../../domain/values';
+import { issueText } from '../../domain/issues';
 import type { z } from 'zod';
 import { cleanAnswer, cleanWords, parseJson, type CleanOptions } from '../schemas/clean';
 import type { FieldError } from '../errors/api-error';
@@ -56,9 +57,9 @@ export function unwrap(text: string, options?: CleanOptions): { data: unknown; b
 export function parseAnswer<T>(schema: z.ZodType<T>, value: unknown, text?: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const where = result.error.issues[0];
-  const path = where === undefined || where.path.length === 0 ? 'the body' : where.path.join('.');
-  throw new BadAnswerError(`${path} is not as specified (${where?.message ?? 'wrong shape'})`, text);
+  const [{ path, message } = { path: [], message: 'wrong shape' }] = result.error.issues;
+  const where = issueText({ path: path.length > 0 ? path : ['the body'], message });
+  throw new BadAnswerError(`it is not as specified (${where})`, text);
 }
 
 /** Errors in an outgoing request, by field. They never contain values. */

@@ -7,7 +7,7 @@ import type { ErrorKind } from '../../domain/service/error-kinds';
 import { endpointOf, EXTRACTION_OPERATIONS, extractDocumentInput } from './contracts';
 import type { ExtractDocumentInput, ExtractDocumentResult } from './contracts';
 import { pdfProblem } from '../../domain/pdf';
-import { issueText } from '../../domain/values';
+import { issueText } from '../../domain/issues';
 import {
   openExtraction as openInLedger,
   readExtraction,

@@ -3,6 +3,7 @@ import type { DocumentKind } from './contracts';
 import { convert, type Converter } from './convert';
 import { addressProblem, memberByName, valuesAt, type Found } from './pointer';
 import { readYamlFile } from '../../starter/input-files';
+import { issueText } from '../../domain/issues';
 
 const DOCUMENT_FIELDS = {
   'shipping-bill': {
@@ -215,7 +216,7 @@ export async function readMappingFile(path: string): Promise<ExtractionMapping> 
       return names.map((name) => {
         const at = name === null ? issue.path : [...issue.path, name];
         const what = name === null ? issue.message : 'is not a field of this document; docs/extraction.md lists them';
-        return `${lineAt(at)}${at.join('.')}: ${what}`;
+        return `${lineAt(at)}${issueText({ path: at, message: what })}`;
       });
     }),
   );

@@ -49,7 +49,7 @@ export interface FilingView extends FilingSummary {
   correctedBy: string[];
   submissions: SubmissionView[];
   rows: RowView[];
-  /** Other filings that used its IRMs since it was sent; they may be why a balance changed. */
+  /** Other filings that may have used its IRMs since the balance before its send was read. */
   otherUses: OtherUse[];
   /** The number with which its reference can be filed again: all its rows are free; null: it cannot. */
   again: number | null;

@@ -33,7 +33,10 @@ const ITEM_COLUMNS: Readonly<Record<MappingField, readonly [header: string, help
     'Direct Export: the shipping bill number, at most 7 digits. Softex: the Softex number. Services: the invoice number.',
   ],
   sbCumInvoiceDate: ['SB Cum Invoice Date', 'Date of that document: a date cell or DD/MM/YYYY.'],
-  portCode: ['Port Code', 'Port code of the shipping bill, such as INNSA1.'],
+  portCode: [
+    'Port Code',
+    'Port code of the shipping bill, such as INNSA1. Other types need one too; the specification does not say which: write that of earlier filings, or ask the service.',
+  ],
   billNo: ['Bill No', "The exporter's own invoice reference, at most 20 characters."],
   sbCumInvoiceFCC: ['SB Cum Invoice FCC', 'Currency of the document, three letters.'],
   sbCumInvoiceValueinFCC: ['SB Cum Invoice Value In FCC', 'Value of the document in its currency, digits only.'],

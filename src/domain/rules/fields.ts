@@ -16,7 +16,7 @@ import {
   missing,
   quoted,
 } from './value-messages';
-import { UPLOAD_TYPES, isUploadType } from './columns';
+import { DIRECT_EXPORT, UPLOAD_TYPES, isUploadType } from './columns';
 
 /** From the authority's annexure. Public copies of it are second-hand, so a mismatch only warns. */
 const FORMS: Partial<Record<MappingField, { fits: RegExp; say: string }>> = {
@@ -55,8 +55,14 @@ export function checkFields(row: UncheckedRow): Finding[] {
   return FIELD_NAMES.filter((field) => !row.failed.has(field)).flatMap((field) => {
     const value = row.mapping[field];
     if (hasValue(value)) return checkValue(row.row, field, value);
-    return NULLABLE_FIELDS.has(field) ? [] : [errorAt(row.row, field, 'missing', missing(field))];
+    return NULLABLE_FIELDS.has(field) ? [] : [errorAt(row.row, field, 'missing', missing(field, hintOf(field, row)))];
   });
+}
+
+/** The specification requires a port code in every row, and says of none but shipping bills where it stands. */
+function hintOf(field: MappingField, { mapping: { uploadType } }: UncheckedRow): string {
+  if (field !== 'portCode' || !uploadType || uploadType === DIRECT_EXPORT || !isUploadType(uploadType)) return '';
+  return `${UPLOAD_TYPES[uploadType]} (${uploadType}) needs one too, and the specification does not say which. Write that of your earlier filings of this type, or ask the service`;
 }
 
 function checkValue(row: number, field: MappingField, value: unknown): Finding[] {

@@ -44,6 +44,7 @@ export function oncePerCell(findings: readonly Finding[]): Finding[] {
 const USUALLY_REJECTED: ReadonlySet<string> = new Set([
   'irm_unknown',
   'irm_cancelled',
+  'irm_ad_code_differs',
   'irm_ifsc_differs',
   'irm_currency_differs',
   'irm_purpose_differs',

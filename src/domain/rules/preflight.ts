@@ -117,19 +117,24 @@ function statusFindings({ row }: MappingRow, irm: HeldIrm): Finding[] {
 
 /** What a row copies from its IRM: the field, the property of the record, the code, and both in words. */
 const COPIED = [
+  ['irmAdCode', 'irmAdCode', 'irm_ad_code_differs', 'has the AD code', 'AD code'],
   ['irmIfscCode', 'irmIfscCode', 'irm_ifsc_differs', 'has the IFSC', 'IFSC'],
   ['irmFCC', 'currency', 'irm_currency_differs', 'is in', 'currency'],
   ['irmPurposeCode', 'purpose', 'irm_purpose_differs', 'has the purpose', 'purpose'],
 ] as const;
 
+/** An AD code without its leading zeros is the same bank's, and is sent as it is written. */
+const sameCopy = (field: (typeof COPIED)[number][0], held: string, copy: string): boolean =>
+  field === 'irmAdCode' ? held.trim() === copy.trim() : sameText(held, copy);
+
 /** Where a row's copy of the IRM differs from the held record. */
 function differences({ row, mapping }: MappingRow, irm: HeldIrm): Finding[] {
-  const findings = COPIED.filter(([field, held]) => irm[held] !== '' && !sameText(irm[held], mapping[field])).map(
-    ([field, held, code, has, what]) => {
-      const message = `The held IRM ${has} ${irm[held]}, this row says ${mapping[field]}. Write the IRM's ${what}.`;
-      return warningAt(row, field, code, message);
-    },
-  );
+  const findings = COPIED.filter(
+    ([field, held]) => irm[held] !== '' && !sameCopy(field, irm[held], mapping[field]),
+  ).map(([field, held, code, has, what]) => {
+    const message = `The held IRM ${has} ${irm[held]}, this row says ${mapping[field]}. Write the IRM's ${what}.`;
+    return warningAt(row, field, code, message);
+  });
   // Public sources differ on whether the authority wants the whole remittance here or its remaining balance, so both
   // pass.
   const known = [irm.amount, irm.available].filter((amount) => amount !== null);

@@ -6,7 +6,7 @@ import { errorTexts } from '../../domain/service/request-status';
 import { isObject } from '../../domain/values';
 import { warningAt, type Finding } from '../../domain/rules/finding';
 import { exporterNames } from '../exporters/exporters';
-import { irmNumberOf } from '../exporters/irms';
+import { sameIrm } from '../exporters/irms';
 import { HAS_REQUEST } from '../gates/attempts';
 import type { Queryable } from '../pool';
 import { readQuestions } from '../questions/questions';
@@ -64,18 +64,28 @@ export async function listFilingViews(db: Queryable, page: FilingPage, cadence: 
   }));
 }
 
+/**
+ * Rows that may have used an IRM after its balance before the send was read. An outcome or a request that is followed
+ * may come late. Of a lost answer or an abandoned row the use is in that balance already where its settle window was
+ * over by then, or where the balance had fallen by its amount since its own send.
+ */
 async function readOtherUses(db: Queryable, filingId: string): Promise<OtherUse[]> {
   const { rows } = await db.query<OtherUse>(
-    `WITH own AS (SELECT party_id, irm_key, submitted_at FROM filing_rows WHERE filing_id = $1),
+    `WITH own AS (SELECT party_id, irm_key, min(submitted_at) AS sent_at FROM filing_rows WHERE filing_id = $1 GROUP BY party_id, irm_key),
        -- The balance that is compared may have been read long before the send.
-       readings AS (SELECT b->>'irmKey' AS irm_key, (b->>'readBefore')::timestamptz AS at
-          FROM filings, jsonb_array_elements(evidence->'balances') b WHERE filing_id = $1)
+       before AS (SELECT b->>'irmKey' AS irm_key, min((b->>'readBefore')::timestamptz) AS at, sum((b->>'before')::numeric) AS available
+          FROM filings, jsonb_array_elements(evidence->'balances') b WHERE filing_id = $1 GROUP BY 1)
      SELECT r.irm_key AS "irmKey", f.filing_id AS "filingId", f.reference, sum(r.mapped_amount)::text AS amount
-       FROM filing_rows r JOIN filings f USING (filing_id)
+       FROM own JOIN filing_rows r ON r.party_id = own.party_id AND ${sameIrm('r.irm_key', 'own.irm_key')}
+       JOIN filings f USING (filing_id)
+       LEFT JOIN before k ON k.irm_key = r.irm_key, LATERAL (SELECT coalesce(k.at, own.sent_at) AS at) AS since
       WHERE r.filing_id <> $1 AND r.live AND r.submitted_at IS NOT NULL
-        AND (r.party_id, ${irmNumberOf('r.irm_key')}, r.irm_key) IN (SELECT party_id, ${irmNumberOf('irm_key')}, irm_key FROM own)
-        AND (r.settled_at IS NULL OR r.settled_at > coalesce(
-          (SELECT min(at) FROM readings k WHERE k.irm_key = r.irm_key), (SELECT min(submitted_at) FROM own)))
+        AND (coalesce(r.settled_at, r.submitted_at) > since.at OR r.settled_at IS NULL AND (
+          EXISTS (SELECT FROM requests q WHERE q.filing_id = r.filing_id AND q.submission = r.submission AND q.state = 'followed')
+          OR EXISTS (SELECT FROM attempts a LEFT JOIN snapshots s USING (snapshot_id)
+              WHERE a.filing_id = r.filing_id AND a.submission = r.submission AND a.marked_at + a.settle_ms * interval '1 ms' > since.at
+                AND (SELECT sum((b->>'available')::numeric) - k.available < r.mapped_amount
+                       FROM jsonb_array_elements(s.balances) b WHERE b->>'irmKey' = r.irm_key) IS NOT FALSE)))
       GROUP BY r.irm_key, f.filing_id, f.reference ORDER BY r.irm_key, f.filing_id`,
     [filingId],
   );

@@ -57,8 +57,8 @@ export async function referenceTaken(db: Queryable, before: FilingRecord): Promi
     'reference_taken',
     filingId,
     `Reference ${filingName(before)} belongs to filing ${filingId} with other content (state ${state}, made ` +
-      `${madeAt.toISOString()}). Give another --reference, or correct that filing` +
-      (again === null ? '.' : `, or file under this reference once more with --again ${again}.`),
+      `${madeAt.toISOString()}). Use another reference, or correct that filing` +
+      (again === null ? '.' : `, or file under this reference once more as its number ${again} (--again ${again}).`),
   );
 }
 
@@ -74,7 +74,7 @@ function runElsewhere({ workflowId, filingId, state, madeAt }: FilingRecord): Fi
 function wrongNumber({ reference, n }: Named, next: number): Finding {
   const text =
     next === 1
-      ? `Nothing was filed under reference ${reference} yet, so there is no filing ${n} of it. Leave --again out.`
+      ? `Nothing was filed under reference ${reference} yet, so there is no filing ${n} of it. Leave the number out.`
       : `${n} is not the next number of reference ${reference}: that is ${next} (--again ${next}).`;
   return refusal('wrong_number', undefined, text);
 }

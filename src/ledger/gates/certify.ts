@@ -14,6 +14,7 @@ import { OPEN_ROW_STATES, type RowState } from '../../domain/filing/states';
 import { unclaimedCertificates } from '../certificates/certificates';
 import { candidateRows, countOpenRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
+import { closeUnclaimed } from '../questions/questions';
 import { settleSubmission } from '../submissions/submissions';
 import { lineageSend } from './absence';
 import { closeOpenAttempts, lockAttempts } from './attempts';
@@ -54,12 +55,8 @@ export async function certifyByRecord(
   const fresh = records.filter(({ eBRCNumber }) => !old.has(eBRCNumber));
   const claimed = await claim(client, { ...of, adoption: 'record', certificates: fresh });
   if (claimed.size === records.length) return [];
-  const { rows } = await client.query<{ position: number; eBRCNumber: string }>(
-    `SELECT position, ebrc_number AS "eBRCNumber" FROM filing_rows
-      WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NOT NULL`,
-    [filingId, submission],
-  );
-  const held = new Map(rows.map(({ position, eBRCNumber }) => [position, eBRCNumber]));
+  const certified = await certifiedAs(client, filingId, submission);
+  const held = new Map(certified.map(({ position, eBRCNumber }) => [position, eBRCNumber]));
   return records.flatMap(({ position, eBRCNumber }): Contradiction[] => {
     if (claimed.has(position) || held.get(position) === eBRCNumber) return [];
     const why = old.has(eBRCNumber)
@@ -222,5 +219,17 @@ async function claim(
         AND (r.state = ANY($4) OR r.ebrc_number = v.number) RETURNING r.position`,
     [filingId, JSON.stringify(claimed), at, UNSETTLED, adoption],
   );
+  await closeUnclaimed(client, { filingId, numbers: claimed.map(({ number }) => number), at });
   return new Set(rows.map(({ position }) => position));
+}
+
+/** The certificates of a submission's rows; of those that were proven in one way, where it is given. */
+export async function certifiedAs(client: Queryable, filingId: string, submission: number, adoption?: 'details') {
+  const { rows } = await client.query<{ position: number; eBRCNumber: string }>(
+    `SELECT position, ebrc_number AS "eBRCNumber" FROM filing_rows
+      WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NOT NULL AND ($3::text IS NULL OR adoption = $3)
+      ORDER BY position`,
+    [filingId, submission, adoption ?? null],
+  );
+  return rows;
 }

@@ -10,7 +10,7 @@ const ASKED = asked('filings');
 const BY_GRAVITY = `ORDER BY q.kind <> 'workflow_problem', q.until = 'fact', q.question_id`;
 /** More than these are counted only. */
 const SHOWN = 20;
-const TEXT = 'coalesce(q.text, q.reason, q.kind)';
+const TEXT = "coalesce(q.text, coalesce(q.ebrc_number || ': ', '') || q.reason || '.', q.kind)";
 
 /** Whether somebody has to look at a filing; a condition of a statement on `filings`. */
 export const ASKS = `EXISTS (SELECT ${ASKED})`;
@@ -60,6 +60,32 @@ export async function closeQuestion(
     kind,
     at,
   ]);
+}
+
+/** Certificates that a filing's rows have now are nobody else's: the finding that no row has them is closed. */
+export async function closeUnclaimed(
+  db: Queryable,
+  { filingId, numbers, at }: { filingId: string; numbers: readonly string[]; at: Date },
+): Promise<void> {
+  await db.query(
+    `UPDATE questions q SET closed_at = $3 FROM certificates c WHERE c.filing_id = $1 AND c.ebrc_number = ANY($2)
+        AND q.party_id = c.party_id AND q.key = 'theirs_not_ours|' || c.ebrc_number AND q.closed_at IS NULL`,
+    [filingId, numbers, at],
+  );
+}
+
+/** Why a certificate is found that no row has. */
+export const NO_ROW_HAS = 'no row of ours has this document, date, amount and currency';
+
+/** A finding of a certificate that would be an abandoned row's says nothing of the filing once the row is free. */
+export async function detachFreed(db: Queryable, filingId: string): Promise<void> {
+  await db.query(
+    `UPDATE questions q SET filing_id = NULL, ours = NULL, reason = $2
+      WHERE filing_id = $1 AND kind = 'theirs_not_ours' AND closed_at IS NULL AND NOT EXISTS (
+        SELECT FROM certificates c JOIN filing_rows r USING (party_id, match_key)
+         WHERE c.party_id = q.party_id AND c.ebrc_number = q.ebrc_number AND r.filing_id = $1 AND r.live)`,
+    [filingId, NO_ROW_HAS],
+  );
 }
 
 /** What facts ask about a filing, whatever its state, in one text; null: nothing. A column of a statement. */

@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import type { ReconcileCheck } from '../../domain/reconciliation/findings';
 import { withTransaction, type Queryable } from '../pool';
-import { attentionOf } from '../questions/questions';
+import { attentionOf, NO_ROW_HAS } from '../questions/questions';
 import { mergeFindings, type Compared } from './findings';
 
 /** A span of days (YYYY-MM-DD, both included) whose certificates were read completely, beginning at `readAt`. */
@@ -132,7 +132,7 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
             CASE WHEN o.certified THEN 'document, date, amount and currency are those of a row that has its certificate already'
                  WHEN o.abandoned IS NOT NULL
                    THEN 'document, date, amount and currency are those of a row that was abandoned after it was sent'
-                 ELSE 'no row of ours has this document, date, amount and currency' END
+                 ELSE '${NO_ROW_HAS}' END
        FROM certificates c JOIN covered v ON v.ebrc_number = c.ebrc_number AND v.seen
        LEFT JOIN ours o ON o.match_key = c.match_key
        CROSS JOIN LATERAL (SELECT CASE WHEN o.certified THEN 'duplicate_certificate' ELSE 'theirs_not_ours' END AS kind) k

@@ -204,7 +204,7 @@ export async function mergeFindings(
   { mode, partyId, checks, at }: { mode: string; partyId: number; checks: readonly ReconcileCheck[]; at: Date },
 ): Promise<Compared> {
   await client.query(
-    `UPDATE questions f SET last_seen_at = $2, exporter_id = c.exporter_id, amount = c.amount, currency = c.currency,
+    `UPDATE questions f SET last_seen_at = $2, exporter_id = c.exporter_id, filing_id = c.filing_id, amount = c.amount, currency = c.currency,
         ours = c.ours, theirs = c.theirs, reason = c.reason, on_date = c.on_date
        FROM current_findings c WHERE f.party_id = $1 AND f.closed_at IS NULL AND f.key = c.key`,
     [partyId, at],

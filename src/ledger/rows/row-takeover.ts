@@ -79,7 +79,7 @@ export async function judgeTakeOver(
   };
 }
 
-const OTHER_EXPORTER = 'The filings under this reference are those of another exporter. Give another --reference.';
+const OTHER_EXPORTER = 'The filings under this reference are those of another exporter. Use another reference.';
 
 async function readEarlier(client: Queryable, { mode, reference, n }: Successor): Promise<EarlierRow[]> {
   if (n === 1) return [];
@@ -105,7 +105,7 @@ function refuseLive({ reference }: Successor, earlier: EarlierRow[]): Finding[] 
   const text =
     `${live.length} rows of reference ${reference} are certified or under way (filing ${first.filingId}, serialNo ` +
     `${first.serialNo}: ${first.state}), so that it is not filed again: see \`ebrc show\` of it, and correct its errored ` +
-    'rows, or give another --reference.';
+    'rows, or use another reference.';
   return [refusal('reference_live', null, first.filingId, text)];
 }
 

@@ -6,7 +6,7 @@ import { decide } from '../../domain/service/retry-table';
 import { WorkbookRefused } from '../../workbook/read';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { RefusedError, UnreachableError, UsageError } from '../../starter/errors';
-import { NoWorkerError } from '../../temporal/workers-present';
+import { NoWorkerError, TemporalSilentError } from '../../temporal/workers-present';
 import { NOTHING_TWICE, Problem, temporalAway, unavailable } from './problem';
 
 /** Refusals that are not about the content of the request. All others are answered with 422. */
@@ -56,7 +56,8 @@ export function problemOf(error: unknown): Problem {
     const more = { cause: error, retryAfterS: 15 };
     return unavailable('no_worker', `No worker answers right now. ${NOTHING_TWICE}`, more);
   }
-  if (error instanceof UnreachableError || isPassingGrpc(error)) return temporalAway(error);
+  if (error instanceof UnreachableError || error instanceof TemporalSilentError || isPassingGrpc(error))
+    return temporalAway(error);
   return (
     ofFastify(error) ??
     new Problem(500, 'unexpected', 'Something went wrong here. The request id leads to the reason in the log.', {

@@ -9,6 +9,7 @@ import { badRequest, callerGone, NOTHING_TWICE, Problem, unavailable } from './p
 import { within } from '../../telemetry/readiness';
 import { refuseUnstorable } from './texts';
 import { parseBoundedJson } from '../../domain/text';
+import { issueText } from '../../domain/issues';
 import { MAX_BODY_BYTES } from './limits';
 
 export interface Call<P = unknown, Q = unknown, B = unknown> {
@@ -100,31 +101,24 @@ async function bodyOf(request: FastifyRequest, takesFile: boolean): Promise<Form
   throw new Problem(415, 'unsupported_media_type', 'This request takes application/json.');
 }
 
-/** What is wrong with a value, for who reads the answer; undefined: as the schema library says it. */
-function plainly(issue: z.core.$ZodRawIssue): string | undefined {
-  if (issue.code === 'invalid_value') return `allowed: ${issue.values.map(String).join(', ')}`;
-  if (issue.code !== 'invalid_type') return undefined;
-  return `${issue.input === undefined ? 'is missing' : 'has another type'}; allowed: ${issue.expected}`;
-}
-
 /** @throws Problem 400 that names every wrong field, and what is allowed */
 function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
   refuseUnstorable(value);
-  const read = schema.safeParse(value, { error: plainly });
+  const read = schema.safeParse(value);
   if (read.success) return read.data;
   const errors = read.error.issues.flatMap((issue) => {
     const at = issue.path.join('.');
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) => {
         const field = at ? `${at}.${key}` : key;
-        return { code: 'unknown_field', field, message: `${field} is not a field of this ${where}.` };
+        return { code: 'unknown_field', field, message: `${field} is not a field of this ${where}` };
       });
     }
     const field = at || where;
-    return [{ code: 'invalid_field', field, message: `${field}: ${issue.message}` }];
+    return [{ code: 'invalid_field', field, message: issueText({ path: [field], message: issue.message }) }];
   });
   const first = errors.slice(0, 5).map(({ message }) => message);
-  throw new Problem(400, 'invalid_request', first.join(' '), { errors });
+  throw new Problem(400, 'invalid_request', first.join('; '), { errors });
 }
 
 function answered(reply: FastifyReply, { status = 200, headers = {}, body }: Answer): FastifyReply {

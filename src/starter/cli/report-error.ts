@@ -7,7 +7,7 @@ import type { RefusalKind } from '../../domain/service/retry-table';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { EncryptionError } from '../../encryption/keys';
 import { EXIT, firstLine, RefusedError, UnreachableError, UsageError, type ExitCode, type Problem } from '../errors';
-import { NoWorkerError } from '../../temporal/workers-present';
+import { NoWorkerError, TemporalSilentError } from '../../temporal/workers-present';
 import { describeProblems, nothingFiled } from './texts';
 import type { Terminal } from './terminal';
 
@@ -80,12 +80,13 @@ function explained(error: unknown, command: string): ExplainedError {
     return { code: EXIT.usage, errors: [problem('usage', `${capital(message)}. \`${command} --help\` shows how.`)] };
   }
   if (error instanceof ApiError) return explainedCall(error);
-  if (error instanceof UnreachableError) return unexpected('unreachable', error.message);
+  if (error instanceof UnreachableError) return unexpected('unreachable', `${error.message} Nothing was started.`);
   if (error instanceof LedgerUnavailableError) {
     const advice = 'Repeat the command when it is available; that files nothing twice.';
     return unexpected('unreachable', `${error.message} ${advice}`);
   }
   if (error instanceof NoWorkerError) return unexpected('no_worker', error.message);
+  if (error instanceof TemporalSilentError) return unexpected('unreachable', error.message);
   // By name: loading Temporal's client to compare classes takes longer than most commands do.
   if (isNamed(error, 'NamespaceNotFoundError')) {
     const { namespace } = error as Error & { namespace: string };
@@ -101,12 +102,19 @@ function explained(error: unknown, command: string): ExplainedError {
     }
     return unexpected('workflow_failed', `The workflow failed: ${why}.`);
   }
-  if (isNamed(error, 'ServiceError')) {
-    const message = `Temporal did not carry it out: ${error.message}, ${deepest(error)}. Repeat the command; that files nothing twice.`;
+  // Temporal's client passes some answers of its server on as they are.
+  if (isNamed(error, 'ServiceError') || isGrpcError(error)) {
+    const message = `Temporal's connection failed, or was too slow (${deepest(error)}): it is not known whether what was asked is under way. Repeat the command; that files nothing twice.`;
     return unexpected('unreachable', message);
   }
   return unexpected('unexpected', firstLine(error));
 }
+
+const isGrpcError = (error: unknown): error is Error =>
+  error instanceof Error &&
+  'metadata' in error &&
+  'details' in error &&
+  typeof (error as { code?: unknown }).code === 'number';
 
 function isNamed(error: unknown, name: string): error is Error {
   return error instanceof Error && error.name === name;

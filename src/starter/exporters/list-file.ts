@@ -3,6 +3,7 @@ import { basename, extname } from 'node:path';
 import { z } from 'zod';
 import { parseBoundedJson } from '../../domain/text';
 import { emailAddress } from '../../domain/contracts';
+import { issueText } from '../../domain/issues';
 import { refusal, UsageError } from '../errors';
 import { csvRows, sheetRows, type ListRow } from '../input-files';
 
@@ -81,7 +82,7 @@ export async function readExporterList(path: string) {
 }
 
 function messageOf(issues: readonly z.core.$ZodIssue[]): string {
-  return issues.map(({ path, message }) => `${String(path[0] ?? 'row')}: ${message}`).join('; ');
+  return issues.map(({ path, message }) => issueText({ path: [path[0] ?? 'row'], message })).join('; ');
 }
 
 interface RawRecord {

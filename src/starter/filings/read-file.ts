@@ -14,7 +14,7 @@ import { parsePushMessage } from '../../domain/rules/push-message';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import type { Queryable } from '../../ledger/pool';
 import type { CheckedWorkbook } from '../../workbook/check';
-import type { ColumnAt, NewCell, WorkbookReading } from '../../workbook/read';
+import type { ColumnAt, NewCell } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import { RefusedError, refusal, UsageError } from '../errors';
 
@@ -38,7 +38,7 @@ export interface SheetColumns {
   /** Columns of every filing. */
   sent: SheetColumn[];
   /** Other columns of the template: if one is filled, the filing is sent by bulk upload. */
-  optional: SheetColumn[];
+  optional: (SheetColumn & { filled: boolean })[];
   /** The user's own columns: they stay in the workbook. */
   own: SheetColumn[];
   /** When the service's template was read, ISO 8601; null while assumed labels are used. */
@@ -221,18 +221,17 @@ function bookOf(
       ...(checked.ok ? unknownRows(checked.rows, allowDuplicate) : []),
     ],
     columns: checked.reading.columns,
-    sheet: sheetOf(checked.reading, template),
+    sheet: sheetOf(checked, template),
   };
 }
 
-function sheetOf(
-  { columns, optionalColumns, ownColumns }: WorkbookReading,
-  template: BulkTemplate = BUILT_IN_TEMPLATE,
-) {
+function sheetOf({ reading }: CheckedWorkbook, template: BulkTemplate = BUILT_IN_TEMPLATE) {
+  const { unchecked, columns, optionalColumns, ownColumns } = reading;
+  const filled = new Set(unchecked.flatMap(({ extra = {} }) => Object.keys(extra)));
   const brief = ({ letter, header }: { letter: string; header: string }) => ({ column: letter, header });
   return {
     sent: [...columns.values()].map(brief),
-    optional: optionalColumns.map(brief),
+    optional: optionalColumns.map((column) => ({ ...brief(column), filled: filled.has(column.label) })),
     own: ownColumns.map(brief),
     templateReadAt: template.learnedAt,
   };

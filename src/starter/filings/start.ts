@@ -22,11 +22,12 @@ import { referenceTaken } from '../../ledger/filings/reference';
 import { withFilingAttributes } from '../../temporal/filing-runs';
 import { fileUpdate, filingQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
-import { checkedInput, refusal, RefusedError } from '../errors';
+import { checkedInput } from '../checked-input';
+import { refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
 import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } from './outcome';
 import { follow, type FollowOptions } from '../../temporal/follow';
-import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
+import { answeredByWorker, silenceNotice, TEMPORAL_SILENT, TemporalSilentError } from '../../temporal/workers-present';
 
 /** At most until the filing is recorded and checked, or refused, if the caller does not wait. */
 const RECORDED_WITHIN_MS = 20_000;
@@ -228,11 +229,10 @@ export async function followFiling(
   };
   const { progress } = await follow(deps.temporal, started.workflowId, followOptions);
   const filing = await viewOfResult(deps, progress, started);
-  return {
-    filing,
-    waitsForPerson: waitsForPerson(filing),
-    notice: progress === null ? await (silence[0] ?? silenceNotice(deps.temporal, deps.taskQueue)) : null,
-  };
+  const notice = progress === null ? await (silence[0] ?? silenceNotice(deps.temporal, deps.taskQueue)) : null;
+  // The ledger may tell what Temporal does not.
+  if (notice === TEMPORAL_SILENT && filing.filingId === null) throw new TemporalSilentError();
+  return { filing, waitsForPerson: waitsForPerson(filing), notice };
 }
 
 /** Recorded, and past the checks that may still refuse it, which take one call to the service at most. */

@@ -73,6 +73,12 @@ test('every row is compared with the held IRM, not only the first of its IRM', (
   ]);
 });
 
+test('an AD code without its leading zeros is told the record’s', () => {
+  const [found, ...others] = checkBalances([mappingRow({ irmAdCode: '510001' })], [irm()], []);
+  expect([found?.code, others]).toEqual(['irm_ad_code_differs', []]);
+  expect(found?.message).toContain('has the AD code 0510001, this row says 510001');
+});
+
 test('more than the remittance, and more than is left of it', () => {
   expect(check([irm({ amount: '7999.99', available: '7999.99' })])).toContain(
     'error 1 mappedIRMAmountFCC over_remittance',

@@ -96,6 +96,13 @@ describe('rules between rows', () => {
     ]);
   });
 
+  test('a port code that is missing is explained where there is no shipping bill', () => {
+    const said = (uploadType: number) =>
+      checkRows([mappingRow({ uploadType, portCode: '' })]).map((each) => each.message);
+    expect(said(101)).toEqual(['Required field portCode is missing: fill it in.']);
+    expect(said(103)).toEqual([expect.stringContaining('Service Non IT (103) needs one too') as string]);
+  });
+
   test('upload types agree with the filing, or with each other', () => {
     const rows = [
       mappingRow({}, 2),

@@ -603,6 +603,9 @@ describe('filed', () => {
     expect(await rows(sent.filingId)).toEqual(before);
     expect(await both(free)).toEqual({ outcome: 'filed' });
     expect((await rows(sent.filingId)).map(({ state }) => state)).toEqual(['certified', 'certified', 'submitted']);
+    // What a row has by now takes no second person.
+    const certificates = [{ row: 1, eBRCNumber: taken }];
+    expect(await word({ ...about(sent), kind: 'filed', by: 'kamal', certificates })).toEqual({ outcome: 'filed' });
   });
 
   it('with a certificate for a row that is not there is refused', async () => {

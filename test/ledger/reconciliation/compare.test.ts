@@ -8,6 +8,10 @@ import { learnIec, saveExporter } from '../../../src/ledger/exporters/exporters'
 import { compareParty, type Compared } from '../../../src/ledger/reconciliation/compare';
 import { markPdfMissing, savePdfChecks } from '../../../src/ledger/reconciliation/documents';
 import { listFindings } from '../../../src/ledger/reconciliation/findings';
+import { freeRows } from '../../../src/ledger/gates/held-rows';
+import { certifyByPersons } from '../../../src/ledger/gates/certify';
+import { getFiling } from '../../../src/ledger/filings/filings';
+import { detachFreed } from '../../../src/ledger/questions/questions';
 import { partyOf, readingBegins } from '../../../src/ledger/reconciliation/runs';
 import { RECONCILE_CHECKS } from '../../../src/domain/reconciliation/findings';
 import { withTransaction } from '../../../src/ledger/pool';
@@ -154,18 +158,49 @@ it('keeps the finding of a damaged PDF until it was fetched again', async () => 
   expect(await reconcile(330)).toEqual({ opened: 0, closed: 1, open: 0 });
 });
 
-it('shows a certificate of a row that was abandoned after it was sent', async () => {
-  const rows = rowsOf({ sbCumInvoiceNumber: '777', mappedIRMAmountFCC: 10 });
-  const filingId = await open(ledger, 'ABANDONED', rows);
-  await ledger.pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [filingId]);
-  await ledger.pool.query(`UPDATE filings SET state = 'abandoned', closed_at = now() WHERE filing_id = $1`, [filingId]);
+it('shows a certificate of a row that was abandoned after it was sent, until the row has its outcome', async () => {
+  const documents = ['777', '778', '779'];
+  const rows = documents.map((document) => rowsOf({ sbCumInvoiceNumber: document, mappedIRMAmountFCC: 10 }));
+  const filings: string[] = [];
+  for (const row of rows) filings.push(await open(ledger, `ABANDONED-${filings.length}`, row));
+  const [certified = '', freed = '', compared = ''] = filings;
+  await ledger.pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = ANY($1)`, [filings]);
+  await ledger.pool.query(`UPDATE filings SET state = 'abandoned', closed_at = now() WHERE filing_id = ANY($1)`, [
+    filings,
+  ]);
   const known = authority;
-  authority = [...known, ...rows.map(({ mapping }) => detailOf('EBLATE', mapping, ISSUED))];
-  expect(await reconcile(340)).toEqual({ opened: 1, closed: 0, open: 1 });
+  const late = rows.flatMap((row, n) => row.map(({ mapping }) => detailOf(`EBLATE${n}`, mapping, ISSUED)));
+  authority = [...known, ...late];
+  expect(await reconcile(340)).toEqual({ opened: 3, closed: 0, open: 3 });
   const reason = 'document, date, amount and currency are those of a row that was abandoned after it was sent';
-  expect(await findings()).toMatchObject([{ kind: 'theirs_not_ours', eBRCNumber: 'EBLATE', filingId, reason }]);
+  expect(await findings()).toMatchObject(
+    filings.map((filingId, n) => ({ kind: 'theirs_not_ours', eBRCNumber: `EBLATE${n}`, filingId, reason })),
+  );
+  const asks = async () =>
+    Promise.all(filings.map(async (filingId) => (await getFiling(ledger.pool, filingId))?.needsAttention));
+  expect(await asks()).toEqual([true, true, true]);
+  expect((await getFiling(ledger.pool, certified))?.attention).toBe(`EBLATE0: ${reason}.`);
+  await withTransaction(ledger.pool, async (client) => {
+    for (const filingId of [freed, compared]) {
+      const release = { filingId, submission: 1, ground: 'absent' as const, at: NOW };
+      await freeRows(client, { release, state: 'needs_correction', from: ['abandoned_after_send'] });
+    }
+    await detachFreed(client, freed);
+  });
+  expect(await asks()).toEqual([true, false, true]);
+  expect(await reconcile(345)).toEqual({ opened: 0, closed: 0, open: 3 });
+  expect(await asks()).toEqual([true, false, false]);
+  const certificates = [{ position: 0, eBRCNumber: 'EBLATE0', eBRCDate: null }];
+  const of = { filingId: certified, submission: 1, exporterId: EXPORTER, certificates, at: NOW };
+  await withTransaction(ledger.pool, (client) => certifyByPersons(client, of));
+  expect(await asks()).toEqual([false, false, false]);
+  expect((await findings()).map(({ eBRCNumber, filingId }) => [eBRCNumber, filingId])).toEqual([
+    ['EBLATE1', null],
+    ['EBLATE2', null],
+  ]);
+  await ledger.pool.query('DELETE FROM filing_rows WHERE filing_id = $1', [certified]);
   authority = known;
-  expect(await reconcile(350)).toEqual({ opened: 0, closed: 1, open: 0 });
+  expect(await reconcile(350)).toEqual({ opened: 0, closed: 2, open: 0 });
 });
 
 it('shows rows that hold one mapping since two clients turned out to be one exporter, until one of them gives way', async () => {

@@ -117,9 +117,9 @@ describe('what is no input ends the workflow, and is not repeated for ever:', ()
 
   it.each<[string, object, RegExp]>([
     ['an empty id, which would mean every exporter', { mode: 'test', exporterId: '' }, /^exporterId: /u],
-    ['an id that is no text', { mode: 'test', exporterId: 5 }, /^exporterId: /u],
-    ['no mode', { exporterId }, /^mode: /u],
-    ['a property that nobody knows', { mode: 'test', exporter: exporterId }, /exporter/u],
+    ['an id that is no text', { mode: 'test', exporterId: 5 }, /^exporterId: is a number; allowed: a text$/u],
+    ['no mode', { exporterId }, /^mode: is missing; allowed: test, live$/u],
+    ['a property that nobody knows', { mode: 'test', exporter: exporterId }, /input: there is no field exporter$/u],
   ])('refreshIrms fails with what is wrong: %s', async (_what, input, message) => {
     const expected = { failure: 'invalid_input', message: expect.stringMatching(message) as string };
     expect(await run('refreshIrms', [input])).toEqual(expected);

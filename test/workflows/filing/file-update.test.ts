@@ -103,6 +103,7 @@ describe('the update file', () => {
     const other = inputOf(exporter, [stage.mapping(exporter)], { reference: input.reference });
     const failure = await failureOf(ask(other));
     expect(failure).toMatchObject({ type: 'reference_taken', nonRetryable: true });
+    expect(String(failure.message)).not.toContain('--reference');
     expect(failure.details).toMatchObject([
       { code: 'reference_taken', errors: [{ code: 'reference_taken', filingId }], holder: filingId },
     ]);

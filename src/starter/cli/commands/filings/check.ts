@@ -62,9 +62,11 @@ export function addCheckCommand(program: Command, bind: Bind): void {
 function describeColumns({ sent, optional, own, templateReadAt }: SheetColumns): string {
   const names = (columns: SheetColumn[]) => columns.map(({ column, header }) => `${column} ${header}`).join(', ');
   const labels = templateReadAt === null ? 'assumed labels' : `the template of ${localTime(templateReadAt)}`;
+  const filled = optional.filter((column) => column.filled);
+  const empty = optional.length - filled.length;
   return [
-    `Sent: ${sent.length} columns.`,
-    optional.length > 0 && `Sent by bulk upload where filled (${labels}): ${names(optional)}.`,
+    `Sent: ${sent.length} columns${empty > 0 ? `; ${counted(empty, 'optional one')} ${empty === 1 ? 'is' : 'are'} empty` : ''}.`,
+    filled.length > 0 && `Sent by bulk upload, as they are filled (${labels}): ${names(filled)}.`,
     own.length > 0 && `Your own, not sent: ${names(own)}.`,
   ]
     .filter(Boolean)

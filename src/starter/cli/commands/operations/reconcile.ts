@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { FINDING_KINDS, type FindingView } from '../../../../domain/reconciliation/findings';
 import type { FindingsRequest, ReconcileOutcome, ReconcileRequest } from '../../../reconcile';
-import { UsageError } from '../../../errors';
+import { EXIT, UsageError } from '../../../errors';
 import type { Bind } from '../../context';
 import { amountText } from '../../../../domain/money';
 import { apart, fields, optional, right, table, type Page, type Part } from '../../page';
@@ -9,7 +9,8 @@ import { byOption, printList, withListOptions, type ListPart } from '../options'
 
 const RECONCILE_HELP = `
 Compares the ledger's filings with the certificates that the authority shows, the balances of the IRMs and the stored PDFs.
-Missing or damaged PDFs are fetched again. The findings stay open until they are gone: \`ebrc findings\`.
+Missing or damaged PDFs are fetched again. The findings stay open until they are gone: \`ebrc findings\`. The exit code is 3
+where of no party everything could be asked.
 
 Examples:
   $ ebrc reconcile --exporter accounts@asha.example --wait
@@ -50,6 +51,7 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
           },
         );
         cli.terminal.result(outcome, () => outcomePage(outcome));
+        return askedAny(outcome) ? EXIT.done : EXIT.refused;
       }),
     );
 
@@ -89,6 +91,13 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     );
 }
 
+/** Whether of any party everything could be asked; a run that goes on has not said it yet. */
+const askedAny = ({ state, parties, skipped }: ReconcileOutcome): boolean =>
+  state !== 'done' || skipped.length === 0 || skipped.length < parties;
+
+const NONE_ASKED =
+  'Nothing was reconciled completely: no party could be asked about in full. What stands below is what the ledger knew.';
+
 function outcomePage(outcome: ReconcileOutcome): Page {
   const { state, from, to, parties, opened, closed, healed, skipped, findings } = outcome;
   const head = fields([
@@ -100,7 +109,7 @@ function outcomePage(outcome: ReconcileOutcome): Page {
     ['Findings', `opened ${opened}, closed ${closed}, healed ${healed}`],
   ]);
   const notes = skipped.map(({ name, reason }) => `Not asked: ${name}: ${reason}`);
-  return apart([head, ...notes, ...findingsParts(findings)]);
+  return apart([askedAny(outcome) ? null : NONE_ASKED, head, ...notes, ...findingsParts(findings)]);
 }
 
 function findingsParts(findings: readonly FindingView[]): Part[] {

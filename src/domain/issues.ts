@@ -1,0 +1,60 @@
+/** What schemas find wrong with an input, in plain words: once imported, of every schema without words of its own. */
+import { z } from 'zod';
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a text',
+  int: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+  null: 'null',
+};
+
+const kindOf = (expected: string): string => KINDS[expected] ?? expected;
+
+function kindOfValue(value: unknown): string {
+  if (value === null) return 'null';
+  return kindOf(Array.isArray(value) ? 'array' : typeof value);
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  email: 'an e-mail address',
+  uuid: 'a UUID',
+  url: 'an address such as https://host/path',
+  datetime: 'a time such as 2026-07-01T09:00:00Z',
+  date: 'a day such as 2026-07-01',
+};
+
+const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries', set: ' entries' };
+
+/** Never the value: it may be a password in a wrong place. undefined: as the schema library says it. */
+function inPlainWords(issue: z.core.$ZodRawIssue): string | undefined {
+  const missing = issue.input === undefined;
+  switch (issue.code) {
+    case 'invalid_type':
+      return `is ${missing ? 'missing' : kindOfValue(issue.input)}; allowed: ${kindOf(issue.expected)}`;
+    case 'invalid_value':
+      return `${missing ? 'is missing; ' : ''}allowed: ${issue.values.map(String).join(', ')}`;
+    case 'invalid_format':
+      return `is not ${FORMATS[issue.format] ?? `of the form ${issue.pattern ?? issue.format}`}`;
+    case 'too_small':
+      return `allowed: at least ${issue.minimum}${UNITS[issue.origin] ?? ''}`;
+    case 'too_big':
+      return `allowed: at most ${issue.maximum}${UNITS[issue.origin] ?? ''}`;
+    case 'unrecognized_keys':
+      return `there is no field ${issue.keys.join(', ')}`;
+    case 'invalid_union':
+      return 'has none of the allowed forms';
+    default:
+      return undefined;
+  }
+}
+
+z.config({ customError: inPlainWords });
+
+/** A problem found by a schema: the field, and what is wrong with it. */
+export function issueText({ path, message }: { path: readonly PropertyKey[]; message: string }): string {
+  return `${path.join('.') || 'input'}: ${message}`;
+}

@@ -1,0 +1,18 @@
+import type { z } from 'zod';
+import { issueText } from '../domain/issues';
+import { errorAt } from '../domain/rules/finding';
+import { RefusedError } from './errors';
+
+/** The input of a workflow, as its schema takes it. @throws RefusedError that names every wrong field */
+export function checkedInput<S extends z.ZodType>(
+  schema: S,
+  input: z.input<S>,
+  details?: Record<string, unknown>,
+): z.output<S> {
+  const checked = schema.safeParse(input);
+  if (checked.success) return checked.data;
+  const errors = checked.error.issues.map((issue) =>
+    errorAt(null, issue.path.join('.') || null, 'invalid_input', issueText(issue)),
+  );
+  throw new RefusedError(errors, details);
+}
