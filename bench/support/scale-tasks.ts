@@ -194,7 +194,7 @@ const tasksOfWorkers: ScaleTask[] = [
   { name: 'reconcile: everything of the heavy party', mostMs: 20 * SECOND, run: ({ pool }) => compareAll(pool, 1) },
   {
     name: 'heal-pdfs: the next 200',
-    run: ({ pool }) => storedPdfs(pool, { partyId: 1, began: new Date(), limit: 200 }),
+    run: ({ pool }) => storedPdfs(pool, { partyId: 1, began: new Date(), limit: 200, each: false }),
   },
 ];
 

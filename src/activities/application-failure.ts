@@ -1,5 +1,5 @@
 /** The one place where an error becomes a failure that crosses Temporal. */
-import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import type { ApiError } from '../api/errors/api-error';
 import { cutText } from '../domain/text';
@@ -101,9 +101,4 @@ export function ledgerUnavailable(error: LedgerUnavailableError, attempt: number
     ...(attempt > ATTEMPTS_UNTIL_MAX_INTERVAL ? { nextRetryDelay: MAX_PAUSE_MS } : {}),
     cause: error,
   });
-}
-
-/** Failures that are already in Temporal's own shape pass the mapper untouched. */
-export function isTemporalFailure(error: unknown): boolean {
-  return error instanceof ApplicationFailure || error instanceof CancelledFailure;
 }

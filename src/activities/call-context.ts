@@ -57,6 +57,11 @@ export async function withStepHeartbeat<T>(
 const INITIAL_PAUSE_MS = 200;
 const MAX_PAUSE_MS = 5_000;
 
+/** As {@link keepTrying}, and is over after `withinMs` all the same: the tries go on. */
+export async function keepTryingFor(withinMs: number, ...tries: Parameters<typeof keepTrying>): Promise<void> {
+  await Promise.race([keepTrying(...tries), sleep(withinMs, undefined, { ref: false })]);
+}
+
 /** Repeats a write that must not be lost while PostgreSQL restarts; its pauses keep no process alive. */
 export async function keepTrying(write: () => Promise<void>, onFailure: (error: unknown) => void): Promise<void> {
   for (let pause = INITIAL_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {

@@ -30,9 +30,7 @@ import { readNow } from '../ledger/filings/filing-progress';
 import { stepId } from './step-id';
 
 export interface FetchedCertificates {
-  /** Certified rows whose details the service does not show yet. */
   withoutDetail: number;
-  /** Rows without an outcome. */
   open: number;
   /** Said when fetch-details cannot be asked at all. */
   problem: string | null;
@@ -61,7 +59,6 @@ async function fetchCertificates(
     exporterId: string;
     /** Which one to settle, and whose open rows are counted; left out: those of the whole filing. */
     submission?: number;
-    /** How many certificates without a PDF to list at the end. */
     pdfs?: number;
   },
 ): Promise<FetchedCertificates> {
@@ -72,20 +69,16 @@ async function fetchCertificates(
     return { withoutDetail, toArchive: pdfs === undefined ? null : toArchive };
   };
   const known = await readDetailsToRead(pool, { filingId, exporterId, submission: submission ?? null });
-  const { iecCode, credentials, open: openBefore } = known;
-  if (!iecCode) {
-    const problem = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
-    return { open: openBefore, problem, ...(await missing()), filing: null };
-  }
   const issued = known.issued.flatMap((date) => filingDateFromAnything(date) ?? []).sort(compareFilingDates);
-  const open = openBefore > 0;
+  const open = known.open > 0;
   const first = issued[0];
   const last = issued.at(-1);
   // Rows without a number may have been certified on any day since the send.
   const from = open || !first ? await sentOn(deps, filingId) : first;
   const to = open || !last ? filingDateInKolkata(clock()) : last;
   const span = { from: compareFilingDates(from, to) <= 0 ? from : to, to };
-  const { problem: incomplete } = await readDetails(deps, { exporterId, iecCode, credentials, ...span });
+  const { problem: incomplete, iecCode } = await readDetails(deps, { exporterId, caller: known, ...span });
+  if (iecCode === null) return { open: known.open, problem: incomplete, ...(await missing()), filing: null };
   const filing = open && incomplete === null ? await fillRows(deps, { filingId, exporterId }) : null;
   return {
     open: open ? await countOpenRows(pool, filingId, submission) : 0,
@@ -130,7 +123,6 @@ async function downloadCertificate(
   }
 }
 
-/** The day on which anything of a filing was sent first. */
 async function sentOn({ pool, clock }: Deps, filingId: string): Promise<FilingDate> {
   const submissions = await readSubmissions(pool, filingId);
   const sent = submissions.flatMap((each) => (each.submittedAt ? [each.submittedAt.getTime()] : []));
@@ -189,8 +181,7 @@ async function fillRows(
 
 /**
  * Records a PDF (without `pdf`: recorded before), and the end of the filing that has all PDFs and outcomes.
- * @returns
- * null where the filing goes on, or has moved otherwise than its run knows
+ * @returns null where the filing goes on, or has moved otherwise than its run knows
  */
 function archiveLast(pool: pg.Pool, decided: Decided, at: Date, pdf?: ArchivedPdf): Promise<FilingNow | null> {
   const { filingId } = decided;

@@ -49,7 +49,6 @@ type WithoutDependencies<F> = F extends (deps: Deps, ...args: infer A) => infer 
 
 export type Activities = { [Name in keyof typeof ACTIVITIES]: WithoutDependencies<(typeof ACTIVITIES)[Name]> };
 
-/** Binds every activity to its dependencies. */
 export function createActivities(deps: Deps): Activities {
   const bound = Object.entries<(deps: Deps, ...args: never[]) => unknown>(ACTIVITIES).map(([name, activity]) => [
     name,

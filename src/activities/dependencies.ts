@@ -50,7 +50,6 @@ export interface Deps {
   documents: DocumentStore;
   /** Away from the worker's own thread, bounded in time and memory. */
   workbooks: Workbooks;
-  /** Away from the worker's own thread too. */
   reports: ReportRenderer;
   /** Root of the Temporal UI and the namespace, for links in reports; left out: no links. */
   temporalUi?: { address: string; namespace: string };
@@ -68,5 +67,4 @@ export interface Deps {
   extraction?: ExtractionDependencies;
 }
 
-/** The time of the activities' clock. */
 export const now = ({ clock }: Pick<Deps, 'clock'>): Date => new Date(clock());

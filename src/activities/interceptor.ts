@@ -8,7 +8,7 @@ import { FILING_MISSING } from '../domain/names';
 import { FilingMissing } from '../ledger/filings/filings';
 import { withStepDeadline } from '../ledger/step-deadline';
 import { LedgerUnavailableError } from '../ledger/unavailable';
-import { failureOf, isTemporalFailure, ledgerUnavailable, refusal, type RetryAdvice } from './application-failure';
+import { failureOf, ledgerUnavailable, refusal, type RetryAdvice } from './application-failure';
 import type { WorkerSettings } from './dependencies';
 
 type Cadence = Pick<WorkerSettings, 'rateWindowMs' | 'pollMinMs' | 'pollMaxMs'>;
@@ -29,7 +29,7 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
   }
 
   private cast(error: unknown): unknown {
-    if (isTemporalFailure(error)) return error;
+    if (error instanceof ApplicationFailure || error instanceof CancelledFailure) return error;
     const { info, cancellationSignal } = Context.current();
     if (error instanceof ApiError) {
       const decision = decide(error.operation, error.kind);

@@ -1,5 +1,6 @@
 import { splitWindow, type FilingDate } from '../domain/dates';
 import { readIec } from '../domain/identity';
+import { readDetailsCaller, type DetailsCaller } from '../ledger/exporters/exporters';
 import type { CredentialVersion } from '../ledger/vault/credentials';
 import { saveCertificates, VANISHED } from '../ledger/certificates/certificates';
 import { recordLook } from '../ledger/submissions/lost-time';
@@ -15,6 +16,8 @@ const IEC_CHANGED_MS = 1_000;
 export const certificatesOf = <C extends { iec: string | null }>(iecCode: string, certificates: readonly C[]): C[] =>
   certificates.filter(({ iec }) => [null, readIec(iecCode)].includes(readIec(iec)));
 
+const NO_IEC = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
+
 /**
  * Reads an exporter's certificates of a span of days, in few calls (spec: "POST /genebrc/fetch-details"). The look goes
  * on record, a failed one too: absence is judged by looks alone.
@@ -23,24 +26,28 @@ export async function readDetails(
   deps: Pick<Deps, 'pool' | 'api' | 'clock' | 'logger'>,
   args: {
     exporterId: string;
-    iecCode: string;
     from: FilingDate;
     to: FilingDate;
-    /** For the first call, where they were read just before. */
-    credentials?: CredentialVersion | null;
+    /** Where it was read just before. */
+    caller?: DetailsCaller;
   },
 ): Promise<{
+  /** Null: nothing can be asked for without one. */
+  iecCode: string | null;
   numbers: string[];
   /** Why it is not complete; null: every entry of every day was read. */
   problem: string | null;
 }> {
-  const { exporterId, iecCode, from, to, ...caller } = args;
+  const { exporterId, from, to, caller = await readDetailsCaller(deps.pool, exporterId) } = args;
+  const { iecCode } = caller;
+  if (!iecCode) return { iecCode: null, numbers: [], problem: NO_IEC };
   const now = () => new Date(deps.clock());
   const look = { exporterId, iecCode, beganAt: now(), from, to };
   const numbers = new Set<string>();
   let unread = 0;
   let vanished = 0;
-  let { credentials } = caller;
+  // For the first call: they may have changed since.
+  let credentials: CredentialVersion | null | undefined = caller.credentials;
   const problem = () => {
     if (unread > 0) return `${unread} entries of fetch-details cannot be read, or name another IEC`;
     return vanished > 0 ? `${vanished} ${VANISHED}` : null;
@@ -75,5 +82,5 @@ export async function readDetails(
     await recordLook(deps.pool, { ...look, endedAt: now(), problem: why }).catch(() => undefined);
     throw error;
   }
-  return { numbers: [...numbers], problem: problem() };
+  return { iecCode, numbers: [...numbers], problem: problem() };
 }

@@ -157,18 +157,21 @@ async function readCertificates(
   return { from, to, readAt: readAt.getTime(), certificates: certificates.length, whole };
 }
 
-/** Hashes a party's next stored PDFs for about a minute. `after`: when the first look began, empty at the first. */
+/**
+ * Hashes a party's next stored PDFs for about a minute. `after`: when the first look began, empty at the first.
+ * `each`: those too that were whole lately.
+ */
 async function checkDocuments(
   deps: Deps,
-  args: { partyId: number; after: string },
+  args: { partyId: number; after: string; each: boolean },
 ): Promise<{ looked: number; problems: number; next: string | null }> {
   const { pool, documents } = deps;
-  const { partyId } = args;
+  const { partyId, each } = args;
   const until = performance.now() + CHECK_DOCUMENTS_MS;
   const total = { looked: 0, problems: 0 };
   const began = args.after === '' ? now(deps) : new Date(args.after);
   for (;;) {
-    const stored = await storedPdfs(pool, { partyId, began, limit: DOCUMENTS_PER_LOOK });
+    const stored = await storedPdfs(pool, { partyId, began, limit: DOCUMENTS_PER_LOOK, each });
     const looks: PdfCheck[] = [];
     for (const { eBRCNumber, document, sha256 } of stored) {
       Context.current().heartbeat({ looked: total.looked + looks.length });
@@ -261,10 +264,8 @@ export const reconciliationActivities = {
   followLostFiling,
   endReconciliation,
 
-  /** What may be put right without a person. */
   repairsOf: ({ pool }: Deps, { partyId }: { partyId: number }) =>
     repairable(pool, { partyId, limit: REPAIRS_PER_RUN }),
 
-  /** Keeps what was done about a finding. */
   noteHealed: ({ pool }: Deps, args: Parameters<typeof noteHealed>[1]) => noteHealed(pool, args),
 };

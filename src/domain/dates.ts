@@ -112,6 +112,12 @@ export function isoFromFilingDate(date: FilingDate): string {
   return new Date(utcMidnight(date)).toISOString().slice(0, 10);
 }
 
+/** YYYY-MM-DD of a date in any known form; null if it cannot be read. */
+export function isoFromAnything(value: unknown): string | null {
+  const date = filingDateFromAnything(value);
+  return date && isoFromFilingDate(date);
+}
+
 /** A filing date as YYYY-MM-DD; anything else as it is. */
 export function dateText<T extends string | null>(date: T): T | string {
   return isFilingDate(date) ? isoFromFilingDate(date) : date;

@@ -17,6 +17,14 @@ export function isAmount(value: unknown): value is Amount {
   return typeof value === 'number' ? Number.isFinite(value) : typeof value === 'string' && AMOUNT_TEXT.test(value);
 }
 
+/** Separators of thousands, Indian or Western. A comma before fewer digits may be a decimal point. */
+const GROUPED = /^\d{1,3}(?:[\s,'_]\d{2,3})*[\s,'_]\d{3}(?:\.\d*)?$/;
+
+/** What to write instead of an amount with separators of thousands; other text is unchanged. */
+export function withoutGrouping(text: string): string {
+  return GROUPED.test(text) ? text.replace(/[\s,'_]/g, '') : text;
+}
+
 /** The exact sum; `0` of nothing. @throws Error (decimal.js) for text that is no number. */
 export function sumAmounts(amounts: Iterable<Amount>): string {
   let sum = new Money(0);

@@ -180,8 +180,33 @@ export function refuseExcess(text: string, maxValues = MAX_VALUES): void {
   }
 }
 
-/** @throws SyntaxError for what is not JSON, has too many values or is nested too deeply */
+/** @throws SyntaxError for what is not JSON, has too many values, is nested too deeply or gives a value twice */
 export function parseBoundedJson(text: string): unknown {
   refuseExcess(text);
-  return JSON.parse(text);
+  const json: unknown = JSON.parse(text);
+  refuseRepeatedNames(text);
+  return json;
+}
+
+/** Of two values of one name the parser takes the last, and nobody knows which one is meant. `text` is JSON. */
+function refuseRepeatedNames(text: string): void {
+  const colon = /\s*:/y;
+  // The names of each open object; null: a list is open.
+  const open: (Set<string> | null)[] = [];
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text.charAt(at);
+    if (char === '{') open.push(new Set());
+    else if (char === '[') open.push(null);
+    else if (char === '}' || char === ']') open.pop();
+    else if (char === '"') {
+      const start = at;
+      for (at += 1; text.charAt(at) !== '"'; at += 1) if (text.charAt(at) === '\\') at += 1;
+      colon.lastIndex = at + 1;
+      if (!colon.test(text)) continue;
+      const quotedName = text.slice(start, at + 1);
+      const name = JSON.parse(quotedName) as string;
+      if (open.at(-1)?.has(name)) throw new SyntaxError(`${quotedName} at position ${start} is there twice`);
+      open.at(-1)?.add(name);
+    }
+  }
 }

@@ -8,7 +8,6 @@ import { ASKS } from './questions/questions';
 
 /** Figures of what is in progress: indexes hold just that, however much has ended. */
 export interface LedgerFigures {
-  /** Per state that has open filings. */
   filings: { state: FilingState; count: number; oldestSeconds: number }[];
   needingAttention: number;
   /** Filings that have not moved for longer than their state allows. */
@@ -18,7 +17,6 @@ export interface LedgerFigures {
   oldestQuestionSeconds: number;
   /** How long the oldest event has waited for its position. */
   unplacedSeconds: number;
-  /** Of the whole server. */
   connections: { used: number; most: number };
   openRequests: number;
   /** In the last 24 hours; null where nothing was acknowledged. */
@@ -31,7 +29,6 @@ export interface LedgerFigures {
 
 /** Figures of everything that the ledger ever recorded: every row is counted. */
 export interface HistoryFigures {
-  /** Per end that filings have. */
   ended: { state: FilingState; count: number }[];
   certificates: number;
   storedPdfs: number;

@@ -12,7 +12,6 @@ const LOCK_WAIT = '5min';
 export interface MigrateOptions {
   /** Folder of `NNN_name.sql` files; default the package's `migrations/`. */
   folder?: string;
-  /** Called with the name of each migration that was applied. */
   log?: (message: string) => void;
 }
 

@@ -1,5 +1,8 @@
 /** What the statements of lists share. Marks hold whole microseconds as text: a JavaScript date would round them. */
 
+/** The time of a column in ms since the epoch. */
+export const MS = (column: string) => `floor(extract(epoch FROM ${column}) * 1000)::float8`;
+
 /** The time of a column as such a text. */
 export const MICROSECONDS = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint::text`;
 

@@ -3,7 +3,7 @@ import { NO_TRACES, type SpanAttributes, type Tracer } from '../telemetry/tracer
 import { beginStatement, timeLeft } from './step-deadline';
 import { connectFailure, LedgerUnavailableError, asLedgerError } from './unavailable';
 
-/** What a statement needs: a pool, or a client inside a transaction. */
+/** What a statement needs: a pool, or a client inside a transaction. A value that is undefined is NULL. */
 export type Queryable = Pick<pg.Pool, 'query'>;
 
 /** In ms; 0 for none. A step has 30 s in all; the server's time-outs are shorter, so that its reason is known. */
@@ -34,7 +34,6 @@ export function createPool(args: {
   applicationName?: string;
   /** Most connections this process opens; default 10. */
   max?: number;
-  /** Default {@link POOL_TIMEOUTS}. */
   timeouts?: Partial<typeof POOL_TIMEOUTS>;
   /** Measures the statements of whatever is traced; left out: none. */
   tracer?: Tracer;

@@ -16,82 +16,52 @@ const BATCH = 10_000;
 interface OldRows {
   what: string;
   days: number;
-  /** The rows of before the time $1 that are removed. */
+  remove: `DELETE FROM ${string}`;
+  /** Which of before the time $1 are removed. */
   old: string;
-  remove: string;
 }
 
 const OLD_ROWS: readonly OldRows[] = [
-  {
-    what: 'calls',
-    days: API_CALL_DAYS,
-    old: 'SELECT ctid FROM api_calls WHERE at < $1',
-    remove: 'DELETE FROM api_calls',
-  },
-  {
-    what: 'findings',
-    days: RECONCILIATION_DAYS,
-    old: 'SELECT ctid FROM questions WHERE closed_at < $1',
-    remove: 'DELETE FROM questions',
-  },
-  {
-    what: 'runs',
-    days: RECONCILIATION_DAYS,
-    old: 'SELECT ctid FROM reconciliation_runs WHERE started_at < $1',
-    remove: 'DELETE FROM reconciliation_runs',
-  },
-  {
-    what: 'windows',
-    days: RECONCILIATION_DAYS,
-    old: 'SELECT ctid FROM certificate_windows WHERE read_at < $1',
-    remove: 'DELETE FROM certificate_windows',
-  },
+  { what: 'calls', days: API_CALL_DAYS, remove: 'DELETE FROM api_calls', old: 'at < $1' },
+  { what: 'findings', days: RECONCILIATION_DAYS, remove: 'DELETE FROM questions', old: 'closed_at < $1' },
+  { what: 'runs', days: RECONCILIATION_DAYS, remove: 'DELETE FROM reconciliation_runs', old: 'started_at < $1' },
+  { what: 'windows', days: RECONCILIATION_DAYS, remove: 'DELETE FROM certificate_windows', old: 'read_at < $1' },
   {
     what: 'answerTimes',
     days: 400,
-    // The cadence of polls takes the newest.
-    old: `SELECT ctid FROM acknowledgement_times WHERE mode IN ('test', 'live') AND at < $1`,
     remove: 'DELETE FROM acknowledgement_times',
+    // The cadence of polls takes the newest.
+    old: `mode IN ('test', 'live') AND at < $1`,
   },
   {
     what: 'inputs',
     days: 90,
-    // Older ones were looked at a month ago, and have their filing.
-    old: `SELECT ctid FROM filing_inputs WHERE created_at BETWEEN $1::timestamptz - interval '30 days' AND $1
-      AND NOT EXISTS (SELECT FROM filings f WHERE f.input_ref = filing_inputs.input_ref)`,
     remove: 'DELETE FROM filing_inputs',
+    // Older ones were looked at a month ago, and have their filing.
+    old: `created_at BETWEEN $1::timestamptz - interval '30 days' AND $1
+      AND NOT EXISTS (SELECT FROM filings f WHERE f.input_ref = filing_inputs.input_ref)`,
   },
-  {
-    what: 'steps',
-    days: 30,
-    // One that is set aside waits for a person.
-    old: 'SELECT ctid FROM steps_under_way WHERE since < $1 AND NOT set_aside',
-    remove: 'DELETE FROM steps_under_way',
-  },
+  // One that is set aside waits for a person.
+  { what: 'steps', days: 30, remove: 'DELETE FROM steps_under_way', old: 'since < $1 AND NOT set_aside' },
 ];
 
 /** Removes what is older than it is kept, in small batches. @returns how many rows, by what they were */
 export async function removeOldRows(db: Queryable, at: number): Promise<Record<string, number>> {
   const removed: Record<string, number> = {};
-  for (const { what, days, ...rows } of OLD_ROWS)
-    removed[what] = await inBatches((limit) => removeSome(db, rows, new Date(at - days * DAY_MS), limit));
-  removed['events'] = await inBatches((limit) => pruneEvents(db, new Date(at - EVENT_DAYS * DAY_MS), limit));
+  for (const { what, days, remove, old } of OLD_ROWS) {
+    const table = remove.slice('DELETE FROM '.length);
+    const batch = `${remove} WHERE ctid = ANY(ARRAY(SELECT ctid FROM ${table} WHERE ${old} LIMIT ${BATCH}))`;
+    const before = new Date(at - days * DAY_MS);
+    removed[what] = await inBatches(async () => (await db.query(batch, [before])).rowCount ?? 0);
+  }
+  const before = new Date(at - EVENT_DAYS * DAY_MS);
+  removed['events'] = await inBatches(() => pruneEvents(db, before, BATCH));
   return removed;
 }
 
-async function removeSome(
-  db: Queryable,
-  { old, remove }: Pick<OldRows, 'old' | 'remove'>,
-  before: Date,
-  limit: number,
-): Promise<number> {
-  const { rowCount } = await db.query(`${remove} WHERE ctid = ANY(ARRAY(${old} LIMIT ${limit}))`, [before]);
-  return rowCount ?? 0;
-}
-
-async function inBatches(remove: (limit: number) => Promise<number>): Promise<number> {
+async function inBatches(remove: () => Promise<number>): Promise<number> {
   for (let all = 0; ;) {
-    const removed = await remove(BATCH);
+    const removed = await remove();
     all += removed;
     if (removed < BATCH) return all;
   }

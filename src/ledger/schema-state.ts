@@ -8,7 +8,6 @@ export const MIGRATIONS = join(__dirname, '..', '..', 'migrations');
 
 /** Reads which migrations the ledger has, without the migration library, because every command loads this. */
 export async function readSchemaState(db: Queryable): Promise<{
-  /** Migrations that the ledger has, in order. */
   applied: string[];
   /** Migrations of this version that the ledger lacks, in order. */
   missing: string[];

@@ -245,6 +245,9 @@ function parseJsonBody(bytes: Buffer): unknown {
     return parseBoundedJson(text);
   } catch {
     // The reason of the parser repeats parts of the body, which may be a password.
-    throw badRequest('not_json', 'The body is not JSON, or has more values or levels than any request.');
+    throw badRequest(
+      'not_json',
+      'The body is not JSON, has a name twice in one object, or has more values or levels than any request.',
+    );
   }
 }

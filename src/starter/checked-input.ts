@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { issueText } from '../domain/issues';
+import { errorAt } from '../domain/rules/finding';
 import { RefusedError } from './errors';
 
 /** The input of a workflow, as its schema takes it. @throws RefusedError that names every wrong field */
@@ -10,10 +11,8 @@ export function checkedInput<S extends z.ZodType>(
 ): z.output<S> {
   const checked = schema.safeParse(input);
   if (checked.success) return checked.data;
-  const errors = checked.error.issues.map((issue) => ({
-    code: 'invalid_input',
-    field: issue.path.join('.') || null,
-    message: issueText(issue),
-  }));
+  const errors = checked.error.issues.map((issue) =>
+    errorAt(null, issue.path.join('.') || null, 'invalid_input', issueText(issue)),
+  );
   throw new RefusedError(errors, details);
 }

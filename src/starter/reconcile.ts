@@ -8,7 +8,11 @@ import { exporterIdOf } from './lookup';
 import { follow } from '../temporal/follow';
 import { pendingCallText } from '../temporal/pending-calls';
 import { silenceNotice } from '../temporal/workers-present';
-import { acknowledgeFinding as acknowledgeInLedger, listFindings } from '../ledger/reconciliation/findings';
+import {
+  acknowledgeFinding as acknowledgeInLedger,
+  healedFindings,
+  listFindings,
+} from '../ledger/reconciliation/findings';
 import { exporterNames } from '../ledger/exporters/exporters';
 import { partyOf } from '../ledger/reconciliation/runs';
 
@@ -19,7 +23,7 @@ export interface ReconcileRequest {
   to?: string;
 }
 
-/** A run with the open findings of its parties; acknowledged findings are counted, but not listed. */
+/** A run with the findings of its parties, open or healed by it; acknowledged ones are counted, but not listed. */
 export interface ReconcileOutcome extends ReconcileResult {
   skipped: (ReconcileResult['skipped'][number] & { name: string })[];
   findings: FindingView[];
@@ -73,7 +77,11 @@ export async function reconcile(
   const skipped = result.skipped.map((each) => ({ ...each, name: names.get(each.exporterId) ?? each.exporterId }));
   // The id of an exporter that the ledger does not know is no exporter to list findings of.
   const unknown = exporterId !== undefined && ids.includes(exporterId) && !names.has(exporterId);
-  return { ...result, skipped, findings: unknown ? [] : await findings(deps, { exporter }) };
+  if (unknown) return { ...result, skipped, findings: [] };
+  const open = await findings(deps, { exporter });
+  const partyId = await partyIdOf(deps, exporter);
+  const healed = await healedFindings(pool, { mode, partyId, runId: result.runId });
+  return { ...result, skipped, findings: [...open, ...healed] };
 }
 
 export interface FindingsRequest {

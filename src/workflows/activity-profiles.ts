@@ -86,7 +86,6 @@ const PROFILES = {
 export type ProfileName = keyof typeof PROFILES;
 
 export interface CallAbout {
-  /** Shown in the Temporal UI beside the activity. */
   summary: string;
   /** The rate class whose queue runs the call; left out for local work on the main queue. */
   rateClass?: RateClass | typeof EXTRACTION;
@@ -156,11 +155,18 @@ function scheduledUnder(
   });
 }
 
-/** Activities under a complete profile. A send that was completed by hand is not asked again: the ledger is read. */
-export function calls(profile: ProfileName, about: CallAbout): ActivityCalls {
-  const scheduled = scheduledUnder(profile, about);
+/**
+ * Activities under a complete profile, with a summary that the Temporal UI shows beside them. A send that was completed
+ * by hand is not asked again: the ledger is read.
+ */
+export function calls(profile: ProfileName, about: CallAbout | string): ActivityCalls {
+  const scheduled = scheduledUnder(profile, typeof about === 'string' ? { summary: about } : about);
   return profile === 'submit' ? scheduled : calledBy((name, args) => untilResult(scheduled, name, args));
 }
+
+/** A call that only helps, for an exporter, after everything that a person or a filing waits for. */
+export const callsInBackground = (exporterId: string, rateClass: RateClass, summary: string): ActivityCalls =>
+  calls('helpful', { summary, rateClass, exporterId, priorityKey: 5 });
 
 /** Tried once; more time than the activity's own bound (`STEP_DEADLINE`), so that its transaction has ended. */
 const LOCAL_STEP = {
@@ -172,14 +178,11 @@ const LOCAL_STEP = {
  * A step as a local activity: no queue and no round trip. Where it fails within seconds, a normal activity of the same
  * code waits as long as needed. One at a time (interceptors.ts).
  */
-export function steps(options: {
-  summary: string;
-  /** How many rows the step opens or settles. */
-  rows?: number;
-  /** The profile of the normal activity. */
-  profile?: 'ledger' | 'note';
-}): ActivityCalls {
-  const { summary, rows = 0, profile = 'ledger' } = options;
+export function steps(
+  summary: string,
+  /** How many rows the step opens or settles, and the profile of the normal activity. */
+  { rows = 0, profile = 'ledger' }: { rows?: number; profile?: 'ledger' | 'note' } = {},
+): ActivityCalls {
   const normal = scheduledUnder(profile, { summary });
   const local =
     rows > ROWS_IN_A_LOCAL_STEP
@@ -205,7 +208,7 @@ export async function checkStarted(
   started: StartedWorkflow & { input: { mode: string } },
   what: string,
 ): Promise<void> {
-  const { mode, inputProblems = [] } = await calls('ledger', { summary: 'Read the settings' }).readSettings(started);
+  const { mode, inputProblems = [] } = await calls('ledger', 'Read the settings').readSettings(started);
   if (inputProblems.length > 0) throw ApplicationFailure.nonRetryable(inputProblems.join('; '), 'invalid_input');
   const { mode: asked } = started.input;
   if (asked !== mode) throw ApplicationFailure.nonRetryable(otherModeText(what, asked, mode), 'wrong_mode');

@@ -25,7 +25,7 @@ export async function collectCertificates(args: {
   let archived = done;
   for (;;) {
     const summary = 'Which certificates have no PDF yet?';
-    const { due, nextInMs } = await steps({ summary }).listToArchive({ filingId, limit: BATCH });
+    const { due, nextInMs } = await steps(summary).listToArchive({ filingId, limit: BATCH });
     if (due.length === 0 && nextInMs === null) return { archived, failure: null };
     if (nextInMs !== null) await sleep(Math.max(1, nextInMs), { summary: 'Retry PDFs that were not available' });
     const onArchived = () => {

@@ -24,7 +24,6 @@ export function setAsideText(error: unknown): string | null {
   return cause instanceof ApplicationFailure && cause.type === SET_ASIDE ? cause.message : null;
 }
 
-/** How deep a chain of causes is followed. */
 const MAX_DEPTH = 5;
 
 /** The kind and the details of a failure, from as deep in its chain of causes as they are. */

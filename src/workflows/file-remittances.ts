@@ -14,11 +14,11 @@ import { SET_ASIDE } from '../domain/names';
 import { ACCESS, delayMs, type Schedule } from '../domain/service/retry-table';
 import type { Finding } from '../domain/rules/finding';
 import { isFilingMissing, readFailure, setAsideText, needInput } from './failures';
-import { fileUpdateCame, fileUpdatesAnswered, handleFilingMessages } from './filing/filing-handlers';
+import { fileUpdateCame, handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun, type CarriedOver } from './filing/filing-run';
 import { annotate, collectAlone, finishFiling, orRefused } from './filing/finish-filing';
 import { followRequest, isFollowed } from './filing/submission/follow-request';
-import { needsWholeLedger, onceLedgerIsWhole, throughPauses } from './filing/pauses';
+import { needsWholeLedger, stepOnceWhole, throughPauses } from './filing/pauses';
 import { checkAndApprove, type Opened } from './filing/prepare-filing';
 import { submitting } from './filing/submission/open-attempt';
 import { submitOne } from './filing/submission/submit-filing';
@@ -44,7 +44,11 @@ export async function fileRemittances(input: FileInput, carried?: CarriedOver): 
     try {
       await file(run);
     } catch (error) {
-      if (error instanceof TemporalFailure) await tellFailure(run, error);
+      // A defect ends the run, not the filing: ledger and search attributes show it before the workflow fails.
+      if (error instanceof TemporalFailure)
+        await run.failing(
+          `Its workflow failed (${readFailure(error).message}): see it in the Temporal UI. ebrc resume goes on from the ledger.`,
+        );
       throw error;
     } finally {
       run.over = true;
@@ -53,14 +57,6 @@ export async function fileRemittances(input: FileInput, carried?: CarriedOver): 
     await condition(allHandlersFinished);
     return run.result();
   });
-}
-
-/** A defect ends the run, not the filing: ledger and search attributes show it before the workflow fails. */
-async function tellFailure(run: FilingRun, error: TemporalFailure): Promise<void> {
-  const { message } = readFailure(error);
-  await run.failing(
-    `Its workflow failed (${message}): see it in the Temporal UI. ebrc resume goes on from the ledger.`,
-  );
 }
 
 async function file(run: FilingRun): Promise<void> {
@@ -88,7 +84,7 @@ async function continueFromLedger(run: FilingRun, input: FileInput): Promise<voi
     if (!run.sent) await checkFirst(run, opened);
     await submitAll(run);
     for (const stage of run.filing?.submissions ?? []) {
-      if (isFollowed(stage)) await follow(run, stage.submission);
+      if (isFollowed(stage) && !run.ended) await orRefused(run, () => followRequest(run, stage));
     }
     if (!run.ended) await finishFiling(run);
   } catch (error) {
@@ -141,7 +137,8 @@ async function open(run: FilingRun, toOpen: FileInput): Promise<Opened | null> {
       return null;
     }
     run.adopt(opened.filing);
-    await fileUpdatesAnswered(run);
+    // Until every update that has come is answered nothing is sent.
+    await condition(() => run.fileUpdates.open === 0);
     return opened.outcome === 'recorded' ? null : opened;
   }
 }
@@ -195,7 +192,6 @@ function refuse(run: FilingRun, error: Pick<Finding, 'code' | 'field' | 'message
   return null;
 }
 
-/** The checks before anything of the filing is sent. */
 async function checkFirst(run: FilingRun, opened: Opened): Promise<void> {
   if (run.state === 'checking' && opened.outcome !== 'opened') await run.move('checking', CHECKING.event);
   const first = run.filing?.submissions.find((stage) => stage.state === 'planned');
@@ -213,11 +209,6 @@ async function submitAll(run: FilingRun): Promise<void> {
   }
 }
 
-async function follow(run: FilingRun, submission: number): Promise<void> {
-  const stage = run.filing?.submissions.find((each) => each.submission === submission);
-  if (stage && !run.ended) await orRefused(run, () => followRequest(run, stage));
-}
-
 async function giveUp(run: FilingRun): Promise<void> {
   if (!run.filing) {
     refuse(run, { code: 'given_up', field: null, message: 'Given up before anything was recorded: nothing is left.' });
@@ -228,10 +219,9 @@ async function giveUp(run: FilingRun): Promise<void> {
   const { by = 'Temporal', note = 'cancelled before anything was sent', wordId } = requests.abandon ?? {};
   const record = run.steps(`Abandon, requested by ${by}`);
   const word = { by, note, ...(wordId !== undefined && { wordId }) };
-  const giveUp = () => run.step((held) => record.giveUpFiling({ ...held, ...word }));
-  const { refused } = await onceLedgerIsWhole(run, giveUp, { inRun: true });
+  const { refused } = await stepOnceWhole(run, (held) => record.giveUpFiling({ ...held, ...word }), { inRun: true });
   if (refused !== undefined) {
-    requests.refuseWord('abandon', refused);
+    requests.refuseRequest('abandon', `${refused}.`);
     throw new FilingMovedOn('nobody gave the filing up');
   }
   await collectAlone(run);

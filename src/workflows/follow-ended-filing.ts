@@ -28,7 +28,7 @@ export async function followEndedFiling(args: EndedFilingArgs): Promise<EndedFil
   if (answered.refused !== null) return answered;
   const submissions = new Set([...args.submissions, ...(answer ? [answer.submission] : [])]);
   for (const submission of submissions) await askOnce(args, submission);
-  const { due } = await steps({ summary: 'Which certificates have no PDF yet?' }).listToArchive({ filingId, limit: 1 });
+  const { due } = await steps('Which certificates have no PDF yet?').listToArchive({ filingId, limit: 1 });
   if (due.length > 0) {
     await executeChild<typeof collectCertificates>('collectCertificates', {
       workflowId: `${workflowInfo().workflowId}/certificates`,
@@ -46,7 +46,7 @@ async function askOnce({ filingId, exporterId }: EndedFilingArgs, submission: nu
   if (!polled || polled.outcome === 'not_yet' || polled.requestId === null) return;
   if (polled.outcome !== 'settled') await look({ filingId, exporterId }, submission, null);
   const text = `request ${polled.requestId}: ${polled.outcome}, after the filing’s end`;
-  await steps({ summary: 'Record the outcome of the request' }).noteAfterEnd({ filingId, text });
+  await steps('Record the outcome of the request').noteAfterEnd({ filingId, text });
 }
 
 /** Certificates that are there by now certify their rows. */
@@ -74,8 +74,8 @@ async function carryOut(ended: Ended, answer: NonNullable<EndedFilingArgs['answe
   const kind = as === 'filed' ? ('filed' as const) : ('not_filed' as const);
   const word = { kind, by, note, attemptId, requestId, sourceRows: rows, certificates, notOurs, unseen, grantId };
   const saidBy = workflowInfo().workflowId;
-  const wordId = await steps({ summary: `Record what ${by} said: ${as}` }).recordWord({ filingId, ...word, saidBy });
-  const carried = await steps({ summary: `Carry out “${as}”, stated by ${by}` }).carryOutAfterEnd({
+  const wordId = await steps(`Record what ${by} said: ${as}`).recordWord({ filingId, ...word, saidBy });
+  const carried = await steps(`Carry out “${as}”, stated by ${by}`).carryOutAfterEnd({
     filingId,
     wordId,
     attemptId,

@@ -13,7 +13,6 @@ import type {
 } from '../domain/contracts';
 import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts';
 
-/** Query of `fileRemittances`: where the filing stands. */
 export const filingQuery = defineQuery<FilingResult>('filing');
 
 /** Update-with-start of `fileRemittances`: answers once recorded or refused; fails with `reference_taken`. */
@@ -23,7 +22,6 @@ export const approveUpdate = defineUpdate<FilingResult, [ApproveArgs]>('approve'
 export const resolveUpdate = defineUpdate<FilingResult, [ResolveArgs]>('resolve');
 export const abandonUpdate = defineUpdate<FilingResult, [AbandonArgs]>('abandon');
 
-/** Query of `onboardExporter` and `updateCredentials`. */
 export const exporterQuery = defineQuery<ExporterProgress>('exporter');
 
 /** New credentials by vault reference, for `onboardExporter` and `updateCredentials`: answers once they are taken. */
@@ -37,7 +35,6 @@ export const credentialsRenewedSignal = defineSignal<[{ version: number }]>('cre
 /** Sent by the activity that stored the answer to a submission after the filing's run had given its call up. */
 export const answerStoredSignal = defineSignal<[{ attemptId: string }]>('answerStored');
 
-/** Query of `reconcile`: how far it is. */
 export const reconciliationQuery = defineQuery<ReconcileResult>('reconciliation');
 
 /** What a reconciliation has come to before it has compared anything. */

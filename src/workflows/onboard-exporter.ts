@@ -8,9 +8,9 @@ import {
 } from '@temporalio/workflow';
 import type { ExporterProgress, OnboardInput } from '../domain/contracts';
 import { calls } from './activity-profiles';
-import { Submissions, validateSubmission, type CredentialSubmission } from './exporter/credential-submissions';
+import { handleSubmissions } from './exporter/credential-submissions';
 import { ExporterStatus, retryUntilFixed } from './exporter/exporter-progress';
-import { credentialsRenewedSignal, exporterQuery, submitCredentialsUpdate } from './messages';
+import { credentialsRenewedSignal } from './messages';
 import { makeReady } from './exporter/make-ready';
 import { needInput } from './failures';
 
@@ -21,32 +21,16 @@ const LONG_HISTORY = 2_000;
 export async function onboardExporter(input: OnboardInput): Promise<ExporterProgress> {
   needInput('onboardExporter', input);
   const status = new ExporterStatus(null, () => continueAsNewIfLong());
-  const submissions = new Submissions();
-  let renewed = false;
-  setHandler(exporterQuery, () => status.view);
-  setHandler(credentialsRenewedSignal, () => {
-    renewed = true;
+  const submissions = handleSubmissions(status, input, () => {
+    // While others are being checked, the next ones are taken too: the person who corrects a typing error is quick.
+    if (status.view.state === 'needs_credentials' || status.view.state === 'started') return;
+    const message = 'This onboarding does not wait for credentials. Submit them to updateCredentials.';
+    throw ApplicationFailure.nonRetryable(message, 'not_waiting');
   });
-  setHandler(
-    submitCredentialsUpdate,
-    (submission) => {
-      submissions.add(submission);
-      status.update({ state: 'started', message: 'The submitted credentials are taken and will be checked.' });
-      return status.view;
-    },
-    {
-      validator: (submission: CredentialSubmission) => {
-        validateSubmission(submission);
-        // While others are being checked, the next ones are taken too: the person who corrects a typing error is quick.
-        if (status.view.state === 'needs_credentials' || status.view.state === 'started') return;
-        const message = 'This onboarding does not wait for credentials. Submit them to updateCredentials.';
-        throw ApplicationFailure.nonRetryable(message, 'not_waiting');
-      },
-    },
-  );
-  if (input.credentialsRef) {
-    submissions.add({ credentialsRef: input.credentialsRef, by: input.startedBy ?? 'unknown' });
-  }
+  const renewal = { came: false };
+  setHandler(credentialsRenewedSignal, () => {
+    renewal.came = true;
+  });
 
   const continueAsNewIfLong = async (): Promise<void> => {
     if (workflowInfo().historyLength < LONG_HISTORY || submissions.size > 0) return;
@@ -58,29 +42,18 @@ export async function onboardExporter(input: OnboardInput): Promise<ExporterProg
     );
   };
 
-  const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings();
+  const settings = await calls('ledger', 'Read the settings').readSettings();
   // The worker's mode: the input's is not checked yet, and what is no text would fail the workflow task.
   status.index(settings.searchAttributes, settings.mode);
   const refused = await createOrAdopt(status, input);
-  if (!refused) {
-    await makeReady({
-      status,
-      submissions,
-      takeRenewed: () => {
-        const was = renewed;
-        renewed = false;
-        return was;
-      },
-      isRenewed: () => renewed,
-    });
-  }
+  if (!refused) await makeReady({ status, submissions, renewal });
   await condition(allHandlersFinished);
   return status.view;
 }
 
 /** Whether it was refused; the progress holds the reason, or the exporter's id. */
 async function createOrAdopt(status: ExporterStatus, input: OnboardInput): Promise<boolean> {
-  const checked = await calls('ledger', { summary: 'Check the input' }).checkOnboardInput({ input });
+  const checked = await calls('ledger', 'Check the input').checkOnboardInput({ input });
   const result =
     checked.outcome === 'refused'
       ? checked

@@ -7,10 +7,9 @@ import type { ChangeExporterInput, ChangeExporterResult } from '../domain/contra
 
 /** Removes old findings and runs of reconciliations; runs on a schedule. Filings and their events are kept. */
 export async function maintainLedger(): Promise<{
-  /** Rows removed, by what they were. */
   removed: Record<string, number>;
 }> {
-  return { removed: await calls('document', { summary: 'Remove old ledger data' }).pruneLedger() };
+  return { removed: await calls('document', 'Remove old ledger data').pruneLedger() };
 }
 
 /** Writes the daily report into the document store; runs on a schedule, whose last result names the document. */
@@ -22,14 +21,13 @@ export async function dailyReport(input: DailyReportInput): Promise<DailyReportR
 /** Has a document read (spec: "Extraction service"), once: an answer in the ledger is not asked for again. */
 export async function extractDocument(input: ExtractDocumentInput): Promise<ExtractDocumentResult> {
   needInput('extractDocument', input);
-  const opened = await calls('ledger', { summary: 'Find a stored extraction' }).openExtraction(input);
+  const opened = await calls('ledger', 'Find a stored extraction').openExtraction(input);
   if (opened.problems.length > 0) throw ApplicationFailure.nonRetryable(opened.problems.join('; '), 'invalid_input');
   if (opened.result) return opened.result;
   setCurrentDetails('Waiting for the extraction service.');
   const { extractionId } = opened;
-  return calls('extraction', { summary: 'Extract the document', rateClass: 'extraction' }).askExtraction({
-    extractionId,
-  });
+  const extraction = calls('extraction', { summary: 'Extract the document', rateClass: 'extraction' });
+  return extraction.askExtraction({ extractionId });
 }
 
 /** Changes the name, the company name or the address of an exporter at the service; what is left out stays. */

@@ -2,7 +2,7 @@ import { counted } from '../domain/text';
 import { isCancellation } from '@temporalio/workflow';
 import type { PartyToReconcile, RepairableFinding, WindowReading } from '../activities/reconciliation';
 import type { ReconcileCheck } from '../domain/reconciliation/findings';
-import { calls } from './activity-profiles';
+import { calls, callsInBackground } from './activity-profiles';
 import { readFailure } from './failures';
 
 export interface PartyScope {
@@ -10,10 +10,10 @@ export interface PartyScope {
   from: string;
   to: string;
   checks: ReconcileCheck[];
+  /** Look at each stored PDF, not only at those that are due. */
+  eachDocument: boolean;
 }
 
-/** Reconciliation comes after everything that a person or a filing waits for. */
-const PRIORITY = 5 as const;
 /** PDFs of one party that are fetched again at the same time. */
 const REPAIRS_AT_ONCE = 3;
 
@@ -41,7 +41,7 @@ export async function compareParty(party: PartyToReconcile, scope: PartyScope): 
   const made: ReconcileCheck[] = [];
   if (wants('filings')) made.push('filings');
   if (wants('documents')) {
-    await checkAllDocuments(partyId);
+    await checkAllDocuments(partyId, scope.eachDocument);
     made.push('documents');
   }
   if (party.skip !== null && (wants('certificates') || wants('balances'))) problems.push(party.skip);
@@ -83,13 +83,12 @@ export async function repairParty(compared: ComparedParty, hasRoom: () => boolea
 }
 
 const compare = (partyId: number, checks: ReconcileCheck[], windows: WindowReading[]) =>
-  calls('document', { summary: 'Compare the ledger with the authority' }).compareLedger({ partyId, checks, windows });
+  calls('document', 'Compare the ledger with the authority').compareLedger({ partyId, checks, windows });
 
-async function checkAllDocuments(partyId: number): Promise<void> {
+async function checkAllDocuments(partyId: number, each: boolean): Promise<void> {
+  const documents = calls('document', 'Compare stored PDFs with their hashes');
   for (let after: string | null = ''; after !== null;) {
-    const look: { next: string | null } = await calls('document', {
-      summary: 'Compare stored PDFs with their hashes',
-    }).checkDocuments({ partyId, after });
+    const look: { next: string | null } = await documents.checkDocuments({ partyId, after, each });
     after = look.next;
   }
 }
@@ -102,30 +101,27 @@ async function readAllBalances(party: PartyToReconcile): Promise<true> {
 }
 
 async function readBalances(exporterId: string): Promise<true> {
-  const about = { exporterId, priorityKey: PRIORITY };
-  const refresh = calls('helpful', { ...about, summary: 'Refresh the IRMs', rateClass: 'irm-refresh' });
-  await refresh.refreshIrms({ exporterId });
-  await calls('helpful', { ...about, summary: 'Read the IRMs', rateClass: 'api' }).readIrms({ exporterId });
+  await callsInBackground(exporterId, 'irm-refresh', 'Refresh the IRMs').refreshIrms({ exporterId });
+  await callsInBackground(exporterId, 'api', 'Read the IRMs').readIrms({ exporterId });
   return true;
 }
 
 async function readWindows(party: PartyToReconcile, { from, to }: PartyScope): Promise<WindowReading[]> {
   const { partyId, iecCode } = party;
   const clients = clientsOf(party);
-  const planned = await calls('ledger', { summary: 'Choose the issue dates to read' }).certificateWindows({
-    partyId,
-    from,
-    to,
-  });
+  const planned = await calls('ledger', 'Choose the issue dates to read').certificateWindows({ partyId, from, to });
   const readings = [...planned.known];
   for (const window of planned.read) {
     const summary = `Certificates of ${window.from} to ${window.to}`;
     let reading: (WindowReading & { whole: boolean }) | null = null;
     for (const [index, exporterId] of clients.entries()) {
-      const details = calls('helpful', { summary, rateClass: 'details', exporterId, priorityKey: PRIORITY });
       const about = { partyId, exporterId, iecCode: iecCode ?? '', ...window };
       const more = index < clients.length - 1;
-      reading = await details.readCertificates({ ...about, before: reading, more });
+      reading = await callsInBackground(exporterId, 'details', summary).readCertificates({
+        ...about,
+        before: reading,
+        more,
+      });
     }
     if (reading) readings.push(reading);
   }
@@ -133,50 +129,39 @@ async function readWindows(party: PartyToReconcile, { from, to }: PartyScope): P
 }
 
 async function repairsOf(partyId: number, made: readonly ReconcileCheck[]): Promise<RepairableFinding[]> {
-  const repairs = await calls('ledger', { summary: 'List what can be repaired' }).repairsOf({ partyId });
+  const repairs = await calls('ledger', 'List what can be repaired').repairsOf({ partyId });
   return repairs.filter(({ kind }) => made.includes(kind.startsWith('pdf_') ? 'documents' : 'filings'));
 }
 
 async function repairOne({ partyId }: PartyToReconcile, finding: RepairableFinding): Promise<boolean> {
   const { kind, eBRCNumber, filingId } = finding;
-  const healed =
-    kind === 'pdf_missing' || kind === 'pdf_damaged'
-      ? await fetchPdfAgain(partyId, finding)
-      : kind === 'outcome_unknown'
-        ? await settleUnknown(finding)
-        : await followLost(finding);
+  const isOfPdf = kind === 'pdf_missing' || kind === 'pdf_damaged';
+  const settle = kind === 'outcome_unknown' ? settleUnknown : followLost;
+  const healed = await (isOfPdf ? fetchPdfAgain(partyId, finding) : settle(finding));
   if (healed === null) return false;
   const subject = eBRCNumber ?? filingId ?? '';
-  await calls('ledger', { summary: 'Record the repair' }).noteHealed({ partyId, kind, subject, healed });
+  await calls('ledger', 'Record the repair').noteHealed({ partyId, kind, subject, healed });
   return true;
 }
 
 async function fetchPdfAgain(partyId: number, { kind, exporterId, eBRCNumber }: RepairableFinding) {
   if (eBRCNumber === null) return null;
-  const { fetch } = await calls('ledger', { summary: `Set aside the damaged PDF of ${eBRCNumber}` }).prepareRefetch({
-    partyId,
-    eBRCNumber,
-  });
+  const setAside = calls('ledger', `Set aside the damaged PDF of ${eBRCNumber}`);
+  const { fetch } = await setAside.prepareRefetch({ partyId, eBRCNumber });
   if (!fetch) return null;
-  const about = { summary: `Fetch the PDF of ${eBRCNumber} again`, rateClass: 'pdf', exporterId } as const;
-  const download = calls('helpful', { ...about, priorityKey: PRIORITY }).downloadCertificate;
+  const download = callsInBackground(exporterId, 'pdf', `Fetch the PDF of ${eBRCNumber} again`);
   // The download may be no whole PDF: it stays missing, and the next run tries again.
-  if ((await download({ exporterId, eBRCNumber })).sha256 === null) return null;
+  if ((await download.downloadCertificate({ exporterId, eBRCNumber })).sha256 === null) return null;
   return kind === 'pdf_missing' ? 'the PDF was fetched' : 'the damaged PDF was set aside and fetched again';
 }
 
 /** Settled as the filing itself does it, by the same evidence. */
 async function settleUnknown({ exporterId, filingId, lost }: RepairableFinding): Promise<string | null> {
   if (filingId === null) return null;
-  const about = {
-    summary: 'Look for certificates of the unknown submission',
-    rateClass: 'details',
-    exporterId,
-  } as const;
+  const details = callsInBackground(exporterId, 'details', 'Look for certificates of the unknown submission');
   let settled = 0;
   for (const { submission, attemptId } of lost) {
-    const gather = calls('helpful', { ...about, priorityKey: PRIORITY }).gatherEvidence;
-    settled += (await gather({ filingId, submission, exporterId, attemptId })).adopted.length;
+    settled += (await details.gatherEvidence({ filingId, submission, exporterId, attemptId })).adopted.length;
   }
   return settled > 0 ? `settled by certificates: ${counted(settled, 'row')}` : null;
 }
@@ -184,9 +169,7 @@ async function settleUnknown({ exporterId, filingId, lost }: RepairableFinding):
 /** As the sweep decides: what was sent is followed, what was not waits for a person. */
 async function followLost({ filingId }: RepairableFinding): Promise<string | null> {
   if (filingId === null) return null;
-  const { why } = await calls('ledger', { summary: `Check the workflow of ${filingId}` }).followLostFiling({
-    filingId,
-  });
+  const { why } = await calls('ledger', `Check the workflow of ${filingId}`).followLostFiling({ filingId });
   return why === null ? null : `a new run follows the filing: ${why}`;
 }
 

@@ -13,6 +13,8 @@ const PAGE = 25;
 const LONG_HISTORY = 1_200;
 /** More would only wait in the queues, which order by exporter and not within one workflow. */
 const AT_ONCE = 5;
+/** Temporal's own, on the runs of schedules. */
+const SCHEDULED_BY = { name: 'TemporalScheduledById', type: 'KEYWORD' } as const;
 /** The result is a payload with a limit; what is beyond is in the log. */
 const SKIPPED_SHOWN = 1_000;
 
@@ -33,11 +35,8 @@ export async function reconcile(
   const result: ReconcileResult = resume?.soFar ?? reconciliationBegun(runId, workflowId);
   setHandler(reconciliationQuery, () => result);
   if (!resume) {
-    const plan = await calls('ledger', { summary: 'Validate the input and its dates' }).planReconciliation({
-      input: asked,
-      runId,
-      workflowId,
-    });
+    const validation = calls('ledger', 'Validate the input and its dates');
+    const plan = await validation.planReconciliation({ input: asked, runId, workflowId });
     if (plan.problems.length > 0) throw ApplicationFailure.nonRetryable(plan.problems.join('; '), 'invalid_input');
     result.from = plan.from;
     result.to = plan.to;
@@ -47,12 +46,14 @@ export async function reconcile(
   const page =
     resume && exporterId !== undefined
       ? { parties: [], next: null }
-      : await calls('ledger', { summary: 'List the parties to compare' }).partiesToReconcile({
+      : await calls('ledger', 'List the parties to compare').partiesToReconcile({
           exporterId,
           after: resume?.after ?? 0,
           limit: PAGE,
         });
   const checks: ReconcileCheck[] = [...(asked.checks ?? RECONCILE_CHECKS)];
+  // A run that somebody asks for answers for the present; a scheduled one spares the store what was whole lately.
+  const eachDocument = workflowInfo().typedSearchAttributes.get(SCHEDULED_BY) === undefined;
   const hasRoom = () => workflowInfo().historyLength < LONG_HISTORY;
   const toRepair = [...(resume?.unrepaired ?? [])];
   const toCompare = [...page.parties];
@@ -64,7 +65,7 @@ export async function reconcile(
     const party = toCompare.shift();
     if (!party) return null;
     after = party.partyId;
-    return compareParty(party, { from: result.from, to: result.to, checks });
+    return compareParty(party, { from: result.from, to: result.to, checks, eachDocument });
   };
   const lane = async (): Promise<void> => {
     while (hasRoom()) {
@@ -84,12 +85,8 @@ export async function reconcile(
     await continueAsNew<typeof reconcile>({ ...asked, resume: { after, soFar: result, unrepaired } });
   }
   result.state = 'done';
-  const { counts } = await calls('ledger', { summary: 'Record the outcome' }).endReconciliation({
-    runId: result.runId,
-    exporterId,
-    result,
-  });
-  result.counts = counts;
+  const end = { runId: result.runId, exporterId, result };
+  result.counts = (await calls('ledger', 'Record the outcome').endReconciliation(end)).counts;
   return result;
 }
 

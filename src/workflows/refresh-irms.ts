@@ -1,7 +1,7 @@
 import { continueAsNew } from '@temporalio/workflow';
 import type { RefreshCandidate } from '../activities/exporters/irms';
 import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
-import { calls, checkStarted } from './activity-profiles';
+import { calls, callsInBackground, checkStarted } from './activity-profiles';
 import { readFailure, needInput } from './failures';
 
 /** Twelve events an exporter and more for what is repeated: a page stays well below 2,000. */
@@ -22,11 +22,8 @@ export async function refreshIrms(
   const { resume, ...asked } = input;
   const { exporterId } = asked;
   await checkStarted({ workflow: 'refreshIrms', input: asked }, 'The refresh is for');
-  const page = await calls('ledger', { summary: 'List exporters' }).exportersToRefresh({
-    exporterId,
-    after: resume?.after ?? '',
-    limit: PAGE,
-  });
+  const after = resume?.after ?? '';
+  const page = await calls('ledger', 'List exporters').exportersToRefresh({ exporterId, after, limit: PAGE });
   const result = resume?.soFar ?? { exporters: 0, refreshed: 0, irmCount: 0, skipped: [] };
   const queue = [...page.candidates];
   const worker = async (): Promise<void> => {
@@ -43,20 +40,17 @@ type Refreshed = { irmCount: number } | { skip: string };
 async function refreshOne({ exporterId: asked, skip, readFirst }: RefreshCandidate): Promise<Refreshed> {
   if (skip !== null) return { skip };
   let exporterId = asked;
-  const about = { exporterId, rateClass: 'api', priorityKey: 5 } as const;
   try {
     if (readFirst) {
-      const { readiness, ...known } = await calls('helpful', { ...about, summary: 'Read the client' }).readExporter({
+      const { readiness, ...known } = await callsInBackground(asked, 'api', 'Read the client').readExporter({
         exporterId,
       });
       // As the service spells it.
       exporterId = known.exporterId;
       if (readiness !== 'ready') return { skip: `the service says ${readiness}` };
     }
-    await calls('helpful', { ...about, summary: 'Refresh the IRMs', exporterId, rateClass: 'irm-refresh' }).refreshIrms(
-      { exporterId },
-    );
-    return await calls('helpful', { ...about, summary: 'Read the IRMs' }).readIrms({ exporterId });
+    await callsInBackground(exporterId, 'irm-refresh', 'Refresh the IRMs').refreshIrms({ exporterId });
+    return await callsInBackground(exporterId, 'api', 'Read the IRMs').readIrms({ exporterId });
   } catch (error) {
     const { kind, message } = readFailure(error);
     // A failure that no activity spoke of is a cancellation or a defect, not a reason to skip.

@@ -1,16 +1,13 @@
 import type { z } from 'zod';
-import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
+import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { CheckResult } from '../activities/exporters/credentials';
-import type { ExporterState } from '../activities/exporters/exporters';
 import type { ExporterProgress, updateCredentialsInput } from '../domain/contracts';
 import type { ErrorKind } from '../domain/service/error-kinds';
 import { otherModeText } from '../domain/values';
 import { calls } from './activity-profiles';
-import { checkSubmission, Submissions, validateSubmission } from './exporter/credential-submissions';
-import type { CredentialSubmission } from './exporter/credential-submissions';
+import { checkSubmission, handleSubmissions, type CredentialSubmission } from './exporter/credential-submissions';
 import { ExporterStatus, retryUntilFixed } from './exporter/exporter-progress';
 import { readFailure, needInput } from './failures';
-import { exporterQuery, submitCredentialsUpdate } from './messages';
 
 /** A workflow started without a submission is a mistake of the caller's and ends after this time. */
 const FIRST_SUBMISSION_WITHIN = '5m';
@@ -23,21 +20,8 @@ export async function updateCredentials(input: z.input<typeof updateCredentialsI
   needInput('updateCredentials', input);
   const { exporterId, mode } = input;
   const status = new ExporterStatus(exporterId, () => continueAsNewIfLong());
-  const submissions = new Submissions();
-  setHandler(exporterQuery, () => status.view);
-  setHandler(
-    submitCredentialsUpdate,
-    (submission) => {
-      submissions.add(submission);
-      status.update({ state: 'started', message: 'The submitted credentials are taken and will be checked.' });
-      return status.view;
-    },
-    { validator: (submission: CredentialSubmission) => validateSubmission(submission) },
-  );
+  const submissions = handleSubmissions(status, input);
   let current: CredentialSubmission | undefined;
-  if (input.credentialsRef) {
-    submissions.add({ credentialsRef: input.credentialsRef, by: input.startedBy ?? 'unknown' });
-  }
   const continueAsNewIfLong = async (): Promise<void> => {
     if (workflowInfo().historyLength < LONG_HISTORY || submissions.size > 0) return;
     await condition(allHandlersFinished);
@@ -46,7 +30,7 @@ export async function updateCredentials(input: z.input<typeof updateCredentialsI
   };
 
   const started = { workflow: 'updateCredentials', input } as const;
-  const settings = await calls('ledger', { summary: 'Read the settings' }).readSettings(started);
+  const settings = await calls('ledger', 'Read the settings').readSettings(started);
   const problems = settings.inputProblems ?? [];
   if (problems.length > 0) {
     const errors = problems.map((message) => ({ code: 'invalid_input', message }));
@@ -72,15 +56,11 @@ export async function updateCredentials(input: z.input<typeof updateCredentialsI
   return status.view;
 }
 
-type CredentialOutcome =
-  | Exclude<CheckResult, { outcome: 'superseded' } | { outcome: 'validated' }>
-  | { outcome: 'validated'; exporter: ExporterState };
+type CredentialOutcome = Exclude<CheckResult, { outcome: 'superseded' }>;
 const NOTHING_SUBMITTED: CredentialOutcome = {
   outcome: 'incomplete',
-  fixable: true,
   reason: 'credentials_missing',
   message: 'No credentials were submitted. Submit the DGFT user name and password.',
-  countsAgainstFuse: false,
 };
 
 async function checkOne(
@@ -102,20 +82,19 @@ async function checkOne(
     const { kind } = readFailure(error);
     if (kind === null || !UNKNOWN_CLIENT.includes(kind)) throw error;
     const message = `The service has no client ${exporterId} in the mode of the API key. Check the id, or onboard the exporter.`;
-    return { outcome: 'exporter_unknown', fixable: false, reason: kind, message, countsAgainstFuse: false };
+    return { outcome: 'exporter_unknown', reason: kind, message };
   }
 }
 
 async function showOutcome(status: ExporterStatus, outcome: CredentialOutcome): Promise<void> {
   if (outcome.outcome !== 'validated') {
-    const { reason: code, message, fixable } = outcome;
-    status.update({ state: fixable ? 'needs_credentials' : 'refused', message, errors: [{ code, message }] });
+    const { reason: code, message } = outcome;
+    const state = outcome.outcome === 'exporter_unknown' ? 'refused' : 'needs_credentials';
+    status.update({ state, message, errors: [{ code, message }] });
     return;
   }
   const { exporterId, readiness, activatesAt } = outcome.exporter;
-  const { irmCount } = await calls('ledger', { summary: 'Read the exporter from the ledger' }).exporterInLedger({
-    exporterId,
-  });
+  const { irmCount } = await calls('ledger', 'Read the exporter from the ledger').exporterInLedger({ exporterId });
   if (readiness === 'activation_pending') {
     const message = `The credentials are valid. The authority opens API access at ${activatesAt ?? 'a time it has not said'}.`;
     status.update({ state: 'activation_pending', activatesAt, irmCount, message });

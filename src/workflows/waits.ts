@@ -24,7 +24,6 @@ class WaitSeries {
 
   constructor(private readonly schedule: Schedule) {}
 
-  /** The length of the next wait (ms). */
   nextMs(): number {
     this.count = Date.now() - this.endedAt <= this.schedule.maxMs ? this.count + 1 : 1;
     return delayMs(this.schedule, this.count);
@@ -35,7 +34,6 @@ class WaitSeries {
   }
 }
 
-/** The series of waits of one workflow. */
 export class Waits {
   readonly activation = new WaitSeries(ACTIVATION);
   readonly access = new WaitSeries(ACCESS);
@@ -95,7 +93,7 @@ export async function whileAwaitingCredentials<T>(
   wait: (renewed: boolean) => Promise<T>,
 ): Promise<T> {
   const { workflowId } = workflowInfo();
-  const { retryNow } = await steps({ summary: 'Wait for credentials' }).awaitCredentials({
+  const { retryNow } = await steps('Wait for credentials').awaitCredentials({
     workflowId,
     exporterId,
     versionSeen,
@@ -103,6 +101,6 @@ export async function whileAwaitingCredentials<T>(
   try {
     return await wait(retryNow);
   } finally {
-    await steps({ summary: 'Stop waiting for credentials' }).stopAwaitingCredentials({ workflowId });
+    await steps('Stop waiting for credentials').stopAwaitingCredentials({ workflowId });
   }
 }

@@ -270,7 +270,7 @@ describe('odd answers of the service, down to the ledger', () => {
       'keeps the secret and asks where a check is refused with %i for an undocumented reason',
       async (status, body) => {
         const { result, known } = await check(status, body);
-        expect(result).toMatchObject({ outcome: 'undecided', fixable: true });
+        expect(result).toMatchObject({ outcome: 'undecided' });
         expect('message' in result && result.message).toContain(body.message);
         expect(known).toMatchObject({ state: 'unverified' });
         expect(known?.secretRef).not.toBeNull();
@@ -279,13 +279,13 @@ describe('odd answers of the service, down to the ledger', () => {
 
     it('asks for other credentials where the service wants a new password, under whatever code', async () => {
       const { result, known } = await check(409, { errorCode: 'NEW', requiresPasswordUpdate: true });
-      expect(result).toMatchObject({ outcome: 'rejected', fixable: true });
+      expect(result).toMatchObject({ outcome: 'rejected' });
       expect(known).toMatchObject({ state: 'bad', secretRef: null });
     });
 
     it('asks for another user name where the one given is taken', async () => {
       const { result } = await check(400, { message: 'DGFT username already in use' });
-      expect(result).toMatchObject({ outcome: 'username_taken', fixable: true });
+      expect(result).toMatchObject({ outcome: 'username_taken' });
     });
 
     it('looks again after DGFT_CREDENTIALS_MISSING, and not after a password that is dead', async () => {

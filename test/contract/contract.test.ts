@@ -3,7 +3,7 @@
  * no sandbox of ours: which one is behind them must make no difference. The demo and chaos do it with the sandbox.
  */
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import Ajv from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
@@ -450,6 +450,19 @@ describe('what runs by itself', () => {
     expect(reconciled.code).toBe(0);
     expect(await json(['findings', '--exporter', EMAIL])).toEqual([]);
     await json(['findings', 'acknowledge', '17', '--note', 'known'], 3);
+  });
+
+  it('reconciles again, and lists a PDF that was gone since and is there again', async () => {
+    const [certificate] = await json<{ eBRCNumber: string; document: string }[]>(['certificates', '--exporter', EMAIL]);
+    const reconcile = () => json(['reconcile', '--exporter', EMAIL, '--wait']);
+    const { eBRCNumber = '', document = '' } = certificate ?? {};
+    await rm(document);
+    expect(await reconcile()).toMatchObject({
+      healed: 1,
+      counts: { pdf_missing: 0 },
+      findings: [{ kind: 'pdf_missing', eBRCNumber, closedAt: expect.any(String), healed: 'the PDF was fetched' }],
+    });
+    expect(await reconcile()).toMatchObject({ healed: 0, findings: [] });
   });
 });
 

@@ -88,6 +88,7 @@ exporter-1,BAD-2,05/01/2026,,"1,00,000",USD,,,
 nobody@example.test,BAD-3,05/01/2026,,10,USD,,,
 exporter-1,BAD-4,05/01/2026,105,-1,Dollar,,,
 exporter-1,good-1,05/01/2026,,11,USD,,,
+exporter-1,BAD-5,05/01/2026,,"10,50",USD,,,
 `;
   const outcome = await imported('bad.csv', list);
   expect(outcome).toMatchObject({ code: 3, imported: 1 });
@@ -99,8 +100,10 @@ exporter-1,good-1,05/01/2026,,11,USD,,,
     [6, 'currency'],
     [6, 'type'],
     [7, 'document'],
+    [8, 'value'],
   ]);
   expect(outcome.errors[1]?.message).toContain('write 100000');
+  expect(outcome.errors.at(-1)?.message).toContain('write digits');
   await ledger.pool.query(`DELETE FROM invoices WHERE document_no = 'GOOD-1'`);
 });
 

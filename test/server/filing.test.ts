@@ -207,6 +207,14 @@ it('answers all evidence of a filing, with the hash of every file', async () => 
   expect(json(files, 'words.json')).toMatchObject([{ kind: 'approve', judgements: [{ outcome: 'carried_out' }] }]);
   expect(json(files, 'about.json')).toMatchObject({ reference: 'DOOR/6', removed: [], differs: [] });
 
+  // A workbook that was made for the send is in it as it was sent.
+  await file(await filing('DOOR/8', { channel: 'bulk' }));
+  await stage.ask('GET', '/v1/filings/DOOR%2F8', { headers: { prefer: 'wait=60' } });
+  const bulk = await bundle('DOOR/8');
+  const [upload] = json<{ attempt_id: string }[]>(bulk, 'attempts.json');
+  expect(bulk.get(`sends/${upload?.attempt_id}/request.xlsx`)?.subarray(0, 2).toString()).toBe('PK');
+  expect(json(bulk, 'about.json')).toMatchObject({ removed: [], differs: [] });
+
   // What is gone, and what was rewritten, shows.
   const [row] = (await stage.ask<{ items: RowBody[] }>('GET', '/v1/filings/DOOR%2F1/rows')).body.items;
   const pdf = `certificates/${row?.eBRCNumber}.pdf`;

@@ -54,6 +54,7 @@ it('refuses every wrong body, and records nothing', async () => {
   const invalid = (field: string): Expected => [400, 'invalid_request', field];
   const table: [string, () => Promise<Reply<ProblemBody>>, Expected][] = [
     ['no JSON', () => post('{"exporter":'), [400, 'not_json']],
+    ['a reference twice', () => post('{"reference":"A","reference":"B"}'), [400, 'not_json']],
     ['nothing', () => post(''), invalid('reference')],
     ['a list', () => post('[]'), invalid('body')],
     ['a text', () => post('"x"'), invalid('body')],

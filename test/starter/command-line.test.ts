@@ -195,6 +195,7 @@ describe('a file that cannot be filed', () => {
 
   it.each([
     ['is not JSON', 'broken.json', '{"a":', 3, 'not_json'],
+    ['says something twice', 'twice.json', '[{"amount":1,"b":{"amount":2},"amoun\\u0074" :9}]', 3, 'not_json'],
     ['is not in UTF-8', 'letters.json', '{"ebrcBulkGenDtos":[{"billNo":"Caf\u00e9"}]}', 3, 'not_utf8'],
     ['is of another kind', 'letter.docx', 'x', 2, 'unknown_file_type'],
     ['is not there', 'nowhere.json', null, 2, 'no_file'],

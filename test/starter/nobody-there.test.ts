@@ -86,6 +86,13 @@ it('no worker, for what only a worker can answer', async () => {
   }
 });
 
+it('no worker, and a wrong input: it is refused at once, in the form of every error', async () => {
+  const { code, json } = await ebrc(['reconcile', '--from', '2026-02-30', '--json'], { env });
+  const message = 'from: no calendar has this day';
+  const error = { severity: 'error', code: 'invalid_input', row: null, field: 'from', message };
+  expect([code, json()]).toEqual([3, { errors: [error] }]);
+});
+
 it('a Temporal server that takes requests and does not answer: whether something was started', async () => {
   const proxy = await startTcpProxy(`http://${server.address}`);
   try {

@@ -164,6 +164,12 @@ describe('numbers, flags and text', () => {
     ['1,00,000.50', undefined, 'Write 100000.50.'],
     ['$ 8,000', undefined, 'Write 8000.'],
     ['USD 8000', undefined, 'Write 8000.'],
+    // Other separators than of thousands: which amount is meant is a guess.
+    ['10,50', undefined, 'currency signs.\n'],
+    ['1.000,50', undefined, 'currency signs.\n'],
+    ['1,0000', undefined, 'currency signs.\n'],
+    ['12 34', undefined, 'currency signs.\n'],
+    ["1'234.50", undefined, 'Write 1234.50.'],
     ['-5', undefined],
     ['8e3', undefined],
     ['eight', undefined],
@@ -174,7 +180,7 @@ describe('numbers, flags and text', () => {
     const read = await readOne({ mappedIRMAmountFCC: value });
     expect(read.mapping?.mappedIRMAmountFCC).toBe(expected);
     expect(read.findings).toEqual(expected === undefined ? ['2 mappedIRMAmountFCC invalid_number'] : []);
-    expect(read.messages.join()).toContain(hint);
+    expect(`${read.messages.join()}\n`).toContain(hint);
   });
 
   test.each<[CellValue, string | undefined]>([

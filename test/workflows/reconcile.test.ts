@@ -161,11 +161,14 @@ it('fetches a missing and a damaged PDF again, and reports it', async () => {
   const exporter = await stage.exporter();
   const filing = await filed(exporter, 2);
   const { documents } = stage.worker.deps;
+  // What was whole a moment ago is looked at again.
+  const input = { exporterId: exporter.exporterId, checks: ['documents' as const] };
+  expect(await run(input)).toMatchObject({ opened: 0, healed: 0 });
   const [missing = '', damaged = ''] = (await stage.view(filing)).rows.map(({ document }) => document ?? '');
   await rm(documents.pathOf(missing));
   // Whole, and not the certificate all the same: only its hash tells.
   await writeFile(documents.pathOf(damaged), '%PDF-1.4 another document\n%%EOF\n');
-  const result = await run({ exporterId: exporter.exporterId, checks: ['documents'] });
+  const result = await run(input);
   expect(result).toMatchObject({ opened: 2, closed: 2, healed: 2, counts: { pdf_missing: 0, pdf_damaged: 0 } });
   const findings = await findingsOf(exporter, true);
   expect(findings.map(({ kind, healed }) => [kind, healed]).sort()).toEqual([

@@ -2,7 +2,8 @@ import type { ApiError } from '../../api/errors/api-error';
 import type { CredentialKind, RefusalKind } from '../../domain/service/retry-table';
 
 /**
- * What a refused check means (spec: "Validate credentials", the error table):
+ * What a refused check means (spec: "Validate credentials", the error table). Other credentials can help with all but
+ * `exporter_unknown`.
  * - `rejected`: the portal refused the login; a person has to give other credentials.
  * - `username_differs`: the service holds another user name for this exporter and takes no other.
  * - `incomplete`: what was submitted cannot be sent, or is gone; it has to be submitted again.
@@ -12,30 +13,25 @@ import type { CredentialKind, RefusalKind } from '../../domain/service/retry-tab
  */
 export interface CheckRefusal {
   outcome: 'rejected' | 'username_differs' | 'incomplete' | 'username_taken' | 'undecided' | 'exporter_unknown';
-  /** Whether submitting other credentials can help. */
-  fixable: boolean;
-  /** The kind of the error. */
   reason: string;
-  /** Says what to do. */
   message: string;
-  countsAgainstFuse: boolean;
 }
 
 type ListedRefusal = Omit<CheckRefusal, 'reason'>;
 
+/** Whether the service made a login of it, which it counts. */
+export const countsAgainstFuse = ({ outcome }: CheckRefusal): boolean =>
+  outcome !== 'incomplete' && outcome !== 'exporter_unknown';
+
 const REJECTED: ListedRefusal = {
   outcome: 'rejected',
-  fixable: true,
   message: 'The DGFT portal rejected the user name or password. Check them at the portal and submit them again.',
-  countsAgainstFuse: true,
 };
 
 const UNDECIDED: ListedRefusal = {
   outcome: 'undecided',
-  fixable: true,
   message:
     'The service refused the check for a reason that is not documented; the submitted credentials are kept. Resolve what it names, then submit them again.',
-  countsAgainstFuse: true,
 };
 
 /** Null: no answer of the check; it is tried again. */
@@ -45,41 +41,29 @@ const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing',
   credentials_invalid: REJECTED,
   account_locked: {
     outcome: 'rejected',
-    fixable: true,
     message: 'The DGFT portal account is locked. Reset it at the portal, then submit the new password.',
-    countsAgainstFuse: true,
   },
   credentials_already_set: {
     outcome: 'username_differs',
-    fixable: true,
     message:
       'The service holds another DGFT user name for this exporter and takes no other. Submit that user name with its current password; to change the user name itself, ask the service.',
-    countsAgainstFuse: true,
   },
   validation_failed: {
     outcome: 'incomplete',
-    fixable: true,
     message: 'The service found the user name or the password missing or empty. Submit both again.',
-    countsAgainstFuse: false,
   },
   secret_missing: {
     outcome: 'incomplete',
-    fixable: true,
     message: 'The submitted credentials are no longer in the vault. Submit them again.',
-    countsAgainstFuse: false,
   },
   dgft_username_taken: {
     outcome: 'username_taken',
-    fixable: true,
     message:
       'Another client of this account uses the same DGFT user name. Submit the user name that is this exporter’s own, use that client, or have the service release the user name.',
-    countsAgainstFuse: true,
   },
   customer_not_found: {
     outcome: 'exporter_unknown',
-    fixable: false,
     message: 'The service has no such client in the mode of the API key. Check the key, or onboard the exporter again.',
-    countsAgainstFuse: false,
   },
   // Refusals that prove nothing about the credentials.
   refused: UNDECIDED,

@@ -18,7 +18,7 @@ import { needExporter, saveExporter } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irms';
 import { VaultError } from '../../ledger/vault/vault';
 import { withHeartbeat, keepTrying } from '../call-context';
-import { outcomeOf, type CheckRefusal } from './credential-outcome';
+import { countsAgainstFuse, outcomeOf, type CheckRefusal } from './credential-outcome';
 import type { Deps } from '../dependencies';
 import { exporterState, type ExporterState } from './exporters';
 
@@ -56,35 +56,28 @@ async function acceptCredentials(
   }
 }
 
-/** The version that could be validated without asking a person, where the vault still holds one. */
-async function storedCredentials(
-  { pool }: Deps,
-  { exporterId }: { exporterId: string },
-): Promise<{ version: number | null }> {
-  return { version: await checkableVersion(pool, exporterId) };
-}
-
 /**
  * Has the service log in with a submitted version (spec: "Validate credentials"). Refusals are outcomes; what may pass
  * (500, 502, time-out, 429, the fuse) is repeated. A refused version is never sent again.
  */
-async function checkCredentials(
-  deps: Deps,
-  { exporterId, version }: { exporterId: string; version: number },
-): Promise<CheckResult> {
-  return withHeartbeat(exporterId, (call) => check(deps, exporterId, version, call));
-}
+const checkCredentials = (deps: Deps, { exporterId, version }: { exporterId: string; version: number }) =>
+  withHeartbeat(exporterId, (call) => check(deps, exporterId, version, call));
 
 /** Tells every workflow that waits for better credentials than `version` that they have come. */
 async function tellCredentialsRenewed(
   deps: Deps,
   { exporterId, version }: { exporterId: string; version: number },
 ): Promise<void> {
-  const { pool } = deps;
-  for (const waiter of await waitersOf(pool, exporterId)) {
-    if (waiter.versionSeen >= version) continue;
-    await notifyWaiter(deps, waiter.workflowId, version);
-    await removeWaiter(pool, waiter.workflowId);
+  const { pool, logger } = deps;
+  for (const { workflowId, versionSeen } of await waitersOf(pool, exporterId)) {
+    if (versionSeen >= version) continue;
+    try {
+      await deps.client().workflow.getHandle(workflowId).signal(CREDENTIALS_RENEWED, { version });
+    } catch (error) {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+      logger.info({ workflowId }, 'a workflow that waited for credentials has ended');
+    }
+    await removeWaiter(pool, workflowId);
   }
 }
 
@@ -114,24 +107,17 @@ async function waitForFuse({ pool, mode, clock }: Deps, exporterId: string): Pro
   });
 }
 
-/** What an earlier attempt, or somebody else, has settled about a version already. */
-async function settled({ pool }: Deps, exporterId: string, version: number): Promise<CheckResult | null> {
-  const known = await credentialVersion(pool, exporterId, version);
-  if (!known) return unknownSecret();
-  if (known.state === 'bad') return outcomeOf(known.reason ?? 'credentials_rejected');
-  const current = await currentCredentials(pool, exporterId);
-  if (current && current.version > version && current.state === 'valid') return { outcome: 'superseded' };
-  return known.secretRef ? null : unknownSecret();
-}
-
+/** Has a version checked, unless an earlier attempt, or somebody else, has settled it already. */
 async function check(deps: Deps, exporterId: string, version: number, call: CallContext): Promise<CheckResult> {
   const { pool, mode, vault, clock, api, logger } = deps;
-  const done = await settled(deps, exporterId, version);
-  if (done) return done;
-  await waitForFuse(deps, exporterId);
   const known = await credentialVersion(pool, exporterId, version);
+  if (known?.state === 'bad') return outcomeOf(known.reason ?? 'credentials_rejected');
+  const current = known && (await currentCredentials(pool, exporterId));
+  if (current && current.version > version && current.state === 'valid') return { outcome: 'superseded' };
+  if (!known?.secretRef) return outcomeOf('secret_missing');
+  await waitForFuse(deps, exporterId);
   const use = { purpose: 'portal-login', mode, exporterId, version } as const;
-  const { username, password } = await vault.open(pool, known?.secretRef ?? '', use);
+  const { username, password } = await vault.open(pool, known.secretRef, use);
   const readAt = new Date(clock());
   try {
     const customer = await api.checkCredentials(exporterId, { dgftUsername: username, dgftPassword: password }, call);
@@ -144,7 +130,7 @@ async function check(deps: Deps, exporterId: string, version: number, call: Call
     // A refusal that is not recorded would be sent again by a retry of this activity, and count for the fuse.
     await keepTrying(
       async () => {
-        if (refused.countsAgainstFuse) await recordFailedCheck(pool, { mode, exporterId, at: new Date(clock()) });
+        if (countsAgainstFuse(refused)) await recordFailedCheck(pool, { mode, exporterId, at: new Date(clock()) });
         // Kept in the vault: the next look, or another start of the onboarding, may have it checked after all.
         if (refused.outcome !== 'undecided') await markRejected(pool, exporterId, version, refused.reason);
       },
@@ -155,24 +141,14 @@ async function check(deps: Deps, exporterId: string, version: number, call: Call
   }
 }
 
-async function notifyWaiter(deps: Deps, workflowId: string, version: number): Promise<void> {
-  const { logger } = deps;
-  try {
-    await deps.client().workflow.getHandle(workflowId).signal(CREDENTIALS_RENEWED, { version });
-  } catch (error) {
-    if (!(error instanceof WorkflowNotFoundError)) throw error;
-    logger.info({ workflowId }, 'a workflow that waited for credentials has ended');
-  }
-}
-
-function unknownSecret(): CheckResult {
-  return outcomeOf('secret_missing');
-}
-
 export const credentialActivities = {
   acceptCredentials,
-  storedCredentials,
   checkCredentials,
   tellCredentialsRenewed,
   exporterInLedger,
+
+  /** The version that could be validated without asking a person, where the vault still holds one. */
+  storedCredentials: async ({ pool }: Deps, { exporterId }: { exporterId: string }) => ({
+    version: await checkableVersion(pool, exporterId),
+  }),
 };

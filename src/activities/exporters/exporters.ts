@@ -9,7 +9,7 @@ import { otherModeText } from '../../domain/values';
 import { findExporter, saveExporter, type ExporterRow } from '../../ledger/exporters/exporters';
 import { notYet } from '../application-failure';
 import { withHeartbeat } from '../call-context';
-import type { Deps } from '../dependencies';
+import { now, type Deps } from '../dependencies';
 
 /** An exporter as a workflow holds it: no name and no e-mail, which have no business in a history. */
 export interface ExporterState extends ReturnType<typeof readinessOf> {
@@ -71,27 +71,18 @@ async function changeExporter(
   deps: Deps,
   { exporterId, change }: { exporterId: string; change: Omit<ChangeExporterInput, 'mode' | 'exporterId'> },
 ): Promise<void> {
-  const { clock, api } = deps;
-  await withHeartbeat(exporterId, async (call) => {
-    const readAt = new Date(clock());
-    await save(deps, await api.updateCustomer(exporterId, change, call), readAt);
-  });
+  await withHeartbeat(exporterId, (call) => saved(deps, () => deps.api.updateCustomer(exporterId, change, call)));
 }
 
-/** The same for an exporter that was onboarded elsewhere, which this ledger does not know yet. */
-async function adoptExporter(deps: Deps, { exporterId }: { exporterId: string }): Promise<ExporterState> {
-  return withHeartbeat(exporterId, async (call) => exporterState(await read(deps, exporterId, call)));
+/** Has the service answer with a client, and saves it: as of before the call. */
+async function saved(deps: Deps, ask: () => Promise<Customer>): Promise<ExporterRow> {
+  const { pool, mode } = deps;
+  const readAt = now(deps);
+  return saveExporter(pool, await ask(), mode, readAt);
 }
 
-async function save({ pool, mode }: Deps, customer: Customer, readAt: Date): Promise<ExporterRow> {
-  return saveExporter(pool, customer, mode, readAt);
-}
-
-async function read(deps: Deps, exporterId: string, call: CallContext): Promise<ExporterRow> {
-  const { clock, api } = deps;
-  const readAt = new Date(clock());
-  return save(deps, await api.getCustomer(exporterId, call), readAt);
-}
+const read = (deps: Deps, exporterId: string, call: CallContext): Promise<ExporterRow> =>
+  saved(deps, () => deps.api.getCustomer(exporterId, call));
 
 /** The client with this very e-mail; the search of the list matches parts of names and addresses too. */
 async function findAtService({ api }: Deps, email: string, call: CallContext) {
@@ -114,15 +105,14 @@ async function adopt(
 
 /** The exporter of this e-mail in the ledger, if the service still has it too. */
 async function adoptKnown(deps: Deps, input: OnboardInput, call: CallContext): Promise<CreateExporterResult | null> {
-  const { pool, mode, clock, api } = deps;
+  const { pool, mode, api } = deps;
   const known = await findExporter(pool, mode, input.email);
   if (!known) return null;
-  const readAt = new Date(clock());
+  const readAt = now(deps);
   try {
     const customer = await api.getCustomer(known.exporterId, call);
-    await save(deps, customer, readAt);
-    if (!exactMatch([customer], input.email)) return null;
-    return await adopt(deps, customer, input, call);
+    await saveExporter(pool, customer, mode, readAt);
+    return exactMatch([customer], input.email) && (await adopt(deps, customer, input, call));
   } catch (error) {
     if (error instanceof ApiError && error.kind === 'customer_not_found') return null;
     throw error;
@@ -130,12 +120,10 @@ async function adoptKnown(deps: Deps, input: OnboardInput, call: CallContext): P
 }
 
 async function create(deps: Deps, input: OnboardInput, call: CallContext): Promise<CreateExporterResult> {
-  const { clock, api } = deps;
   const { name, email, companyName, iec, address } = input;
-  const readAt = new Date(clock());
   try {
-    const created = await api.createCustomer({ name, email, companyName, iec, address }, call);
-    return { outcome: 'created', exporter: exporterState(await save(deps, created, readAt)) };
+    const created = () => deps.api.createCustomer({ name, email, companyName, iec, address }, call);
+    return { outcome: 'created', exporter: exporterState(await saved(deps, created)) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.kind === 'validation_failed') return refusedBy(error);
@@ -151,7 +139,6 @@ async function create(deps: Deps, input: OnboardInput, call: CallContext): Promi
   return { outcome: 'refused', errors: [{ code: 'email_taken', message }] };
 }
 
-/** What a workflow needs to know of an exporter. */
 export function exporterState(row: ExporterRow): ExporterState {
   return { exporterId: row.exporterId, ...readinessOf(row) };
 }
@@ -200,4 +187,11 @@ function iecKey(iec: string | null | undefined): string {
   return iec?.trim().toUpperCase() ?? '';
 }
 
-export const exporterActivities = { checkOnboardInput, createExporter, readExporter, changeExporter, adoptExporter };
+export const exporterActivities = {
+  checkOnboardInput,
+  createExporter,
+  readExporter,
+  changeExporter,
+  /** The same of an exporter that was onboarded elsewhere, which this ledger does not know yet. */
+  adoptExporter: readExporter,
+};

@@ -1,7 +1,7 @@
 import type { Finding } from '../../domain/rules/finding';
 import { authorityErrors, fieldOfAuthority } from '../../domain/service/authority-codes';
 import { readInputHead } from '../../ledger/filings/filing-inputs';
-import { saveAnnotated } from '../../ledger/filings/filing-notes';
+import { saveOfFiling } from '../../ledger/filings/filing-notes';
 import { readRows, type FilingRow } from '../../ledger/rows/filing-rows';
 import { needFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { WorkbookRefused } from '../../workbook/read';
@@ -42,7 +42,7 @@ async function annotateFiling(
     logger.warn({ filingId, code: error.code }, 'the errors could not be written into the workbook');
     return { document: null };
   }
-  await saveAnnotated(pool, filingId, stored.name);
+  await saveOfFiling(pool, filingId, { annotated: stored.name });
   return { document: stored.name };
 }
 

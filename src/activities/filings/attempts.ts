@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { addEvent, readNow } from '../../ledger/filings/filing-progress';
+import { addEvent, readNow, type Held } from '../../ledger/filings/filing-progress';
 import { answerInShort, NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
 import type { AttemptReading, StoredAnswer } from '../../domain/filing/attempt';
 import { markRowsUnknown as markInLedger, readAttempt as readInLedger } from '../../ledger/submissions/attempts';
@@ -17,9 +17,9 @@ import { now, type Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
 import { stepId } from '../step-id';
 import { DIFFERS, hold, moveOf, moveOnSettled, recordMove, settledStep } from './moves';
-import type { Decided, Left, MoveArgs } from './moves';
+import type { Decided, Differs, Left, MoveArgs } from './moves';
 import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
-import { onWholeLedger } from './whole-ledger';
+import { onHeldWhole, onWholeLedger } from './whole-ledger';
 
 /** Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more. */
 function openAttempt(
@@ -33,32 +33,37 @@ function openAttempt(
   });
 }
 
+export interface AttemptToRead {
+  attemptId: string;
+  /** What the execution returned, in case it could not record it. */
+  refusal?: { reason: string; sentBy: string };
+}
+
 /** Reads what became of an attempt after its activity failed, was lost or was cut off. */
 function readAttempt(
   deps: Deps,
-  { seq, ...args }: { attemptId: string; refusal?: { reason: string; sentBy: string }; seq: number },
-): Promise<AttemptReading & Left> {
-  const read = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<AttemptReading & Left> => ({
-    ...inShort(await judgeAndRead(deps, client, filing, args)),
-    filing: filing?.seq === seq ? null : 'differs',
+  { seq, ...attempt }: AttemptToRead & { seq: number },
+): Promise<AttemptReading & (Left | Differs)> {
+  const read = async (client: pg.PoolClient, filing: LockedFiling | null) => ({
+    ...(await judgeAndRead(deps, client, filing, attempt)),
+    ...(filing?.seq === seq ? { filing: null } : DIFFERS),
   });
-  return onWholeLedger(deps, filingOf(args), read, args);
+  return onWholeLedger(deps, filingOf(attempt), read, attempt);
 }
 
 /** As `readAttempt`, of unknown outcome. Where nothing was sent, the filing goes on (`move`) in one transaction. */
 function readUnknownAttempt(
   deps: Deps,
   { attemptId, move }: { attemptId: string; move: MoveArgs },
-): Promise<AttemptReading & Left> {
+): Promise<AttemptReading & (Left | Differs)> {
   const { filingId } = move;
-  const readOrMove = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<AttemptReading & Left> => {
-    const reading = inShort(await judgeAndRead(deps, client, filing, { attemptId }));
+  const readOrMove = async (client: pg.PoolClient, filing: LockedFiling | null) => {
+    const reading = await judgeAndRead(deps, client, filing, { attemptId });
     const held = await hold(client, { filingId, seq: move.seq - 1 }, filing);
     if (held === 'differs') return { ...reading, ...DIFFERS };
     const { verdict, reason } = reading;
     if (!verdict || !NOT_FILED.includes(verdict)) return { ...reading, filing: null };
-    const text = `${move.event.text} (${reason ?? 'the attempt is closed'})`;
-    const event = { ...move.event, text };
+    const event = { ...move.event, text: `${move.event.text} (${reason ?? 'the attempt is closed'})` };
     return { ...reading, filing: await moveOf(client, held, { ...move, event }, now(deps)) };
   };
   return onWholeLedger(deps, filingId, readOrMove, { attemptId });
@@ -71,7 +76,7 @@ function readUnknownAttempt(
 function adoptAnswer(
   deps: Deps,
   { attemptId, answer, sentBy = '' }: { attemptId: string; answer: StoredAnswer; sentBy?: string },
-): Promise<Omit<AdoptedAnswer, 'filing'> & Left> {
+): Promise<Omit<AdoptedAnswer, 'filing'> & (Left | Differs)> {
   const filingId = filingOf({ attemptId });
   return onWholeLedger(deps, filingId, async (client) => {
     const at = now(deps);
@@ -83,72 +88,64 @@ function adoptAnswer(
   });
 }
 
+export interface WordToCarryOut {
+  wordId: string;
+  /** The attempt that it is about: a mark whose send was never counted is judged by that alone. */
+  attemptId: string | null;
+}
+
 /**
  * Carries out a person's word about a send. The filing goes on as `move` says (`again`, `filed`), or with its last
  * freed row to its certificates. Nothing is written where it has moved since.
  */
 function carryOutWord(
   deps: Deps,
-  args: {
-    wordId: string;
-    /** The attempt that it is about: a mark whose send was never counted is judged by that alone. */
-    attemptId: string | null;
-    moves: { again: MoveArgs; filed: MoveArgs };
-  },
-): Promise<Carried & Left> {
-  const { wordId, attemptId, moves } = args;
-  const { settings } = deps;
+  { moves, ...word }: WordToCarryOut & { moves: { again: MoveArgs; filed: MoveArgs } },
+): Promise<(Carried & Left) | Differs> {
   const { filingId, seq } = moves.again;
-  const carryOut = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<Carried & Left> => {
-    const at = now(deps);
-    const held = await hold(client, { filingId, seq: seq - 1 }, filing);
-    if (held === 'differs') return { outcome: 'refused', why: 'the filing has moved', ...DIFFERS };
-    const { settleAfterMs: settleMs, singlePerson } = settings;
-    const carried = await carryOutInLedger(client, { filingId, wordId, settleMs, singlePerson, at });
+  const carryOut = async (client: pg.PoolClient, held: Held, at: Date): Promise<Carried & Left> => {
+    const carried = await carry(deps, client, { filingId, ...word, at });
     const { event } = carried.outcome === 'filed' ? moves.filed : moves.again;
-    if (carried.outcome === 'refused' || carried.outcome === 'stands') {
-      await addEvent(client, { ...eventOf(event, carried), filingId, step: stepId(), at });
+    const note = (said: MoveArgs['event']) => addEvent(client, { ...said, filingId, step: stepId(), at });
+    if ('why' in carried) {
+      await note(eventOf(event, carried));
       return { ...carried, filing: null };
     }
     if (carried.outcome === 'again') return { ...carried, filing: await moveOf(client, held, moves.again, at) };
     if (held === 'repeated') return { ...carried, filing: await readNow(client, filingId, settledStep()) };
-    const settled = await moveOnSettled(client, settings, held, at);
+    const settled = await moveOnSettled(client, deps.settings, held, at);
     if (carried.outcome === 'filed' && !settled)
       return { ...carried, filing: await moveOf(client, held, moves.filed, at) };
-    const data = { ...(event.data as object), ...('freed' in carried && { freed: carried.freed }) };
-    await addEvent(client, { ...event, data, filingId, step: stepId(), at });
+    await note({ ...event, data: { ...(event.data as object), ...('freed' in carried && { freed: carried.freed }) } });
     return { ...carried, filing: settled };
   };
-  return onWholeLedger(deps, filingId, carryOut, attemptId === null ? undefined : { attemptId });
+  return onHeldWhole(deps, { filingId, seq: seq - 1 }, carryOut, markOf(word));
 }
 
 /** As `carryOutWord`, of an ended filing: it moves no more, and its rows or its named request are dealt with. */
 function carryOutAfterEnd(
   deps: Deps,
-  {
-    filingId,
-    wordId,
-    attemptId,
-    event,
-  }: { filingId: string; wordId: string; attemptId: string | null; event: MoveArgs['event'] },
+  { filingId, event, ...word }: WordToCarryOut & { filingId: string; event: MoveArgs['event'] },
 ): Promise<Carried> {
-  const { settings } = deps;
-  return onWholeLedger(
-    deps,
-    filingId,
-    async (client, filing) => {
-      const at = now(deps);
-      const { settleAfterMs: settleMs, singlePerson } = settings;
-      if (!filing?.ended) return { outcome: 'refused', why: 'the filing has not ended' };
-      const carried = await carryOutInLedger(client, { filingId, wordId, settleMs, singlePerson, at });
-      await addEvent(client, { ...eventOf(event, carried), filingId, step: stepId(), at });
-      await updateCorrectionAttention(client, filingId);
-      await detachFreed(client, filingId);
-      return carried;
-    },
-    attemptId === null ? undefined : { attemptId },
-  );
+  const carryOut = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<Carried> => {
+    const at = now(deps);
+    if (!filing?.ended) return { outcome: 'refused', why: 'the filing has not ended' };
+    const carried = await carry(deps, client, { filingId, ...word, at });
+    await addEvent(client, { ...eventOf(event, carried), filingId, step: stepId(), at });
+    await updateCorrectionAttention(client, filingId);
+    await detachFreed(client, filingId);
+    return carried;
+  };
+  return onWholeLedger(deps, filingId, carryOut, markOf(word));
 }
+
+const markOf = ({ attemptId }: WordToCarryOut) => (attemptId === null ? undefined : { attemptId });
+
+const carry = (
+  { settings: { settleAfterMs: settleMs, singlePerson } }: Deps,
+  client: pg.PoolClient,
+  { filingId, wordId, at }: WordToCarryOut & { filingId: string; at: Date },
+) => carryOutInLedger(client, { filingId, wordId, settleMs, singlePerson, at });
 
 /** What a word did: it was carried out, stands until a second person says the same, or was refused. */
 const eventOf = (event: MoveArgs['event'], carried: Carried): MoveArgs['event'] =>
@@ -158,8 +155,7 @@ const eventOf = (event: MoveArgs['event'], carried: Carried): MoveArgs['event'] 
 
 /** What became of a request after its filing's end; rows that it freed wait for a correction. */
 function noteAfterEnd(deps: Deps, { filingId, text }: { filingId: string; text: string }) {
-  const { pool } = deps;
-  return withTransaction(pool, async (client) => {
+  return withTransaction(deps.pool, async (client) => {
     await lockFiling(client, filingId);
     await addEvent(client, { filingId, kind: 'followed_after_end', text, step: stepId(), at: now(deps) });
     await updateCorrectionAttention(client, filingId);
@@ -172,8 +168,7 @@ function refuseWord(
   deps: Deps,
   { filingId, wordId, event }: { filingId: string; wordId: string; event: MoveArgs['event'] },
 ): Promise<void> {
-  const { pool } = deps;
-  return withTransaction(pool, async (client) => {
+  return withTransaction(deps.pool, async (client) => {
     const at = now(deps);
     await addEvent(client, { ...event, filingId, step: stepId(), at });
     await judgeWord(client, { filingId, wordId, outcome: 'refused', why: event.text, at });
@@ -181,26 +176,20 @@ function refuseWord(
 }
 
 /** The rows of an attempt of unknown outcome are shown as such. */
-function markRowsUnknown(deps: Deps, { attemptId, move }: { attemptId: string; move: MoveArgs }): Promise<Left> {
-  const { pool } = deps;
-  return withTransaction(pool, (client) => recordMove(client, move, now(deps), () => markInLedger(client, attemptId)));
-}
+const markRowsUnknown = (deps: Deps, { attemptId, move }: { attemptId: string; move: MoveArgs }) =>
+  withTransaction(deps.pool, (client) => recordMove(client, move, now(deps), () => markInLedger(client, attemptId)));
 
-function judgeAndRead(
+/** With the answer as a sample: it may be large. */
+async function judgeAndRead(
   deps: Deps,
   client: pg.PoolClient,
   filing: LockedFiling | null,
-  { attemptId, refusal }: { attemptId: string; refusal?: { reason: string; sentBy: string } },
-) {
+  { attemptId, refusal }: AttemptToRead,
+): Promise<AttemptReading> {
   const refused = refusal && { reason: refusal.reason, sender: senderOf(refusal.sentBy) };
-  return readInLedger(client, filing, { attemptId, ...(refused && { refused }), at: now(deps) });
+  const reading = await readInLedger(client, filing, { attemptId, ...(refused && { refused }), at: now(deps) });
+  return { ...reading, answer: reading.answer && answerInShort(reading.answer) };
 }
-
-/** Its answer as a sample: an answer may be large. */
-const inShort = (reading: AttemptReading): AttemptReading => ({
-  ...reading,
-  answer: reading.answer && answerInShort(reading.answer),
-});
 
 const filingOf = ({ attemptId }: { attemptId: string }): string => partsOfAttemptId(attemptId).filingId;
 

@@ -1,14 +1,13 @@
 import type pg from 'pg';
 import type { StoredAnswer } from '../../domain/filing/attempt';
 import { phaseOf } from '../../domain/filing/moves';
-import { endOf } from '../../domain/filing/states';
+import { endOf, type StateLimitSettings } from '../../domain/filing/states';
 import { errorAt, type Finding } from '../../domain/rules/finding';
 import { cutText } from '../../domain/text';
-import { saveErrors, saveNote } from '../../ledger/filings/filing-notes';
+import { saveOfFiling } from '../../ledger/filings/filing-notes';
 import { type Held, readNow } from '../../ledger/filings/filing-progress';
-import { withTransaction } from '../../ledger/pool';
 import { releaseUnfiled } from '../../ledger/gates/release';
-import { readFacts, type LockedFiling } from '../../ledger/filings/filing-lock';
+import { readFacts } from '../../ledger/filings/filing-lock';
 import { releaseAbsent } from '../../ledger/gates/release-absent';
 import { type FilingRow, moveRows, readRows, rowStates, saveRowErrors } from '../../ledger/rows/filing-rows';
 import { lastRefusal, reportContradiction } from '../../ledger/submissions/answers';
@@ -18,8 +17,8 @@ import { judgeByGrant } from '../../ledger/principals/granted-words';
 import { now, type Deps } from '../dependencies';
 import { stepId } from '../step-id';
 import { FINDINGS_IN_RESULT } from './filing-request';
-import { type Decided, DIFFERS, hold, type Left, moveOnSettled, recordEnd, settledStep } from './moves';
-import { onWholeLedger } from './whole-ledger';
+import { type Decided, type Differs, DIFFERS, type Left, moveOnSettled, onHeld, recordEnd, settledStep } from './moves';
+import { onHeldWhole } from './whole-ledger';
 
 /** A refused part of a filing: what is wrong with it. The filing may have ended with it. */
 export interface Refused extends Left {
@@ -34,12 +33,8 @@ export interface RefusedPart {
 }
 
 /** The service refused one submission, or a check of ours what is still to be sent (`submission` null). */
-function refuseFiling(deps: Deps, { seq, ...refusal }: Decided & RefusedPart): Promise<Refused> {
-  return onWholeLedger(deps, refusal.filingId, async (client, filing) => {
-    const held = await hold(client, { filingId: refusal.filingId, seq }, filing);
-    return held === 'differs' ? { ...DIFFERS, errors: [] } : refuse(deps, client, held, refusal);
-  });
-}
+const refuseFiling = (deps: Deps, { seq, ...refusal }: Decided & RefusedPart): Promise<Refused | Differs> =>
+  onHeldWhole(deps, { filingId: refusal.filingId, seq }, (client, held, at) => refuse(client, held, refusal, at));
 
 /**
  * The service says of a request that nothing was filed, and the settle window is over. Where the look proves it, its
@@ -48,13 +43,10 @@ function refuseFiling(deps: Deps, { seq, ...refusal }: Decided & RefusedPart): P
 function concludeStatement(
   deps: Deps,
   { requestId, submission, errors, ...decided }: Decided & { submission: number; requestId: string; errors: string[] },
-): Promise<Refused & { freed: boolean }> {
+): Promise<(Refused & { freed: boolean }) | Differs> {
   const { settings } = deps;
-  return onWholeLedger(deps, decided.filingId, async (client, filing) => {
-    const { filingId } = decided;
-    const held = await hold(client, decided, filing);
-    if (held === 'differs') return { ...DIFFERS, errors: [], freed: false };
-    const at = now(deps);
+  const { filingId } = decided;
+  return onHeldWhole(deps, decided, async (client, held, at) => {
     const request = (await readRequests(client, filingId, submission)).find((each) => each.requestId === requestId);
     const statement = request?.statement ?? null;
     const reason = STATEMENTS[statement ?? 'unknown_request'](requestId);
@@ -67,7 +59,7 @@ function concludeStatement(
       held === 'repeated' || (stated && (await releaseAbsent(client, { ...given, at })).outcome !== 'refused');
     if (!freed) return { filing: await readNow(client, filingId), errors: [], freed };
     const processed = statement === 'errored_empty' || statement === 'errored';
-    const left = await afterAbsence(deps, client, held, { filingId, submission, processed, messages, at });
+    const left = await afterAbsence(settings, client, held, { filingId, submission, processed, messages, at });
     return { ...left, freed };
   });
 }
@@ -79,12 +71,9 @@ function concludeStatement(
 function giveUpFiling(
   deps: Deps,
   { by, note, wordId, ...decided }: Decided & { by: string; note: string; wordId?: string },
-): Promise<Left & { refused?: string }> {
+): Promise<(Left & { refused?: string }) | Differs> {
   const { filingId } = decided;
-  const giveUp = async (client: pg.PoolClient, filing: LockedFiling | null): Promise<Left & { refused?: string }> => {
-    const held = await hold(client, decided, filing);
-    if (held === 'differs') return DIFFERS;
-    const at = now(deps);
+  const giveUp = async (client: pg.PoolClient, held: Held, at: Date): Promise<Left & { refused?: string }> => {
     if (held !== 'repeated') {
       if (wordId) {
         const { refused } = await judgeByGrant(client, { wordId, filingId, action: 'abandon', at });
@@ -92,22 +81,19 @@ function giveUpFiling(
       }
       await releaseUnfiled(client, { filingId, submission: null, state: 'withdrawn', reason: note, at });
       await moveRows(client, { filingId, submission: null, state: 'abandoned_after_send' });
-      await saveNote(client, filingId, note);
+      await saveOfFiling(client, filingId, { note });
     }
     const withdrawn = (await rowStates(client, filingId)).every((state) => state === 'withdrawn');
     const event = { kind: withdrawn ? 'withdrawn' : 'abandoned', text: note, who: by };
     return { filing: await recordEnd(client, held, { filingId, state: 'abandoned', event }, at) };
   };
-  return onWholeLedger(deps, filingId, giveUp, { attemptId: null });
+  return onHeldWhole(deps, decided, giveUp, { attemptId: null });
 }
 
 /** Ends the filing once all rows have an outcome. `differs` too where a submission is followed again. */
-function endFiling(deps: Deps, decided: Decided): Promise<Left> {
-  const { pool } = deps;
-  return withTransaction(pool, async (client) => {
-    const { filingId } = decided;
-    const held = await hold(client, decided);
-    if (held === 'differs') return DIFFERS;
+function endFiling(deps: Deps, decided: Decided): Promise<Left | Differs> {
+  const { filingId } = decided;
+  return onHeld(deps.pool, decided, async (client, held) => {
     const before = await readNow(client, filingId, stepId());
     const state = endOf(before.counts);
     if (held === 'repeated') return { filing: before };
@@ -128,30 +114,29 @@ async function findingsOf(client: pg.PoolClient, { filingId, submission, answer,
 }
 
 /** Frees the rows of a refused submission and those after it; where nothing else is left, the filing ends with it. */
-async function refuse(deps: Deps, client: pg.PoolClient, held: Held, refusal: RefusedPart): Promise<Refused> {
+async function refuse(client: pg.PoolClient, held: Held, refusal: RefusedPart, at: Date): Promise<Refused> {
   const { filingId, submission } = refusal;
   const errors = await findingsOf(client, refusal);
   if (held !== 'repeated') {
-    const at = now(deps);
     const freed = { filingId, state: 'needs_correction' as const, reason: errors[0]?.message ?? 'refused', at };
     const { doubtful } =
       submission === null ? { doubtful: [] } : await releaseUnfiled(client, { ...freed, submission });
     for (const each of doubtful) await reportDoubtfulRefusal(client, filingId, each, at);
     await releaseUnfiled(client, { ...freed, submission: null });
     await saveRowErrors(client, filingId, errors);
-    await saveErrors(client, filingId, errors);
+    await saveOfFiling(client, filingId, { errors });
   }
-  return ended(deps, client, held, { filingId, errors });
+  return ended(client, held, { filingId, errors }, at);
 }
 
 async function ended(
-  deps: Deps,
   client: pg.PoolClient,
   held: Held,
   { filingId, errors }: { filingId: string; errors: readonly Finding[] },
+  at: Date,
 ): Promise<Refused> {
   const left = (await readSubmissions(client, filingId)).some(({ state }) => state !== 'released');
-  const filing = await recordEnd(client, held, { filingId, state: left ? null : 'needs_correction' }, now(deps));
+  const filing = await recordEnd(client, held, { filingId, state: left ? null : 'needs_correction' }, at);
   const shown = errors.slice(0, FINDINGS_IN_RESULT);
   return { filing, errors: shown.map((each) => ({ ...each, message: cutText(each.message, 500) })) };
 }
@@ -166,18 +151,12 @@ async function reportDoubtfulRefusal(client: pg.PoolClient, filingId: string, su
 
 /** A submission of which nothing was filed: it is released, unless some of its rows were certified. */
 async function afterAbsence(
-  deps: Deps,
+  settings: StateLimitSettings,
   client: pg.PoolClient,
   held: Held,
-  {
-    filingId,
-    submission,
-    processed,
-    messages,
-    at,
-  }: { filingId: string; submission: number; processed: boolean; messages: string[]; at: Date },
+  of: { filingId: string; submission: number; processed: boolean; messages: string[]; at: Date },
 ): Promise<Refused> {
-  const { settings } = deps;
+  const { filingId, submission, processed, messages, at } = of;
   const rows = (await readRows(client, filingId, submission)).filter(({ state }) => state !== 'abandoned_after_send');
   const certified = rows.some(({ state }) => state === 'certified');
   // What the authority processed has an outcome, even if that is a rejection.
@@ -188,11 +167,10 @@ async function afterAbsence(
     return { filing: moved ?? (await readNow(client, filingId, settledStep())), errors: [] };
   }
   const errors = messages.map((message) => errorAt(null, null, 'authority', message));
-  await saveErrors(client, filingId, errors);
-  return ended(deps, client, held, { filingId, errors });
+  await saveOfFiling(client, filingId, { errors });
+  return ended(client, held, { filingId, errors }, at);
 }
 
-/** What the service says of a request, for people. */
 const STATEMENTS: Record<Statement, (requestId: string) => string> = {
   unknown_request: (requestId) => `the service does not know request ${requestId}, and shows no certificate of it`,
   errored_empty: (requestId) => `the authority reports request ${requestId} as Errored, and shows no certificate of it`,

@@ -13,7 +13,7 @@ import type { FilingState } from '../../domain/filing/states';
 import { refusal } from '../application-failure';
 import { now, type Deps } from '../dependencies';
 import { stepId } from '../step-id';
-import { DIFFERS, hold, type Left, type MoveArgs, moveOf, recordMove } from './moves';
+import { DIFFERS, type Differs, hold, type Left, type MoveArgs, moveOf, onHeld, recordMove } from './moves';
 import type { Finding } from '../../domain/rules/finding';
 import { reserveBalances as reserveInLedger } from '../../ledger/rows/balance-reservation';
 import { errorsOf } from './filing-request';
@@ -30,7 +30,7 @@ export type WordInput = Omit<NewWord, 'step' | 'at'> & {
 };
 
 /** Moves the filing, with an event. `differs`: the ledger holds other moves than the run, and nothing was written. */
-async function recordProgress(deps: Deps, move: MoveArgs): Promise<Left> {
+async function recordProgress(deps: Deps, move: MoveArgs): Promise<Left | Differs> {
   const { pool, logger } = deps;
   const { filingId, state, event } = move;
   // What its rows have come to is read with them: see endFiling.
@@ -44,13 +44,10 @@ async function recordProgress(deps: Deps, move: MoveArgs): Promise<Left> {
 function recordApproval(
   deps: Deps,
   { note, wordId, move }: { note?: string; wordId: string; move: MoveArgs },
-): Promise<Left & { refused?: string }> {
-  const { pool } = deps;
+): Promise<(Left & { refused?: string }) | Differs> {
   const { filingId } = move;
   const at = now(deps);
-  return withTransaction(pool, async (client) => {
-    const held = await hold(client, { filingId, seq: move.seq - 1 });
-    if (held === 'differs') return DIFFERS;
+  return onHeld(deps.pool, { filingId, seq: move.seq - 1 }, async (client, held) => {
     if (held === 'repeated') return { filing: await moveOf(client, held, move, at) };
     const { by, refused } = await judgeByGrant(client, { wordId, filingId, action: 'approve', at });
     if (refused !== null) return { filing: null, refused };
@@ -64,9 +61,8 @@ function recordApproval(
 
 /** Records what a person said, until it is carried out or refused; a repeated update finds its word. @returns its id */
 function recordWord(deps: Deps, { saidBy, ...word }: WordInput): Promise<string> {
-  const { pool } = deps;
   const content = createHash('sha256').update(JSON.stringify(word)).digest('hex');
-  return withTransaction(pool, (client) =>
+  return withTransaction(deps.pool, (client) =>
     recordInLedger(client, { ...word, step: `${saidBy}/${content}`, at: now(deps) }),
   );
 }
@@ -75,22 +71,19 @@ export interface ReserveArgs {
   filingId: string;
   /** The moves that the run knew of, for a step that may be late: nothing is recorded where there are others. */
   seq?: number;
-  /** Where the filing goes if the balances hold. */
   move?: MoveArgs;
 }
 
-export interface Reserved extends Left {
-  /** What is wrong with the balances; none were reserved then. */
-  errors: Finding[];
-}
+/** `errors`: what is wrong with the balances; none were reserved then. */
+export type Reserved = (Left | Differs) & { errors: Finding[] };
 
 /** Checks the balances under the IRMs' locks and reserves them. `move`: where the filing goes with it if they hold. */
 export function reserveBalances(
-  { pool, clock }: Pick<Deps, 'pool' | 'clock'>,
+  deps: Pick<Deps, 'pool' | 'clock'>,
   { filingId, seq, move }: ReserveArgs,
 ): Promise<Reserved> {
-  const at = new Date(clock());
-  return reserveInLedger(pool, { filingId, at }, async (client, findings) => {
+  const at = now(deps);
+  return reserveInLedger(deps.pool, { filingId, at }, async (client, findings) => {
     const errors = errorsOf(findings);
     const save = () => saveBalanceFindings(client, filingId, findings);
     if (move && errors.length === 0) return { ...(await recordMove(client, move, at, save)), errors };
@@ -107,10 +100,8 @@ export const filingLedgerActivities = {
   recordApproval,
   recordWord,
 
-  /** How fresh the balances are and whether the exporter may file yet. */
   readReadiness: ({ pool }: Deps, filing: Parameters<typeof readReadiness>[1]) => readReadiness(pool, filing),
 
-  /** Puts a word aside that cannot be carried out any more. */
   closeWord: (deps: Deps, { why, ...word }: WordOf & { why: string }) =>
     withTransaction(deps.pool, (client) => judgeWord(client, { ...word, outcome: 'refused', why, at: now(deps) })),
 

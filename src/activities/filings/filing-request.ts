@@ -11,8 +11,18 @@ import type { Queryable } from '../../ledger/pool';
 import { needFewRows } from '../step-id';
 import type { RateClass } from '../../domain/names';
 
+interface FilingRequest {
+  rows: MappingRow[];
+  uploadType?: number;
+  declaration?: 'Y' | 'N';
+  /** The id of rows that the ledger has already. */
+  inputRef?: string;
+  allowDuplicate: PermittedDuplicate[];
+  findings: Finding[];
+}
+
 /** Reads the rows from the message or from the ledger; what cannot be read is a finding. */
-export async function readRequest(db: Queryable, input: FileInput) {
+async function readRequest(db: Queryable, input: FileInput): Promise<FilingRequest> {
   const allowDuplicate = input.allowDuplicate ?? [];
   if (input.inputRef) {
     // Before they are read: many rows are not for a local step.
@@ -37,19 +47,9 @@ export async function readRequest(db: Queryable, input: FileInput) {
   return { rows, uploadType, declaration, allowDuplicate: allowed, findings };
 }
 
-/** All findings at once: the request's own, and those of the rules. */
-export function judgeRequest(
-  input: FileInput,
-  read: {
-    rows: MappingRow[];
-    uploadType?: number;
-    declaration?: 'Y' | 'N';
-    /** The id of rows that the ledger has already. */
-    inputRef?: string;
-    allowDuplicate: PermittedDuplicate[];
-    findings: Finding[];
-  },
-): { uploadType?: number; declaration?: 'Y' | 'N'; findings: Finding[] } {
+/** What an input asks to be filed, with all findings at once: its own, and those of the rules. */
+export async function judgeRequest(db: Queryable, input: FileInput): Promise<FilingRequest> {
+  const read = await readRequest(db, input);
   const findings = [...read.findings];
   const uploadType = input.uploadType ?? read.uploadType ?? read.rows[0]?.mapping.uploadType;
   const declaration = input.declaration ?? read.declaration;
@@ -66,7 +66,7 @@ export function judgeRequest(
     findings.push(...checkRows(read.rows, { uploadType, permitted: permittedRows(read.allowDuplicate) }));
   // The rules have read a message's rows already.
   const once = new Map(findings.map((each) => [JSON.stringify(each), each]));
-  return { uploadType, declaration, findings: [...once.values()] };
+  return { ...read, uploadType, declaration, findings: [...once.values()] };
 }
 
 /** The rules ran where the file was read, in the words of the sheet, and run here again: the first finding counts. */
@@ -81,7 +81,6 @@ export function withoutRepeats(findings: readonly Finding[]): Finding[] {
 /** Findings beyond this number stay in the ledger, or are counted: a payload has limits. */
 export const FINDINGS_IN_RESULT = 50;
 
-/** The errors among findings, as many as a result carries. */
 export function errorsOf(findings: readonly Finding[]): Finding[] {
   return findings.filter(({ severity }) => severity === 'error').slice(0, FINDINGS_IN_RESULT);
 }

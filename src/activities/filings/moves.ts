@@ -4,17 +4,23 @@ import { phaseOf } from '../../domain/filing/moves';
 import { type FilingState, stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
 import { readFacts, type LockedFiling } from '../../ledger/filings/filing-lock';
 import { holdStep, moveHeld, readNow } from '../../ledger/filings/filing-progress';
-import type { FilingNow, Held, ProgressNote } from '../../ledger/filings/filing-progress';
-import type { Queryable } from '../../ledger/pool';
+import type { FilingNow, Held, ProgressNote, StepMove } from '../../ledger/filings/filing-progress';
+import { withTransaction, type Queryable } from '../../ledger/pool';
+import type pg from 'pg';
 import { refusal } from '../application-failure';
 import { stepId } from '../step-id';
 
 export type { FilingNow };
 
-/** What a step on a filing left of it; every step that may move one returns it. */
+/** What a step on a filing left of it; every step that may move one returns it, or that nothing was written. */
 export interface Left {
-  /** `differs`: the ledger holds other moves than the run, and nothing was written. Null: the step made no move. */
-  filing: FilingNow | 'differs' | null;
+  /** Null: the step made no move. */
+  filing: FilingNow | null;
+}
+
+/** The ledger holds other moves than the run, and nothing was written that the run decided. */
+export interface Differs {
+  filing: 'differs';
 }
 
 export interface Decided {
@@ -25,14 +31,26 @@ export interface Decided {
 /** A move of a filing; `dueAt` in ms since the epoch. */
 export type MoveArgs = Omit<ProgressNote, 'at' | 'dueAt'> & { dueAt?: number | null };
 
-export const DIFFERS: Left = { filing: 'differs' };
+export const DIFFERS: Differs = { filing: 'differs' };
 
 /** Locks a filing for the step under way, as {@link holdStep} does. */
 export const hold = (
   client: Queryable,
   { filingId, seq }: Decided,
   filing?: LockedFiling | null,
-): Promise<Held | 'differs'> => holdStep(client, { filingId, seq, step: stepId() }, filing);
+  move?: StepMove,
+): Promise<Held | 'differs'> => holdStep(client, { filingId, seq, step: stepId(), move }, filing);
+
+/** Runs a step in one transaction under the filing's lock, unless the ledger holds other moves. */
+export const onHeld = <T>(
+  pool: pg.Pool,
+  decided: Decided,
+  work: (client: pg.PoolClient, held: Held) => Promise<T>,
+): Promise<T | Differs> =>
+  withTransaction(pool, async (client) => {
+    const held = await hold(client, decided);
+    return held === 'differs' ? DIFFERS : work(client, held);
+  });
 
 /** Records a move in one transaction with what `writeCause` writes: neither is seen, or repeated, without the other. */
 export async function recordMove(
@@ -40,10 +58,9 @@ export async function recordMove(
   move: MoveArgs,
   at: Date,
   writeCause?: () => Promise<void>,
-): Promise<Left> {
+): Promise<Left | Differs> {
   const { filingId, state, event } = move;
-  const of = { filingId, seq: move.seq - 1, step: stepId(), move: { state, kind: event.kind } };
-  const held = await holdStep(client, of);
+  const held = await hold(client, { filingId, seq: move.seq - 1 }, undefined, { state, kind: event.kind });
   if (held === 'differs') return DIFFERS;
   if (held !== 'repeated') await writeCause?.();
   return { filing: await moveOf(client, held, move, at) };

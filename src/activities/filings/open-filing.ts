@@ -20,7 +20,7 @@ import { shownToFile } from '../../ledger/principals/granted-words';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
 import type { Deps } from '../dependencies';
 import { stepId } from '../step-id';
-import { chooseChannel, errorsOf, judgeRequest, readRequest, withoutRepeats } from './filing-request';
+import { chooseChannel, errorsOf, judgeRequest, withoutRepeats } from './filing-request';
 import { settingsOf, type ReadSettingsResult } from '../settings';
 import { onWholeLedger } from './whole-ledger';
 
@@ -87,11 +87,10 @@ async function compareFiling(
   const filing = await needFiling(pool, filingId);
   const { reference, n, exporterId, resume } = parsed.data;
   if (resume !== undefined) return resume === filingId ? null : [await referenceTaken(pool, filing)];
-  const read = await readRequest(pool, parsed.data);
-  const { uploadType, declaration, findings } = judgeRequest(parsed.data, read);
+  const { rows, uploadType, declaration, allowDuplicate, findings } = await judgeRequest(pool, parsed.data);
   if (!uploadType || !declaration) return errorsOf(findings);
-  const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
-  const asked = reference ?? referenceOf(contentHash, read.allowDuplicate);
+  const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows });
+  const asked = reference ?? referenceOf(contentHash, allowDuplicate);
   const same = asked === filing.reference && n === filing.n && sameContent(filing, { contentHash, exporterId });
   return same ? null : [await referenceTaken(pool, filing)];
 }
@@ -113,44 +112,36 @@ async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
     return refused(deps, [errorAt(null, 'mode', 'wrong_mode', otherModeText('The filing is for', input.mode, mode))]);
   }
   if (input.resume) return resume(deps, input.resume, args);
-  const read = await readRequest(pool, input);
-  const { uploadType, declaration, findings } = judgeRequest(input, read);
+  const asked = await judgeRequest(pool, input);
+  const { rows, uploadType, declaration, allowDuplicate: permitted, findings } = asked;
   if (hasErrors(findings) || !uploadType || !declaration) return refused(deps, findings, input);
   const exporter = await getExporter(pool, input.exporterId);
   if (!exporter) return { outcome: 'exporter_unknown' };
 
   const { exporterId } = exporter;
-  const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows: read.rows });
-  const reference = input.reference ?? referenceOf(contentHash, read.allowDuplicate);
+  const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows });
+  const reference = input.reference ?? referenceOf(contentHash, permitted);
   const named = { mode, reference, n: input.n };
   // A run that was reset has not seen it either, and goes on with what it recorded before.
   if (args.unasked && !(await filingOfReference(pool, named)))
     return refused(deps, [errorAt(null, null, 'update_missing', UNASKED)], named, contentHash);
-  const { channel, warnings } = await chooseChannel(input.channel, read.rows, deps.queueing);
+  const { channel, warnings } = await chooseChannel(input.channel, rows, deps.queueing);
+  const content = { ...named, exporterId, contentHash, rows, uploadType, declaration, channel, permitted };
   const outcome = await recordIntent(pool, {
-    mode,
-    exporterId,
-    reference,
-    n: input.n,
+    ...content,
     corrects: input.corrects ?? null,
     workflowId: args.workflowId,
-    contentHash,
-    inputRef: read.inputRef ?? null,
-    rows: read.rows,
-    uploadType,
-    declaration,
-    channel,
+    inputRef: asked.inputRef ?? null,
     warnings: withoutRepeats([...findings, ...warnings]),
     madeBy: input.madeBy,
     grantId: input.grant ?? null,
-    shown: shownToFile(input, { contentHash, reference, permitted: read.allowDuplicate }),
+    shown: shownToFile(input, { contentHash, reference, permitted }),
     approvalNeeded: input.approval === true,
-    permitted: read.allowDuplicate,
     at: new Date(clock()),
     settings: settingsOf(deps),
   });
   if (outcome.outcome === 'refused') return refused(deps, outcome.findings, named, contentHash);
-  logger.info({ filingId: outcome.filingId, outcome: outcome.outcome, rows: read.rows.length }, 'filing recorded');
+  logger.info({ filingId: outcome.filingId, outcome: outcome.outcome, rows: rows.length }, 'filing recorded');
   if (args.workflowId !== filingWorkflowId(mode, reference, input.n)) {
     logger.warn({ workflowId: args.workflowId, reference }, 'the workflow id is not the one that names its reference');
   }

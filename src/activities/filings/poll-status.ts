@@ -83,8 +83,9 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
   const { request, load } = await requestToAsk(deps, args);
   if (request === null) return withoutRequest(deps, args);
   const { filingId, submission, requestId, customerId: exporterId } = request;
+  const nothing = { requestId, processingStatus: null, errors: [] };
   const later = (text: string): PollResult => {
-    if (once) return { outcome: 'not_yet', requestId, processingStatus: null, errors: [] };
+    if (once) return { outcome: 'not_yet', ...nothing };
     throw notYet(text, nextDelay(deps, request, load));
   };
   const age = Math.max(0, clock() - request.since.getTime());
@@ -104,7 +105,7 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
     // After an acknowledgement as Failed, that is no surprise: what there is is looked into at once. An accepted
     // one may appear late: it is overdue in the end, and a person may say of it that it was not filed.
     if (failedAck && (seenBefore || windowOver(deps, request, statedSince)))
-      return { outcome: 'statement', requestId, processingStatus: null, errors: [] };
+      return { outcome: 'statement', ...nothing };
     return later(`The service does not know request ${requestId} yet.`);
   }
   if (!isAbout(record, { requestId, dgftAckId: request.dgftAckId })) {
@@ -120,10 +121,8 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
   const { statement, final, incomplete } = conclude(request, verdict);
   const errors = errorsInShort(record.errorDetails ?? []);
   const { processingStatus } = record;
-  if (statement !== null) {
-    if (windowOver(deps, request, await note(statement)))
-      return { outcome: 'statement', requestId, processingStatus, errors };
-  }
+  if (statement !== null && windowOver(deps, request, await note(statement)))
+    return { outcome: 'statement', requestId, processingStatus, errors };
   const patient =
     !incomplete || at.getTime() - (request.incompleteSince ?? at).getTime() < INCOMPLETE_INTERVALS * settings.pollMaxMs;
   if (!final && patient) {
@@ -211,7 +210,6 @@ function windowOver({ clock, settings }: Deps, { since }: RequestRecord, statedS
   return clock() - from >= settings.settleAfterMs;
 }
 
-/** No request of the submission is left to ask about. */
 async function withoutRequest({ pool }: Deps, { filingId, submission }: PollArgs): Promise<PollResult> {
   const { state } = await needSubmission(pool, filingId, submission);
   const outcome = state === 'settled' || state === 'released' ? 'settled' : 'doubt';

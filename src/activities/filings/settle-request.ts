@@ -8,7 +8,7 @@ import { releaseRejected } from '../../ledger/gates/release';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { recordSeenAnswer } from '../../ledger/submissions/answer-times';
 import { reportContradiction } from '../../ledger/submissions/answers';
-import { endRequest, hasFollowed, settleIfDone, type RequestRecord } from '../../ledger/submissions/requests';
+import { endRequest, readRequests, settleIfDone, type RequestRecord } from '../../ledger/submissions/requests';
 import type { Deps } from '../dependencies';
 import { moveOnSettled, type FilingNow } from './moves';
 
@@ -48,13 +48,14 @@ export async function settleRequest(
     await recordSeenAnswer(client, answered);
     return { outcome: 'incomplete', filing: null };
   }
-  const state = verdict.strangersOnly ? 'not_ours' : 'ended';
   const contradicted = contradictions.map(({ position }) => position);
+  const state = verdict.strangersOnly ? 'not_ours' : 'ended';
   await endRequest(client, request, { state, processingStatus, errored, contradicted, answered, at });
   await releaseRejected(client, { filingId, submission, at });
   if (await settleIfDone(client, { filingId, submission, at }))
     return { outcome: 'settled', filing: await moveOnSettled(client, settings, filing, at) };
-  return { outcome: (await hasFollowed(client, filingId, submission)) ? 'not_yet' : 'doubt', filing: null };
+  const requests = await readRequests(client, filingId, submission);
+  return { outcome: requests.some(({ state }) => state === 'followed') ? 'not_yet' : 'doubt', filing: null };
 }
 
 /** The authority rejects a row that has its certificate: one of the two is wrong. */

@@ -1,16 +1,14 @@
 import { filingDateInKolkata } from '../../domain/dates';
 import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
-import { balancesBefore, balancesNow, type Balance } from '../../ledger/certificates/snapshots';
-import { iecOf } from '../../ledger/exporters/exporters';
+import { balancesNow, type Balance } from '../../ledger/certificates/snapshots';
 import { lockFiling } from '../../ledger/filings/filing-lock';
-import { saveEvidence } from '../../ledger/filings/filing-notes';
+import { saveOfFiling } from '../../ledger/filings/filing-notes';
 import { agreeingCertificates, lineageSend } from '../../ledger/gates/absence';
 import { certifiedAs, certifyByDetails, type Contradiction } from '../../ledger/gates/certify';
 import { windowIsOver } from '../../ledger/gates/settle-window';
 import { withTransaction } from '../../ledger/pool';
 import { countOpenRows } from '../../ledger/rows/filing-rows';
-import { markedAt } from '../../ledger/submissions/attempts';
-import { inDoubtSince, noteCertificatesRead } from '../../ledger/submissions/lost-time';
+import { noteCertificatesRead, readSent } from '../../ledger/submissions/lost-time';
 import { readDetails } from '../read-details';
 import type { Deps } from '../dependencies';
 import { moveOnSettled, type FilingNow } from './moves';
@@ -19,11 +17,9 @@ import { moveOnSettled, type FilingNow } from './moves';
 export interface Evidence {
   gatheredAt: string;
   sentAt: string | null;
-  /** Whether the certificates were looked at completely in this round. */
   looked: boolean;
   /** Rows that certificates proved to be filed, in this round; where it is kept, in all of them. */
   adopted: { position: number; eBRCNumber: string }[];
-  /** Rows still without proof. */
   openRows: number;
   /** Certificates that would fit more than one row, or rows that more than one would fit. */
   ambiguous: Ambiguity[];
@@ -42,24 +38,17 @@ export interface Evidence {
   problem: string | null;
 }
 
-const NO_IEC = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
-
 /** Looks at an exporter's certificates since `from` (ms since the epoch). `last`: there is no other look after it. */
 async function lookAtCertificates(
   deps: Deps,
   { exporterId, from, last = false }: { exporterId: string; from: number; last?: boolean },
 ): Promise<{ complete: boolean }> {
-  const { clock, pool } = deps;
-  const at = clock();
-  const iecCode = await iecOf(pool, exporterId);
-  if (!iecCode) {
-    await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(at) });
-    return { complete: false };
-  }
+  const at = deps.clock();
   const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(at) };
-  const { problem } = await readDetails(deps, { exporterId, iecCode, ...days });
+  const { problem, iecCode } = await readDetails(deps, { exporterId, ...days });
   const complete = problem === null;
-  if (complete || last) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(at) });
+  if (complete || last || iecCode === null)
+    await noteCertificatesRead(deps.pool, { exporterId, iecCode, at: new Date(at) });
   return { complete };
 }
 
@@ -81,21 +70,17 @@ async function gatherEvidence(
   const { filingId, submission, exporterId, attemptId } = args;
   const now = clock();
   const send = await lineageSend(pool, { filingId, submission });
-  const iecCode = await iecOf(pool, exporterId);
-  const lostSince = attemptId === null ? null : await inDoubtSince(pool, attemptId);
-  let problem = iecCode ? null : NO_IEC;
-  if (iecCode) {
-    const from = Math.min((send.from ?? new Date(now)).getTime(), lostSince?.getTime() ?? Infinity);
-    const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(now) };
-    ({ problem } = await readDetails(deps, { exporterId, iecCode, ...days }));
-    if (lostSince && problem === null) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(now) });
-  }
-  const before = attemptId === null ? null : await balancesBefore(pool, attemptId);
-  const sentAt = attemptId === null ? send.firstMarkAt : await markedAt(pool, attemptId);
+  const sent = attemptId === null ? null : await readSent(pool, attemptId);
+  const { lostSince, balances: before } = sent ?? { lostSince: null, balances: null };
+  const from = Math.min((send.from ?? new Date(now)).getTime(), lostSince?.getTime() ?? Infinity);
+  const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(now) };
+  const { problem, iecCode } = await readDetails(deps, { exporterId, ...days });
+  if (lostSince && problem === null) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(now) });
+  const sentAt = attemptId === null ? send.firstMarkAt : sent?.markedAt;
   const looked = {
     gatheredAt: new Date(now).toISOString(),
     sentAt: sentAt?.toISOString() ?? null,
-    looked: iecCode !== null && problem === null,
+    looked: problem === null,
     balances: compareBalances(before ?? [], await balancesNow(pool, { filingId, submission, exporterId })),
   };
   const at = new Date(now);
@@ -106,12 +91,8 @@ async function gatherEvidence(
     const found = looked.looked
       ? await certifyByDetails(client, { filingId, submission, exporterId, windowOver, at })
       : { adopted: [], ambiguous: [], contradicted: [], openRows: await countOpenRows(client, filingId, submission) };
-    const agreeing = await agreeingCertificates(client, {
-      filingId,
-      submission,
-      ...send,
-      from: send.from ?? lostSince,
-    });
+    const since = send.from ?? lostSince;
+    const agreeing = await agreeingCertificates(client, { filingId, submission, ...send, from: since });
     const evidence: Evidence = {
       ...looked,
       ...found,
@@ -122,7 +103,7 @@ async function gatherEvidence(
     };
     // Rows are proven in several rounds: what is kept has all of them.
     const adopted = await certifiedAs(client, filingId, submission, 'details');
-    await saveEvidence(client, filingId, { ...evidence, adopted });
+    await saveOfFiling(client, filingId, { evidence: { ...evidence, adopted } });
     const moved = filing && found.openRows === 0 ? await moveOnSettled(client, settings, filing, at) : null;
     return { ...evidence, filing: moved };
   });

@@ -6,7 +6,6 @@ import type { StoredAnswer } from '../../domain/filing/attempt';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { failureOf, refusal } from '../application-failure';
 
-/** An acceptance, as it is stored. */
 export function acceptedAnswer({
   parsed,
   status,

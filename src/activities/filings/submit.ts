@@ -21,7 +21,7 @@ import { countSend } from '../../ledger/sends/count-send';
 import { saveSubmissionDocument } from '../../ledger/submissions/submissions';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { refusal } from '../application-failure';
-import { withHeartbeat, keepTrying } from '../call-context';
+import { withHeartbeat, keepTryingFor } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import type { Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
@@ -37,7 +37,6 @@ export interface SubmitArgs {
 }
 
 export interface Submitted {
-  /** The answer, in short. */
   answer: StoredAnswer;
   /** The secret of the execution: an answer without it is nobody's. */
   sentBy: string;
@@ -51,7 +50,6 @@ const SEND_MARGIN_MS = 15_000;
 const ANSWER_STORED = 'answerStored';
 /** How long an activity holds on to an answer that PostgreSQL cannot take yet, before it returns it all the same. */
 const STORE_WITHIN_MS = 20_000;
-/** How long it tries to record that an attempt was not sent. */
 const CLOSE_WITHIN_MS = 2_000;
 
 /** POST /genebrc/push-irm for one submission. `outcome_unknown` is settled, not repeated. */
@@ -69,8 +67,7 @@ async function submitBulk(deps: Deps, args: SubmitArgs): Promise<Submitted> {
   const { rows, credentials, ...filing } = await toSend(deps, args);
   const template = (await readBulkTemplate(pool, deps.mode)) ?? undefined;
   const workbook = await workbooks.write(rows.map(mappingRowOf), template);
-  const fileName = `${args.attemptId}.xlsx`;
-  const document = await documents.put({ name: fileName, kind: 'xlsx', buffer: workbook });
+  const document = await documents.put({ name: args.attemptId, kind: 'xlsx', buffer: workbook });
   await saveSubmissionDocument(pool, { ...args, document: document.name });
   return submit(deps, { ...args, payloadHash: document.sha256, credentials }, (context) => {
     const upload = {
@@ -78,7 +75,7 @@ async function submitBulk(deps: Deps, args: SubmitArgs): Promise<Submitted> {
       uploadType: String(filing.uploadType) as '101' | '102' | '103' | '104',
       decalarationFlag: filing.declaration,
       file: workbook,
-      fileName,
+      fileName: `${args.attemptId}.xlsx`,
     };
     return api.bulkUpload(upload, context);
   });
@@ -153,10 +150,9 @@ async function keepAnswer(deps: Deps, args: SubmitArgs, answer: StoredAnswer) {
     adopted = taken?.adopted ?? null;
     if (taken?.late) await wakeRun(deps, args);
   };
-  const stored = keepTrying(store, (error) =>
+  await keepTryingFor(STORE_WITHIN_MS, store, (error) =>
     logger.warn({ attemptId, err: error }, 'the answer could not be stored yet'),
   );
-  await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, STORE_WITHIN_MS).unref())]);
   return adopted;
 }
 
@@ -212,10 +208,9 @@ async function closing(
     else await withTransaction(pool, close);
   };
   // As an answer is stored: an attempt that stays marked looks as if it had been sent, and a person would be asked.
-  const written = keepTrying(write, (writeError) =>
+  await keepTryingFor(CLOSE_WITHIN_MS, write, (writeError) =>
     logger.warn({ attemptId, err: writeError }, 'attempt not closed yet'),
   );
-  await Promise.race([written, new Promise((resolve) => setTimeout(resolve, CLOSE_WITHIN_MS).unref())]);
   return failure.thrown;
 }
 
@@ -231,7 +226,6 @@ async function toSend(
   return found;
 }
 
-/** A row with the serial number that is sent. */
 const mappingRowOf = ({ sourceRow, serialNo, mapping, extra }: FilingRow): MappingRow => ({
   row: sourceRow,
   mapping: { ...mapping, serialNo },

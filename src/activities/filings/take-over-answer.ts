@@ -17,7 +17,6 @@ export interface AdoptedAnswer {
   ackStatus: string | null;
   /** ms since the epoch. */
   submittedAt: number;
-  /** What the acknowledgement complained of. */
   errors: string[];
   /** The filing in its processing; null where something else of it is still to be sent or settled. */
   filing: FilingNow | null;
@@ -54,7 +53,13 @@ export async function takeOverAnswer(
   }
   const requests = await readRequests(client, filingId, submission);
   const own = requestOf({ attemptId, answer }, requests);
-  if (!own && answer.requestId) await reportTaken(client, { attemptId, requestId: answer.requestId, at });
+  // Under the request id of another filing, the outcome of that filing would be taken for this one's.
+  if (!own && answer.requestId) {
+    const { requestId } = answer;
+    const text = `The service answered attempt ${attemptId} with request ${requestId}, which is another filing’s. It is settled by evidence.`;
+    const taken = { kind: 'request_taken', key: attemptId, text, data: { requestId } } as const;
+    await reportContradiction(client, { filingId, ...taken, at });
+  }
   const dueInMs = stateLimitMs('processing', settings, 0) ?? 0;
   const filing = await acknowledge(client, stored.filing, { attemptId, answer, fresh, dueInMs, at });
   const submittedAt = (own?.since ?? at).getTime();
@@ -67,14 +72,4 @@ export async function takeOverAnswer(
     filing: filing && { ...filing, expectedAt: Math.round(submittedAt + expectedMs) },
   };
   return { late, adopted };
-}
-
-/** Under the request id of another filing, the outcome of that filing would be taken for this one's. */
-async function reportTaken(
-  client: pg.PoolClient,
-  { attemptId, requestId, at }: { attemptId: string; requestId: string; at: Date },
-): Promise<void> {
-  const { filingId } = partsOfAttemptId(attemptId);
-  const text = `The service answered attempt ${attemptId} with request ${requestId}, which is another filing’s. It is settled by evidence.`;
-  await reportContradiction(client, { filingId, kind: 'request_taken', key: attemptId, text, data: { requestId }, at });
 }

@@ -7,7 +7,9 @@ import { concludeOnWholeLedger, type Marks } from '../../ledger/sends/conclusion
 import { importSends } from '../../ledger/sends/send-import';
 import { LedgerPutBack, readSend, SendStoreError } from '../../ledger/sends/sends';
 import { refusal } from '../application-failure';
-import type { Deps } from '../dependencies';
+import { now, type Deps } from '../dependencies';
+import type { Held } from '../../ledger/filings/filing-progress';
+import { DIFFERS, hold, type Decided, type Differs } from './moves';
 
 /** What was lost in a failover was sent moments ago; anything older is a restore, of which a person must know. */
 const FAILOVER_GAP_MS = 10 * 60_000;
@@ -25,8 +27,8 @@ export async function onWholeLedger<T>(
   work: (client: pg.PoolClient, filing: LockedFiling | null) => Promise<T>,
   judged?: Pick<Marks, 'attemptId'>,
 ): Promise<T> {
-  const { pool, documents, clock } = deps;
-  const about = { filingId, ...(judged && { judged: { ...judged, at: new Date(clock()) } }) };
+  const { pool, documents } = deps;
+  const about = { filingId, ...(judged && { judged: { ...judged, at: now(deps) } }) };
   const step = () => concludeOnWholeLedger(pool, documents, about, work);
   try {
     return await step().catch(async (error: unknown) => {
@@ -36,6 +38,20 @@ export async function onWholeLedger<T>(
   } catch (error) {
     throw ledgerFailure(error)?.thrown ?? error;
   }
+}
+
+/** As {@link onWholeLedger}, of a step that a run decided on, unless the ledger holds other moves by now. */
+export function onHeldWhole<T>(
+  deps: Needs,
+  { filingId, seq }: Decided,
+  work: (client: pg.PoolClient, held: Held, at: Date) => Promise<T>,
+  judged?: Pick<Marks, 'attemptId'>,
+): Promise<T | Differs> {
+  const unlessMoved = async (client: pg.PoolClient, filing: LockedFiling | null) => {
+    const held = await hold(client, { filingId, seq }, filing);
+    return held === 'differs' ? DIFFERS : work(client, held, now(deps));
+  };
+  return onWholeLedger(deps, filingId, unlessMoved, judged);
 }
 
 /** What a step that found the ledger put back, or its store in trouble, fails with; null for any other error. */

@@ -7,6 +7,7 @@ import { propose, type OpenIrm } from '../proposals/assignment';
 import { DIRECT_EXPORT, SERVICES, UPLOAD_TYPES, type UploadType } from '../../domain/rules/columns';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { getExporter } from '../../ledger/exporters/exporters';
+import { listIrms } from '../../ledger/exporters/irms';
 import { ledgerDocuments, openIrms } from '../proposals/open-documents';
 import { draftValues, writeDraftWorkbook } from './draft-workbook';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
@@ -52,7 +53,7 @@ export async function draftFiling(
   for (const { document, why } of out) omitDocument(files, document, why);
   const { open, settled } = await openOf(deps, exporterId, facts);
   for (const document of settled) omitDocument(files, document, 'its whole value is mapped already');
-  const all = rowsOf((await openIrms(pool, exporterId)).irms, open);
+  const all = rowsOf((await openIrms(pool, exporterId, { rows: await listIrms(pool, exporterId) })).irms, open);
   const rows = all.slice(0, MAX_ROWS_PER_SUBMISSION);
   if (rows.length === 0) {
     const message = ['There is nothing to draft: none of these documents can be used.', ...notes].join(' ');

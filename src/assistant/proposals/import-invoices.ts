@@ -7,7 +7,7 @@ import { withTransaction } from '../../ledger/pool';
 import { invoiceKey, saveInvoices, type InvoiceRecord } from '../../ledger/reports/invoices';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import { canonicalAmount, compareAmounts, isAmount } from '../../domain/money';
+import { canonicalAmount, compareAmounts, isAmount, withoutGrouping } from '../../domain/money';
 import { isUploadType } from '../../domain/rules/columns';
 import { cutText, printable } from '../../domain/text';
 import { refusal, UsageError } from '../../starter/errors';
@@ -152,7 +152,7 @@ function invoiceOf(
 }
 
 function amountProblem(amount: string): string | null {
-  const ungrouped = amount.replaceAll(',', '');
+  const ungrouped = withoutGrouping(amount);
   if (isAmount(amount)) return compareAmounts(amount, 0) <= 0 ? 'The value must be above zero.' : null;
   const hint = isAmount(ungrouped) ? `write ${ungrouped}` : 'write digits, with a point before the decimals';
   return `"${printable(amount).slice(0, 40)}" is not an amount; ${hint}.`;

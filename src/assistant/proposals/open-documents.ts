@@ -3,7 +3,7 @@ import type { Mapping } from '../../domain/filing/mapping';
 import type { IrmKey } from '../../ledger/exporters/irm-change';
 import type { Queryable } from '../../ledger/pool';
 import type { OpenIrm } from './score';
-import { type IrmRow, listIrms } from '../../ledger/exporters/irms';
+import type { IrmRow } from '../../ledger/exporters/irms';
 import { comparableText } from '../../domain/identity';
 import { groupBy } from '../../domain/values';
 import { irmViews } from '../../starter/exporters/views';
@@ -125,22 +125,22 @@ const remarksKey = ({ irmNumber, adCode, issueDate }: Omit<IrmKey, 'ifscCode'>) 
 const CLOSED = /cancel|^c$/i;
 
 /**
- * The IRMs of an exporter with a free balance, as the ledger read them last. Where more than `most` may have one, that
- * many in the order of `sorted`: what filings hold is worked out for those alone.
+ * The IRMs of an exporter with a free balance, out of all that it has. Where more than `most` may have one, that many
+ * in the order of `sorted`: what filings hold is worked out for those alone.
  */
 export async function openIrms(
   db: Queryable,
   exporterId: string,
-  { most, sorted }: { most: number; sorted: (irms: readonly IrmRow[]) => IrmRow[] } = {
-    most: Infinity,
-    sorted: (irms) => [...irms],
-  },
+  {
+    rows,
+    most = Infinity,
+    sorted = (irms) => [...irms],
+  }: { rows: readonly IrmRow[]; most?: number; sorted?: (irms: readonly IrmRow[]) => IrmRow[] },
 ): Promise<{
   irms: OpenIrm[];
   /** How many may have a free balance: more than those where only some were looked at. */
   known: number;
 }> {
-  const rows = await listIrms(db, exporterId);
   const known = rows.filter(
     ({ status, currency, available }) => !CLOSED.test(status ?? '') && currency !== null && Number(available ?? 0) > 0,
   );

@@ -4,7 +4,7 @@ import { draftRow, gapsOf, type DocumentFacts, type DraftRow } from '../drafts/c
 import { comparableText } from '../../domain/identity';
 import { groupBy } from '../../domain/values';
 import { propose, type Proposal } from './assignment';
-import type { IrmRow } from '../../ledger/exporters/irms';
+import { listIrms, type IrmRow } from '../../ledger/exporters/irms';
 import { draftValues, writeDraftWorkbook } from '../drafts/draft-workbook';
 import { refusal } from '../../starter/errors';
 import { exporterIdOf } from '../../starter/lookup';
@@ -53,13 +53,14 @@ export async function proposeMappings(
   const { exporter, uploadType: asked } = args;
   const { pool, mode } = deps;
   const exporterId = await exporterIdOf(pool, mode, exporter);
-  const known = await knownDocuments(pool, exporterId);
+  const [known, rows] = await Promise.all([knownDocuments(pool, exporterId), listIrms(pool, exporterId)]);
   const typed = known.map((each) => ({ ...each, uploadType: each.uploadType ?? asked ?? null }));
   const documents = typed.filter(({ uploadType }) => asked === undefined || uploadType === asked);
   const looked = documents.slice(0, LOOKED_AT.documents);
   const { irms, known: balances } = await openIrms(pool, exporterId, {
+    rows,
     most: LOOKED_AT.irms,
-    sorted: (rows) => likeliestOf(rows, looked),
+    sorted: (open) => likeliestOf(open, looked),
   });
   const { proposals, cut } = propose(irms, looked);
   const { type, chosen, notes } = choose(proposals, asked);
@@ -69,19 +70,19 @@ export async function proposeMappings(
     );
   if (cut > 0) notes.push(`${cut} pairs were ignored because both sides have more likely ones.`);
   if (chosen.length === 0) throw nothing(balances, documents.length, notes);
-  const rows = chosen.slice(0, MAX_ROWS_PER_SUBMISSION).map((each, index) => rowOf(each, type, index + 1));
-  if (chosen.length > rows.length)
+  const drafted = chosen.slice(0, MAX_ROWS_PER_SUBMISSION).map((each, index) => rowOf(each, type, index + 1));
+  if (chosen.length > drafted.length)
     notes.push(
-      `${chosen.length - rows.length} proposals do not fit into one workbook; propose again after filing these.`,
+      `${chosen.length - drafted.length} proposals do not fit into one workbook; propose again after filing these.`,
     );
   const title = `Proposed mappings of ${exporter}, upload type ${type}. Nothing is filed until you file it.`;
-  const checked = await checkFile(deps, { source: { name: 'proposals.xlsx', cells: draftValues(rows) }, exporter });
+  const checked = await checkFile(deps, { source: { name: 'proposals.xlsx', cells: draftValues(drafted) }, exporter });
   const findings = [...checked.errors, ...checked.warnings];
   return {
-    workbook: await writeDraftWorkbook({ rows, title, findings }),
+    workbook: await writeDraftWorkbook({ rows: drafted, title, findings }),
     uploadType: type,
     proposals: chosen.slice(0, MAX_ROWS_PER_SUBMISSION).map((each) => viewOf(each, type)),
-    gaps: gapsOf(rows),
+    gaps: gapsOf(drafted),
     ok: checked.ok,
     notes,
   };

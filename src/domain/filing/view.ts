@@ -4,7 +4,8 @@ import type { QuestionView } from './questions';
 import { isEnd, type FilingState } from './states';
 
 /** A complete filing, as `ebrc file`, `ebrc show` and the other filing commands print it. */
-export interface FilingView {
+/** A filing without its rows, for lists. */
+export interface FilingSummary {
   filingId: string | null;
   workflowId: string;
   reference: string;
@@ -26,6 +27,16 @@ export interface FilingView {
   declaration: string | null;
   madeBy: string | null;
   madeAt: string | null;
+  corrects: string | null;
+  counts: FilingCounts;
+  warnings: unknown[];
+  errors: unknown[];
+  evidence: unknown;
+  annotated: string | null;
+  contentHash: string | null;
+}
+
+export interface FilingView extends FilingSummary {
   /** The attempt of unknown outcome that `resolve` answers, or else the last accepted one; null: nothing was sent. */
   attempt: string | null;
   /** The request that `resolve` answers instead, where no attempt is in doubt. */
@@ -35,18 +46,11 @@ export interface FilingView {
   actions: string[];
   /** The requests of its submissions, each followed to its end. */
   requests: { submission: number; requestId: string; source: string; state: string }[];
-  corrects: string | null;
   correctedBy: string[];
-  counts: FilingCounts;
   submissions: SubmissionView[];
-  warnings: unknown[];
   rows: RowView[];
-  errors: unknown[];
-  evidence: unknown;
   /** Other filings that may have used its IRMs since the balance before its send was read. */
   otherUses: OtherUse[];
-  annotated: string | null;
-  contentHash: string | null;
   /** The number with which its reference can be filed again: all its rows are free; null: it cannot. */
   again: number | null;
 }

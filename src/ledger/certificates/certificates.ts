@@ -1,5 +1,5 @@
 import type { CertificateEntry } from '../../domain/reconciliation/certificate-matching';
-import { type FilingDate, filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
+import { type FilingDate, filingDateFromAnything, isoFromAnything, isoFromFilingDate } from '../../domain/dates';
 import { certificateIdentity, comparableText } from '../../domain/identity';
 import { isAmount } from '../../domain/money';
 import { type Look, lookToRecord, recordsLook } from '../submissions/lost-time';
@@ -50,9 +50,9 @@ export async function saveCertificates(
       bill_no: detail.billNo,
       amount: isAmount(detail.realisedValueFCC) ? detail.realisedValueFCC : null,
       currency: detail.currencyCode,
-      issued_on: isoDateOf(detail.eBRCDate),
+      issued_on: isoFromAnything(detail.eBRCDate),
       document_key: comparableText(detail.sbCumInvoiceNumber ?? ''),
-      document_on: isoDateOf(detail.sbCumInvoiceDate),
+      document_on: isoFromAnything(detail.sbCumInvoiceDate),
       bill_key: comparableText(detail.billNo ?? ''),
       match_key: certificateIdentity({
         document: detail.sbCumInvoiceNumber,
@@ -62,6 +62,7 @@ export async function saveCertificates(
       }),
       detail,
     }));
+  const asked = days ? [isoFromFilingDate(days.from), isoFromFilingDate(days.to)] : [null, null];
   const { rows: saved } = await db.query<{ vanished: number }>(
     `WITH party AS (
        SELECT e.party_id FROM exporters e JOIN parties p USING (party_id)
@@ -103,27 +104,13 @@ export async function saveCertificates(
          n || ' ${VANISHED}')) ELSE '{}' END FROM party, vanished)`)}
      )
      SELECT n AS vanished FROM party, vanished`,
-    [
-      exporterId,
-      JSON.stringify(rows),
-      at,
-      iecCode ?? null,
-      look ? lookToRecord(look) : null,
-      days ? isoFromFilingDate(days.from) : null,
-      days ? isoFromFilingDate(days.to) : null,
-    ],
+    [exporterId, JSON.stringify(rows), at, iecCode, look && lookToRecord(look), ...asked],
   );
   return saved[0]?.vanished ?? null;
 }
 
 /** Why an answer that does not list what an earlier one listed proves no absence, behind how many it does not list. */
 export const VANISHED = 'of the certificates that fetch-details listed before are not in its answer';
-
-/** YYYY-MM-DD of a date as the service writes it; null if it cannot be read. */
-function isoDateOf(text: string | null): string | null {
-  const date = filingDateFromAnything(text);
-  return date === null ? null : isoFromFilingDate(date);
-}
 
 /** Certificates of an exporter that belong to no row yet, as fetch-details described them. */
 export async function unclaimedCertificates(db: Queryable, exporterId: string): Promise<CertificateEntry[]> {
@@ -144,9 +131,7 @@ export async function readDetailsToRead(
 ) {
   const { rows } = await db.query<
     DetailsCaller & {
-      /** Rows without an outcome. */
       open: number;
-      /** The dates of its rows' certificates, as the service writes them. */
       issued: string[];
     }
   >(
@@ -171,7 +156,6 @@ export async function readMissing(
   db: Queryable,
   { filingId, limit, at }: { filingId: string; limit: number; at: Date },
 ): Promise<{
-  /** Certified rows whose details are not in the ledger yet. */
   withoutDetail: number;
   /** The first certificates that have no PDF in the document store yet, those that were never refused first. */
   toArchive: PdfsToArchive;
@@ -216,7 +200,6 @@ export interface ArchivedPdf {
   at: Date;
 }
 
-/** Records that a certificate's PDF is in the document store. */
 export async function markArchived(db: Queryable, pdf: ArchivedPdf): Promise<void> {
   await db.query(
     `UPDATE certificates SET pdf_document = $3, pdf_sha256 = $4, pdf_bytes = $5, archived_at = $6,

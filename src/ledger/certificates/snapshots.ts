@@ -78,16 +78,6 @@ export async function balancesNow(
   return rows[0]?.balances ?? [];
 }
 
-/** The balances in the snapshot taken before an attempt; null if there is none. */
-export async function balancesBefore(db: Queryable, attemptId: string): Promise<Balance[] | null> {
-  const { rows } = await db.query<{ balances: Balance[] }>(
-    'SELECT s.balances FROM snapshots s JOIN attempts a USING (snapshot_id) WHERE a.attempt_id = $1',
-    [attemptId],
-  );
-  return rows[0]?.balances ?? null;
-}
-
-/** What a snapshot of an exporter's certificates is made from. */
 export interface SnapshotSource extends DetailsCaller {
   /** The newest list of its party since what was asked for; null: there is none, and the service is asked. */
   recent: { listed: number; takenAt: Date } | null;

@@ -60,7 +60,6 @@ export async function readFeed(
   return { events, next: { epoch, position: last } };
 }
 
-/** Where the feed ends now. */
 export async function feedEnd(db: Queryable): Promise<FeedMark> {
   const { rows } = await db.query<FeedMark>('SELECT epoch, position FROM event_feed');
   return rows[0] ?? { epoch: '', position: '0' };

@@ -7,6 +7,7 @@ import {
   askAboutIec,
   attachByEmail,
   attachToIec,
+  type KnownIec,
   lockForPartyChange,
   lockPartyChanges,
   partyForNew,
@@ -29,7 +30,7 @@ export interface CustomerRecord {
   dgftApiStatus: { state: string | null; activatesAt: string | null; sharedCredentialsLikely: boolean | null } | null;
 }
 
-export interface ExporterRow {
+export interface ExporterRow extends KnownIec {
   /** In the service's spelling; ids are compared in lower case. */
   exporterId: string;
   /** The party that its filings belong to: all clients of one IEC are one party. */
@@ -38,9 +39,6 @@ export interface ExporterRow {
   name: string;
   email: string;
   companyName: string | null;
-  /** Ten upper-case letters and digits, as the strongest source has them; once known, it is never forgotten. */
-  iec: string | null;
-  iecSource: IecSource | null;
   /** The IEC that was entered for the client. */
   statedIec: string | null;
   address: string | null;
@@ -105,7 +103,9 @@ async function upsert(
   args: { customer: CustomerRecord; statedIec: string | null; party: number; mode: Mode; at: Date },
 ): Promise<ExporterRow | undefined> {
   const { customer, statedIec, party, mode, at } = args;
-  const status = customer.dgftApiStatus;
+  const { id, name, email, companyName, address, isActive, hasDgftCredentials, dgftApiStatus: status } = customer;
+  const stated = [id, mode, name, email, companyName, statedIec, address, isActive, hasDgftCredentials];
+  const api = [status !== null, status?.state, timeOf(status?.activatesAt), status?.sharedCredentialsLikely];
   const { rows } = await client.query<ExporterRow>(
     `INSERT INTO exporters AS e (exporter_id, party_id, mode, name, email, company_name, stated_iec, iec, iec_source, address, is_active,
        has_credentials, api_state, activates_at, shared_credentials_likely, read_at)
@@ -124,23 +124,7 @@ async function upsert(
        read_at = excluded.read_at
      WHERE e.read_at <= excluded.read_at
      RETURNING ${COLUMNS}`,
-    [
-      customer.id,
-      mode,
-      customer.name,
-      customer.email,
-      customer.companyName,
-      statedIec,
-      customer.address,
-      customer.isActive,
-      customer.hasDgftCredentials,
-      status !== null,
-      status?.state ?? null,
-      timeOf(status?.activatesAt ?? null),
-      status?.sharedCredentialsLikely ?? null,
-      at,
-      party,
-    ],
+    [...stated, ...api, at, party],
   );
   return rows[0];
 }
@@ -172,8 +156,6 @@ export async function learnIec(
   });
 }
 
-export type KnownIec = Pick<ExporterRow, 'iec' | 'iecSource'>;
-
 /** Columns of a {@link KnownIec}, of a client `e`. */
 export const IEC_OF_CLIENT = 'e.iec, e.iec_source AS "iecSource"';
 
@@ -193,21 +175,28 @@ function outranks(known: IecSource | null, other: IecSource): boolean {
   return known !== null && IEC_SOURCES.indexOf(known) > IEC_SOURCES.indexOf(other);
 }
 
-/** The exporter with this id, or null. */
-export async function getExporter(db: Queryable, exporterId: string): Promise<ExporterRow | null> {
+export async function getExporter(
+  db: Queryable,
+  exporterId: string,
+  lock: '' | 'FOR SHARE' = '',
+): Promise<ExporterRow | null> {
   const { rows } = await db.query<ExporterRow>(
-    `SELECT ${COLUMNS} FROM exporters WHERE lower(exporter_id) = lower($1)`,
+    `SELECT ${COLUMNS} FROM exporters WHERE lower(exporter_id) = lower($1) ${lock}`,
     [exporterId.trim()],
   );
   return rows[0] ?? null;
 }
 
 /** As {@link getExporter}, for callers that need it. @throws Error naming the id. */
-export async function needExporter(db: Queryable, exporterId: string): Promise<ExporterRow> {
-  const exporter = await getExporter(db, exporterId);
+export async function needExporter(...of: Parameters<typeof getExporter>): Promise<ExporterRow> {
+  const exporter = await getExporter(...of);
   if (exporter) return exporter;
-  throw new Error(`Exporter ${exporterId} is not in this ledger. Onboard it, or check DATABASE_URL.`);
+  throw new Error(`Exporter ${of[1]} is not in this ledger. Onboard it, or check DATABASE_URL.`);
 }
+
+/** Locks it: attachments to a party and changes of its approval policy wait. Before rows in the order of locks. */
+export const lockExporter = (client: Queryable, exporterId: string): Promise<ExporterRow> =>
+  needExporter(client, exporterId, 'FOR SHARE');
 
 /** An exporter by its id or, in any case, its e-mail; the one read last if a client was deleted and created again. */
 export async function findExporter(db: Queryable, mode: Mode, idOrEmail: string): Promise<ExporterRow | null> {
@@ -229,7 +218,6 @@ export async function exporterNames(db: Queryable, exporterIds: readonly string[
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** All exporters of a mode, by name. */
 export async function listExporters(
   db: Queryable,
   mode: Mode,
@@ -266,18 +254,9 @@ export async function noteIrmsRefreshed(db: Queryable, exporterId: string, at: D
   ]);
 }
 
-/** The IEC that fetch-details needs: the client's own, or that of its party; null if it is not known yet. */
-export async function iecOf(db: Queryable, exporterId: string): Promise<string | null> {
-  const { rows } = await db.query<{ iec: string | null }>(
-    `SELECT coalesce(e.iec, p.iec) AS iec FROM exporters e JOIN parties p USING (party_id)
-      WHERE lower(e.exporter_id) = lower($1)`,
-    [exporterId],
-  );
-  return rows[0]?.iec ?? null;
-}
-
+/** What a call of fetch-details needs to know of its client. */
 export interface DetailsCaller {
-  /** As {@link iecOf}. */
+  /** The client's own, or that of its party; null if it is not known yet. */
   iecCode: string | null;
   credentials: CredentialVersion | null;
 }
@@ -286,7 +265,12 @@ export interface DetailsCaller {
 export const DETAILS_CALLER = `SELECT coalesce(e.iec, p.iec) AS "iecCode", ${credentialsHeld('e.exporter_id')} AS credentials
     FROM exporters e JOIN parties p USING (party_id) WHERE lower(e.exporter_id) = lower($1)`;
 
-function timeOf(iso: string | null): Date | null {
-  const time = iso === null ? Number.NaN : Date.parse(iso);
+export async function readDetailsCaller(db: Queryable, exporterId: string): Promise<DetailsCaller> {
+  const { rows } = await db.query<DetailsCaller>(DETAILS_CALLER, [exporterId]);
+  return rows[0] ?? { iecCode: null, credentials: null };
+}
+
+function timeOf(iso: string | null = null): Date | null {
+  const time = Date.parse(iso ?? '');
   return Number.isNaN(time) ? null : new Date(time);
 }

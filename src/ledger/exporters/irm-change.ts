@@ -27,20 +27,18 @@ type IrmChangeKind = 'first_seen' | 'balance' | 'amended' | 'cancelled' | 'statu
 
 export interface IrmChange extends IrmKey {
   what: IrmChangeKind[];
-  before: IrmFacts | null;
   after: IrmFacts;
 }
 
 /** The status is documented as `fresh` only; what starts with "cancel", or is a single C, counts as cancelled. */
 const CANCELLED = /^c(ancel|$)/iu;
 
-/** The changes between two readings of one IRM; null if there are none. */
 export function changeOf(before: IrmFacts | null, now: IrmKey & IrmFacts): IrmChange | null {
-  const { irmNumber, adCode, ifscCode, issueDate } = now;
-  const after = factsOf(now);
-  const what = before ? kindsOfChange(before, after) : (['first_seen'] satisfies IrmChangeKind[]);
+  const { irmNumber, adCode, ifscCode, issueDate, amount, available, currency, purposeCode, status } = now;
+  const what = before ? kindsOfChange(before, now) : (['first_seen'] satisfies IrmChangeKind[]);
   if (what.length === 0) return null;
-  return { irmNumber, adCode, ifscCode, issueDate, what, before: before ? factsOf(before) : null, after };
+  const after = { amount, available, currency, purposeCode, status };
+  return { irmNumber, adCode, ifscCode, issueDate, what, after };
 }
 
 function kindsOfChange(before: IrmFacts, after: IrmFacts): IrmChangeKind[] {
@@ -53,10 +51,6 @@ function kindsOfChange(before: IrmFacts, after: IrmFacts): IrmChangeKind[] {
   if (!sameAmount(before.available, after.available)) what.push('balance');
   if (before.status !== after.status) what.push(isCancelled(after.status) ? 'cancelled' : 'status');
   return what;
-}
-
-function factsOf({ amount, available, currency, purposeCode, status }: IrmFacts): IrmFacts {
-  return { amount, available, currency, purposeCode, status };
 }
 
 function isCancelled(status: string | null): boolean {

@@ -37,7 +37,6 @@ export interface IrmRow extends IrmKey, IrmFacts {
   remitterName: string | null;
   remitterCountry: string | null;
   iec: string | null;
-  /** The time of the balance. */
   readAt: Date;
 }
 
@@ -61,24 +60,22 @@ export async function saveIrms(
   records: readonly IrmRecord[],
   readAt: Date,
 ): Promise<{
-  /** Number of records in the list, each key once. */
   count: number;
-  /** The changed IRMs; new IRMs are not among them. */
   changed: IrmChange[];
 }> {
-  const incoming = new Map(records.map((record) => [keyOf(rowOf(exporterId, record, readAt)), record]));
+  const rows = records.map((record) => ({ ...rowOf(exporterId, record, readAt), record }));
+  const incoming = new Map(rows.map((row) => [keyOf(row), row]));
   const saved = await withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 5))', [`irms/${exporterId}`]);
     const known = new Map((await listIrms(client, exporterId)).map((row) => [keyOf(row), row]));
     const writes: (IrmRow & { record: IrmRecord })[] = [];
     const changes: IrmChange[] = [];
-    for (const [key, record] of incoming) {
-      const row = rowOf(exporterId, record, readAt);
+    for (const [key, row] of incoming) {
       const before = known.get(key) ?? null;
       if (before && before.readAt > readAt) continue;
       const change = changeOf(before, row);
       if (change) changes.push(change);
-      writes.push({ ...row, record });
+      writes.push(row);
     }
     for (let from = 0; from < writes.length; from += BATCH) await upsert(client, writes.slice(from, from + BATCH));
     for (let from = 0; from < changes.length; from += BATCH) {
@@ -127,7 +124,6 @@ export async function listIrms(
   return rows;
 }
 
-/** An exporter's IRMs with these numbers, in any spelling. */
 export async function irmsWithNumbers(
   db: Queryable,
   exporterId: string,

@@ -34,34 +34,14 @@ export async function lockForPartyChange(
   );
 }
 
-export interface FilingClient {
-  partyId: number;
-  /** Whether its filings wait for a second person's approval. */
-  requiresApproval: boolean;
+/** A client's IEC: ten upper-case letters and digits, as the strongest source has them; once known, never forgotten. */
+export interface KnownIec {
   iec: string | null;
   iecSource: IecSource | null;
-  statedIec: string | null;
-  apiState: string | null;
-  activatesAt: string | null;
 }
 
 /** When a client may file, as ISO 8601. */
 export const ACTIVATES_AT = `to_char(activates_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "activatesAt"`;
-
-/**
- * Locks an exporter's party: attachments and changes of its approval policy wait. Before rows in the order of locks.
- * @throws Error if the ledger does not hold it
- */
-export async function lockParty(client: Queryable, exporterId: string): Promise<FilingClient> {
-  const { rows } = await client.query<FilingClient>(
-    `SELECT party_id AS "partyId", requires_approval AS "requiresApproval", iec, iec_source AS "iecSource",
-            stated_iec AS "statedIec", api_state AS "apiState", ${ACTIVATES_AT}
-       FROM exporters WHERE lower(exporter_id) = lower($1) FOR SHARE`,
-    [exporterId],
-  );
-  if (!rows[0]) throw new Error(`Exporter ${exporterId} is not in this ledger. Onboard it, or check DATABASE_URL.`);
-  return rows[0];
-}
 
 /** A new exporter's party: of its IEC, of the client with its e-mail, or new. Under {@link lockPartyChanges}. */
 export async function partyForNew(
@@ -95,7 +75,7 @@ export async function attachByEmail(
   { mode, exporterId, email, at }: { mode: Mode; exporterId: string; email: string | null; at: Date },
 ): Promise<Collision[]> {
   const current = await partyOfExporter(client, exporterId);
-  const former = await partyOfEmail(client, mode, email, 'nameless');
+  const former = await partyOfEmail(client, mode, email, 'AND p.iec IS NULL');
   if (!former || former.partyId === current.partyId) return [];
   return movePartyOf(client, { from: former.partyId, to: current.partyId, exporterId: null, at });
 }
@@ -105,7 +85,7 @@ export async function askAboutIec(
   client: Queryable,
   args: {
     exporterId: string;
-    known: Pick<FilingClient, 'iec' | 'iecSource'>;
+    known: KnownIec;
     said: string;
     source: IecSource;
     used: string | null;
@@ -128,13 +108,9 @@ export async function askAboutIec(
 }
 
 async function partyOfExporter(client: Queryable, exporterId: string): Promise<Party> {
-  const { rows } = await client.query<Party>(
-    `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id)
-      WHERE lower(e.exporter_id) = lower($1)`,
-    [exporterId],
-  );
-  if (!rows[0]) throw new Error(`Exporter ${exporterId} is not in this ledger.`);
-  return rows[0];
+  const party = await partyOf(client, 'lower(e.exporter_id) = lower($1)', [exporterId]);
+  if (!party) throw new Error(`Exporter ${exporterId} is not in this ledger.`);
+  return party;
 }
 
 async function partyOfIec(client: Queryable, mode: Mode, iec: string): Promise<Party | undefined> {
@@ -145,13 +121,17 @@ async function partyOfIec(client: Queryable, mode: Mode, iec: string): Promise<P
   return rows[0];
 }
 
-async function partyOfEmail(client: Queryable, mode: Mode, email: string | null, which: 'any' | 'nameless' = 'any') {
+async function partyOfEmail(client: Queryable, mode: Mode, email: string | null, which = '') {
   if (!email?.trim()) return undefined;
+  return partyOf(client, `e.mode = $1 AND lower(e.email) = lower($2) ${which}`, [mode, email.trim()]);
+}
+
+/** Of the client that is so, in SQL; of several, of the one read last. */
+async function partyOf(client: Queryable, is: string, values: string[]): Promise<Party | undefined> {
   const { rows } = await client.query<Party>(
-    `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id)
-      WHERE e.mode = $1 AND lower(e.email) = lower($2) AND ($3 = 'any' OR p.iec IS NULL)
+    `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id) WHERE ${is}
       ORDER BY e.read_at DESC, e.exporter_id LIMIT 1`,
-    [mode, email.trim(), which],
+    values,
   );
   return rows[0];
 }

@@ -1,4 +1,4 @@
-import type { Finding } from '../../domain/rules/finding';
+import { warningAt } from '../../domain/rules/finding';
 import { addEvent } from '../filings/filing-progress';
 import type { Queryable } from '../pool';
 import { askAbout } from '../questions/questions';
@@ -7,7 +7,6 @@ import { askAbout } from '../questions/questions';
 export interface Collision {
   filingId: string;
   row: number;
-  /** The filing that held it first. */
   besides: string;
   what: 'mapping' | 'certificate';
 }
@@ -123,37 +122,38 @@ async function moveCertificates(client: Queryable, { from, to, exporterId }: Par
   );
 }
 
+const TOLD = {
+  mapping: {
+    code: 'mapping_live_twice',
+    does: 'hold the same mapping',
+    then: 'Compare their certificates; a second one may have to be cancelled.',
+  },
+  certificate: {
+    code: 'certificate_disputed',
+    does: 'claim the same certificate',
+    then: 'Find out which row it belongs to.',
+  },
+};
+
 /** Recorded as a warning and an event of both filings. */
 async function tell(client: Queryable, { filingId, row, besides, what }: Collision, at: Date): Promise<void> {
-  const texts: [string, string, number | null][] = [
+  const { code, does, then } = TOLD[what];
+  const text =
+    `Filing ${filingId} (row ${row}) and filing ${besides} ${does}: their clients turned out to be one exporter ` +
+    `(one IEC). ${then}`;
+  const key = `${filingId}/${row}/${besides}`;
+  const sides: [string, string, number | null][] = [
     [filingId, besides, row],
     [besides, filingId, null],
   ];
-  for (const [mine, other, mineRow] of texts) {
-    const message =
-      what === 'mapping'
-        ? `Filing ${filingId} (row ${row}) and filing ${besides} hold the same mapping: their clients turned out to be one exporter (one IEC). Compare their certificates; a second one may have to be cancelled.`
-        : `Filing ${filingId} (row ${row}) and filing ${besides} claim the same certificate: their clients turned out to be one exporter (one IEC). Find out which row it belongs to.`;
-    const finding: Finding = {
-      severity: 'warning',
-      code: what === 'mapping' ? 'mapping_live_twice' : 'certificate_disputed',
-      row: mineRow,
-      field: null,
-      message,
-      filingId: other,
-    };
+  for (const [mine, other, mineRow] of sides) {
+    const finding = { ...warningAt(mineRow, null, code, text), filingId: other };
     await client.query(`UPDATE filings SET warnings = warnings || $2::jsonb WHERE filing_id = $1`, [
       mine,
       JSON.stringify([finding]),
     ]);
-    const key = `${filingId}/${row}/${besides}`;
-    await askAbout(client, { filingId: mine, kind: finding.code, text: message, until: 'fact', key, at });
-    await addEvent(client, {
-      filingId: mine,
-      at,
-      kind: 'parties_are_one',
-      text: message,
-      data: { filingId: other, what },
-    });
+    await askAbout(client, { filingId: mine, kind: code, text, until: 'fact', key, at });
+    const data = { filingId: other, what };
+    await addEvent(client, { filingId: mine, at, kind: 'parties_are_one', text, data });
   }
 }

@@ -8,11 +8,9 @@ import { type PermittedDuplicate, permittedRows } from '../../domain/rules/dupli
 export interface SavedInput {
   rows: MappingRow[];
   sourceKind: 'json' | 'workbook';
-  /** The caller's file name, for people. */
   sourceName?: string | null;
   /** Name in the document store of the caller's own workbook, which findings are written back into. */
   sourceDocument?: string | null;
-  /** The warnings of the file's check. */
   warnings?: Finding[];
 }
 
@@ -50,30 +48,15 @@ export async function readInputHead(
   return rows[0] ?? null;
 }
 
-/** The input of a reference, or null if this ledger does not hold it. */
 export async function readInput(db: Queryable, inputRef: string): Promise<SavedInput | null> {
-  const { rows } = await db.query<{
-    rows: MappingRow[];
-    source_kind: 'json' | 'workbook';
-    source_name: string | null;
-    source_document: string | null;
-    warnings: Finding[];
-  }>('SELECT rows, source_kind, source_name, source_document, warnings FROM filing_inputs WHERE input_ref = $1', [
-    inputRef,
-  ]);
-  const found = rows[0];
-  return found
-    ? {
-        rows: found.rows,
-        sourceKind: found.source_kind,
-        sourceName: found.source_name,
-        sourceDocument: found.source_document,
-        warnings: found.warnings,
-      }
-    : null;
+  const { rows } = await db.query<SavedInput>(
+    `SELECT rows, source_kind AS "sourceKind", source_name AS "sourceName", source_document AS "sourceDocument", warnings
+       FROM filing_inputs WHERE input_ref = $1`,
+    [inputRef],
+  );
+  return rows[0] ?? null;
 }
 
-/** SHA-256 of a filing's content. */
 export function contentHashOf(content: FilingContent): string {
   return sha256(canonicalContent(content));
 }

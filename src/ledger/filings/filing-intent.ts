@@ -5,39 +5,27 @@ import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { StateLimitSettings } from '../../domain/filing/states';
 import { errorAt, type Finding, hasErrors } from '../../domain/rules/finding';
-import { filingDateFromAnything, isoFromFilingDate } from '../../domain/dates';
+import { isoFromAnything } from '../../domain/dates';
 import { certificateIdentity, comparableText, irmIdentity } from '../../domain/identity';
-import type { Mapping, MappingRow } from '../../domain/filing/mapping';
+import type { MappingRow } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
 import { lockFiling, lockIrms } from './filing-lock';
 import { inputToSave, savesInput } from './filing-inputs';
 import { writeFirstMove } from './first-move';
 import type { FilingRecord } from './filings';
-import { judgeReference, lockReference, type ReferenceJudgement } from './reference';
+import { judgeReference, lockReference, type Named, type ReferenceJudgement } from './reference';
 import { NEEDS_TOKEN } from '../../domain/principal';
 import { checkGrant } from '../principals/grants';
 import { judgeBalances } from '../rows/balance-reservation';
 import { fingerprintOf, judgeClaims, type MappingClaim } from '../rows/live-mappings';
-import { lockParty } from '../exporters/parties';
+import { lockExporter } from '../exporters/exporters';
 import { withTransaction, type Queryable } from '../pool';
 import { filedBefore, judgeTakeOver, takeOverRows } from '../rows/row-takeover';
 
-export interface Intent extends Pick<
-  FilingRecord,
-  | 'mode'
-  | 'exporterId'
-  | 'reference'
-  | 'n'
-  | 'corrects'
-  | 'workflowId'
-  | 'contentHash'
-  | 'uploadType'
-  | 'declaration'
-  | 'channel'
-  | 'madeBy'
-  | 'approvalNeeded'
-  | 'grantId'
-> {
+/** How a filing is to be made; stored with it as it stands. */
+type Terms = Pick<FilingRecord, 'uploadType' | 'declaration' | 'channel' | 'madeBy' | 'approvalNeeded' | 'grantId'>;
+
+export interface Intent extends Named, Terms {
   rows: MappingRow[];
   /** The id of rows that the ledger has already; null: the rows are stored with the filing. */
   inputRef: string | null;
@@ -66,7 +54,7 @@ export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<Intent
     await lockIrms(client, asked.mode, [...asked.rows.map(({ mapping }) => mapping), ...before.irms]);
     for (const filingId of before.filings) await lockFiling(client, filingId);
 
-    const exporter = await lockParty(client, asked.exporterId);
+    const exporter = await lockExporter(client, asked.exporterId);
     const { partyId, requiresApproval } = exporter;
     const maker = await judgeMaker(client, asked, requiresApproval);
     if ('outcome' in maker) return maker;
@@ -139,8 +127,14 @@ async function insertFiling(
   const held = claims.flatMap((claim, position) => claim.held.map((each) => ({ position, ...each })));
   const counts: number[] = [];
   for (const { submission } of rows) counts[submission - 1] = (counts[submission - 1] ?? 0) + 1;
-  const text = `${counted(intent.rows.length, 'row')} recorded, declaration ${intent.declaration}`;
-  const data = { contentHash: intent.contentHash, allowDuplicate: intent.permitted };
+  const { mode, exporterId, reference, n, corrects, workflowId, contentHash, warnings, madeBy, at } = intent;
+  const { uploadType, declaration, channel, approvalNeeded, grantId, inputRef } = intent;
+  const named = [filingId, mode, exporterId, reference, n, corrects, workflowId, contentHash];
+  const terms = [inputRef ?? input?.inputRef, uploadType, declaration, channel, JSON.stringify(warnings)];
+  const made = [madeBy, at, approvalNeeded, grantId];
+  const content = [partyId, JSON.stringify(rows), reserved, JSON.stringify(held), counts];
+  const text = `${counted(rows.length, 'row')} recorded, declaration ${declaration}`;
+  const data = { contentHash, allowDuplicate: intent.permitted };
   await client.query(
     `WITH input AS (
        ${savesInput('$25::jsonb')}
@@ -167,33 +161,7 @@ async function insertFiling(
        SELECT $1, n, $2, $3, row_count FROM unnest($22::int[]) WITH ORDINALITY AS counted (row_count, n)
      )
      INSERT INTO filing_events (filing_id, at, kind, who, text, data) VALUES ($1, $15, 'made', $14, $23, $24)`,
-    [
-      filingId,
-      intent.mode,
-      intent.exporterId,
-      intent.reference,
-      intent.n,
-      intent.corrects,
-      intent.workflowId,
-      intent.contentHash,
-      intent.inputRef ?? input?.inputRef,
-      intent.uploadType,
-      intent.declaration,
-      intent.channel,
-      JSON.stringify(intent.warnings),
-      intent.madeBy,
-      intent.at,
-      intent.approvalNeeded,
-      intent.grantId,
-      partyId,
-      JSON.stringify(rows),
-      reserved,
-      JSON.stringify(held),
-      counts,
-      text,
-      JSON.stringify(data),
-      input?.saved ?? null,
-    ],
+    [...named, ...terms, ...made, ...content, text, JSON.stringify(data), input?.saved],
   );
   return counts;
 }
@@ -202,6 +170,7 @@ function rowsOf(filingId: string, of: readonly MappingRow[], claims: readonly Ma
   const single = of.length <= MAX_ROWS_PER_SUBMISSION;
   return of.map(({ row, mapping, extra }, position) => {
     const claim = claims[position];
+    const { sbCumInvoiceNumber: document, sbCumInvoiceDate: date, mappedIRMAmountFCC: amount, irmFCC } = mapping;
     return {
       position,
       source_row: row,
@@ -211,32 +180,17 @@ function rowsOf(filingId: string, of: readonly MappingRow[], claims: readonly Ma
       irm_key: irmIdentity(mapping),
       mapping,
       extra: extra ?? null,
-      document_key: comparableText(mapping.sbCumInvoiceNumber),
-      document_on: isoOrNull(mapping.sbCumInvoiceDate),
+      document_key: comparableText(document),
+      document_on: isoFromAnything(date),
       bill_key: comparableText(mapping.billNo),
-      match_key: matchKeyOf(mapping),
-      mapped_amount: canonicalAmount(mapping.mappedIRMAmountFCC),
-      currency: mapping.irmFCC,
+      // What its certificate is matched by if the status does not name it.
+      match_key: certificateIdentity({ document, date, amount, currency: irmFCC }),
+      mapped_amount: canonicalAmount(amount),
+      currency: irmFCC,
       fingerprint: claim?.fingerprint,
       lineage: claim?.lineage ?? `${filingId}:${position}`,
       permit_reason: claim?.permit?.reason ?? null,
       permit_besides: claim?.permit?.besides ?? null,
     };
   });
-}
-
-function isoOrNull(text: string): string | null {
-  const date = filingDateFromAnything(text);
-  return date === null ? null : isoFromFilingDate(date);
-}
-
-/** The key by which the row's certificate is matched if the status does not name it. */
-function matchKeyOf(mapping: Mapping): string | null {
-  const {
-    sbCumInvoiceNumber: document,
-    sbCumInvoiceDate: date,
-    mappedIRMAmountFCC: amount,
-    irmFCC: currency,
-  } = mapping;
-  return certificateIdentity({ document, date, amount, currency });
 }

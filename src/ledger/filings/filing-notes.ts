@@ -3,9 +3,25 @@ import type { Queryable } from '../pool';
 
 /** Data stored beside a filing's progress: findings, evidence, approval, the note of its end. */
 
-/** Replaces a filing's errors. */
-export async function saveErrors(db: Queryable, filingId: string, errors: readonly Finding[]): Promise<void> {
-  await db.query('UPDATE filings SET errors = $2 WHERE filing_id = $1', [filingId, JSON.stringify(errors)]);
+/** What a filing's record keeps of its end, its last round of evidence, and its annotated workbook in the store. */
+interface Kept {
+  errors?: readonly Finding[];
+  evidence?: unknown;
+  note?: string;
+  annotated?: string;
+}
+
+/** Replaces what is given. */
+export async function saveOfFiling(
+  db: Queryable,
+  filingId: string,
+  { errors, evidence, note, annotated }: Kept,
+): Promise<void> {
+  await db.query(
+    `UPDATE filings SET errors = coalesce($2, errors), evidence = coalesce($3, evidence), note = coalesce($4, note),
+        annotated = coalesce($5, annotated) WHERE filing_id = $1`,
+    [filingId, errors && JSON.stringify(errors), evidence && JSON.stringify(evidence), note, annotated],
+  );
 }
 
 /** Stores a balance check's findings in place of an earlier check's; warnings of other rules are kept. */
@@ -24,24 +40,10 @@ export async function saveBalanceFindings(
   );
 }
 
-/** Stores the evidence of the last round about an unknown outcome. */
-export async function saveEvidence(db: Queryable, filingId: string, evidence: unknown): Promise<void> {
-  await db.query('UPDATE filings SET evidence = $2 WHERE filing_id = $1', [filingId, JSON.stringify(evidence)]);
-}
-
 export async function saveApproval(db: Queryable, approval: { filingId: string; by: string; at: Date }): Promise<void> {
   await db.query('UPDATE filings SET approved_by = $2, approved_at = $3 WHERE filing_id = $1', [
     approval.filingId,
     approval.by,
     approval.at,
   ]);
-}
-
-export async function saveNote(db: Queryable, filingId: string, note: string): Promise<void> {
-  await db.query('UPDATE filings SET note = $2 WHERE filing_id = $1', [filingId, note]);
-}
-
-/** Stores the caller's annotated workbook, by its name in the document store. */
-export async function saveAnnotated(db: Queryable, filingId: string, document: string): Promise<void> {
-  await db.query('UPDATE filings SET annotated = $2 WHERE filing_id = $1', [filingId, document]);
 }

@@ -5,7 +5,7 @@ import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 import { Conditions, MICROSECONDS } from '../paging';
 import { ASKS } from '../questions/questions';
-import { ROW_COUNTS } from '../rows/filing-rows';
+import { ROW_COUNTS, ROWS_AND_CERTIFICATES } from '../rows/filing-rows';
 import { FILING_COLUMNS, IS_ASKED, type FilingRecord } from './filings';
 
 interface FilingMark {
@@ -15,7 +15,6 @@ interface FilingMark {
 
 export interface FilingPage {
   mode: Mode;
-  /** In one of these states. */
   states?: readonly string[];
   exporterId?: string;
   /** Only of these exporters, lower-cased ids; null: of all. */
@@ -28,7 +27,6 @@ export interface FilingPage {
   limit: number;
 }
 
-/** Filings, newest first. */
 export async function pageOfFilings(db: Queryable, page: FilingPage) {
   const { mode, states, exporterId, exporters = null, attention, since, search, after, limit } = page;
   const where = new Conditions(mode, limit)
@@ -74,7 +72,6 @@ export async function markBehind(db: Queryable, filingId: string): Promise<Filin
 const amongThem = (ids: readonly string[]): [condition: string, value: unknown] =>
   ids.length === 1 ? ['= $1', ids[0]] : ['= ANY($1)', ids];
 
-/** The row counts of several filings, by their ids. */
 export async function countRowsOf(db: Queryable, filingIds: readonly string[]): Promise<Map<string, FilingCounts>> {
   const [of, value] = amongThem(filingIds);
   const { rows } = await db.query<FilingCounts & { filingId: string }>(
@@ -91,7 +88,6 @@ export interface PagedSubmission {
   since: Date | null;
 }
 
-/** The parts of several filings, by their ids. */
 export async function partsOf(
   db: Queryable,
   filingIds: readonly string[],
@@ -122,6 +118,12 @@ export async function partsOf(
   );
 }
 
+/** Columns of rows `r` as people are shown them, and where from. */
+export const ROW_VIEWS = `r.source_row AS row, r.mapping->>'irmNumber' AS "irmNumber",
+            r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.currency, r.state, r.ebrc_number AS "eBRCNumber",
+            r.ebrc_date AS "eBRCDate", c.pdf_document AS document, c.pdf_sha256 AS sha256, r.errors
+       FROM ${ROWS_AND_CERTIFICATES}`;
+
 /** Rows of a filing in the order of the file, behind a position. */
 export async function pageOfRows(
   db: Queryable,
@@ -130,11 +132,7 @@ export async function pageOfRows(
   const { rows } = await db.query<
     Omit<RowView, 'mappedIRMAmountFCC'> & { position: number; submission: number; mappedIRMAmountFCC: string }
   >(
-    `SELECT r.position, r.source_row AS row, r.serial_no AS "serialNo", r.mapping->>'irmNumber' AS "irmNumber",
-            r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.mapped_amount::text AS "mappedIRMAmountFCC", r.currency,
-            r.submission, r.state, r.ebrc_number AS "eBRCNumber", r.ebrc_date AS "eBRCDate", c.pdf_document AS document,
-            c.pdf_sha256 AS sha256, r.errors
-       FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+    `SELECT r.position, r.submission, r.serial_no AS "serialNo", r.mapped_amount::text AS "mappedIRMAmountFCC", ${ROW_VIEWS}
       WHERE r.filing_id = $1 AND r.position > $2 AND ($4::text IS NULL OR r.state = $4) ORDER BY r.position LIMIT $3`,
     [filingId, after, limit, state ?? null],
   );

@@ -2,6 +2,7 @@ import type { FilingCounts, ResultRow } from '../../domain/contracts';
 import { questionOfMove } from '../../domain/filing/questions';
 import { isEnd, mayFollow, type FilingState } from '../../domain/filing/states';
 import type { QueuePlace } from '../../domain/filing/queue-places';
+import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { lineOf, placeIn, type InLine } from '../questions/waiting';
 import { QUESTION_COLUMNS, standingOf } from '../questions/questions';
@@ -34,7 +35,6 @@ export interface ProgressNote {
 
 /** A filing as its last move left it: what its run, its lists and the UI show. */
 export interface FilingNow {
-  /** Number of the move. */
   seq: number;
   state: FilingState;
   /** When the next state is due at the latest, ms since the epoch; null while a person is waited for, or was asked. */
@@ -48,7 +48,6 @@ export interface FilingNow {
   counts: FilingCounts;
   /** Its first rows; null in a state in which nothing is known of them yet. */
   rows: ResultRow[] | null;
-  /** What facts ask about the filing, whatever its state. */
   standing: string | null;
   /** Where the move brings it into line for calls of the service: its place then. */
   queue?: QueuePlace;
@@ -68,7 +67,7 @@ export async function moveHeld(
   return writeMove(db, { ...note, filingId, seq: seq + 1 });
 }
 
-interface StepMove {
+export interface StepMove {
   state: FilingState;
   kind: string;
 }
@@ -79,8 +78,7 @@ export type Held = LockedFiling | 'repeated';
 /**
  * Locks a filing for a step decided at `seq` moves. `differs`: the ledger has other moves (a reset, another run, a
  * ledger put back), so nothing may be written and the run goes on from the ledger. Must run in a transaction.
- * @param
- * filing where it is locked already
+ * @param filing where it is locked already
  */
 export async function holdStep(
   db: Queryable,
@@ -113,64 +111,47 @@ const COUNTS = `(SELECT to_jsonb(counted) FROM (SELECT ${ROW_COUNTS} WHERE r.fil
 
 /** Writes a move; its number and state have been checked under the filing's lock. */
 export async function writeMove(db: Queryable, note: ProgressNote): Promise<FilingNow> {
-  const { seq, state, event, keepQuestions = false, waitsFor = null } = note;
-  const dueAt = note.dueAt ?? null;
+  const { filingId, seq, step, state, at, dueAt, keepQuestions = false, waitsFor = null } = note;
+  const { kind, who, text, data } = note.event;
   const question = keepQuestions ? null : questionOfMove(note);
+  const moved = [filingId, seq, state, at, isEnd(state), dueAt, step];
+  const asked = [question?.kind, question?.text, question?.until ?? 'move'];
   const { rows } = await db.query<Pick<FilingNow, 'counts' | 'rows' | 'standing'> & { line: InLine[] | null }>(
     `WITH before AS (SELECT state, mode, exporter_id FROM filings WHERE filing_id = $1),
      moved AS (
-       UPDATE filings SET state = $3, seq = $2, changed_at = $6, due_at = $8, waits_for = $14,
-          closed_at = CASE WHEN $7 THEN $6 ELSE closed_at END
+       UPDATE filings SET state = $3, seq = $2, changed_at = $4, due_at = $6, waits_for = $12,
+          closed_at = CASE WHEN $5 THEN $4 ELSE closed_at END
         WHERE filing_id = $1
      ), closed AS (
-       UPDATE questions q SET closed_at = $6 FROM before b
-        WHERE q.filing_id = $1 AND q.closed_at IS NULL AND q.kind IS DISTINCT FROM $4
-          AND ((q.until = 'move' AND (q.kind = 'workflow_problem' OR NOT $15)) OR (q.until = 'state' AND b.state <> $3))
+       UPDATE questions q SET closed_at = $4 FROM before b
+        WHERE q.filing_id = $1 AND q.closed_at IS NULL AND q.kind IS DISTINCT FROM $14
+          AND ((q.until = 'move' AND (q.kind = 'workflow_problem' OR NOT $13)) OR (q.until = 'state' AND b.state <> $3))
      ), asked AS (
        INSERT INTO questions (mode, party_id, key, kind, exporter_id, filing_id, text, until, first_seen_at, last_seen_at)
-       SELECT b.mode, e.party_id, $4::text || '|' || $1, $4, b.exporter_id, $1, $5, $16, $6, $6
-         FROM before b JOIN exporters e USING (exporter_id) WHERE $4::text IS NOT NULL
+       SELECT b.mode, e.party_id, $14::text || '|' || $1, $14, b.exporter_id, $1, $15, $16, $4, $4
+         FROM before b JOIN exporters e USING (exporter_id) WHERE $14::text IS NOT NULL
        ON CONFLICT (party_id, key) WHERE closed_at IS NULL
        DO UPDATE SET text = excluded.text, until = excluded.until, last_seen_at = excluded.last_seen_at
      ), noted AS (
        INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
-       SELECT $1, $2, CASE WHEN NOT EXISTS (SELECT FROM filing_events WHERE filing_id = $1 AND step = $9) THEN $9 END, $6, $10, $11,
-              $12, $13::jsonb, $3
+       SELECT $1, $2, CASE WHEN NOT EXISTS (SELECT FROM filing_events WHERE filing_id = $1 AND step = $7) THEN $7 END, $4, $8, $9,
+              $10, $11::jsonb, $3
      )
      SELECT ${COUNTS}, ${resultRows('$1', '$3')} AS rows, ${standingOf('$1')} AS standing,
-            ${lineOf({ filingId: '$1', mode: '(SELECT mode FROM before)', state: '$3', dueAt: '$8' })} AS line`,
-    [
-      note.filingId,
-      seq,
-      state,
-      question?.kind ?? null,
-      question?.text ?? null,
-      note.at,
-      isEnd(state),
-      dueAt,
-      note.step ?? null,
-      event.kind,
-      event.who ?? null,
-      event.text,
-      event.data === undefined ? null : JSON.stringify(event.data),
-      waitsFor,
-      keepQuestions,
-      question?.until ?? 'move',
-    ],
+            ${lineOf({ filingId: '$1', mode: '(SELECT mode FROM before)', state: '$3', dueAt: '$6' })} AS line`,
+    [...moved, kind, who, text, JSON.stringify(data), waitsFor, keepQuestions, ...asked],
   );
-  const { line, ...facts } = needRow(rows[0], note.filingId);
-  const queue = placeIn(line, note.filingId) ?? undefined;
-  const asks = question?.text ?? null;
+  const { line, ...facts } = needRow(rows[0], filingId);
+  const queue = placeIn(line, filingId) ?? undefined;
   const due = dueAt?.getTime() ?? null;
-  const { kind, text } = event;
-  return { seq, state, dueAt: due, waitsFor, kind, text, asks, ...facts, queue };
+  return { seq, state, dueAt: due, waitsFor, kind, text, asks: question?.text ?? null, ...facts, queue };
 }
 
 /** A filing as its last move, or that of `step`, left it. @throws FilingMissing when it is not held */
 export async function readNow(db: Queryable, filingId: string, step?: string): Promise<FilingNow> {
   const { rows } = await db.query<FilingNow & { last: boolean; line: InLine[] | null }>(
     `SELECT e.seq::int AS seq, e.state, e.kind, e.text, filings.seq = e.seq AS last, waits_for AS "waitsFor",
-            floor(extract(epoch FROM due_at) * 1000)::float8 AS "dueAt", ${QUESTION_COLUMNS}, ${COUNTS},
+            ${MS('due_at')} AS "dueAt", ${QUESTION_COLUMNS}, ${COUNTS},
             ${resultRows('$1', 'e.state')} AS rows, ${standingOf('$1')} AS standing,
             ${lineOf({ filingId: '$1', mode: 'filings.mode', state: 'filings.state', dueAt: 'filings.due_at' })} AS line
        FROM filings CROSS JOIN LATERAL (
@@ -192,41 +173,27 @@ function needRow<T>(row: T | undefined, filingId: string): T {
   return row;
 }
 
-/** Adds an event to a filing; with a `seq` or a `step` it is written once. */
+/** Adds an event to a filing that is no move; with a `step` it is written once. */
 export async function addEvent(
   db: Queryable,
   event: {
     filingId: string;
-    seq?: number;
     step?: string;
     at: Date;
     kind: string;
-    /** The state that a move led to; absent for an event without a move. */
-    state?: FilingState;
     text: string;
     who?: string;
     data?: unknown;
   },
 ): Promise<void> {
+  const { filingId, step, at, kind, text, who, data } = event;
   await db.query(
-    `INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    `INSERT INTO filing_events (filing_id, step, at, kind, who, text, data) VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT DO NOTHING`,
-    [
-      event.filingId,
-      event.seq ?? null,
-      event.step ?? null,
-      event.at,
-      event.kind,
-      event.who ?? null,
-      event.text,
-      event.data === undefined ? null : JSON.stringify(event.data),
-      event.state ?? null,
-    ],
+    [filingId, step, at, kind, who, text, JSON.stringify(data)],
   );
 }
 
-/** How many events of these kinds a filing has. */
 export async function countEvents(db: Queryable, filingId: string, kinds: readonly string[]): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     'SELECT count(*)::int AS n FROM filing_events WHERE filing_id = $1 AND kind = ANY($2)',

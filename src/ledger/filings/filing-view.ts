@@ -1,17 +1,18 @@
 import { NO_ROWS } from '../../domain/contracts';
-import type { FilingView, OtherUse, RowView, SubmissionView } from '../../domain/filing/view';
+import type { FilingSummary, FilingView, OtherUse, RowView, SubmissionView } from '../../domain/filing/view';
 import { actionsOfFiling } from '../../domain/filing/questions';
 import { authorityErrors } from '../../domain/service/authority-codes';
 import { errorTexts } from '../../domain/service/request-status';
 import { isObject } from '../../domain/values';
 import { warningAt, type Finding } from '../../domain/rules/finding';
+import { exporterNames } from '../exporters/exporters';
 import { sameIrm } from '../exporters/irms';
 import { HAS_REQUEST } from '../gates/attempts';
 import type { Queryable } from '../pool';
 import { readQuestions } from '../questions/questions';
 import { readLastingNotices } from '../submissions/answers';
-import { countRowsOf, pageOfFilings, partsOf, type FilingPage } from './filing-pages';
-import { getFiling, numberToFileAgain, type FilingRecord } from './filings';
+import { countRowsOf, pageOfFilings, partsOf, ROW_VIEWS, type FilingPage } from './filing-pages';
+import { getFiling, listCorrections, numberToFileAgain, type FilingRecord } from './filings';
 import type { Cadence } from '../../domain/filing/poll-cadence';
 import { readWaiting } from '../questions/waiting';
 
@@ -19,16 +20,16 @@ import { readWaiting } from '../questions/waiting';
 export async function readFilingView(db: Queryable, filingId: string, cadence: Cadence): Promise<FilingView | null> {
   const filing = await getFiling(db, filingId);
   if (!filing) return null;
-  const [rows, submissions, correctedBy, parts] = await Promise.all([
+  const [rows, submissions, corrections, parts] = await Promise.all([
     readRowViews(db, filingId),
     readSubmissionViews(db, filingId),
-    readCorrections(db, filingId),
+    listCorrections(db, filingId),
     partsOf(db, [filingId]),
   ]);
   const { counts, submissions: requested } = parts.get(filingId) ?? { counts: NO_ROWS, submissions: [] };
   return {
     ...headOf(filing),
-    exporterName: await readName(db, filing.exporterId),
+    exporterName: (await exporterNames(db, [filing.exporterId])).get(filing.exporterId) ?? null,
     waiting: (await readWaiting(db, [filing], new Map([[filingId, counts]]), cadence)).get(filingId) ?? null,
     ...(await inQuestion(db, filingId)),
     questions: (await readQuestions(db, [filingId])).get(filingId) ?? [],
@@ -38,29 +39,15 @@ export async function readFilingView(db: Queryable, filingId: string, cadence: C
     submissions,
     otherUses: filing.evidence === null ? [] : await readOtherUses(db, filingId),
     rows,
-    correctedBy,
+    correctedBy: corrections.map((each) => each.filingId),
     again: await numberToFileAgain(db, filing),
     warnings: await warningsOf(db, filing, rows),
     errors: [...filing.errors, ...authorityErrors(rows, filing.errors as Finding[])],
   };
 }
 
-/** A filing without its rows, for lists. */
-export type FilingSummary = Omit<
-  FilingView,
-  | 'rows'
-  | 'submissions'
-  | 'otherUses'
-  | 'correctedBy'
-  | 'attempt'
-  | 'request'
-  | 'again'
-  | 'questions'
-  | 'actions'
-  | 'requests'
->;
+export type { FilingSummary };
 
-/** Filings, newest first, each with its counts. */
 export async function listFilingViews(db: Queryable, page: FilingPage, cadence: Cadence): Promise<FilingSummary[]> {
   const filings = await pageOfFilings(db, page);
   const counts = await countRowsOf(
@@ -105,11 +92,6 @@ async function readOtherUses(db: Queryable, filingId: string): Promise<OtherUse[
   return rows;
 }
 
-async function readName(db: Queryable, exporterId: string): Promise<string | null> {
-  const { rows } = await db.query<{ name: string }>('SELECT name FROM exporters WHERE exporter_id = $1', [exporterId]);
-  return rows[0]?.name ?? null;
-}
-
 function headOf(filing: FilingRecord): Omit<FilingSummary, 'counts' | 'warnings' | 'waiting' | 'exporterName'> {
   return {
     filingId: filing.filingId,
@@ -139,11 +121,7 @@ function headOf(filing: FilingRecord): Omit<FilingSummary, 'counts' | 'warnings'
 
 async function readRowViews(db: Queryable, filingId: string): Promise<RowView[]> {
   const { rows } = await db.query<RowView>(
-    `SELECT r.source_row AS row, (r.mapping->>'serialNo')::int AS "serialNo", r.mapping->>'irmNumber' AS "irmNumber",
-            r.mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber", r.mapped_amount::float8 AS "mappedIRMAmountFCC",
-            r.currency, r.state, r.ebrc_number AS "eBRCNumber", r.ebrc_date AS "eBRCDate", c.pdf_document AS document,
-            c.pdf_sha256 AS sha256, r.errors
-       FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+    `SELECT (r.mapping->>'serialNo')::int AS "serialNo", r.mapped_amount::float8 AS "mappedIRMAmountFCC", ${ROW_VIEWS}
       WHERE r.filing_id = $1 ORDER BY r.position`,
     [filingId],
   );
@@ -182,14 +160,6 @@ export async function inQuestion(
     [filingId],
   );
   return rows[0] ?? { attempt: null, request: null };
-}
-
-async function readCorrections(db: Queryable, filingId: string): Promise<string[]> {
-  const { rows } = await db.query<{ filingId: string }>(
-    'SELECT filing_id AS "filingId" FROM filings WHERE corrects = $1 ORDER BY made_at',
-    [filingId],
-  );
-  return rows.map((row) => row.filingId);
 }
 
 /** Our warnings, then what the answers to accepted submissions observe, whose shape the specification does not show. */

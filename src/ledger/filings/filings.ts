@@ -2,6 +2,7 @@ import type { FilingState } from '../../domain/filing/states';
 import type { ResumedFiling } from '../../domain/filing/run-judgement';
 import type { Mode } from '../../domain/names';
 import { QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
+import { MS } from '../paging';
 import type { Queryable } from '../pool';
 
 /** The ledger does not hold the filing: it was put back, or is another one. The run reads its state and continues. */
@@ -13,55 +14,55 @@ export class FilingMissing extends Error {
   }
 }
 
-export interface FilingRecord extends ResumedFiling, AskedFiling {
-  corrects: string | null;
+/** What of a filing's record its run holds too. */
+export interface FilingHead extends ResumedFiling, AskedFiling {
   workflowId: string;
   contentHash: string;
-  inputRef: string;
-  uploadType: number;
-  declaration: 'Y' | 'N';
   channel: 'push' | 'bulk';
   state: FilingState;
   seq: number;
+  approvalNeeded: boolean;
+  approvedBy: string | null;
+  /** Whether a person has been asked about its unknown outcome. */
+  asked: boolean;
+  /** When its next state is due at the latest; ms since the epoch. */
+  dueAt: number | null;
+  waitsFor: string | null;
+}
+
+export interface FilingRecord extends FilingHead {
+  corrects: string | null;
+  inputRef: string;
+  uploadType: number;
+  declaration: 'Y' | 'N';
   errors: unknown[];
   warnings: unknown[];
   evidence: unknown;
   note: string | null;
   madeAt: Date;
-  approvalNeeded: boolean;
-  approvedBy: string | null;
   /** The maker's grant; null: `madeBy` is a claim. */
   grantId: string | null;
   annotated: string | null;
   closedAt: Date | null;
-  /** The first submission's. */
   requestId: string | null;
   dgftAckId: string | null;
-  /** Whether a person has been asked about its unknown outcome. */
-  asked: boolean;
-  /** When its next state is due at the latest; ms since the epoch. */
-  dueAt: number | null;
-  /** The wait whose own time that includes. */
-  waitsFor: string | null;
 }
 
 /** Whether a person has been asked about the unknown outcome of one of `filings`. */
 export const IS_ASKED = `(state = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e
   WHERE e.filing_id = filings.filing_id AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1))`;
 
-/** The columns of {@link FilingRecord}, from the table `filings` under its own name. */
-export const FILING_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, n, corrects,
-  workflow_id AS "workflowId", content_hash AS "contentHash", input_ref AS "inputRef", upload_type AS "uploadType",
-  declaration, channel, state, seq::int AS seq,
-  ${QUESTION_COLUMNS}, errors, warnings,
-  evidence, note, made_by AS "madeBy", made_at AS "madeAt", approval_needed AS "approvalNeeded",
-  approved_by AS "approvedBy", grant_id AS "grantId", annotated, closed_at AS "closedAt",
-  (SELECT request_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "requestId",
-  (SELECT dgft_ack_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "dgftAckId",
-  ${IS_ASKED} AS asked,
-  floor(extract(epoch FROM due_at) * 1000)::float8 AS "dueAt", waits_for AS "waitsFor"`;
+/** The columns of {@link FilingHead}, from the table `filings` under its own name. */
+export const HEAD_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, n, made_by AS "madeBy",
+  workflow_id AS "workflowId", content_hash AS "contentHash", channel, state, seq::int AS seq, ${QUESTION_COLUMNS},
+  approval_needed AS "approvalNeeded", approved_by AS "approvedBy", ${IS_ASKED} AS asked,
+  ${MS('due_at')} AS "dueAt", waits_for AS "waitsFor"`;
 
-/** The filing with this id, or null. */
+export const FILING_COLUMNS = `${HEAD_COLUMNS}, corrects, input_ref AS "inputRef", upload_type AS "uploadType", declaration,
+  errors, warnings, evidence, note, made_at AS "madeAt", grant_id AS "grantId", annotated, closed_at AS "closedAt",
+  (SELECT request_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "requestId",
+  (SELECT dgft_ack_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "dgftAckId"`;
+
 export async function getFiling(db: Queryable, filingId: string): Promise<FilingRecord | null> {
   const { rows } = await db.query<FilingRecord>(`SELECT ${FILING_COLUMNS} FROM filings WHERE filing_id = $1`, [
     filingId,
@@ -90,7 +91,6 @@ export async function findFiling(db: Queryable, mode: Mode, idOrReference: strin
 
 export type Reference = Pick<FilingRecord, 'mode' | 'reference'>;
 
-/** The n-th filing under a reference, or null. */
 export async function filingOfReference(
   db: Queryable,
   { mode, reference, n }: Reference & { n: number },
@@ -134,7 +134,6 @@ export async function numberToFileAgain(db: Queryable, { mode, reference }: Refe
   return rows[0]?.n ?? null;
 }
 
-/** The filings that correct this one, oldest first. */
 export async function listCorrections(db: Queryable, filingId: string) {
   const { rows } = await db.query<{ filingId: string; n: number; contentHash: string }>(
     `SELECT filing_id AS "filingId", n, content_hash AS "contentHash"

@@ -10,6 +10,7 @@ import {
 } from '../../domain/filing/move-texts';
 import { stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
 import { type Finding, hasErrors } from '../../domain/rules/finding';
+import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { saveBalanceFindings } from './filing-notes';
 import { writeMove } from './filing-progress';
@@ -63,7 +64,7 @@ export async function readReadiness(
        ${heldIrmsQuery({ columns: `${NUMBER}, read_at`, exporterId: '$2', numbers: 'ARRAY(SELECT number FROM wanted)' })}
      )
      SELECT CASE WHEN (SELECT count(*) FROM wanted) = (SELECT count(DISTINCT number) FROM newest)
-              THEN (SELECT floor(extract(epoch FROM min(read_at)) * 1000)::float8 FROM newest) END AS "balancesReadAt",
+              THEN (SELECT ${MS('min(read_at)')} FROM newest) END AS "balancesReadAt",
             e.api_state AS "apiState",
             ${ACTIVATES_AT}
        FROM (VALUES (1)) AS one LEFT JOIN exporters e ON lower(e.exporter_id) = lower($2)`,

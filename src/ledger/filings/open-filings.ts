@@ -35,7 +35,6 @@ export async function openFilingsAfter(
   return rows;
 }
 
-/** One open filing; null if the ledger does not hold it or it has ended. */
 export async function openFiling(db: Queryable, filingId: string): Promise<OpenFilingRun | null> {
   const { rows } = await db.query<OpenFilingRun>(`${OPEN} AND f.filing_id = $1`, [filingId]);
   return rows[0] ?? null;

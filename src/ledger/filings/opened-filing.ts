@@ -1,6 +1,7 @@
 /** A filing as a run takes it up, read in one statement: ids, counts, stages, and the rows of its result. */
 import type { FilingCounts, ResultRow } from '../../domain/contracts';
 import type { QueuePlace } from '../../domain/filing/queue-places';
+import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { lineOf, placeIn, type InLine } from '../questions/waiting';
 import { standingOf } from '../questions/questions';
@@ -9,8 +10,7 @@ import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
 import type { RequestRecord } from '../submissions/requests';
 import type { SubmissionRecord } from '../submissions/submissions';
 import { openWords, type OpenWords, unjudgedWords } from '../submissions/words';
-import { FilingMissing } from './filings';
-import { FILING_COLUMNS, type FilingRecord } from './filings';
+import { FilingMissing, HEAD_COLUMNS, type FilingHead } from './filings';
 
 /** How far one submission is, as a workflow needs to know it. */
 export interface SubmissionStage extends Pick<SubmissionRecord, 'submission' | 'rowCount' | 'state'> {
@@ -18,38 +18,13 @@ export interface SubmissionStage extends Pick<SubmissionRecord, 'submission' | '
     /** Its age counts from here; ms since the epoch. */
     since: number;
   })[];
-  /** What the acknowledgement complained of. */
   ackErrors?: string[];
   /** The attempt that is in doubt, open, or accepted; null: none is. */
   attempt: Pick<AttemptRow, 'attemptId' | 'number' | 'verdict'> | null;
-  /** Number of the newest attempt; 0: there was none. */
   attempts: number;
 }
 
-/** What of a filing's own record its run needs. */
-const KEPT = [
-  'filingId',
-  'exporterId',
-  'reference',
-  'n',
-  'workflowId',
-  'contentHash',
-  'state',
-  'seq',
-  'attention',
-  'needsAttention',
-  'asks',
-  'late',
-  'asked',
-  'dueAt',
-  'waitsFor',
-  'channel',
-  'approvalNeeded',
-  'approvedBy',
-  'madeBy',
-] as const satisfies (keyof FilingRecord)[];
-
-export interface FilingStanding extends Pick<FilingRecord, (typeof KEPT)[number]> {
+export interface FilingStanding extends FilingHead {
   /** What persons asked for that no run has carried out yet. */
   words: OpenWords;
   /** When its certificates began to be collected, ms since the epoch. */
@@ -68,8 +43,6 @@ export interface FilingStanding extends Pick<FilingRecord, (typeof KEPT)[number]
   submissions: SubmissionStage[];
 }
 
-const MS = (time: string) => `floor(extract(epoch FROM ${time}) * 1000)::float8`;
-
 const STAGES = `(SELECT coalesce(jsonb_agg(jsonb_build_object('submission', s.submission, 'rowCount', s.row_count, 'state', s.state,
     'requests', (SELECT coalesce(jsonb_agg(jsonb_build_object('requestId', q.request_id, 'source', q.source, 'state', q.state,
         'dgftAckId', q.dgft_ack_id, 'ackStatus', q.ack_status, 'since', ${MS('q.since')}) ORDER BY q.source = 'named', q.since), '[]')
@@ -84,9 +57,9 @@ const STAGES = `(SELECT coalesce(jsonb_agg(jsonb_build_object('submission', s.su
 /** @throws FilingMissing when the ledger does not hold the filing */
 export async function readStanding(db: Queryable, filingId: string): Promise<FilingStanding> {
   const { rows } = await db.query<
-    FilingStanding & FilingRecord & { said: Parameters<typeof openWords>[0]; line: InLine[] | null }
+    Omit<FilingStanding, 'words' | 'queue'> & { said: Parameters<typeof openWords>[0]; line: InLine[] | null }
   >(
-    `SELECT ${FILING_COLUMNS}, ${STAGES} AS submissions, ${unjudgedWords('filings.filing_id')} AS said,
+    `SELECT ${HEAD_COLUMNS}, ${STAGES} AS submissions, ${unjudgedWords('filings.filing_id')} AS said,
             (SELECT ${MS('min(e.at)')} FROM filing_events e
               WHERE e.filing_id = filings.filing_id AND e.kind = 'collecting') AS "collectingSince",
             coalesce((SELECT i.source_document IS NOT NULL FROM filing_inputs i
@@ -100,9 +73,6 @@ export async function readStanding(db: Queryable, filingId: string): Promise<Fil
   );
   const [found] = rows;
   if (!found) throw new FilingMissing(filingId);
-  const { collectingSince, hasWorkbook, counts, rows: shown, standing, submissions, movedAt } = found;
-  const queue = placeIn(found.line, filingId);
-  const kept = Object.fromEntries(KEPT.map((name) => [name, found[name]])) as Pick<FilingRecord, (typeof KEPT)[number]>;
-  const facts = { collectingSince, hasWorkbook, counts, rows: shown, standing, submissions, movedAt, queue };
-  return { ...kept, words: openWords(found.said), ...facts };
+  const { said, line, ...standing } = found;
+  return { ...standing, words: openWords(said), queue: placeIn(line, filingId) };
 }

@@ -32,7 +32,6 @@ export async function judgeReference(client: Queryable, named: Named): Promise<R
   return null;
 }
 
-/** Whether two filings have the same content. */
 export function sameContent(
   a: Pick<FilingRecord, 'contentHash' | 'exporterId'>,
   b: Pick<FilingRecord, 'contentHash' | 'exporterId'>,

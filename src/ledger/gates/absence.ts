@@ -75,14 +75,14 @@ export async function completeLook(
   db: Queryable,
   { exporterId, since, from }: { exporterId: string; since: Date; from: Date },
 ): Promise<number | null> {
-  const { rows } = await db.query<{ lookId: string }>(
-    `SELECT look_id AS "lookId" FROM looks WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1)
+  const { rows } = await db.query<{ lookId: number }>(
+    `SELECT look_id::float8 AS "lookId" FROM looks WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1)
         AND complete AND began_at >= $2 AND from_date <= ($3::timestamptz AT TIME ZONE 'Asia/Kolkata')::date
         AND to_date >= (began_at AT TIME ZONE 'Asia/Kolkata')::date
       ORDER BY began_at DESC LIMIT 1`,
     [exporterId, since, from],
   );
-  return rows[0] ? Number(rows[0].lookId) : null;
+  return rows[0]?.lookId ?? null;
 }
 
 /** An older look, or two persons' word in its place, does not count at the send. */
@@ -92,13 +92,12 @@ export interface AbsenceToConfirm {
   /** A complete look of the last day has to begin after this and cover the days from `from` on; ms since the epoch. */
   since: number;
   from: number;
-  /** Whether there was one, or two persons stand for it. */
   looked: boolean;
   /** Certificates that agree and that no two persons named as another filing's. */
   agreeing: string[];
 }
 
-/** Whether a row's document was ever released as absent, and what is known since; null: never. */
+/** What still has to be known since a row's document was released as absent; null: nothing, or it never was. */
 export async function absenceToConfirm(
   db: Queryable,
   { filingId, submission, at }: Omit<Rows, 'positions'> & { at: Date },
@@ -126,5 +125,5 @@ export async function absenceToConfirm(
   const looked = unseen || (await completeLook(db, { exporterId, since: lookSince, from })) !== null;
   const named = new Set(notOurs);
   const open = [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))].filter((number) => !named.has(number));
-  return { since: since.getTime(), from: from.getTime(), looked, agreeing: open };
+  return looked && open.length === 0 ? null : { since: since.getTime(), from: from.getTime(), looked, agreeing: open };
 }

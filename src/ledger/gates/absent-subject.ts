@@ -26,10 +26,13 @@ export async function stateOfSubject(
     at: Date;
   },
 ): Promise<
-  | (
-      | { about: 'attempt'; statementSince: null; statementAt: null }
-      | { about: 'request'; attemptId: string | null; statementSince: Date | null; statementAt: Date | null }
-    )
+  | {
+      /** The attempt that a request answers, where the subject is one. */
+      attemptId: string | null;
+      /** When the service first said so, and last. */
+      statementSince: Date | null;
+      statementAt: Date | null;
+    }
   | Extract<Absence, { outcome: 'refused' }>
 > {
   const { subject, filingId, submission, attempts, settleMs, at } = args;
@@ -62,7 +65,7 @@ export async function stateOfSubject(
       return refused('unfinished', `request ${followed.requestId} of the submission is still being asked about`);
     if (own && !MAYBE_FILED.includes(own.verdict))
       return refused('not_in_doubt', `attempt ${own.attemptId} is ${own.verdict}: there is nothing to answer`);
-    return { about: 'attempt', statementSince: null, statementAt: null };
+    return { attemptId: null, statementSince: null, statementAt: null };
   }
   const own = requests.find(({ requestId }) => requestId === subject.requestId);
   if (!own || own.state === 'not_ours')
@@ -78,15 +81,10 @@ export async function stateOfSubject(
     return refused('unfinished', `attempt ${doubt.attemptId} of the submission is in doubt too`);
   if (own.state === 'followed' && own.statement === null)
     return refused('unfinished', `request ${own.requestId} has no outcome yet: the service still processes it`);
-  return {
-    about: 'request',
-    attemptId: own.attemptId ?? doubt?.attemptId ?? null,
-    statementSince: own.since,
-    statementAt: own.at,
-  };
+  const attemptId = own.attemptId ?? doubt?.attemptId ?? null;
+  return { attemptId, statementSince: own.since, statementAt: own.at };
 }
 
-/** Why nothing is judged. */
 export const refused = (
   code: Extract<Absence, { outcome: 'refused' }>['code'],
   why: string,

@@ -3,8 +3,8 @@ import { partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../
 import type { Queryable } from '../pool';
 import { acknowledgeSubmission, addRequest } from '../submissions/requests';
 import { askAbout } from '../questions/questions';
-import { closeOpenAttempts, type AttemptRow } from './attempts';
-import { holdAsSent } from './held-rows';
+import { closeOpenAttempts, insertAttempt, type AttemptRow } from './attempts';
+import { anyRow, holdAsSent } from './held-rows';
 import { writeVerdict } from './verdict';
 
 const ANY: readonly AttemptVerdict[] = ['open', 'marked', 'unsent', 'refused', 'rejected', 'absent', 'accepted'];
@@ -16,34 +16,20 @@ const ANY: readonly AttemptVerdict[] = ['open', 'marked', 'unsent', 'refused', '
  */
 export async function acceptAttempt(
   client: Queryable,
-  {
-    attemptId,
-    attempts,
-    answer,
-    late,
-    at,
-  }: { attemptId: string; attempts: readonly AttemptRow[]; answer: StoredAnswer; late: boolean; at: Date },
+  args: { attemptId: string; attempts: readonly AttemptRow[]; answer: StoredAnswer; late: boolean; at: Date },
 ): Promise<void> {
-  const { filingId, submission, number } = partsOfAttemptId(attemptId);
+  const { attemptId, attempts, answer, late, at } = args;
+  const { filingId, submission } = partsOfAttemptId(attemptId);
   const before = attempts.find((each) => each.attemptId === attemptId);
   const reason = `attempt ${attemptId} was accepted after all`;
   if (attempts.some((each) => each.verdict === 'open' && each !== before))
     await closeOpenAttempts(client, { filingId, submission, except: attemptId, reason, at });
   // An attempt that is missing because the ledger was put back to an earlier state is recorded with its answer.
-  if (!before)
-    await client.query(`INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4)`, [
-      attemptId,
-      filingId,
-      submission,
-      number,
-    ]);
+  if (!before) await insertAttempt(client, attemptId);
   await writeVerdict(client, { attemptId, from: ANY, verdict: 'accepted', answer, at });
   const sentAt = before?.markedAt ?? at;
   // Rows of an attempt in doubt may have been freed too: by what was said of a request that a person had named.
-  const { rowCount: freed } = await client.query(
-    'SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND NOT live LIMIT 1',
-    [filingId, submission],
-  );
+  const freed = await anyRow(client, { filingId, submission }, 'NOT live');
   if (before?.verdict !== 'marked' || freed) await holdAsSent(client, { filingId, submission, sentAt, at });
   await acknowledgeSubmission(client, filingId, submission);
   const { requestId, dgftAckId, ackStatus, warnings } = answer;
@@ -59,14 +45,9 @@ export async function acceptAttempt(
 /** A person may have named the request for another send: the answer says whose it is. @returns whether one was taken */
 async function takeFromNamed(
   client: Queryable,
-  {
-    filingId,
-    submission,
-    requestId,
-    attemptId,
-    at,
-  }: { filingId: string; submission: number; requestId: string; attemptId: string; at: Date },
+  of: { filingId: string; submission: number; requestId: string; attemptId: string; at: Date },
 ): Promise<boolean> {
+  const { filingId, submission, requestId, attemptId, at } = of;
   const { rows } = await client.query<{ filingId: string }>(
     `UPDATE requests o SET state = 'not_ours', ended_at = coalesce(o.ended_at, $4) FROM submissions s
       WHERE s.filing_id = $1 AND s.submission = $2 AND o.mode = s.mode AND o.customer_id = s.customer_id

@@ -1,5 +1,5 @@
 /** The attempts of a submission as the gates judge them. */
-import type { AttemptVerdict, StoredAnswer } from '../../domain/filing/attempt';
+import { partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
 import { sameId } from '../../domain/identity';
 import type { Queryable } from '../pool';
 import { writeVerdict } from './verdict';
@@ -15,15 +15,23 @@ export interface AttemptRow {
   answer: StoredAnswer | null;
 }
 
-/** The attempts of a submission, locked, oldest first. */
 export async function lockAttempts(client: Queryable, filingId: string, submission: number): Promise<AttemptRow[]> {
-  const { rows } = await client.query<Omit<AttemptRow, 'settleMs'> & { settleMs: string | null }>(
+  const { rows } = await client.query<AttemptRow>(
     `SELECT attempt_id AS "attemptId", number, verdict, marked_at AS "markedAt", reason, answer,
-            greatest(settle_ms, CASE WHEN verdict = 'marked' AND reason IS NULL THEN timeout_ms END) AS "settleMs"
+            greatest(settle_ms, CASE WHEN verdict = 'marked' AND reason IS NULL THEN timeout_ms END)::float8 AS "settleMs"
        FROM attempts WHERE filing_id = $1 AND submission = $2 ORDER BY number FOR UPDATE`,
     [filingId, submission],
   );
-  return rows.map((row) => ({ ...row, settleMs: row.settleMs === null ? null : Number(row.settleMs) }));
+  return rows;
+}
+
+/** Records an attempt as open, where the ledger does not hold it. */
+export async function insertAttempt(client: Queryable, attemptId: string): Promise<void> {
+  const { filingId, submission, number } = partsOfAttemptId(attemptId);
+  await client.query(
+    'INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING',
+    [attemptId, filingId, submission, number],
+  );
 }
 
 /** Whether an answer named a request of the submission: of an attempt `a`, in SQL. As {@link requestOf}. */
@@ -53,18 +61,13 @@ export function isInDoubt(
 /** Closes the open attempts of a filing, or of one submission, so that nothing of it is sent any more. */
 export async function closeOpenAttempts(
   client: Queryable,
-  {
-    filingId,
-    submission,
-    except,
-    reason,
-    at,
-  }: { filingId: string; submission?: number; except?: string; reason: string; at: Date },
+  of: { filingId: string; submission?: number; except?: string; reason: string; at: Date },
 ): Promise<void> {
+  const { filingId, submission, except, reason, at } = of;
   const { rows } = await client.query<{ attemptId: string }>(
     `SELECT attempt_id AS "attemptId" FROM attempts WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2)
         AND verdict = 'open' AND attempt_id IS DISTINCT FROM $3 ORDER BY attempt_id`,
-    [filingId, submission ?? null, except ?? null],
+    [filingId, submission, except],
   );
   for (const { attemptId } of rows) {
     await writeVerdict(client, { attemptId, from: ['open'], verdict: 'unsent', reason, at });

@@ -16,7 +16,7 @@ import { candidateRows, countOpenRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
 import { closeUnclaimed } from '../questions/questions';
 import { settleSubmission } from '../submissions/submissions';
-import { lineageSend, type LineageSend } from './absence';
+import { lineageSend } from './absence';
 import { closeOpenAttempts, lockAttempts } from './attempts';
 import { contradictedByBalance } from './balance-evidence';
 import { holdAsSent } from './held-rows';
@@ -55,9 +55,8 @@ export async function certifyByRecord(
   const fresh = records.filter(({ eBRCNumber }) => !old.has(eBRCNumber));
   const claimed = await claim(client, { ...of, adoption: 'record', certificates: fresh });
   if (claimed.size === records.length) return [];
-  const held = new Map(
-    (await certifiedAs(client, filingId, submission)).map(({ position, eBRCNumber }) => [position, eBRCNumber]),
-  );
+  const certified = await certifiedAs(client, filingId, submission);
+  const held = new Map(certified.map(({ position, eBRCNumber }) => [position, eBRCNumber]));
   return records.flatMap(({ position, eBRCNumber }): Contradiction[] => {
     if (claimed.has(position) || held.get(position) === eBRCNumber) return [];
     const why = old.has(eBRCNumber)
@@ -96,41 +95,50 @@ async function holdWhereReleased(
   await holdAsSent(client, { filingId, submission, positions, sentAt, at });
 }
 
+interface FoundByDetails {
+  adopted: { position: number; eBRCNumber: string }[];
+  ambiguous: Ambiguity[];
+  contradicted: Contradiction[];
+}
+
 /** Certifies rows by fetch-details, with positive evidence only. In a transaction that holds the filing's lock. */
 export async function certifyByDetails(client: Queryable, of: CertifiedPart & { windowOver?: boolean }) {
-  const { filingId, submission, exporterId } = of;
+  const { filingId, submission, at } = of;
   const send = await lineageSend(client, { filingId, submission });
-  const found: {
-    adopted: { position: number; eBRCNumber: string }[];
-    ambiguous: Ambiguity[];
-    contradicted: Contradiction[];
-  } = { adopted: [], ambiguous: [], contradicted: [] };
-  if (send.from !== null && send.before !== null) await adopt(client, of, send, found);
+  const found: FoundByDetails =
+    send.from !== null && send.before !== null
+      ? await adoptByDetails(client, of, send.from, send.before)
+      : { adopted: [], ambiguous: [], contradicted: [] };
   const openRows = await countOpenRows(client, filingId, submission);
-  if (openRows === 0) await settleSubmission(client, { filingId, submission, state: 'settled', at: of.at });
+  if (openRows === 0) await settleSubmission(client, { filingId, submission, state: 'settled', at });
   return { ...found, openRows };
+}
 
-  async function adopt(db: Queryable, { at }: CertifiedPart, { from, before }: LineageSend, into: typeof found) {
-    const rows = await candidateRows(db, { filingId, submission, exporterId });
-    const entries = await unclaimedCertificates(db, exporterId);
-    const issuedFrom = filingDateInKolkata((from ?? at).getTime());
-    const { matches, ambiguous } = matchCertificates(rows, entries, { excluded: new Set(before), issuedFrom });
-    into.ambiguous = ambiguous;
-    const agreed: NamedCertificate[] = [];
-    const matched = matches.map(({ position }) => position);
-    for (const match of matches) {
-      const asked = { filingId, submission, matched, windowOver: of.windowOver ?? false };
-      const why = await contradictedByBalance(db, { ...asked, ...match });
-      if (why === null) agreed.push(match);
-      else into.contradicted.push({ position: match.position, eBRCNumber: match.eBRCNumber, why });
-    }
-    if (agreed.length === 0) return;
-    await holdWhereReleased(db, of, agreed);
-    const claimed = await claim(db, { ...of, adoption: 'details', certificates: agreed });
-    into.adopted = agreed
-      .filter(({ position }) => claimed.has(position))
-      .map(({ position, eBRCNumber }) => ({ position, eBRCNumber }));
+async function adoptByDetails(
+  client: Queryable,
+  { windowOver = false, ...of }: CertifiedPart & { windowOver?: boolean },
+  from: Date,
+  before: readonly string[],
+): Promise<FoundByDetails> {
+  const { filingId, submission, exporterId } = of;
+  const rows = await candidateRows(client, { filingId, submission, exporterId });
+  const entries = await unclaimedCertificates(client, exporterId);
+  const issuedFrom = filingDateInKolkata(from.getTime());
+  const { matches, ambiguous } = matchCertificates(rows, entries, { excluded: new Set(before), issuedFrom });
+  const matched = matches.map(({ position }) => position);
+  const agreed: NamedCertificate[] = [];
+  const contradicted: Contradiction[] = [];
+  for (const match of matches) {
+    const { position, eBRCNumber } = match;
+    const why = await contradictedByBalance(client, { filingId, submission, matched, windowOver, ...match });
+    if (why === null) agreed.push(match);
+    else contradicted.push({ position, eBRCNumber, why });
   }
+  if (agreed.length === 0) return { adopted: [], ambiguous, contradicted };
+  await holdWhereReleased(client, of, agreed);
+  const claimed = await claim(client, { ...of, adoption: 'details', certificates: agreed });
+  const adopted = agreed.filter(({ position }) => claimed.has(position));
+  return { adopted: adopted.map(({ position, eBRCNumber }) => ({ position, eBRCNumber })), ambiguous, contradicted };
 }
 
 /** Named certificates as the ledger spells them, and why a row cannot have one. Under the filing's lock. */
@@ -165,13 +173,9 @@ export async function certifyByPersons(
   const { filingId, submission, at } = of;
   if ((await countOpenRows(client, filingId, submission)) === 0)
     await settleSubmission(client, { filingId, submission, state: 'settled', at });
-  return certificates
-    .filter(({ position }) => !claimed.has(position))
-    .map(({ position, eBRCNumber }) => ({
-      position,
-      eBRCNumber,
-      why: 'another row has it, or the row has its outcome',
-    }));
+  const why = 'another row has it, or the row has its outcome';
+  const left = certificates.filter(({ position }) => !claimed.has(position));
+  return left.map(({ position, eBRCNumber }) => ({ position, eBRCNumber, why }));
 }
 
 /** States of rows that a certificate may still settle. */

@@ -64,7 +64,7 @@ async function keptBack(client: Queryable, filingId: string, at: Date) {
   const kept: (AbsenceToConfirm & { submission: number })[] = [];
   for (const { submission } of rows) {
     const absence = await absenceToConfirm(client, { filingId, submission, at });
-    if (absence && (!absence.looked || absence.agreeing.length > 0)) kept.push({ submission, ...absence });
+    if (absence) kept.push({ submission, ...absence });
   }
   return kept;
 }

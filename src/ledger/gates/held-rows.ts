@@ -7,11 +7,23 @@ import { giveRowsBack } from '../rows/row-takeover';
 import { closeOpenAttempts } from './attempts';
 
 export type Ground = 'never_attempted' | 'unsent' | 'refused' | 'rejected' | 'absent';
-/** What freed rows become. */
 export type Freed = Extract<RowState, 'needs_correction' | 'withdrawn'>;
 
 /** States of rows that are, or may be, at the service. */
 export const SENT: readonly RowState[] = ['submitted', 'unknown', 'abandoned_after_send'];
+
+/** Whether a row of a submission is so; `is` in SQL. */
+export async function anyRow(
+  client: Queryable,
+  { filingId, submission }: { filingId: string; submission: number },
+  is: string,
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ${is} LIMIT 1`,
+    [filingId, submission],
+  );
+  return rowCount === 1;
+}
 
 /** Back to `planned`, for another balance check and attempt; not while another one is, or may be, at the service. */
 export async function planAgain(client: Queryable, attemptId: string): Promise<void> {
@@ -31,7 +43,7 @@ export interface Release {
   filingId: string;
   submission: number;
   ground: Ground;
-  attemptId?: string;
+  attemptId?: string | null;
   requestId?: string;
   lookId?: number | null;
   unseen?: boolean;
@@ -42,22 +54,12 @@ export interface Release {
 }
 
 export async function recordRelease(client: Queryable, release: Release): Promise<string> {
+  const { filingId, submission, ground, attemptId, requestId, at } = release;
+  const { lookId, unseen = false, notOurs = [], from, reason } = release;
   const { rows } = await client.query<{ id: string }>(
     `INSERT INTO releases (filing_id, submission, ground, attempt_id, request_id, look_id, unseen, not_ours, certificates_from,
         reason, released_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING release_id AS id`,
-    [
-      release.filingId,
-      release.submission,
-      release.ground,
-      release.attemptId ?? null,
-      release.requestId ?? null,
-      release.lookId ?? null,
-      release.unseen ?? false,
-      release.notOurs ?? [],
-      release.from ?? null,
-      release.reason ?? null,
-      release.at,
-    ],
+    [filingId, submission, ground, attemptId, requestId, lookId, unseen, notOurs, from, reason, at],
   );
   return rows[0]?.id ?? '';
 }
@@ -65,13 +67,9 @@ export async function recordRelease(client: Queryable, release: Release): Promis
 /** Frees rows: the one statement that ends what a row holds. @returns the positions of those that it freed */
 export async function freeRows(
   client: Queryable,
-  {
-    release,
-    state,
-    errors,
-    from,
-  }: { release: Release; state: Freed; errors?: ReadonlyMap<number, string[]>; from: readonly RowState[] },
+  args: { release: Release; state: Freed; errors?: ReadonlyMap<number, string[]>; from: readonly RowState[] },
 ): Promise<number[]> {
+  const { release, state, errors, from } = args;
   const { filingId, submission, at } = release;
   const { rowCount } = await client.query(
     'SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND live AND state = ANY($3) LIMIT 1',
@@ -211,20 +209,11 @@ async function stopUnsentDuplicates(
       ORDER BY 1, 2, 3`,
     [filingId, submission, positions ?? null],
   );
-  for (const { filingId: other, submission: of, position } of rows) {
-    await closeOpenAttempts(client, {
-      filingId: other,
-      submission: of,
-      reason: 'a row of it had already been sent',
-      at,
-    });
-    const release = { filingId: other, submission: of, ground: 'never_attempted' as const, reason, at };
-    await freeRows(client, {
-      release,
-      state: 'needs_correction',
-      errors: new Map([[position, [reason]]]),
-      from: ['planned'],
-    });
+  for (const { position, ...other } of rows) {
+    await closeOpenAttempts(client, { ...other, reason: 'a row of it had already been sent', at });
+    const release = { ...other, ground: 'never_attempted' as const, reason, at };
+    const errors = new Map([[position, [reason]]]);
+    await freeRows(client, { release, state: 'needs_correction', errors, from: ['planned'] });
   }
 }
 

@@ -25,7 +25,7 @@ export async function closeNotOurs(
   for (const { submission } of named) {
     const attempts = await lockAttempts(client, filingId, submission);
     const longest = longestWindow(attempts, settleMs);
-    windows.push(await windowEnd(client, { attempts, settleMs: longest, statementSince: null }));
+    windows.push(await windowEnd(client, { attempts, settleMs: longest }));
   }
   const window = new Date(Math.max(...windows.map((end) => end.getTime())));
   if (word.at < window) {

@@ -11,6 +11,7 @@ import { findSupport } from '../principals/granted-words';
 import { judgeWord, readWord, type Word, type WordOf } from '../submissions/words';
 import { certifyByPersons, judgeNamed } from './certify';
 import type { Absence, AbsentSubject } from './absent-subject';
+import type { AttemptRow } from './attempts';
 import { confirmAbsence } from './confirm-absence';
 import { closeNotOurs } from './not-ours';
 import { holdForRequest } from './release';
@@ -18,9 +19,7 @@ import { releaseAbsent } from './release-absent';
 import { isPermitted, permitBeside, positionsInDoubt } from '../rows/live-mappings';
 
 export interface CarryOut extends WordOf {
-  /** The settle window of this process. */
   settleMs: number;
-  /** Whether the installation has one person (`EBRC_SINGLE_PERSON`). */
   singlePerson: boolean;
   at: Date;
 }
@@ -28,7 +27,7 @@ export interface CarryOut extends WordOf {
 /** Carries out a word in the transaction that judges it, under the filing's lock; repeating it changes nothing. */
 export async function carryOutWord(client: Queryable, args: CarryOut): Promise<Carried> {
   const word = await readWord(client, args);
-  if (!word) return { outcome: 'refused', why: 'the ledger does not hold it' };
+  if (!word) return refused('the ledger does not hold it');
   if (word.judged) return word.judged;
   const { carried, others } = await judge(client, word, args);
   const { filingId, at } = args;
@@ -42,9 +41,12 @@ export async function carryOutWord(client: Queryable, args: CarryOut): Promise<C
   return carried;
 }
 
+const refused = (why: string): Carried => ({ outcome: 'refused', why });
+const stands = (why: string): Carried => ({ outcome: 'stands', why });
+
 type CarryOutKind = (client: Queryable, word: Word, others: readonly Word[], args: CarryOut) => Promise<Carried>;
 
-const noSuchAnswer: CarryOutKind = () => Promise.resolve({ outcome: 'refused', why: 'it is no answer about a send' });
+const noSuchAnswer: CarryOutKind = () => Promise.resolve(refused('it is no answer about a send'));
 
 const CARRY_OUT: Record<Word['kind'], CarryOutKind> = {
   filed,
@@ -57,11 +59,11 @@ const CARRY_OUT: Record<Word['kind'], CarryOutKind> = {
 /** What becomes of a word, and the words of others that it was carried out with. */
 async function judge(client: Queryable, word: Word, args: CarryOut): Promise<{ carried: Carried; others: Word[] }> {
   const support = await findSupport(client, word, args);
-  if (typeof support === 'string') return { carried: { outcome: 'refused', why: support }, others: [] };
+  if (typeof support === 'string') return { carried: refused(support), others: [] };
   const { others, isClaim } = support;
   const carried = await CARRY_OUT[word.kind](client, word, others, args);
   if (carried.outcome !== 'stands' || !isClaim) return { carried, others };
-  return { carried: { outcome: 'refused', why: `${carried.why}; ${NEEDS_TOKEN}` }, others };
+  return { carried: refused(`${carried.why}; ${NEEDS_TOKEN}`), others };
 }
 
 async function notFiled(client: Queryable, word: Word, others: readonly Word[], args: CarryOut): Promise<Carried> {
@@ -79,17 +81,15 @@ async function absent(
   { settleMs, at }: CarryOut,
 ): Promise<Carried> {
   const subject = await subjectOf(client, word);
-  if (typeof subject === 'string') return { outcome: 'refused', why: subject };
+  if (typeof subject === 'string') return refused(subject);
   const base = { subject, settleMs, reason: `not filed, says ${word.by}: ${word.note ?? ''}`, at };
   const alone = await releaseAbsent(client, { ...base, unseen: false, notOurs: [], saidFrom: word.at });
   if (alone.outcome !== 'refused') return carriedOf(alone);
   const second = WHERE_TWO_ARE_NEEDED[alone.code];
-  if (!second) return { outcome: 'refused', why: alone.why };
+  if (!second) return refused(alone.why);
   const { needed } = second;
-  if (!second.isSaidBy(word)) {
-    const why = `${alone.why}: look at the portal; two persons have to say so, with ${needed}`;
-    return { outcome: 'refused', why };
-  }
+  if (!second.isSaidBy(word))
+    return refused(`${alone.why}: look at the portal; two persons have to say so, with ${needed}`);
   for (const other of others) {
     const notOurs = word.notOurs.filter((number) => other.notOurs.includes(number));
     const both = await releaseAbsent(client, {
@@ -102,7 +102,7 @@ async function absent(
     if (both.outcome !== 'refused') return carriedOf(both);
   }
   const same = needed === null ? 'look at the portal and say the same too' : `say the same too, with ${needed}`;
-  return { outcome: 'stands', why: `${alone.why}: ${word.by} is the first to say so; somebody else has to ${same}` };
+  return stands(`${alone.why}: ${word.by} is the first to say so; somebody else has to ${same}`);
 }
 
 /** Where one person is not enough: what both have to say beside it. */
@@ -133,14 +133,19 @@ async function subjectOf(client: Queryable, word: Word): Promise<AbsentSubject |
   if (word.attemptId === null) return 'it names neither an attempt nor a request';
   if (partsOfAttemptId(word.attemptId).filingId !== word.filingId)
     return `attempt ${word.attemptId} is not one of this filing`;
-  const { rows } = await client.query<{ markedAt: Date | null }>(
-    'SELECT marked_at AS "markedAt" FROM attempts WHERE attempt_id = $1',
-    [word.attemptId],
-  );
+  const own = await readAttempt(client, word.attemptId);
   // After a restore the same attempt can be sent once more.
-  if (rows[0] && (rows[0].markedAt?.getTime() ?? null) !== (word.markedAt?.getTime() ?? null))
+  if (own && (own.markedAt?.getTime() ?? null) !== (word.markedAt?.getTime() ?? null))
     return `attempt ${word.attemptId} was marked as sent at another time than the one that the answer is about`;
   return { attemptId: word.attemptId };
+}
+
+async function readAttempt(client: Queryable, attemptId: string) {
+  const { rows } = await client.query<Pick<AttemptRow, 'markedAt' | 'verdict'>>(
+    'SELECT marked_at AS "markedAt", verdict FROM attempts WHERE attempt_id = $1',
+    [attemptId],
+  );
+  return rows[0];
 }
 
 async function positionsOf(client: Queryable, filingId: string, sourceRows: readonly number[]): Promise<number[]> {
@@ -151,29 +156,25 @@ async function positionsOf(client: Queryable, filingId: string, sourceRows: read
 async function filed(client: Queryable, word: Word, others: readonly Word[], args: CarryOut): Promise<Carried> {
   if (word.certificates.length > 0) return certified(client, word, others, args);
   const { filingId, attemptId } = word;
-  if (word.requestId === null || attemptId === null)
-    return { outcome: 'refused', why: 'name the request id under which it was filed' };
+  if (word.requestId === null || attemptId === null) return refused('name the request id under which it was filed');
   const { submission, filingId: ofFiling } = partsOfAttemptId(attemptId);
-  if (ofFiling !== filingId) return { outcome: 'refused', why: `attempt ${attemptId} is not one of this filing` };
-  const { rows } = await client.query<{ markedAt: Date | null; verdict: string }>(
-    'SELECT marked_at AS "markedAt", verdict FROM attempts WHERE attempt_id = $1',
-    [attemptId],
-  );
-  const own = rows[0];
+  if (ofFiling !== filingId) return refused(`attempt ${attemptId} is not one of this filing`);
+  const own = await readAttempt(client, attemptId);
   if (own && ['open', 'unsent', 'refused'].includes(own.verdict))
-    return { outcome: 'refused', why: `attempt ${attemptId} is ${own.verdict}: nothing of it was sent` };
+    return refused(`attempt ${attemptId} is ${own.verdict}: nothing of it was sent`);
   const stated = word.requestId.trim();
   const known = (await readRequests(client, filingId, submission)).find((each) => sameId(each.requestId, stated));
   const requestId = known?.requestId ?? stated;
   // While the send is in doubt, what two persons said by mistake is corrected by naming it; its own record is not.
   if (known?.state === 'not_ours' && (known.processingStatus !== null || own?.verdict !== 'marked'))
-    return { outcome: 'refused', why: `request ${requestId} was found to be another filing’s` };
+    return refused(`request ${requestId} was found to be another filing’s`);
   const since = own?.markedAt ?? args.at;
   const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
   if (holder.filingId !== filingId || holder.submission !== submission) {
     const whose = holder.filingId === filingId ? `submission ${holder.submission}` : `filing ${holder.filingId}`;
-    const why = `request ${requestId} is the one of ${whose}: look for the one of submission ${submission} of ${filingId}`;
-    return { outcome: 'refused', why };
+    return refused(
+      `request ${requestId} is the one of ${whose}: look for the one of submission ${submission} of ${filingId}`,
+    );
   }
   await holdForRequest(client, { attemptId, requestId, at: args.at });
   await acknowledgeSubmission(client, filingId, submission);
@@ -191,7 +192,7 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
   const filing = await lockFiling(client, word.filingId);
   const rows = await readRows(client, word.filingId);
   const unknown = word.certificates.find(({ row }) => !rows.some(({ sourceRow }) => sourceRow === row));
-  if (!filing || unknown) return { outcome: 'refused', why: `the filing has no row ${unknown?.row}` };
+  if (!filing || unknown) return refused(`the filing has no row ${unknown?.row}`);
   // The look before the answer may have proven them: nothing is left to be said by a second person.
   const has = (named: Word['certificates'][number]) =>
     rows.some(({ sourceRow: row, eBRCNumber }) => eBRCNumber !== null && isSame(named, { row, eBRCNumber }));
@@ -200,10 +201,8 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
     other.certificates.filter((each) => word.certificates.some((own) => isSame(own, each))),
   );
   const agreed = word.certificates.filter((own) => both.some((each) => isSame(own, each)));
-  if (agreed.length < word.certificates.length) {
-    const why = `${word.by} is the first to name these certificates; somebody else has to name the same`;
-    return { outcome: 'stands', why };
-  }
+  if (agreed.length < word.certificates.length)
+    return stands(`${word.by} is the first to name these certificates; somebody else has to name the same`);
   const { filingId } = word;
   const asked = rows.flatMap(({ position, sourceRow }) =>
     agreed.filter(({ row }) => row === sourceRow).map(({ eBRCNumber }) => ({ position, eBRCNumber, eBRCDate: null })),
@@ -219,7 +218,7 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
     contradicted.push(...(await certifyByPersons(client, { ...of, certificates })));
   }
   const whys = contradicted.map(({ eBRCNumber, why }) => `${eBRCNumber}: ${why}`);
-  return whys.length > 0 ? { outcome: 'refused', why: whys.join('; ') } : { outcome: 'filed' };
+  return whys.length > 0 ? refused(whys.join('; ')) : { outcome: 'filed' };
 }
 
 const isSame = (a: Word['certificates'][number], b: Word['certificates'][number]): boolean =>
@@ -232,10 +231,8 @@ async function permitDuplicate(client: Queryable, word: Word, others: readonly W
   const inDoubt = new Set(await positionsInDoubt(client, filingId));
   const doubted = rows.filter(({ position }) => inDoubt.has(position));
   const other = sourceRows?.find((row) => !doubted.some(({ sourceRow }) => sourceRow === row));
-  if (doubted.length === 0 || other !== undefined) {
-    const why = `row ${other ?? ''} is not one of the filing's that are in doubt, or were abandoned after the send`;
-    return { outcome: 'refused', why };
-  }
+  if (doubted.length === 0 || other !== undefined)
+    return refused(`row ${other ?? ''} is not one of the filing's that are in doubt, or were abandoned after the send`);
   const positions = doubted.map(({ position }) => position);
   // Said once more, as by a command whose answer was lost: what is permitted already is not permitted twice.
   if (await isPermitted(client, filingId, positions)) return { outcome: 'permitted' };
@@ -246,10 +243,8 @@ async function permitDuplicate(client: Queryable, word: Word, others: readonly W
   );
   // What was said of an earlier send does not permit a duplicate beside this one.
   const sentAt = marks[0]?.at ?? null;
-  if (!others.some(({ at }) => sentAt === null || at >= sentAt)) {
-    const why = `${by} is the first to permit it; somebody else has to permit the same rows too`;
-    return { outcome: 'stands', why };
-  }
+  if (!others.some(({ at }) => sentAt === null || at >= sentAt))
+    return stands(`${by} is the first to permit it; somebody else has to permit the same rows too`);
   await permitBeside(client, { filingId, positions });
   return { outcome: 'permitted' };
 }

@@ -6,9 +6,9 @@ import { endRequest } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
 import { agreeingCertificates, completeLook, lineageSend } from './absence';
 import { refused, stateOfSubject, type Absence, type AbsentSubject } from './absent-subject';
-import { lockAttempts, type AttemptRow } from './attempts';
+import { insertAttempt, lockAttempts, type AttemptRow } from './attempts';
 import { unexplainedUse } from './balance-evidence';
-import { freeRows, planAgain, recordRelease, SENT, type Release } from './held-rows';
+import { anyRow, freeRows, planAgain, recordRelease, SENT, type Release } from './held-rows';
 import { releaseRejected } from './release';
 import { lastProblem, longestWindow, noLookSince, windowEnd } from './settle-window';
 import { writeVerdict } from './verdict';
@@ -82,27 +82,14 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
     if (use !== null) return refused('used', use);
   }
 
-  const { reason } = args;
-  const release: Release = {
-    filingId,
-    submission,
-    ground: 'absent',
-    ...('attemptId' in subject ? { attemptId: subject.attemptId } : { requestId: subject.requestId }),
-    lookId,
-    unseen: lookId === null,
-    notOurs: args.notOurs,
-    from,
-    reason,
-    at,
-  };
-  return subjectState.about === 'attempt'
-    ? releaseAttempt(client, { release, attempts, errors: args.errors ?? [reason] })
-    : releaseRequest(client, {
-        release,
-        positions,
-        attemptId: subjectState.attemptId,
-        errors: args.errors ?? [reason],
-      });
+  const { reason, notOurs, errors = [reason] } = args;
+  const proof = { lookId, unseen: lookId === null, notOurs, from, reason, at };
+  const release = { filingId, submission, ground: 'absent' as const, ...proof };
+  if ('attemptId' in subject)
+    return releaseAttempt(client, subject.attemptId, { release: { ...release, ...subject }, attempts, errors });
+  const { requestId } = subject;
+  const { attemptId } = subjectState;
+  return releaseRequest(client, requestId, { release: { ...release, requestId }, positions, attemptId, errors });
 }
 
 /** More certificates than these are in the evidence, not in the answer. */
@@ -117,19 +104,13 @@ const stillAppearing = (until: Date) =>
  */
 async function releaseAttempt(
   client: Queryable,
+  attemptId: string,
   { release, attempts, errors }: { release: Release; attempts: readonly AttemptRow[]; errors: string[] },
 ): Promise<Absence> {
-  const { filingId, submission, attemptId = '', reason, at } = release;
+  const { filingId, submission, reason, at } = release;
   // Also for an attempt that the ledger has lost: a worker that still holds it then finds it closed.
-  await client.query(
-    `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-    [attemptId, filingId, submission, partsOfAttemptId(attemptId).number],
-  );
-  const { rows } = await client.query<{ certified: boolean }>(
-    `SELECT coalesce(bool_or(state = 'certified'), false) AS certified FROM filing_rows WHERE filing_id = $1 AND submission = $2`,
-    [filingId, submission],
-  );
-  const certified = rows[0]?.certified ?? false;
+  await insertAttempt(client, attemptId);
+  const certified = await anyRow(client, { filingId, submission }, `state = 'certified'`);
   // Another attempt that is, or may be, at the service can have filed the rows, and the certificates can be its own.
   const another = attempts.some((each) => each.attemptId !== attemptId && MAYBE_FILED.includes(each.verdict));
   const verdict = certified && !another ? 'accepted' : 'absent';
@@ -161,14 +142,11 @@ async function releaseAttempt(
 
 async function releaseRequest(
   client: Queryable,
-  {
-    release,
-    positions,
-    attemptId,
-    errors,
-  }: { release: Release; positions?: readonly number[]; attemptId: string | null; errors: string[] },
+  requestId: string,
+  args: { release: Release; positions?: readonly number[]; attemptId: string | null; errors: string[] },
 ): Promise<Absence> {
-  const { filingId, submission, requestId = '', reason, at } = release;
+  const { release, positions, attemptId, errors } = args;
+  const { filingId, submission, reason, at } = release;
   const asked = positions ?? (await livePositions(client, { filingId, submission }));
   const freed = await freeRows(client, {
     release,

@@ -10,12 +10,12 @@
  * - absent: a person, or the service, says that it was not filed; the settle window is over; a complete look that began
  *   after it shows no certificate that agrees (release-absent.ts). Two persons stand in for what a look cannot show.
  */
-import { NOT_FILED, partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
+import { NOT_FILED, partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
 import { readRequests, settleIfDone } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
 import { closeOpenAttempts, isInDoubt, lockAttempts, requestOf } from './attempts';
-import { freeRows, giveBackIfAllFree, holdAsSent, planAgain, SENT, withdraw } from './held-rows';
+import { anyRow, freeRows, giveBackIfAllFree, holdAsSent, planAgain, SENT, withdraw } from './held-rows';
 import type { Freed, Ground } from './held-rows';
 import { writeVerdict } from './verdict';
 
@@ -26,25 +26,13 @@ import { writeVerdict } from './verdict';
  * holds the filing's lock.
  * @returns whether it was judged so
  */
-export async function judgeUnsent(
+export function judgeUnsent(
   client: Queryable,
-  {
-    attemptId,
-    proof,
-    reason,
-    at,
-  }: { attemptId: string; proof: 'unmarked' | 'void' | { sender: string }; reason: string; at: Date },
+  { proof, ...of }: { attemptId: string; proof: 'unmarked' | 'void' | { sender: string }; reason: string; at: Date },
 ): Promise<boolean> {
-  const judged = await writeVerdict(client, {
-    attemptId,
-    from: proof === 'unmarked' ? ['open'] : ['open', 'marked'],
-    verdict: 'unsent',
-    reason,
-    at,
-    ...(typeof proof === 'object' && { ofSender: proof.sender }),
-  });
-  if (judged) await afterNotFiled(client, attemptId, at);
-  return judged;
+  const from: AttemptVerdict[] = proof === 'unmarked' ? ['open'] : ['open', 'marked'];
+  const ofSender = typeof proof === 'object' ? proof.sender : undefined;
+  return judgeNotFiled(client, { ...of, verdict: 'unsent', from, ofSender });
 }
 
 /**
@@ -52,34 +40,18 @@ export async function judgeUnsent(
  * transaction that holds the filing's lock.
  * @returns whether it was judged so
  */
-export async function judgeRefused(
+export const judgeRefused = (
   client: Queryable,
-  {
-    attemptId,
-    sender,
-    reason,
-    answer,
-    at,
-  }: { attemptId: string; sender: string; reason: string; answer?: StoredAnswer; at: Date },
-): Promise<boolean> {
-  const judged = await writeVerdict(client, {
-    attemptId,
-    from: ['open', 'marked'],
-    verdict: 'refused',
-    reason,
-    answer,
-    at,
-    ofSender: sender,
-  });
-  if (judged) await afterNotFiled(client, attemptId, at);
-  return judged;
-}
+  { sender, ...of }: { attemptId: string; sender: string; reason: string; answer?: StoredAnswer; at: Date },
+): Promise<boolean> => judgeNotFiled(client, { ...of, verdict: 'refused', from: ['open', 'marked'], ofSender: sender });
 
 /** The submission goes again; where another attempt was accepted, what its request rejected may be free by now. */
-async function afterNotFiled(client: Queryable, attemptId: string, at: Date): Promise<void> {
-  const { filingId, submission } = partsOfAttemptId(attemptId);
-  await releaseRejected(client, { filingId, submission, at });
+async function judgeNotFiled(client: Queryable, verdict: Parameters<typeof writeVerdict>[1]): Promise<boolean> {
+  if (!(await writeVerdict(client, verdict))) return false;
+  const { attemptId, at } = verdict;
+  await releaseRejected(client, { ...partsOfAttemptId(attemptId), at });
   await planAgain(client, attemptId);
+  return true;
 }
 
 /**
@@ -91,52 +63,39 @@ async function afterNotFiled(client: Queryable, attemptId: string, at: Date): Pr
  */
 export async function releaseUnfiled(
   client: Queryable,
-  {
-    filingId,
-    submission,
-    state,
-    reason,
-    at,
-  }: { filingId: string; submission: number | null; state: Freed; reason: string; at: Date },
+  of: { filingId: string; submission: number | null; state: Freed; reason: string; at: Date },
 ): Promise<{ doubtful: number[] }> {
+  const { filingId, submission: refused, state, reason, at } = of;
   const { rows: submissions } = await client.query<{ submission: number }>(
     `SELECT submission FROM submissions WHERE filing_id = $1 AND ($2::int IS NULL OR submission = $2)
         AND state IN ('planned', 'acknowledged') ORDER BY submission`,
-    [filingId, submission],
+    [filingId, refused],
   );
   const doubtful: number[] = [];
-  for (const each of submissions) {
-    await closeOpenAttempts(client, { filingId, submission: each.submission, reason: 'its rows were released', at });
-    const attempts = await lockAttempts(client, filingId, each.submission);
+  for (const { submission } of submissions) {
+    await closeOpenAttempts(client, { filingId, submission, reason: 'its rows were released', at });
+    const attempts = await lockAttempts(client, filingId, submission);
     if (!attempts.every(({ verdict }) => NOT_FILED.includes(verdict))) continue;
     const last = attempts.at(-1);
     const absent = attempts.find(({ verdict }) => verdict === 'absent');
     // A refusal that ends the submission, after an attempt that was judged absent: perhaps because it was filed.
-    if (submission !== null && last?.verdict === 'refused' && absent) {
-      await reopenDoubt(
-        client,
-        absent.attemptId,
-        'a later attempt was refused: perhaps because this one was filed',
-        at,
-      );
-      doubtful.push(each.submission);
+    if (refused !== null && last?.verdict === 'refused' && absent) {
+      const why = 'a later attempt was refused: perhaps because this one was filed';
+      await reopenDoubt(client, absent.attemptId, why, at);
+      doubtful.push(submission);
       continue;
     }
     const ground: Ground = absent
       ? 'absent'
-      : last?.verdict === 'refused'
-        ? 'refused'
-        : last
-          ? 'unsent'
-          : 'never_attempted';
-    const release = { filingId, submission: each.submission, ground, attemptId: last?.attemptId, reason, at };
+      : last
+        ? last.verdict === 'refused'
+          ? 'refused'
+          : 'unsent'
+        : 'never_attempted';
+    const release = { filingId, submission, ground, attemptId: last?.attemptId, reason, at };
     await freeRows(client, { release, state, from: ['planned'] });
-    const { rowCount: certified } = await client.query(
-      `SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND state = 'certified' LIMIT 1`,
-      [filingId, each.submission],
-    );
-    const end = certified ? 'settled' : 'released';
-    await settleSubmission(client, { filingId, submission: each.submission, state: end, at });
+    const certified = await anyRow(client, { filingId, submission }, `state = 'certified'`);
+    await settleSubmission(client, { filingId, submission, state: certified ? 'settled' : 'released', at });
   }
   await giveBackIfAllFree(client, filingId);
   return { doubtful };
@@ -164,10 +123,7 @@ export async function holdForRequest(
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const attempts = await lockAttempts(client, filingId, submission);
   const own = attempts.find((each) => each.attemptId === attemptId);
-  const { rowCount: freed } = await client.query(
-    'SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND NOT live LIMIT 1',
-    [filingId, submission],
-  );
+  const freed = await anyRow(client, { filingId, submission }, 'NOT live');
   if (own?.verdict !== 'absent' && !freed) return;
   const reason = `it is said to be request ${requestId}`;
   await closeOpenAttempts(client, { filingId, submission, except: attemptId, reason, at });
@@ -212,20 +168,10 @@ export async function releaseRejected(
   const attempts = await lockAttempts(client, filingId, submission);
   if (attempts.some((each) => each.verdict === 'open' || isInDoubt(each, requests))) return [];
   const own = requests.find(({ source, errored }) => source !== 'named' && errored.length > 0);
-  const release = {
-    filingId,
-    submission,
-    ground: 'rejected' as const,
-    requestId: own?.requestId,
-    attemptId: own?.attemptId ?? undefined,
-    at,
-  };
+  const { requestId, attemptId = null } = own ?? {};
+  const release = { filingId, submission, ground: 'rejected' as const, requestId, attemptId, at };
   const freed = await freeRows(client, { release, state: 'needs_correction', errors: rejected, from: SENT });
-  const { rows: left } = await client.query(
-    'SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND live LIMIT 1',
-    [filingId, submission],
-  );
-  if (left.length === 0) {
+  if (!(await anyRow(client, { filingId, submission }, 'live'))) {
     for (const { attemptId, verdict } of attempts) {
       if (verdict !== 'accepted') continue;
       await writeVerdict(client, { attemptId, from: ['accepted'], verdict: 'rejected', at });

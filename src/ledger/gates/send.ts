@@ -16,7 +16,6 @@ export const MARK_LOCK = 4_203_002;
 
 export interface MarkArgs {
   attemptId: string;
-  /** The execution that is about to write. */
   sender: string;
   payloadHash: string;
   /** The settle window and the HTTP time-out of this process: whoever judges the attempt uses no smaller ones. */
@@ -49,13 +48,13 @@ export async function markSending(client: Queryable, args: MarkArgs): Promise<Ma
   const mark = { sender, payloadHash, settleMs, timeoutMs };
   if (!(await writeVerdict(client, { attemptId, from: ['open'], verdict: 'marked', at, mark })))
     return refused('closed', 'the attempt is not open');
-  const { rows } = await client.query<{ n: string }>(
+  const { rows } = await client.query<{ n: number }>(
     `WITH next AS (UPDATE ledger_identity SET send_number = send_number + 1 RETURNING send_number),
        sent AS (UPDATE filing_rows SET state = 'submitted', submitted_at = $3 WHERE filing_id = $4 AND submission = $5)
-     INSERT INTO sends (number, attempt_id, sender) SELECT send_number, $1, $2 FROM next RETURNING number AS n`,
+     INSERT INTO sends (number, attempt_id, sender) SELECT send_number, $1, $2 FROM next RETURNING number::float8 AS n`,
     [attemptId, sender, at, filingId, submission],
   );
-  return { marked: true, sendNumber: Number(rows[0]?.n) };
+  return { marked: true, sendNumber: rows[0]?.n ?? NaN };
 }
 
 interface Asked {
@@ -109,7 +108,7 @@ async function absenceRefusal(
   { filingId, submission, at }: Asked,
 ): Promise<Extract<Mark, { marked: false }> | null> {
   const open = await absenceToConfirm(client, { filingId, submission, at });
-  if (open === null || (open.looked && open.agreeing.length === 0)) return null;
+  if (open === null) return null;
   return refused(
     'look',
     open.agreeing.length > 0

@@ -11,19 +11,16 @@ export const longestWindow = (attempts: readonly AttemptRow[], settleMs: number)
 /** The end of the settle window: after the last mark, and after what the service says was first said. */
 export async function windowEnd(
   client: Queryable,
-  {
-    attempts,
-    settleMs,
-    statementSince,
-  }: { attempts: readonly AttemptRow[]; settleMs: number; statementSince: Date | null },
+  of: { attempts: readonly AttemptRow[]; settleMs: number; statementSince?: Date | null },
 ): Promise<Date> {
-  const marks = attempts.flatMap(({ markedAt }) => (markedAt ? [markedAt.getTime()] : []));
-  const ends = [...marks, ...(statementSince ? [statementSince.getTime()] : [])].map((from) => from + settleMs);
+  const { attempts, settleMs, statementSince } = of;
+  const begun = [...attempts.map(({ markedAt }) => markedAt), statementSince];
+  const ends = begun.flatMap((from) => (from ? [from.getTime() + settleMs] : []));
   const { rows } = await client.query<{ after: Date | null }>(
     'SELECT certificates_after AS after FROM ledger_identity',
   );
-  const restored = attempts.some(({ reason }) => reason === PUT_BACK_TOGETHER) ? rows[0]?.after?.getTime() : undefined;
-  return new Date(Math.max(0, ...ends, ...(restored === undefined ? [] : [restored])));
+  const restored = attempts.some(({ reason }) => reason === PUT_BACK_TOGETHER) ? rows[0]?.after?.getTime() : null;
+  return new Date(Math.max(restored ?? 0, ...ends));
 }
 
 /** Whether the window of a submission that was sent is over, for what does not show by then. */
@@ -34,7 +31,7 @@ export async function windowIsOver(
   const attempts = await lockAttempts(client, filingId, submission);
   if (!attempts.some(({ markedAt }) => markedAt !== null)) return false;
   const longest = longestWindow(attempts, settleMs);
-  return at >= (await windowEnd(client, { attempts, settleMs: longest, statementSince: null }));
+  return at >= (await windowEnd(client, { attempts, settleMs: longest }));
 }
 
 /** Whether no complete look at the certificates of a party was possible since then; `since` in ms since the epoch. */

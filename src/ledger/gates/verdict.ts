@@ -7,7 +7,6 @@ export async function writeVerdict(
   client: Queryable,
   verdict: {
     attemptId: string;
-    /** Written only where the attempt has one of these. */
     from: readonly AttemptVerdict[];
     verdict: AttemptVerdict;
     reason?: string | null;
@@ -19,7 +18,10 @@ export async function writeVerdict(
     mark?: { sender: string | null; payloadHash?: string; settleMs: number | null; timeoutMs: number | null };
   },
 ): Promise<boolean> {
-  const { attemptId, from, reason = null, at, ofSender = null, answer, mark } = verdict;
+  const { attemptId, from, reason, at, ofSender, answer, mark } = verdict;
+  const judged = [attemptId, from, verdict.verdict, reason, at, ofSender];
+  const answered = [answer && JSON.stringify(answer), answer?.status];
+  const marked = [mark?.sender, mark?.payloadHash, mark?.settleMs, mark?.timeoutMs, mark !== undefined];
   const { rowCount } = await client.query(
     `UPDATE attempts SET verdict = $3::text, reason = $4, judged_at = CASE WHEN $3 IN ('open', 'marked') THEN NULL ELSE $5::timestamptz END,
         marked_at = CASE WHEN $13 THEN greatest(marked_at, $5) WHEN $3 = 'accepted' THEN coalesce(marked_at, opened_at) ELSE marked_at END,
@@ -29,21 +31,7 @@ export async function writeVerdict(
         answered_at = CASE WHEN $7::jsonb IS NULL THEN answered_at ELSE $5 END
       WHERE attempt_id = $1 AND verdict = ANY($2) AND ($6::text IS NULL OR verdict = 'open' OR (sender = $6
         AND NOT EXISTS (SELECT FROM sends WHERE attempt_id = $1 AND sender <> $6)))`,
-    [
-      attemptId,
-      from,
-      verdict.verdict,
-      reason,
-      at,
-      ofSender,
-      answer ? JSON.stringify(answer) : null,
-      answer?.status ?? null,
-      mark?.sender ?? null,
-      mark?.payloadHash ?? null,
-      mark?.settleMs ?? null,
-      mark?.timeoutMs ?? null,
-      mark !== undefined,
-    ],
+    [...judged, ...answered, ...marked],
   );
   return (rowCount ?? 0) > 0;
 }

@@ -4,7 +4,6 @@ import type { Queryable } from '../pool';
 
 const SUBJECT_BYTES = 300;
 
-/** Something that a principal did, or that was refused. */
 export interface AuditEvent {
   mode: Mode;
   at: Date;
@@ -13,16 +12,13 @@ export interface AuditEvent {
   /** A route such as `POST /v1/filings`, or a command such as `principals rotate`. */
   action: string;
   outcome: 'used' | 'refused';
-  /** The exporter, filing or principal that it is about. */
   subject?: string;
-  /** Why it was refused. */
   code?: string;
   requestId?: string;
   /** How often, since `at`; default 1. */
   uses?: number;
 }
 
-/** Records events, in one statement. */
 export async function recordAudit(db: Queryable, events: readonly AuditEvent[]): Promise<void> {
   if (events.length === 0) return;
   const rows = events.map(({ principal, ...event }) => ({

@@ -40,12 +40,10 @@ export async function findPrincipal(db: Queryable, mode: Mode, name: string): Pr
   return rows[0] ?? null;
 }
 
-/** All principals of a mode that were not removed, by name. */
 export async function listPrincipals(db: Queryable, mode: Mode) {
   const { rows } = await db.query<
     Principal & {
       createdAt: Date;
-      /** Tokens that are valid now. */
       tokens: number;
     }
   >(
@@ -76,7 +74,6 @@ function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** Stores the hash of a token that is valid from now on. */
 export async function saveToken(db: Queryable, principalId: string, token: string): Promise<void> {
   await db.query('INSERT INTO principal_tokens (token_hash, principal_id) VALUES ($1, $2)', [
     hashOf(token),
@@ -98,7 +95,6 @@ export async function endTokensLater(db: Queryable, principalId: string): Promis
   return rows[0]?.endsAt ?? null;
 }
 
-/** Ends every token of a principal now. */
 export async function endTokens(db: Queryable, principalId: string): Promise<void> {
   await db.query('DELETE FROM principal_tokens WHERE principal_id = $1', [principalId]);
 }

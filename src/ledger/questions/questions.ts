@@ -18,7 +18,6 @@ export const ASKS = `EXISTS (SELECT ${ASKED})`;
 export const attentionOf = (filings: string) =>
   `(SELECT string_agg(said, ' ') FROM (SELECT ${TEXT} AS said ${asked(filings)} ${BY_GRAVITY} LIMIT ${SHOWN}) AS gravest)`;
 
-/** Columns of a filing's questions. */
 export const QUESTION_COLUMNS = `${ASKS} AS "needsAttention", ${attentionOf('filings')} AS attention,
   (SELECT count(*)::int ${ASKED}) AS "questionCount",
   (SELECT ${TEXT} ${ASKED} AND (q.until = 'move' OR q.until = 'state' AND q.kind <> 'not_moving')
@@ -51,16 +50,16 @@ export async function askAbout(
   );
 }
 
-/** Closes the open questions of a kind about a filing. @returns whether there was one */
+/** Closes the open questions of a kind about a filing. */
 export async function closeQuestion(
   db: Queryable,
   { filingId, kind, at }: { filingId: string; kind: string; at: Date },
-): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `UPDATE questions SET closed_at = $3 WHERE filing_id = $1 AND kind = $2 AND closed_at IS NULL`,
-    [filingId, kind, at],
-  );
-  return (rowCount ?? 0) > 0;
+): Promise<void> {
+  await db.query('UPDATE questions SET closed_at = $3 WHERE filing_id = $1 AND kind = $2 AND closed_at IS NULL', [
+    filingId,
+    kind,
+    at,
+  ]);
 }
 
 /** Certificates that a filing's rows have now are nobody else's: the finding that no row has them is closed. */

@@ -4,6 +4,7 @@ import { waitsFor, type Waiting } from '../../domain/filing/view';
 import type { Queryable } from '../pool';
 import { expectedAnswerMs } from '../submissions/answer-times';
 import type { FilingRecord } from '../filings/filings';
+import { ROWS_AND_CERTIFICATES } from '../rows/filing-rows';
 import type { Cadence } from '../../domain/filing/poll-cadence';
 import { queuePlaces, type Queued, type QueuePlace } from '../../domain/filing/queue-places';
 import { RATE_LIMITS } from '../../domain/names';
@@ -80,8 +81,7 @@ const queuedFilings = ({ mode, state = 'f.state' }: { mode: string; state?: stri
   `SELECT f.filing_id AS "filingId", f.exporter_id AS "exporterId",
           CASE ${state} WHEN 'collecting' THEN 'pdf' ELSE f.channel END AS "rateClass",
           CASE ${state} WHEN 'collecting'
-            THEN (SELECT count(*) FROM filing_rows r LEFT JOIN certificates c
-                    ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+            THEN (SELECT count(*) FROM ${ROWS_AND_CERTIFICATES}
                    WHERE r.filing_id = f.filing_id AND r.state = 'certified' AND c.archived_at IS NULL)
             ELSE (SELECT count(*) FROM submissions s WHERE s.filing_id = f.filing_id AND s.state = 'planned')
           END::int AS calls

@@ -18,7 +18,6 @@ export interface CompareArgs {
   /** The checks that ran; findings of other checks are neither opened nor closed. */
   checks: readonly ReconcileCheck[];
   windows: readonly ReadWindow[];
-  /** Open filings without a workflow. */
   withoutWorkflow: readonly string[];
   overdueAfterMs: number;
   at: Date;
@@ -56,7 +55,6 @@ const FIND: Readonly<Record<ReconcileCheck, (client: Queryable, args: CompareArg
   filings: findInFilings,
 };
 
-/** Our side of a row, as one jsonb value. */
 const OUR_ROW = `jsonb_build_object('filingId', r.filing_id, 'row', r.source_row, 'irmNumber', r.mapping->>'irmNumber',
   'document', r.mapping->>'sbCumInvoiceNumber', 'documentDate', r.mapping->>'sbCumInvoiceDate',
   'amount', r.mapped_amount::text, 'currency', r.currency, 'eBRCNumber', r.ebrc_number, 'state', r.state)`;

@@ -1,12 +1,12 @@
 import type { Queryable } from '../pool';
 
-/** How long a stored PDF that was whole is taken to be whole. */
+/** How long scheduled runs take a stored PDF that was whole to be whole. */
 const CHECKED_FOR_DAYS = 30;
 
-/** A party's next PDFs not looked at since `began`: never, a month ago, or not whole then. */
+/** A party's next PDFs not looked at since `began`: each, or those never looked at, a month ago, or not whole then. */
 export async function storedPdfs(
   db: Queryable,
-  { partyId, began, limit }: { partyId: number; began: Date; limit: number },
+  { partyId, began, limit, each }: { partyId: number; began: Date; limit: number; each: boolean },
 ) {
   const stored = `SELECT ebrc_number AS "eBRCNumber", pdf_document AS document, pdf_sha256 AS sha256 FROM certificates
       WHERE party_id = $1 AND archived_at IS NOT NULL AND filing_id IS NOT NULL`;
@@ -14,9 +14,9 @@ export async function storedPdfs(
     `SELECT * FROM (
        (${stored} AND pdf_checked_at IS NULL LIMIT $3)
        UNION ALL (${stored} AND pdf_checked_at < $2 AND pdf_problem IS NOT NULL LIMIT $3)
-       UNION ALL (${stored} AND pdf_checked_at < $2::timestamptz - interval '${CHECKED_FOR_DAYS} days' AND pdf_problem IS NULL
+       UNION ALL (${stored} AND pdf_checked_at < $2::timestamptz - make_interval(days => $4) AND pdf_problem IS NULL
          ORDER BY pdf_checked_at LIMIT $3)) AS due LIMIT $3`,
-    [partyId, began, limit],
+    [partyId, began, limit, each ? 0 : CHECKED_FOR_DAYS],
   );
   return rows;
 }

@@ -25,27 +25,33 @@ export async function listFindings(
     /** All clients of this exporter's party. */
     partyId?: number | null;
     kind?: FindingKind;
-    /** Closed and acknowledged ones too. */
     all?: boolean;
-    /** The id of the finding behind which the list begins. */
     after?: string;
     limit?: number;
   },
 ): Promise<FindingView[]> {
+  const { mode, partyId, kind, all = false, after = 0, limit } = filter;
   const { rows } = await db.query<FindingRow>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
         AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL)) AND kind = ANY($6) AND question_id > $7
       ORDER BY question_id LIMIT $5`,
-    [
-      filter.mode,
-      filter.partyId ?? null,
-      filter.kind ?? null,
-      filter.all ?? false,
-      filter.limit ?? null,
-      FINDING_KINDS,
-      filter.after ?? 0,
-    ],
+    [mode, partyId, kind, all, limit, FINDING_KINDS, after],
+  );
+  return rows.map(viewOf);
+}
+
+/** Findings that a run removed by a repair, or that were removed so while it ran. */
+export async function healedFindings(
+  db: Queryable,
+  { mode, partyId, runId }: { mode: string; partyId?: number | null; runId: string },
+): Promise<FindingView[]> {
+  const { rows } = await db.query<FindingRow>(
+    `SELECT ${COLUMNS} FROM questions
+      WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND kind = ANY($3) AND healed IS NOT NULL
+        AND closed_at >= (SELECT started_at FROM reconciliation_runs WHERE run_id = $4)
+      ORDER BY question_id`,
+    [mode, partyId ?? null, FINDING_KINDS, runId],
   );
   return rows.map(viewOf);
 }
@@ -100,7 +106,6 @@ export interface RepairableFinding {
   lost: { submission: number; attemptId: string }[];
 }
 
-/** The oldest open findings that a repair may remove. */
 export async function repairable(
   db: Queryable,
   { partyId, limit }: { partyId: number; limit: number },
@@ -135,7 +140,12 @@ export async function explainNearMatches(db: Queryable, partyId: number): Promis
       const text = matches.map((match) => `${match.id} (${match.reasons.join(', ')})`).join('; ');
       return [{ id: theirs.id, reason: `no row of ours agrees in everything; near: ${text}` }];
     });
-  if (reasons.length > 0) await noteReasons(db, reasons);
+  if (reasons.length === 0) return;
+  await db.query(
+    `UPDATE questions f SET reason = r.reason FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, reason text)
+      WHERE f.question_id = r.id`,
+    [JSON.stringify(reasons)],
+  );
 }
 
 /** Unmatched certificates and rows of a party, for near matches; at most `limit` of each. */
@@ -160,15 +170,6 @@ async function leftOver(
   return rows;
 }
 
-/** Adds near matches to the reasons of findings. */
-async function noteReasons(db: Queryable, reasons: readonly { id: string; reason: string }[]): Promise<void> {
-  await db.query(
-    `UPDATE questions f SET reason = r.reason FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, reason text)
-      WHERE f.question_id = r.id`,
-    [JSON.stringify(reasons)],
-  );
-}
-
 const CONTRADICTION_ADVICE =
   'Something contradicts what the ledger has: look at the portal. Acknowledge it with a note once that is seen to.';
 
@@ -186,7 +187,6 @@ function viewOf(row: FindingRow): FindingView {
 export interface Compared {
   opened: number;
   closed: number;
-  /** Open findings of the party after the comparison. */
   open: number;
 }
 

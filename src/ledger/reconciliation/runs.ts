@@ -37,7 +37,6 @@ export async function partiesAfter(
   return rows;
 }
 
-/** The party of an exporter, or null where the ledger does not know it. */
 export async function partyOf(db: Queryable, exporterId: string): Promise<PartyToReconcile | null> {
   const { rows } = await db.query<PartyToReconcile>(
     `${PARTIES} WHERE e.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)) ${GROUPED}`,
@@ -46,7 +45,6 @@ export async function partyOf(db: Queryable, exporterId: string): Promise<PartyT
   return rows[0] ?? null;
 }
 
-/** Filings of a party that have not ended, with their workflow ids. */
 export async function openFilingsOf(
   db: Queryable,
   { mode, partyId }: { mode: string; partyId: number },
@@ -80,7 +78,6 @@ export async function startRun(
   );
 }
 
-/** Records the result of a reconciliation, once. */
 export async function endRun(
   db: Queryable,
   { runId, result, at }: { runId: string; result: unknown; at: Date },

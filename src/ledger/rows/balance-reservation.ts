@@ -7,13 +7,12 @@ import { checkBalances } from '../../domain/rules/preflight';
 import { lockFiling, lockIrms } from '../filings/filing-lock';
 import { needFiling } from '../filings/filings';
 import { iecFindings } from '../../domain/exporter/exporter';
-import { needExporter } from '../exporters/exporters';
+import { lockExporter, needExporter } from '../exporters/exporters';
 import { heldIrms, irmNumberOf } from '../exporters/irms';
 import { collidingClaims } from './live-mappings';
-import { lockParty } from '../exporters/parties';
+import { MS } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
 
-/** The rows of a filing that are still to be sent, as they came in. */
 async function readRowsToSend(db: Queryable, filingId: string): Promise<MappingRow[]> {
   const { rows } = await db.query<MappingRow>(
     `SELECT source_row AS row, mapping, extra FROM filing_rows
@@ -28,16 +27,11 @@ export async function holdsOn(
   db: Queryable,
   { exporterId, irmNumbers, exceptFiling }: { exporterId: string; irmNumbers: string[]; exceptFiling: string | null },
 ): Promise<Hold[]> {
-  const { rows } = await db.query<
-    Omit<Hold, 'submittedAt' | 'outcomeKnown' | 'certifiedAt'> & {
-      submittedAt: Date | null;
-      settledAt: Date | null;
-      rowState: string;
-    }
-  >(
+  const { rows } = await db.query<Hold>(
     `SELECT f.filing_id AS "filingId", f.reference, f.state, r.irm_key AS "irmKey",
-            r.mapping->>'irmDt' AS "irmDt", sum(r.mapped_amount)::text AS amount, r.submitted_at AS "submittedAt",
-            max(r.settled_at) AS "settledAt", r.state AS "rowState"
+            r.mapping->>'irmDt' AS "irmDt", sum(r.mapped_amount)::text AS amount, ${MS('r.submitted_at')} AS "submittedAt",
+            r.state <> 'unknown' AS "outcomeKnown",
+            CASE WHEN r.state = 'certified' THEN coalesce(${MS('max(r.settled_at)')}, 'infinity') END AS "certifiedAt"
        FROM filing_rows r JOIN filings f USING (filing_id)
       WHERE r.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)) AND r.live AND r.reserved_at IS NOT NULL
         AND NOT (r.filing_id IS NOT DISTINCT FROM $3 AND r.submitted_at IS NULL)
@@ -45,12 +39,7 @@ export async function holdsOn(
       GROUP BY f.filing_id, f.reference, f.state, r.irm_key, r.mapping->>'irmDt', r.submitted_at, r.state`,
     [exporterId, irmNumbers.map(comparableText), exceptFiling],
   );
-  return rows.map(({ submittedAt, settledAt, rowState, ...hold }) => ({
-    ...hold,
-    submittedAt: submittedAt?.getTime() ?? null,
-    outcomeKnown: rowState !== 'unknown',
-    certifiedAt: rowState === 'certified' ? (settledAt?.getTime() ?? Infinity) : null,
-  }));
+  return rows;
 }
 
 /** How much the clocks of two workers may differ: the times of a row are not of one clock. */
@@ -95,7 +84,7 @@ export async function reserveBalances<T>(
       rows.map(({ mapping }) => mapping),
     );
     await lockFiling(client, filingId);
-    const exporter = await lockParty(client, exporterId);
+    const exporter = await lockExporter(client, exporterId);
     const findings = [
       ...(await collidingClaims(client, filingId)),
       ...(await judgeBalances(client, { exporter, exporterId, rows, exceptFiling: filingId })).findings,
@@ -125,7 +114,6 @@ export async function judgeBalances(
   args: {
     exporter: Parameters<typeof iecFindings>[0];
     exporterId: string;
-    /** Those that are still to be sent. */
     rows: MappingRow[];
     exceptFiling: string | null;
   },

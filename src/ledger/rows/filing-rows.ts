@@ -7,8 +7,11 @@ import { FilingMissing } from '../filings/filings';
 import type { Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
-/** Whether a row has no outcome yet, in SQL. */
 export const IS_OPEN = `state IN (${OPEN_ROW_STATES.map((state) => `'${state}'`).join(', ')})`;
+
+/** Rows `r`, each with its certificate `c` where it has one. */
+export const ROWS_AND_CERTIFICATES =
+  'filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number';
 
 export interface FilingRow {
   position: number;
@@ -41,10 +44,9 @@ export const resultRows = (filingId: string, state: string) =>
               c.pdf_document AS document, c.pdf_sha256 AS sha256,
               (SELECT coalesce(jsonb_agg(left(text, ${RESULT_ERROR_LENGTH}) ORDER BY n), '[]')
                  FROM jsonb_array_elements_text(r.errors) WITH ORDINALITY AS e (text, n) WHERE n <= ${RESULT_ERRORS}) AS errors
-         FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+         FROM ${ROWS_AND_CERTIFICATES}
         WHERE r.filing_id = ${filingId} ORDER BY r.position LIMIT ${ROWS_IN_RESULT}) AS shown) END`;
 
-/** The rows of a filing, or of one of its submissions, in order. */
 export async function readRows(db: Queryable, filingId: string, submission?: number): Promise<FilingRow[]> {
   const { rows } = await db.query<FilingRow>(ROWS, [filingId, submission ?? null]);
   return rows;
@@ -99,7 +101,6 @@ export async function saveRowErrors(db: Queryable, filingId: string, findings: r
   );
 }
 
-/** Rows of a filing, or of one of its submissions, that have no outcome yet. */
 export async function countOpenRows(db: Queryable, filingId: string, submission?: number): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
     `SELECT count(*)::int AS n FROM filing_rows
@@ -115,9 +116,8 @@ export const ROW_COUNTS = `count(*)::int AS rows,
             count(*) FILTER (WHERE r.state = 'certified' AND c.archived_at IS NOT NULL)::int AS archived,
             count(*) FILTER (WHERE r.state IN ('needs_correction', 'corrected'))::int AS errored,
             count(*) FILTER (WHERE r.${IS_OPEN})::int AS open
-       FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number`;
+       FROM ${ROWS_AND_CERTIFICATES}`;
 
-/** The row states of a filing, from which its end follows. */
 export async function rowStates(db: Queryable, filingId: string): Promise<RowState[]> {
   const { rows } = await db.query<{ state: RowState }>('SELECT state FROM filing_rows WHERE filing_id = $1', [
     filingId,

@@ -56,7 +56,6 @@ export async function judgeClaims(
     partyId: number;
     rows: readonly MappingRow[];
     permitted: readonly PermittedDuplicate[];
-    /** What each row takes over, in order. */
     predecessors?: readonly (Predecessor | null)[];
   },
 ): Promise<{ claims: MappingClaim[]; findings: [] } | { claims: null; findings: Finding[] }> {
@@ -142,7 +141,6 @@ export async function holderBeside(db: Queryable, filingId: string, submission: 
   return rows[0]?.filingId ?? null;
 }
 
-/** Live rows that hold these mappings, the highest ordinal first. */
 async function liveHolders(db: Queryable, fingerprints: string[]): Promise<Holder[]> {
   const { rows } = await db.query<Holder>(
     `SELECT h.fingerprint, h.ordinal, ${HOLDER}
@@ -160,7 +158,6 @@ const STANDING_BESIDE = `(SELECT count(*)::int FROM held_mappings h JOIN filing_
 interface Permit {
   /** How many more rows two persons have permitted beside a holder in doubt. */
   left: number;
-  /** Whether a refusal has named the holder. */
   named: boolean;
 }
 

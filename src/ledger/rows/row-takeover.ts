@@ -47,7 +47,6 @@ interface Successor extends Reference {
   exporterId: string;
   corrects: string | null;
   rows: readonly MappingRow[];
-  /** The fingerprints of the rows, in order. */
   fingerprints: readonly string[];
 }
 
@@ -195,7 +194,7 @@ export async function updateCorrectionAttention(client: Queryable, filingId: str
   if (!waiting) return;
   const { n, at } = waiting;
   const about = { filingId, kind: 'needs_correction', at };
-  if (n === 0) return void (await closeQuestion(client, about));
+  if (n === 0) return closeQuestion(client, about);
   const text = `${n} of its rows wait for a correction: ebrc correct ${filingId} FILE`;
   await askAbout(client, { ...about, text, until: 'state' });
 }

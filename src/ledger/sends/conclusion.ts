@@ -95,15 +95,12 @@ export async function closeVoided(client: Queryable, marks: Marks, filed: Filed)
 }
 
 /** Numbers of marked attempts, without marks that nothing can be proven of: the store lost sends as well. */
-async function readMarks(
-  db: Queryable,
-  { filingId, attemptId }: Marks,
-): Promise<{ number: number; sender: string; attemptId: string; counted: boolean }[]> {
-  const { rows } = await db.query<{ number: string; sender: string; attemptId: string; counted: boolean }>(
-    `SELECT s.number, s.sender, attempt_id AS "attemptId", s.counted FROM attempts a JOIN sends s USING (attempt_id)
+async function readMarks(db: Queryable, { filingId, attemptId }: Marks) {
+  const { rows } = await db.query<{ number: number; sender: string; attemptId: string; counted: boolean }>(
+    `SELECT s.number::float8 AS number, s.sender, attempt_id AS "attemptId", s.counted FROM attempts a JOIN sends s USING (attempt_id)
       WHERE a.filing_id = $1 AND ($2::text IS NULL OR attempt_id = $2) AND a.verdict = 'marked'
         AND a.reason IS DISTINCT FROM $3 ORDER BY s.number`,
     [filingId, attemptId, PUT_BACK_TOGETHER],
   );
-  return rows.map((row) => ({ ...row, number: Number(row.number) }));
+  return rows;
 }

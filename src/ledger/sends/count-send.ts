@@ -1,15 +1,14 @@
 import type pg from 'pg';
 import { withConnection, type Queryable } from '../pool';
 import { CONTENT_OF_SEND } from './send-record';
-import { assertWhole, claimStoreOf, createOrRead, IDENTITY, identityOf, markStillCounts, storeIdOf } from './sends';
-import type { Identity, IdentityRow, SendStore } from './sends';
+import { assertWhole, claimStoreOf, createOrRead, IDENTITY, markStillCounts, needIdentity, storeIdOf } from './sends';
+import type { Identity, SendStore } from './sends';
 
 /**
  * Counts a marked send before its first byte: creates its record, holds the ledger against the store, and checks that
  * the mark is there and its own.
  * @returns null when it may be written, else why not
- * @throws LedgerPutBack,
- * SendStoreError: it may not
+ * @throws LedgerPutBack, SendStoreError: it may not
  */
 export async function countSend(
   pool: pg.Pool,
@@ -27,7 +26,7 @@ export async function countSend(
   const { number, attemptId, sender, at, settleMs, timeoutMs } = send;
   const storeId = await storeIdOf(store);
   return withConnection(pool, async (connection) => {
-    const { identity, content } = await readToCount(connection, attemptId);
+    const { content, ...identity } = await readToCount(connection, attemptId);
     const known = await claimStoreOf(connection, storeId, identity);
     const kept = await createOrRead(store, {
       version: 1,
@@ -53,13 +52,10 @@ export async function countSend(
 }
 
 /** The ledger's identity, and what the record of a send keeps of the ledger's tables. */
-export async function readToCount(
-  db: Queryable,
-  attemptId: string,
-): Promise<{ identity: Identity; content: string | null }> {
-  const { rows } = await db.query<IdentityRow & { content: string | null }>(
+export async function readToCount(db: Queryable, attemptId: string): Promise<Identity & { content: string | null }> {
+  const { rows } = await db.query<Identity & { content: string | null }>(
     `SELECT ${IDENTITY}, ${CONTENT_OF_SEND} AS content FROM ledger_identity`,
     [attemptId],
   );
-  return { identity: identityOf(rows[0]), content: rows[0]?.content ?? null };
+  return needIdentity(rows[0]);
 }

@@ -62,10 +62,10 @@ export async function documentsRestored(
 /** A record with the highest number: whatever is missing below it is missing for good. */
 async function raiseSendNumber(pool: pg.Pool, store: SendStore, at: Date): Promise<void> {
   const { ledgerId } = await readIdentity(pool);
-  const { rows } = await pool.query<{ n: string }>(
-    'UPDATE ledger_identity SET send_number = send_number + 1 RETURNING send_number AS n',
+  const { rows } = await pool.query<{ n: number }>(
+    'UPDATE ledger_identity SET send_number = send_number + 1 RETURNING send_number::float8 AS n',
   );
-  const number = Number(rows[0]?.n);
+  const number = rows[0]?.n ?? NaN;
   await pool.query('INSERT INTO sends (number, sender) VALUES ($1, $2)', [number, NOBODY]);
   await createOrRead(store, voidRecord({ ledgerId, number, sender: NOBODY, attemptId: null, at }));
   await pool.query('UPDATE ledger_identity SET sends_seen = $1', [number]);
@@ -83,15 +83,8 @@ async function markFilingUnknown(
     [filingId],
   );
   const mark = { sender: null, settleMs: null, timeoutMs: null };
-  for (const { attemptId } of open)
-    await writeVerdict(client, {
-      attemptId,
-      from: ['open'],
-      verdict: 'marked',
-      reason: PUT_BACK_TOGETHER,
-      at: since,
-      mark,
-    });
+  const lost = { from: ['open'], verdict: 'marked', reason: PUT_BACK_TOGETHER, at: since, mark } as const;
+  for (const { attemptId } of open) await writeVerdict(client, { attemptId, ...lost });
   const { rows } = await client.query<{ submission: number }>(
     `SELECT submission FROM submissions s WHERE filing_id = $1 AND state = 'planned'
         AND EXISTS (SELECT FROM filing_rows r WHERE r.filing_id = $1 AND r.submission = s.submission AND r.live)

@@ -12,7 +12,6 @@ export interface LedgerStatus {
   comparedTo: number;
   /** Number of the newest send in the store; null: there is none, or the store cannot be read. */
   newestInStore: number | null;
-  /** Sends that the store has and the ledger does not know. */
   unknownSends: number;
   storeId: string | null;
   /** Filings whose moves are not those that the record of a send has: they were changed afterwards. */
@@ -70,14 +69,14 @@ async function rewrittenFilings(
     heads.push({ filingId: partsOfAttemptId(record.attemptId).filingId, sendNumber, ...head });
   });
   const { rows } = await db.query<{ filingId: string; sendNumber: number }>(
-    `SELECT r."filingId", r."sendNumber"
+    `SELECT r."filingId", r."sendNumber"::float8 AS "sendNumber"
        FROM jsonb_to_recordset($1) AS r ("filingId" text, "sendNumber" bigint, seq bigint, sha256 text)
       WHERE NOT EXISTS (SELECT FROM filing_events e WHERE e.filing_id = r."filingId" AND e.kind IN ('imported', 'documents_restored'))
         AND ${movesUpTo('r."filingId"', 'r.seq')} ->> 'sha256' <> r.sha256
       ORDER BY r."sendNumber"`,
     [JSON.stringify(heads)],
   );
-  return rows.map(({ filingId, sendNumber }) => ({ filingId, sendNumber: Number(sendNumber) }));
+  return rows;
 }
 
 async function filingsWaitUntil(db: Queryable): Promise<string | null> {

@@ -10,7 +10,7 @@ import { assertPrimary, compareSends, createOrRead, noteWhole, readSend, storeId
 import type { Comparison, SendStore } from './sends';
 import { lockFiling } from '../filings/filing-lock';
 import { LOST_MOVES, writeMove } from '../filings/filing-progress';
-import { closeOpenAttempts } from '../gates/attempts';
+import { closeOpenAttempts, insertAttempt } from '../gates/attempts';
 import { holdInDoubt } from '../gates/held-rows';
 import { judgeUnsent } from '../gates/release';
 import { MARK_LOCK } from '../gates/send';
@@ -21,7 +21,6 @@ import { lockForRebuild, rebuildFiling, rebuildSnapshot } from './send-rebuild';
 export interface ImportedSends {
   /** Filings of which a send was brought back; their outcome is unknown until evidence settles it. */
   filings: string[];
-  /** Sends that were brought back. */
   sends: number;
   /** Numbers whose record cannot be read, so that their sends cannot be brought back. */
   unreadable: number[];
@@ -112,17 +111,17 @@ async function fillGaps(
   { compared: { listed, unknown, identity }, at }: { compared: Comparison; at: Date },
 ): Promise<number> {
   const { ledgerId } = identity;
-  const { rows } = await connection.query<{ n: string; attemptId: string | null; sender: string | null }>(
-    `SELECT n, s.attempt_id AS "attemptId", s.sender
+  const { rows } = await connection.query<{ n: number; attemptId: string | null; sender: string | null }>(
+    `SELECT n::float8 AS n, s.attempt_id AS "attemptId", s.sender
        FROM ledger_identity, generate_series(sends_seen + 1, send_number) AS n LEFT JOIN sends s ON s.number = n
        LEFT JOIN attempts a USING (attempt_id)
       WHERE $1 OR a.verdict IS DISTINCT FROM 'marked' ORDER BY n`,
     [unknown.length > 0],
   );
   const filed = new Set(listed);
-  const gaps = rows.filter(({ n }) => !filed.has(Number(n)));
+  const gaps = rows.filter(({ n }) => !filed.has(n));
   for (const { n, attemptId, sender } of gaps) {
-    const record = voidRecord({ ledgerId, number: Number(n), sender: sender ?? NOBODY, attemptId, at });
+    const record = voidRecord({ ledgerId, number: n, sender: sender ?? NOBODY, attemptId, at });
     const stands = await createOrRead(store, record);
     if (sender === null && stands?.sender === NOBODY) {
       await connection.query('INSERT INTO sends (number, sender) VALUES ($1, $2) ON CONFLICT DO NOTHING', [n, NOBODY]);
@@ -201,12 +200,9 @@ async function restoreAttempt(
   client: Queryable,
   { record, attemptId, at }: { record: SendRecord; attemptId: string; at: Date },
 ): Promise<boolean> {
-  const { filingId, submission, number } = partsOfAttemptId(attemptId);
+  const { filingId, submission } = partsOfAttemptId(attemptId);
   await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
-  await client.query(
-    `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-    [attemptId, filingId, submission, number],
-  );
+  await insertAttempt(client, attemptId);
   const inDoubt = await writeVerdict(client, {
     attemptId,
     from: ['open', 'marked', 'unsent', 'refused', 'absent'],

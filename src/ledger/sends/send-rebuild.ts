@@ -2,7 +2,8 @@ import { attemptIdOf, partsOfAttemptId } from '../../domain/filing/attempt';
 import type { IrmNames } from '../../domain/identity';
 import { filingWorkflowId, type Mode } from '../../domain/names';
 import { lockIrms } from '../filings/filing-lock';
-import { lockParty, lockPartyChanges, partyForNew } from '../exporters/parties';
+import { lockExporter } from '../exporters/exporters';
+import { lockPartyChanges, partyForNew } from '../exporters/parties';
 import { filingOfReference, nextNumber } from '../filings/filings';
 import { lockReference } from '../filings/reference';
 import { holdAgain } from '../gates/held-rows';
@@ -85,7 +86,7 @@ async function partyNow(client: Queryable, content: string): Promise<number> {
     `SELECT coalesce($1::jsonb -> 'exporter' ->> 'exporter_id', $1::jsonb -> 'filing' ->> 'exporter_id') AS "exporterId"`,
     [content],
   );
-  return (await lockParty(client, rows[0]?.exporterId ?? '')).partyId;
+  return (await lockExporter(client, rows[0]?.exporterId ?? '')).partyId;
 }
 
 /** The send's exporter, where this ledger lacks it, in the party of its IEC here. */

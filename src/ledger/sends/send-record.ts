@@ -40,7 +40,6 @@ export function sendName(ledgerId: string, number: number): string {
   return [sendFolder(ledgerId), ...groups].join('/');
 }
 
-/** The folder with all sends of a ledger. */
 export function sendFolder(ledgerId: string): string {
   return `sent/${ledgerId}`;
 }
@@ -59,12 +58,10 @@ export function voidRecord(
   return { ...parts, version: 1, void: true, at: at.toISOString(), settleMs: null, timeoutMs: null, content: null };
 }
 
-/** Encodes a record for writing. */
 export function encodeSend(record: SendRecord): Buffer {
   return Buffer.from(`${JSON.stringify(record)}\n`);
 }
 
-/** Decodes a record; null if it is invalid. */
 export function decodeSend(content: Buffer): SendRecord | null {
   try {
     return sendRecord.parse(JSON.parse(content.toString('utf8')));

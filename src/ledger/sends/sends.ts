@@ -42,20 +42,18 @@ export interface Identity {
 const PAGE = 1_000;
 const STORE_ANSWERS_WITHIN_MS = 10_000;
 
-export type IdentityRow = Record<'ledgerId' | 'sendNumber' | 'seen', string> & Pick<Identity, 'storeId' | 'inRecovery'>;
+/** Columns of an {@link Identity}. */
+export const IDENTITY = `ledger_id AS "ledgerId", send_number::float8 AS "sendNumber", sends_seen::float8 AS seen,
+  store_id AS "storeId", pg_is_in_recovery() AS "inRecovery"`;
 
-/** Columns of an {@link IdentityRow}. */
-export const IDENTITY = `ledger_id AS "ledgerId", send_number AS "sendNumber", sends_seen AS seen, store_id AS "storeId",
-  pg_is_in_recovery() AS "inRecovery"`;
-
-export function identityOf(found: IdentityRow | undefined): Identity {
+export function needIdentity<I extends Identity>(found: I | undefined): I {
   if (!found) throw new Error('The ledger has lost its identity (table ledger_identity is empty).');
-  return { ...found, sendNumber: Number(found.sendNumber), seen: Number(found.seen) };
+  return found;
 }
 
 export async function readIdentity(db: Queryable): Promise<Identity> {
-  const { rows } = await db.query<IdentityRow>(`SELECT ${IDENTITY} FROM ledger_identity`);
-  return identityOf(rows[0]);
+  const { rows } = await db.query<Identity>(`SELECT ${IDENTITY} FROM ledger_identity`);
+  return needIdentity(rows[0]);
 }
 
 /** Makes a call to the store; every failure of it, including no answer, is {@link SendStoreError}. */
@@ -105,7 +103,6 @@ export async function claimStoreOf(db: Queryable, storeId: string, known: Identi
   return identity;
 }
 
-/** Writes a record, or reads the existing one; null if that cannot be read. */
 export async function createOrRead(store: SendStore, record: SendRecord): Promise<SendRecord | null> {
   const { ledgerId, number } = record;
   if (await askStore(() => store.createRecord(sendName(ledgerId, number), encodeSend(record)))) return record;
@@ -123,7 +120,6 @@ export interface Comparison {
   identity: Identity;
   /** Whether the connection led to a standby before the listing; its session survives a promotion. */
   onStandby: boolean;
-  /** Numbers of the records, ascending. */
   listed: number[];
   /** Those that are not this ledger's own. */
   unknown: number[];
@@ -176,7 +172,6 @@ export async function compareSends(
   return { identity, onStandby: before.inRecovery, listed, unknown, highest: own.at(-1) ?? null, whole };
 }
 
-/** Numbers of the store's records from the last one that was seen on. */
 async function listFrom(store: SendStore, { ledgerId, seen }: Identity): Promise<number[]> {
   const numbers: number[] = [];
   for (let after = sendName(ledgerId, Math.max(0, seen - 1)); ;) {
@@ -195,20 +190,18 @@ async function readKnownSends(
   db: Queryable,
   above: number,
 ): Promise<{ identity: Identity; known: Map<number, string> }> {
-  const { rows } = await db.query<IdentityRow & { known: Record<string, string> }>(
+  const { rows } = await db.query<Identity & { known: Record<string, string> }>(
     `SELECT ${IDENTITY}, (SELECT coalesce(jsonb_object_agg(number, sender), '{}') FROM sends WHERE number > $1) AS known
        FROM ledger_identity`,
     [above],
   );
-  const identity = identityOf(rows[0]);
-  const known = Object.entries(rows[0]?.known ?? {}).map(([number, sender]) => [Number(number), sender] as const);
-  return { identity, known: new Map(known) };
+  const { known, ...identity } = needIdentity(rows[0]);
+  return { identity, known: new Map(Object.entries(known).map(([number, sender]) => [Number(number), sender])) };
 }
 
 /**
  * As {@link compareSends}, before a conclusion on the same connection; raises the number known to be whole.
- * @throws
- * LedgerPutBack when the store has sends that the ledger does not know
+ * @throws LedgerPutBack when the store has sends that the ledger does not know
  */
 export async function assertWhole(
   connection: Connection,

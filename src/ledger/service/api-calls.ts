@@ -99,7 +99,6 @@ async function insertApiCalls(pool: Queryable, rows: ApiCall[]): Promise<void> {
   );
 }
 
-/** Longest text that is stored from the service's answer. */
 const LONGEST = 200;
 
 /** PostgreSQL refuses NUL characters, and one such row would fail its whole batch. */

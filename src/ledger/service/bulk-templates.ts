@@ -2,7 +2,6 @@ import type { BulkTemplate } from '../../domain/rules/columns';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 
-/** The service's template as last read; null if it has never been read. */
 export async function readBulkTemplate(db: Queryable, mode: Mode): Promise<BulkTemplate | null> {
   const { rows } = await db.query<{ labels: string[]; learnedAt: Date }>(
     'SELECT labels, learned_at AS "learnedAt" FROM bulk_templates WHERE mode = $1 AND labels IS NOT NULL',

@@ -31,7 +31,6 @@ export function answerToRecord({ filingId, submission, mode, answer, at }: Answe
   return JSON.stringify({ filing_id: filingId, submission, mode, ...times });
 }
 
-/** Records it alone. */
 export async function recordSeenAnswer(db: Queryable, of: AnswerOf): Promise<void> {
   await db.query(recordsAnswer('$1::jsonb'), [answerToRecord(of)]);
 }
@@ -40,7 +39,6 @@ export async function recordSeenAnswer(db: Queryable, of: AnswerOf): Promise<voi
 const SEEN = `SELECT after_ms::float8 AS "afterMs", took_ms::float8 AS "byMs" FROM acknowledgement_times
   WHERE mode = $1 ORDER BY at DESC, filing_id, submission LIMIT ${ANSWERS_USED}`;
 
-/** The newest answers of a mode, as many as the cadence uses, newest first. */
 export async function readSeenAnswers(db: Queryable, mode: string): Promise<SeenAnswer[]> {
   const { rows } = await db.query<SeenAnswer>(SEEN, [mode]);
   return rows;
@@ -70,10 +68,8 @@ export async function readSentRows(
   return { sent, expectedMs: meanAnswerMs(seen, cadence) };
 }
 
-/** What the cadence of a mode's polls goes by. */
 export interface PollLoad {
   seen: SeenAnswer[];
-  /** Requests that are being polled. */
   openRequests: number;
   /**
    * Ages in ms of the youngest of them, as many as the cadence uses: requests that the authority never answers must not

@@ -36,7 +36,6 @@ export async function storeAnswer(
 ): Promise<{
   /** The filing's run no longer waits for the call that brought the answer. */
   late: boolean;
-  /** It was stored now. */
   fresh: boolean;
   /** As it is stored: what travelled may be a sample of it. */
   answer: StoredAnswer;
@@ -55,9 +54,11 @@ export async function storeAnswer(
   const late = own?.verdict !== 'marked' || filing.state !== 'submitting';
   await acceptAttempt(client, { attemptId, attempts, answer, late, at });
   const sent = attempts.filter((row) => row.attemptId !== attemptId && MAYBE_FILED.includes(row.verdict));
-  const acceptance = { filing, attemptId, answer, at };
-  if (sent.length > 0) await reportAcceptedTwice(client, { ...acceptance, sent });
-  else if (filing.ended && own?.verdict !== 'marked') await reportLateAcceptance(client, acceptance);
+  const acceptance = { filingId, attemptId, answer, at };
+  if (sent.length > 0)
+    await reportAcceptance(client, 'accepted_twice', { ...acceptance, text: acceptedTwice(attemptId, answer, sent) });
+  else if (filing.ended && own?.verdict !== 'marked')
+    await reportAcceptance(client, 'accepted_after_end', { ...acceptance, text: acceptedAfterEnd(attemptId, answer) });
   return { late, fresh: true, answer, filing };
 }
 
@@ -69,50 +70,31 @@ async function hasSent(client: Queryable, attemptId: string, sender: string): Pr
   return rowCount !== 0;
 }
 
-interface UnexpectedAcceptance {
-  filing: LockedFiling;
-  attemptId: string;
-  answer: StoredAnswer;
-  at: Date;
-}
-
-async function reportAcceptedTwice(
-  client: Queryable,
-  { sent, ...acceptance }: UnexpectedAcceptance & { sent: AttemptRow[] },
-): Promise<void> {
-  const { attemptId, answer } = acceptance;
+function acceptedTwice(attemptId: string, { requestId }: StoredAnswer, sent: readonly AttemptRow[]): string {
   const others = sent.map((other) =>
     other.answer?.kind === 'accepted'
       ? `attempt ${other.attemptId} as request ${other.answer.requestId ?? 'without an id'}`
       : `attempt ${other.attemptId}, which was sent too and has no answer yet`,
   );
-  await report(client, {
-    ...acceptance,
-    kind: 'accepted_twice',
-    text:
-      `The submission may have been accepted twice: attempt ${attemptId} as request ${answer.requestId ?? 'without an id'}, ` +
-      `and ${others.join(', and ')}. Look at the portal, and have one of them cancelled there.`,
-  });
+  return (
+    `The submission may have been accepted twice: attempt ${attemptId} as request ${requestId ?? 'without an id'}, ` +
+    `and ${others.join(', and ')}. Look at the portal, and have one of them cancelled there.`
+  );
 }
 
-async function reportLateAcceptance(client: Queryable, acceptance: UnexpectedAcceptance): Promise<void> {
-  await report(client, {
-    ...acceptance,
-    kind: 'accepted_after_end',
-    text:
-      `The service accepted attempt ${acceptance.attemptId} as request ${acceptance.answer.requestId ?? 'without an id'} although the ` +
-      'filing had ended: certificates may come of it. Its rows are live again, so that nothing files them a second time.',
-  });
-}
+const acceptedAfterEnd = (attemptId: string, { requestId }: StoredAnswer): string =>
+  `The service accepted attempt ${attemptId} as request ${requestId ?? 'without an id'} although the ` +
+  'filing had ended: certificates may come of it. Its rows are live again, so that nothing files them a second time.';
 
-async function report(
+async function reportAcceptance(
   client: Queryable,
-  args: UnexpectedAcceptance & { kind: (typeof ACCEPTED_UNEXPECTEDLY)[number]; text: string },
+  kind: (typeof ACCEPTED_UNEXPECTEDLY)[number],
+  of: { filingId: string; attemptId: string; answer: StoredAnswer; at: Date; text: string },
 ): Promise<void> {
-  const { filing, answer, attemptId, at, kind, text } = args;
-  await askAbout(client, { filingId: filing.filingId, kind, text, until: 'fact', key: attemptId, attemptId, at });
+  const { filingId, attemptId, answer, at, text } = of;
+  await askAbout(client, { filingId, kind, text, until: 'fact', key: attemptId, attemptId, at });
   const data = { attemptId, requestId: answer.requestId ?? null };
-  await addEvent(client, { filingId: filing.filingId, at, kind, text, data });
+  await addEvent(client, { filingId, at, kind, text, data });
 }
 
 /**
@@ -158,9 +140,9 @@ export async function lastRefusal(db: Queryable, filingId: string, submission: n
 const UNACKNOWLEDGED: readonly FilingState[] = ['checking', 'awaiting_approval', 'submitting', 'outcome_unknown'];
 
 /**
- * Moves the rows of a stored acceptance on and, where nothing else of the filing is to be sent or in doubt, moves
- * the filing on to its processing. Nothing changes in a filing that has ended. Repeating it changes nothing. Must run
- * in a transaction that holds the filing's lock.
+ * Moves the rows of a stored acceptance on and, where nothing else of the filing is to be sent or in doubt, moves the
+ * filing on to its processing. Nothing changes in a filing that has ended. Repeating it changes nothing. Must run in a
+ * transaction that holds the filing's lock.
  * @returns the filing in its processing, now or since before; null where it is elsewhere
  */
 export async function acknowledge(
@@ -170,7 +152,6 @@ export async function acknowledge(
     attemptId: string;
     /** As it is stored; an answer that is not stored acknowledges nothing. */
     answer: StoredAnswer;
-    /** Whether it was stored now, and not before. */
     fresh: boolean;
     /** When the next move is due, in ms after this one. */
     dueInMs?: number | null;

@@ -78,7 +78,6 @@ async function reading(client: Queryable, attemptId: string): Promise<Omit<Attem
   return { ...marked, underWay, verdict: own.verdict, reason: own.reason, answer: own.answer, attemptId };
 }
 
-/** When an attempt was marked as being sent, or null. */
 export async function markedAt(db: Queryable, attemptId: string): Promise<Date | null> {
   const { rows } = await db.query<{ at: Date | null }>('SELECT marked_at AS at FROM attempts WHERE attempt_id = $1', [
     attemptId,

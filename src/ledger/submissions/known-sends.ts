@@ -2,6 +2,7 @@ import { attemptIdOf, type StoredAnswer } from '../../domain/filing/attempt';
 import type { KnownSend } from '../../domain/filing/known-send';
 import type { SubmissionState } from '../../domain/filing/states';
 import { lockFiling } from '../filings/filing-lock';
+import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { moveRows } from '../rows/filing-rows';
 import { closeOpenAttempts } from '../gates/attempts';
@@ -117,8 +118,8 @@ async function mergeUnknownOutcome(client: Queryable, { filingId, attemptId, sen
 
 /** The sends of a filing that the ledger knows, for its run: a later step of the run may meet a restored ledger. */
 export async function knownSends(db: Queryable, filingId: string): Promise<KnownSend[]> {
-  const { rows } = await db.query<Omit<KnownSend, 'sentAt'> & { sentAt: Date | null }>(
-    `SELECT a.submission, a.number AS attempt, a.marked_at AS "sentAt", NULL AS "sentBy",
+  const { rows } = await db.query<KnownSend>(
+    `SELECT a.submission, a.number AS attempt, ${MS('a.marked_at')} AS "sentAt", NULL AS "sentBy",
             q.request_id AS "requestId", q.dgft_ack_id AS "dgftAckId", q.ack_status AS "ackStatus"
        FROM attempts a LEFT JOIN LATERAL (
          SELECT * FROM requests q WHERE q.filing_id = a.filing_id AND q.submission = a.submission AND q.state <> 'not_ours'
@@ -128,5 +129,5 @@ export async function knownSends(db: Queryable, filingId: string): Promise<Known
       ORDER BY a.submission, q.request_id IS NULL, a.number`,
     [filingId],
   );
-  return rows.map((row) => ({ ...row, sentAt: row.sentAt?.getTime() ?? null }));
+  return rows;
 }

@@ -4,8 +4,10 @@
  */
 import { attemptIdOf, type partsOfAttemptId } from '../../domain/filing/attempt';
 import { agrees } from '../gates/absence';
+import { insertAttempt } from '../gates/attempts';
 import { PUT_BACK_TOGETHER } from '../gates/held-rows';
 import { writeVerdict } from '../gates/verdict';
+import type { Balance } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 import { type FilingDate, isoFromFilingDate } from '../../domain/dates';
 
@@ -19,12 +21,7 @@ export async function doubtAttempt(
   { filingId, submission, number, reason, at }: ReturnType<typeof partsOfAttemptId> & { reason: string; at: Date },
 ): Promise<string> {
   const attemptId = attemptIdOf(filingId, submission, number);
-  await client.query(`INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1, $2, $3, $4)`, [
-    attemptId,
-    filingId,
-    submission,
-    number,
-  ]);
+  await insertAttempt(client, attemptId);
   const mark = { sender: null, settleMs: null, timeoutMs: null };
   await writeVerdict(client, { attemptId, from: ['open'], verdict: 'marked', reason, at, mark });
   return attemptId;
@@ -83,26 +80,29 @@ export async function lostTimeCertificates(
   return rows[0] ?? null;
 }
 
-/**
- * From which day on certificates are evidence about an attempt that the restore left in doubt; null for every other
- * attempt.
- */
-export async function inDoubtSince(db: Queryable, attemptId: string): Promise<Date | null> {
-  const { rows } = await db.query<{ since: Date }>(
-    `SELECT i.certificates_from AS since FROM attempts a, ledger_identity i
-      WHERE a.attempt_id = $1 AND a.reason = $2 AND i.certificates_from IS NOT NULL`,
-    [attemptId, PUT_BACK_TOGETHER],
-  );
-  return rows[0]?.since ?? null;
+/** What evidence about an attempt is held against. */
+export interface SentAttempt {
+  markedAt: Date | null;
+  /** The balances in the snapshot taken before it; null: there is none. */
+  balances: Balance[] | null;
+  /** From when on certificates are evidence about it, where a restore left it in doubt; null for any other. */
+  lostSince: Date | null;
 }
 
-/**
- * What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; ms since the epoch.
- */
+export async function readSent(db: Queryable, attemptId: string): Promise<SentAttempt | null> {
+  const { rows } = await db.query<SentAttempt>(
+    `SELECT a.marked_at AS "markedAt", s.balances,
+            (SELECT certificates_from FROM ledger_identity WHERE a.reason = $2) AS "lostSince"
+       FROM attempts a LEFT JOIN snapshots s USING (snapshot_id) WHERE a.attempt_id = $1`,
+    [attemptId, PUT_BACK_TOGETHER],
+  );
+  return rows[0] ?? null;
+}
+
+/** What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; ms since the epoch. */
 export interface CertificatesToRead {
   until: number;
   from: number;
-  /** It has still to be done. */
   unread: boolean;
 }
 
@@ -167,7 +167,6 @@ export function lookToRecord({ exporterId, iecCode, beganAt, endedAt, from, to, 
   });
 }
 
-/** Records a look alone. */
 export async function recordLook(db: Queryable, look: Look): Promise<void> {
   await db.query(recordsLook('$1::jsonb'), [lookToRecord(look)]);
 }

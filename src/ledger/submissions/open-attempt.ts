@@ -16,7 +16,6 @@ import {
   lostTimeCertificates,
 } from './lost-time';
 
-/** State of a submission that a run wants to send. */
 export type OpenedAttempt =
   /** The attempt to send with or, if its verdict is not `open`, the one that has already been sent. */
   | { outcome: 'attempt'; attemptId: string; number: number; verdict: AttemptVerdict }
@@ -84,7 +83,7 @@ export async function openAttempt(
     return { outcome: 'attempt', attemptId: await doubtAttempt(client, doubted), number, verdict: 'marked' };
   }
   const absence = await absenceToConfirm(client, { filingId, submission, at });
-  if (absence && (!absence.looked || absence.agreeing.length > 0)) return { outcome: 'look', ...absence };
+  if (absence) return { outcome: 'look', ...absence };
   const attemptId = attemptIdOf(filingId, submission, number);
   await client.query(
     `INSERT INTO attempts (attempt_id, filing_id, submission, number, snapshot_id)
@@ -102,7 +101,6 @@ const mayStand = ({ verdict }: AttemptRow) => verdict === 'open' || MAYBE_FILED.
 async function readStage(client: Queryable, { filingId, exporterId }: LockedFiling, submission: number) {
   const { rows } = await client.query<{
     state: SubmissionState;
-    /** Whether a request of it is still to be asked about. */
     followed: boolean;
     /** Why rows of it are not to be sent any more; null: they are. */
     gone: string | null;

@@ -1,5 +1,6 @@
 /** The requests under which the service processes a submission; each is followed to its end. */
-import { IEC_OF_CLIENT, type KnownIec } from '../exporters/exporters';
+import { IEC_OF_CLIENT } from '../exporters/exporters';
+import type { KnownIec } from '../exporters/parties';
 import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
@@ -35,7 +36,6 @@ const COLUMNS = `filing_id AS "filingId", submission, request_id AS "requestId",
   statement_at AS "statementAt", incomplete_since AS "incompleteSince", polled_at_age_ms::float8 AS "polledAtAgeMs",
   processing_status AS "processingStatus"`;
 
-/** The requests of a submission, oldest first. */
 export async function readRequests(db: Queryable, filingId: string, submission: number): Promise<RequestRecord[]> {
   const { rows } = await db.query<RequestRecord>(
     `SELECT ${COLUMNS} FROM requests WHERE filing_id = $1 AND submission = $2 ORDER BY since, request_id`,
@@ -48,12 +48,6 @@ export async function readRequests(db: Queryable, filingId: string, submission: 
 const nextRequest = (filing: string, submission: string) =>
   `SELECT ${COLUMNS} FROM requests WHERE filing_id = ${filing} AND submission = ${submission} AND state = 'followed'
     ORDER BY polled_at_age_ms NULLS FIRST, since, request_id LIMIT 1`;
-
-/** Whether a request of a submission is still to be asked about. */
-export async function hasFollowed(db: Queryable, filingId: string, submission: number): Promise<boolean> {
-  const { rowCount } = await db.query(nextRequest('$1', '$2'), [filingId, submission]);
-  return rowCount === 1;
-}
 
 /** A request that is to be asked about, with what is known of its client. */
 export interface RequestToPoll extends RequestRecord, KnownIec {
@@ -128,23 +122,14 @@ export async function addRequest(
     since: Date;
   },
 ): Promise<{ filingId: string; submission: number }> {
-  const { filingId, submission, requestId } = request;
+  const { filingId, submission, requestId, source, attemptId, dgftAckId, ackStatus, warnings = [], since } = request;
+  const values = [attemptId, source, dgftAckId, ackStatus, JSON.stringify(warnings), since];
   const { rowCount: added } = await client.query(
     `INSERT INTO requests (filing_id, submission, request_id, mode, customer_id, attempt_id, source, dgft_ack_id, ack_status,
         warnings, since)
      SELECT filing_id, submission, $3, mode, customer_id, $4, $5, $6, $7, $8, $9 FROM submissions
       WHERE filing_id = $1 AND submission = $2 ON CONFLICT DO NOTHING`,
-    [
-      filingId,
-      submission,
-      requestId,
-      request.attemptId,
-      request.source,
-      request.dgftAckId ?? null,
-      request.ackStatus ?? null,
-      JSON.stringify(request.warnings ?? []),
-      request.since,
-    ],
+    [filingId, submission, requestId, ...values],
   );
   if (added) return { filingId, submission };
   const { rows } = await client.query<{ filingId: string; submission: number }>(
@@ -162,7 +147,7 @@ export async function addRequest(
           ended_at = CASE WHEN state IN ('absent', 'not_ours') THEN NULL ELSE ended_at END
         WHERE filing_id = $1 AND submission = $2 AND lower(request_id) = lower($3)
           AND (source = 'named' AND $4::text IS NOT NULL OR state IN ('absent', 'not_ours') AND $5 = 'named')`,
-      [filingId, submission, requestId, request.attemptId, request.source],
+      [filingId, submission, requestId, attemptId, source],
     );
   }
   return holder;
@@ -221,21 +206,12 @@ export async function endRequest(
 ): Promise<void> {
   const { state, processingStatus, errored, contradicted = [], answered, at } = args;
   const { filingId, submission, requestId } = request;
+  const end = [state, processingStatus, JSON.stringify(errored), contradicted, at];
   await client.query(
     `WITH answered AS (${recordsAnswer('$9::jsonb')})
      UPDATE requests SET state = $4, processing_status = $5, errored = $6, contradicted = $7, ended_at = $8
       WHERE filing_id = $1 AND submission = $2 AND request_id = $3 AND state = 'followed'`,
-    [
-      filingId,
-      submission,
-      requestId,
-      state,
-      processingStatus,
-      JSON.stringify(errored),
-      contradicted,
-      at,
-      answered ? answerToRecord(answered) : null,
-    ],
+    [filingId, submission, requestId, ...end, answered && answerToRecord(answered)],
   );
 }
 

@@ -16,7 +16,6 @@ const COLUMNS = `submission, row_count AS "rowCount", state, document,
            AND a.verdict IN ('marked', 'accepted', 'rejected')),
         (SELECT min(since) FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission)) AS "submittedAt"`;
 
-/** The submissions of a filing, in order. */
 export async function readSubmissions(db: Queryable, filingId: string): Promise<SubmissionRecord[]> {
   const { rows } = await db.query<SubmissionRecord>(
     `SELECT ${COLUMNS} FROM submissions s WHERE filing_id = $1 ORDER BY submission`,

@@ -52,10 +52,12 @@ const COLUMNS = `word_id AS "wordId", filing_id AS "filingId", kind, attempt_id 
 
 /**
  * Records what a person said, at the mark of the attempt that the ledger shows now.
- * @returns its id; empty where the
- * ledger does not hold the filing, as after it was put back: the run reads that with its next step
+ * @returns its id; empty where the ledger does not hold the filing, as after it was put back: the run reads that with
+ * its next step
  */
 export async function recordWord(db: Queryable, word: NewWord): Promise<string> {
+  const { filingId, kind, attemptId, requestId, sourceRows, notOurs, unseen, by, note, at, step, grantId } = word;
+  const about = [attemptId, requestId, sourceRows, JSON.stringify(word.certificates), notOurs, unseen];
   const { rows } = await db.query<{ id: string }>(
     `WITH granted AS (
        SELECT grant_id, granted_at, p.name, p.name_key FROM grants g JOIN principals p USING (principal_id)
@@ -69,22 +71,7 @@ export async function recordWord(db: Queryable, word: NewWord): Promise<string> 
          FROM filings f LEFT JOIN granted g ON true WHERE f.filing_id = $1
        ON CONFLICT (filing_id, step) DO NOTHING RETURNING word_id)
      SELECT word_id AS id FROM said UNION ALL SELECT word_id FROM words WHERE filing_id = $1 AND step = $13 LIMIT 1`,
-    [
-      word.filingId,
-      word.kind,
-      word.attemptId,
-      word.requestId,
-      word.sourceRows,
-      JSON.stringify(word.certificates),
-      word.notOurs,
-      word.unseen,
-      word.by,
-      personKey(word.by),
-      word.note,
-      word.at,
-      word.step,
-      word.grantId ?? null,
-    ],
+    [filingId, kind, ...about, by, personKey(by), note, at, step, grantId],
   );
   return rows[0]?.id ?? '';
 }
@@ -144,7 +131,6 @@ export async function withdrawWord(
   return last.kind;
 }
 
-/** One word of a filing, and what became of it where it was judged. */
 export async function readWord(
   db: Queryable,
   { filingId, wordId }: WordOf,
@@ -163,7 +149,6 @@ export async function readWord(
   return { ...word, judged: outcome && carriedOf(outcome, why) };
 }
 
-/** What became of a word, as it was judged. */
 function carriedOf(outcome: WordOutcome, why: string | null): Carried {
   if (outcome === 'carried_out' && why !== null) return JSON.parse(why) as Carried;
   return { outcome: outcome === 'stands' ? 'stands' : 'refused', why: why ?? 'it was answered already' };
@@ -179,28 +164,18 @@ export async function standingWords(
   word: Word,
   { singlePerson, principals }: { singlePerson: boolean; principals: boolean },
 ): Promise<Word[]> {
+  const { filingId, kind, wordId, attemptId, markedAt, requestId, sourceRows, by, at } = word;
+  const said = [attemptId, markedAt, requestId, sourceRows];
   const { rows } = await db.query<Word>(
     `SELECT ${COLUMNS} FROM words w
       WHERE filing_id = $1 AND kind = $2 AND word_id <> $3 AND attempt_id IS NOT DISTINCT FROM $4
-        AND marked_at IS NOT DISTINCT FROM $5 AND request_id IS NOT DISTINCT FROM $6 AND source_rows IS NOT DISTINCT FROM $10
+        AND marked_at IS NOT DISTINCT FROM $5 AND request_id IS NOT DISTINCT FROM $6 AND source_rows IS NOT DISTINCT FROM $7
         AND (grant_id IS NOT NULL OR NOT $11)
-        AND (person_key <> $7 OR ($8 AND said_at <= $9::timestamptz - interval '1 day')) AND person_key <> ''
+        AND (person_key <> $8 OR ($9 AND said_at <= $10::timestamptz - interval '1 day')) AND person_key <> ''
         AND EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome = 'stands')
         AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome <> 'stands')
       ORDER BY word_id`,
-    [
-      word.filingId,
-      word.kind,
-      word.wordId,
-      word.attemptId,
-      word.markedAt,
-      word.requestId,
-      personKey(word.by),
-      singlePerson && !principals,
-      word.at,
-      word.sourceRows,
-      principals,
-    ],
+    [filingId, kind, wordId, ...said, personKey(by), singlePerson && !principals, at, principals],
   );
   return rows;
 }
@@ -211,30 +186,30 @@ export const unjudgedWords = (filing: string): string =>
       FROM (SELECT ${COLUMNS} FROM words w WHERE w.filing_id = ${filing}
         AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)) AS said)`;
 
+/** As jsonb has it: times are text there. */
+type UnjudgedWord = Omit<Word, 'markedAt' | 'at'>;
+
 /** What persons asked for with these words; the newest of each kind. */
-export function openWords(words: readonly Omit<Word, 'markedAt' | 'at'>[]): OpenWords {
+export function openWords(words: readonly UnjudgedWord[]): OpenWords {
   const open: OpenWords = {};
-  for (const { kind, wordId, by, grantId: _, isGrantVoid: __, note, ...said } of words) {
+  for (const word of words) {
+    const { kind, wordId, by, note } = word;
     if (kind === 'approve') open.approve = { wordId, by, ...(note !== null && { note }) };
     else if (kind === 'abandon') open.abandon = { wordId, by, note: note ?? '' };
-    else if (kind === 'filed' || kind === 'not_filed') open.resolve = resolveArgs({ kind, wordId, by, note, ...said });
+    else if (kind !== 'permit') open.resolve = resolveArgs(word);
   }
   return open;
 }
 
-function resolveArgs(args: Omit<Omit<Word, 'markedAt' | 'at'>, 'grantId' | 'isGrantVoid'>): ResolveArgs & RecordedWord {
-  const { kind, wordId, by, note, ...said } = args;
+function resolveArgs(word: UnjudgedWord): ResolveArgs & RecordedWord {
+  const { kind, wordId, by, note, attemptId, requestId, sourceRows, certificates, notOurs, unseen } = word;
+  const said = { wordId, by, note: note ?? '', certificates, notOurs, unseen };
   return {
-    wordId,
+    ...said,
     as: kind === 'filed' ? 'filed' : 'not-filed',
-    by,
-    note: note ?? '',
-    ...(said.attemptId !== null && { attemptId: said.attemptId }),
-    ...(said.requestId !== null && { requestId: said.requestId }),
-    ...(said.sourceRows !== null && { rows: said.sourceRows }),
-    certificates: said.certificates,
-    notOurs: said.notOurs,
-    unseen: said.unseen,
+    ...(attemptId !== null && { attemptId }),
+    ...(requestId !== null && { requestId }),
+    ...(sourceRows !== null && { rows: sourceRows }),
   };
 }
 

@@ -28,7 +28,6 @@ export async function mayCheckCredentials(
   { mode, exporterId, at }: Check,
 ): Promise<{
   allowed: boolean;
-  /** When a check may be sent again; null if it may be sent now. */
   retryAt: Date | null;
 }> {
   const { rows } = await db.query<{ failed_at: Date }>(

@@ -8,7 +8,6 @@ type CredentialState = 'unverified' | 'valid' | 'bad';
 export interface CredentialVersion {
   version: number;
   state: CredentialState;
-  /** The kind of the error that made it bad. */
   reason: string | null;
   secretRef: string | null;
 }
@@ -31,7 +30,6 @@ export async function currentCredentials(db: Queryable, exporterId: string): Pro
   return rows[0]?.held ?? null;
 }
 
-/** One submission, or null. */
 export async function credentialVersion(
   db: Queryable,
   exporterId: string,
@@ -54,7 +52,6 @@ export async function checkableVersion(db: Queryable, exporterId: string): Promi
   return rows[0]?.version ?? null;
 }
 
-/** The version that a secret belongs to; null if it belongs to none. */
 export async function versionOfSecret(db: Queryable, exporterId: string, secretRef: string): Promise<number | null> {
   const { rows } = await db.query<{ version: number }>(
     `SELECT version FROM credential_versions WHERE exporter_id = $1 AND secret_ref = $2`,
@@ -65,8 +62,7 @@ export async function versionOfSecret(db: Queryable, exporterId: string, secretR
 
 /**
  * Registers a submission and returns its version, as which alone the vault then opens it.
- * @throws EncryptionError or
- * VaultError if the vault does not open it; nothing is registered then
+ * @throws EncryptionError or VaultError if the vault does not open it; nothing is registered then
  */
 export async function addCredentials(
   pool: pg.Pool,
@@ -102,11 +98,7 @@ export async function markValid(pool: pg.Pool, exporterId: string, version: numb
 /** Refused: its secret is removed, and the current version stays. One that was accepted before is bad from now on. */
 export async function markRejected(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<void> {
   await underLock(pool, exporterId, async (client) => {
-    await client.query(
-      `UPDATE credential_versions SET state = 'bad', reason = $3, changed_at = now()
-        WHERE exporter_id = $1 AND version = $2`,
-      [exporterId, version, reason],
-    );
+    await setBad(client, exporterId, version, reason);
     await client.query(
       `DELETE FROM vault_secrets WHERE secret_ref =
         (SELECT secret_ref FROM credential_versions WHERE exporter_id = $1 AND version = $2)`,
@@ -123,17 +115,18 @@ export async function markBad(pool: pg.Pool, exporterId: string, version: number
   return underLock(pool, exporterId, async (client) => {
     const current = await currentCredentials(client, exporterId);
     if ((current?.version ?? 0) !== version) return false;
-    if (!current) {
-      await insertVersion(client, { exporterId, secretRef: null, state: 'bad', held: true, reason });
-      return true;
-    }
-    await client.query(
-      `UPDATE credential_versions SET state = 'bad', reason = $3, changed_at = now()
-        WHERE exporter_id = $1 AND version = $2`,
-      [exporterId, version, reason],
-    );
+    if (current) await setBad(client, exporterId, version, reason);
+    else await insertVersion(client, { exporterId, secretRef: null, state: 'bad', held: true, reason });
     return true;
   });
+}
+
+async function setBad(client: Queryable, exporterId: string, version: number, reason: string): Promise<void> {
+  await client.query(
+    `UPDATE credential_versions SET state = 'bad', reason = $3, changed_at = now()
+      WHERE exporter_id = $1 AND version = $2`,
+    [exporterId, version, reason],
+  );
 }
 
 /** Why the credentials of some exporters are known to be bad; those of which nothing bad is known are left out. */

@@ -123,8 +123,7 @@ export async function discard(db: Queryable, secretRef: string): Promise<boolean
 /**
  * A vault that seals to the first key and opens with all, so a key is changed by rotating. Reference, purpose, mode,
  * exporter and version are authenticated: a moved row does not open.
- * @throws EncryptionError for no key, another
- * length, or a repeated id
+ * @throws EncryptionError for no key, another length, or a repeated id
  */
 export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault {
   const opener = createBoxOpener(keys);

@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import { DAY_MS } from '../../domain/dates';
 import { pushMessageOf } from '../../domain/filing/mapping';
 import { writeOutputFile, zipStream, type ZippedFile } from '../../documents/output-file';
+import { documentName } from '../../documents/stored-document';
 import type { FilingRecord } from '../../ledger/filings/filings';
 import { KEPT_DAYS, movesStand, readFilingEvidence, type SentAttempt } from '../../ledger/filings/filing-evidence';
 import { readRows } from '../../ledger/rows/filing-rows';
@@ -121,7 +122,7 @@ async function sent(of: Of, { attemptId, submission, payloadHash, sends }: SentA
   const folder = `sends/${attemptId}`;
   const entries: ZippedFile[] = [];
   if (filing.channel === 'bulk') {
-    const document = `${attemptId}.xlsx`;
+    const document = documentName(attemptId, 'xlsx');
     entries.push(...(await stored(of, { name: `${folder}/request.xlsx`, document, sha256: payloadHash })));
   } else {
     const name = `${folder}/request.json`;

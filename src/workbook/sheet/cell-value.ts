@@ -1,6 +1,6 @@
 import { dayFirst, filingDateFromAnything, parseFilingDate } from '../../domain/dates';
 import type { ExtraValues, FieldKind } from '../../domain/filing/mapping';
-import { canonicalAmount } from '../../domain/money';
+import { canonicalAmount, withoutGrouping } from '../../domain/money';
 import {
   UNWRITABLE,
   controlCharacter,
@@ -81,8 +81,9 @@ function numberValue(field: string, content: Filled, form: RegExp): CellValue {
       ? { value }
       : refuse('It has more digits than an amount can have.');
   }
-  const plain = text.replace(/[\s,'_]|^[A-Za-z]{3}(?=[\s\d])|[A-Za-z]{3}$|[₹$€£]|^Rs\.?/gi, '');
-  return refuse(form.test(plain) && plain !== text ? `Write ${plain}.` : undefined);
+  const plain = text.replace(/^[A-Za-z]{3}(?=[\s\d])|[A-Za-z]{3}$|[₹$€£]|^Rs\.?/gi, '').trim();
+  const digits = withoutGrouping(plain);
+  return refuse(form.test(digits) && digits !== text ? `Write ${digits}.` : undefined);
 }
 
 function dateValue(field: string, content: Filled): CellValue {

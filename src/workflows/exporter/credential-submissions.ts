@@ -1,4 +1,5 @@
-import { ApplicationFailure } from '@temporalio/workflow';
+import { ApplicationFailure, setHandler } from '@temporalio/workflow';
+import { exporterQuery, submitCredentialsUpdate } from '../messages';
 import type { CheckResult } from '../../activities/exporters/credentials';
 import { calls } from '../activity-profiles';
 import { type ExporterStatus, retryUntilFixed } from './exporter-progress';
@@ -29,15 +30,41 @@ export class Submissions {
   }
 }
 
-/** The validator of `submitCredentials`: what it refuses leaves no trace in the history. */
-export function validateSubmission(submission: CredentialSubmission | null | undefined): void {
-  const { credentialsRef, by } = submission ?? {};
-  if (typeof credentialsRef === 'string' && credentialsRef !== '' && typeof by === 'string' && by !== '') return;
-  throw ApplicationFailure.nonRetryable(
-    'submitCredentials takes {credentialsRef, by}: a vault reference and who consents.',
-    'invalid_input',
+/**
+ * Takes what is submitted: with the start (`input`), and by updates.
+ * @param mayTake refuses an update of the right form
+ */
+export function handleSubmissions(
+  status: ExporterStatus,
+  input: { credentialsRef?: string; startedBy?: string },
+  mayTake: () => void = () => undefined,
+): Submissions {
+  const submissions = new Submissions();
+  setHandler(exporterQuery, () => status.view);
+  setHandler(
+    submitCredentialsUpdate,
+    (submission) => {
+      submissions.add(submission);
+      status.update({ state: 'started', message: 'The submitted credentials are taken and will be checked.' });
+      return status.view;
+    },
+    {
+      // What it refuses leaves no trace in the history.
+      validator: (submission: CredentialSubmission | null | undefined) => {
+        const { credentialsRef, by } = submission ?? {};
+        if (!isText(credentialsRef) || !isText(by)) throw ApplicationFailure.nonRetryable(TAKES, 'invalid_input');
+        mayTake();
+      },
+    },
   );
+  const { credentialsRef, startedBy: by = 'unknown' } = input;
+  if (credentialsRef) submissions.add({ credentialsRef, by });
+  return submissions;
 }
+
+const TAKES = 'submitCredentials takes {credentialsRef, by}: a vault reference and who consents.';
+
+const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
 interface CheckContext {
   status: ExporterStatus;
@@ -49,15 +76,14 @@ export async function checkSubmission(
   context: CheckContext,
   { credentialsRef, by }: CredentialSubmission,
 ): Promise<CheckResult> {
-  const accepted = await calls('ledger', { summary: 'Record the consent' }).acceptCredentials({
+  const accepted = await calls('ledger', 'Record the consent').acceptCredentials({
     exporterId: context.exporterId,
     credentialsRef,
     by,
     at: new Date().toISOString(),
   });
   if (accepted.outcome === 'accepted') return checkVersion(context, accepted.version);
-  const { message } = accepted;
-  return { outcome: 'incomplete', fixable: true, reason: 'secret_missing', message, countsAgainstFuse: false };
+  return { outcome: 'incomplete', reason: 'secret_missing', message: accepted.message };
 }
 
 /** Has the service check a version; where it is valid, the filings that wait for better credentials are signalled. */
@@ -71,7 +97,7 @@ export async function checkVersion({ status, exporterId }: CheckContext, version
   } as const;
   const result = await retryUntilFixed(status, [], () => calls('api', about).checkCredentials({ exporterId, version }));
   if (result.outcome === 'validated') {
-    await calls('ledger', { summary: 'Notify waiting filings' }).tellCredentialsRenewed({ exporterId, version });
+    await calls('ledger', 'Notify waiting filings').tellCredentialsRenewed({ exporterId, version });
   }
   return result;
 }

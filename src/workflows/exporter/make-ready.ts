@@ -16,9 +16,15 @@ const NONE_ON_FILE = 'credentials_missing';
 export interface ReadyContext {
   status: ExporterStatus;
   submissions: Submissions;
-  /** Whether better credentials came by another way since it was last asked. */
-  takeRenewed: () => boolean;
-  isRenewed: () => boolean;
+  /** Whether better credentials came by another way. */
+  renewal: { came: boolean };
+}
+
+/** Whether they came since it was last asked. */
+function takeRenewal({ renewal }: ReadyContext): boolean {
+  const { came } = renewal;
+  renewal.came = false;
+  return came;
 }
 
 /** Why a person is asked for credentials, and which ones were found wanting. */
@@ -90,7 +96,7 @@ async function validate(context: ReadyContext, from: Step & { go: 'on' | 'ask' }
     } else if (isValidated(step.exporter)) {
       return step;
     } else {
-      const { version } = await calls('ledger', { summary: 'Look for stored credentials' }).storedCredentials(check);
+      const { version } = await calls('ledger', 'Look for stored credentials').storedCredentials(check);
       step =
         version === null
           ? { go: 'ask', need: NOTHING_SUBMITTED }
@@ -109,7 +115,7 @@ async function stepOf(context: ReadyContext, result: CheckResult): Promise<Step>
   if (result.outcome === 'validated') return { go: 'on', exporter: result.exporter };
   if (result.outcome === 'superseded') return readExporter(context);
   const need = { code: result.reason, message: result.message };
-  if (result.fixable) return { go: 'ask', need };
+  if (result.outcome !== 'exporter_unknown') return { go: 'ask', need };
   context.status.update({ state: 'refused', message: need.message, errors: [need] });
   return { go: 'end' };
 }
@@ -118,19 +124,17 @@ async function stepOf(context: ReadyContext, result: CheckResult): Promise<Step>
 async function askForCredentials(context: ReadyContext, need: Need): Promise<Step> {
   const { status, submissions } = context;
   const exporterId = idOf(status);
-  const ledger = await calls('ledger', { summary: 'Read the exporter from the ledger' }).exporterInLedger({
-    exporterId,
-  });
+  const ledger = await calls('ledger', 'Read the exporter from the ledger').exporterInLedger({ exporterId });
   const versionSeen = need.versionSeen ?? ledger.currentVersion;
   const { code, message } = need;
   status.update({ state: 'needs_credentials', activatesAt: null, message, errors: [{ code, message }] });
   return whileAwaitingCredentials({ exporterId, versionSeen }, async (renewed) => {
     for (let looks = 1; submissions.size === 0; looks += 1) {
-      const newer = renewed || context.takeRenewed();
+      const newer = renewed || takeRenewal(context);
       if (!newer) await rest(context, delayMs(CREDENTIALS_OF_A_PERSON, looks));
       if (submissions.size > 0) break;
       const read = await readExporter(context);
-      if (read.go === 'end' || newer || context.takeRenewed()) return read;
+      if (read.go === 'end' || newer || takeRenewal(context)) return read;
       if (read.go === 'on' && isValidated(read.exporter) && (!isValidated(ledger) || code === NONE_ON_FILE))
         return read;
     }
@@ -139,8 +143,8 @@ async function askForCredentials(context: ReadyContext, need: Need): Promise<Ste
 }
 
 /** Sleeps until something is submitted or renewed, at most as long as given. */
-function rest({ status, submissions, isRenewed }: ReadyContext, ms: number): Promise<void> {
-  return status.rest(ms, 'Check the exporter again', () => submissions.size > 0 || isRenewed());
+function rest({ status, submissions, renewal }: ReadyContext, ms: number): Promise<void> {
+  return status.rest(ms, 'Check the exporter again', () => submissions.size > 0 || renewal.came);
 }
 
 /** Refreshes the IRMs live and reads them; `activation_pending` where the service is not open yet. */

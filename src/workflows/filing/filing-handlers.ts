@@ -96,16 +96,11 @@ export async function fileUpdateCame({ input, fileUpdates }: FilingRun): Promise
   return condition(() => fileUpdates.come > 0, UPDATE_WITHIN_MS, { summary: 'Wait for the update file' });
 }
 
-/** Resolves once every update that has come is answered: until then nothing is sent. */
-export async function fileUpdatesAnswered({ fileUpdates }: FilingRun): Promise<void> {
-  await condition(() => fileUpdates.open === 0);
-}
-
 /**
  * Answers once the filing is recorded or refused. A start that finds a run drops its input, so another input is
  * compared with the ledger.
- * @throws ApplicationFailure `reference_taken`: other content; `run_ending`: nothing was
- * recorded, and the caller repeats
+ * @throws ApplicationFailure `reference_taken`: other content; `run_ending`: nothing was recorded, and the caller
+ * repeats
  */
 async function answerFile(run: FilingRun, input: FileInput): Promise<FilingResult> {
   const { fileUpdates } = run;

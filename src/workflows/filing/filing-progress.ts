@@ -1,14 +1,20 @@
 /** Where a filing stands, and the one place that moves it: in the ledger, in the lists and in the UI. */
-import type { Decided, FilingNow, Left } from '../../activities/filings/moves';
+import type { Decided, Differs, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/settings';
 import { NO_ROWS, type FileInput, type FilingCounts, type ResultRow } from '../../domain/contracts';
-import { type FilingState, isEnd, isPause, stateLimitMs } from '../../domain/filing/states';
+import {
+  type FilingState,
+  isEnd,
+  isPause,
+  needsAttention as needsSomebody,
+  stateLimitMs,
+} from '../../domain/filing/states';
 import { waitsFor, type Waiting } from '../../domain/filing/view';
 import type { RateClass } from '../../domain/names';
 import { calls, steps, type CallAbout, type ProfileName } from '../activity-profiles';
 import { isFilingMissing } from '../failures';
-import { FilingMovedOn, inOneText, noteEvent, recordRunProblem, toMove } from './filing-steps';
+import { deadlineOf, FilingMovedOn, inOneText, tryTo } from './filing-steps';
 import type { Attention, Event, Move } from './filing-steps';
 import { showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
@@ -21,24 +27,21 @@ export class FilingProgress {
   /** The state that a pause interrupts, and leads back to. */
   working: FilingState = 'checking';
   attention: string | null = null;
-  /** What the last move asked. */
   asks: string | null = null;
   counts: FilingCounts = NO_ROWS;
   /** Its first rows, as the last move that shows them left them. */
   rows: ResultRow[] = [];
   requestId: string | null = null;
-  /** What facts ask about the filing, whatever its state. */
   standing: string | null = null;
   /** When the next state is due at the latest (ms since the epoch); null while a person is waited for, or was asked. */
   dueAt: number | null = null;
-  /** The wait whose own time that includes. */
   waitsFor: string | null = null;
   /** Since when it is in its state, as far as this run knows (ms since the epoch). */
   private since: number | null = null;
   /** What its last move told of when it goes on. */
   private expects: Pick<FilingNow, 'queue' | 'expectedAt'> = {};
   /** What was asked when the time of its state was over. */
-  private late: string | null = null;
+  late: string | null = null;
   /** Whether a person was asked, the last time that the outcome was unknown. */
   private questioned = false;
   /** The ledger holds other moves than this run. */
@@ -49,7 +52,8 @@ export class FilingProgress {
   protected shownSeq = 0;
   /** Moves that the ledger has recorded. */
   private seq = 0;
-  private moving: Promise<void> = Promise.resolve();
+  /** Resolves when no write is under way. */
+  protected moving: Promise<void> = Promise.resolve();
   /** Whether the ledger has still to be read: until then the filing's state is not known. */
   private reading = true;
   /** Why the run recorded nothing, and what stands under its reference; null: it was not refused. */
@@ -72,7 +76,6 @@ export class FilingProgress {
     showRefusal(refusal, { ...this, exporterId: textOf(exporterId) }, textOf(reference));
   }
 
-  /** Whether the filing is recorded, or the run was refused. */
   get decided(): boolean {
     return this.filing !== null || this.refusal !== null;
   }
@@ -110,7 +113,6 @@ export class FilingProgress {
     return this.refusal !== null || isEnd(this.state);
   }
 
-  /** Takes up the filing as the ledger holds it. */
   protected restoreProgress(filing: OpenedFiling): void {
     this.filing = filing;
     this.state = filing.state;
@@ -135,14 +137,8 @@ export class FilingProgress {
     this.show(filing.needsAttention);
   }
 
-  /** Resolves when no write is under way. */
-  protected settled(): Promise<void> {
-    return this.moving;
-  }
-
-  /** Steps on the ledger, under a summary for the Temporal UI. */
   steps(summary: string) {
-    return steps({ summary, rows: this.counts.rows });
+    return steps(summary, { rows: this.counts.rows });
   }
 
   /** Calls for its exporter, under a summary for the Temporal UI; `priorityKey`: see {@link CallAbout}. */
@@ -157,21 +153,21 @@ export class FilingProgress {
 
   /**
    * Makes a step and takes over what it left of the filing, one step at a time.
-   * @throws FilingMovedOn when the ledger
-   * holds other moves, or not the filing: a fact is recorded all the same, what the run or a person decided is not
+   * @throws FilingMovedOn when the ledger holds other moves, or not the filing: a fact is recorded all the same, what
+   * the run or a person decided is not
    */
-  step<T extends Left>(step: (held: Decided) => Promise<T>): Promise<T> {
+  step<T extends Left | Differs>(step: (held: Decided) => Promise<T>): Promise<Exclude<T, Differs>> {
     return this.inTurn(async () => {
       this.stopIfMovedOn();
       const left = await this.orMissing(() => step(this.held));
       this.take(left.filing);
-      return left;
+      return left as Exclude<T, Differs>;
     });
   }
 
   /** As `step`, of an activity that ran beside other steps. @throws FilingMovedOn when a move came between */
-  took(filing: Left['filing'] | undefined): Promise<void> {
-    return this.inTurn(() => Promise.resolve(this.take(filing ?? null)));
+  took(filing: FilingNow | 'differs' | null = null): Promise<void> {
+    return this.inTurn(() => Promise.resolve(this.take(filing)));
   }
 
   /** Moves the filing in ledger, lists and UI, if `when` still holds in its turn. @returns whether it was moved */
@@ -192,10 +188,10 @@ export class FilingProgress {
 
   /** The next move, for a step that records it with what causes it. */
   nextMove(state: FilingState, event: Event, asked: Attention = {}): Move {
-    const { seq, settings, counts, dueAt, waitsFor, late } = this;
-    const filingId = this.filing?.filingId ?? '';
-    const held = { filingId, seq: seq + 1, state: this.state, settings, counts, dueAt, waitsFor, late };
-    return toMove(held, state, event, asked);
+    const { attention = null, late = false, needsAttention = needsSomebody(state) } = asked;
+    const of = { filingId: this.filing?.filingId ?? '', seq: this.seq + 1 };
+    const deadline = deadlineOf(this, state, stateLimitMs(state, this.settings, this.counts.certified), asked);
+    return { ...of, state, attention, needsAttention: late || needsAttention, ...deadline, event };
   }
 
   private inTurn<T>(write: () => Promise<T>): Promise<T> {
@@ -220,7 +216,7 @@ export class FilingProgress {
     }
   }
 
-  private take(filing: Left['filing']): void {
+  private take(filing: FilingNow | 'differs' | null): void {
     if (filing === 'differs' || (filing !== null && filing.seq > this.seq + 1)) this.movedOn = true;
     this.stopIfMovedOn();
     // Read before a move that this run has made since.
@@ -255,15 +251,20 @@ export class FilingProgress {
 
   /** Records an event without moving. It only helps: where it cannot be written, the filing goes on. */
   async note(event: Event): Promise<void> {
-    if (this.filing) await noteEvent(this.filing.filingId, event);
+    if (!this.filing) return;
+    const { filingId } = this.filing;
+    await tryTo(() => steps(event.kind, { profile: 'note' }).noteEvent({ filingId, ...event }));
   }
 
   /** Says, where people look, that the workflow is about to fail. */
   async failing(problem: string): Promise<void> {
     this.attention = problem;
     if (!this.filing) return;
+    const { filingId } = this.filing;
     this.showWaiting(problem);
-    await recordRunProblem(this.filing.filingId, problem);
+    await tryTo(() =>
+      steps('Record the workflow failure', { profile: 'note' }).recordRunProblem({ filingId, problem }),
+    );
   }
 
   /** Shows what is waited for where the ledger cannot be written. */

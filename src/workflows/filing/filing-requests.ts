@@ -12,6 +12,8 @@ export interface InQuestion {
   attemptId: string | null;
   /** The request that is asked about; null: the attempt itself is in doubt. */
   requestId: string | null;
+  /** The request is being polled, so a person may name another one. */
+  following?: true;
 }
 
 /** What was said, with the word that the ledger keeps of it; without an id it is being recorded. */
@@ -30,21 +32,17 @@ export class FilingRequests {
   resolution: Recorded<ResolveArgs> | null = null;
   /** What a resolve can answer now; null: nothing. */
   inQuestion: InQuestion | null = null;
-  /** Whether a request is being polled, so that a person may name another one. */
-  following = false;
   /** The last word that was refused when it was to be carried out, and why. */
   private refused: { args: ApproveArgs | ResolveArgs | AbandonArgs; message: string; code?: string } | null = null;
 
   constructor(private readonly progress: FilingProgress) {}
 
-  /** Restores the requests that earlier runs received and did not carry out. */
   restore({ abandon, approve, resolve }: OpenWords): void {
     this.abandon ??= abandon ?? null;
     this.approval ??= approve ?? null;
     this.resolution ??= resolve ?? null;
   }
 
-  /** Whether something is still to be carried out. */
   get open(): boolean {
     const approving = this.approval !== null && this.progress.state === 'awaiting_approval';
     return this.abandon !== null || approving || this.resolution !== null;
@@ -61,7 +59,7 @@ export class FilingRequests {
     await condition(() => this.approval === null || progress.state !== 'awaiting_approval');
     this.approval ??= request;
     await condition(() => progress.state !== 'awaiting_approval' || this.refused?.args === request);
-    if (this.refused?.args === request) refuse(this.refused.message);
+    this.throwIfRefused(request);
     if (progress.ended) refuse('The filing was given up before the approval was carried out.');
   }
 
@@ -69,27 +67,11 @@ export class FilingRequests {
   async resolve(args: ResolveArgs): Promise<void> {
     this.judgeResolve(args);
     if (this.resolution) refuse('Another resolve is being worked on.');
-    // Before it is recorded: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
     const request: Recorded<ResolveArgs> = { ...args };
-    this.resolution = request;
-    try {
-      const {
-        as,
-        attemptId = null,
-        requestId = null,
-        rows = null,
-        certificates = [],
-        notOurs = [],
-        unseen = false,
-      } = args;
-      const about = { attemptId, requestId, sourceRows: rows, certificates, notOurs, unseen };
-      request.wordId = await this.record({ ...args, ...about, kind: as === 'filed' ? 'filed' : 'not_filed' });
-    } catch (error) {
-      if (this.resolution === request) this.resolution = null;
-      throw error;
-    }
+    const kind = args.as === 'filed' ? 'filed' : 'not_filed';
+    await this.keep('resolution', request, { ...args, sourceRows: args.rows ?? null, kind });
     await condition(() => this.resolution !== request);
-    if (this.refused?.args === request) refuse(this.refused.message, this.refused.code);
+    this.throwIfRefused(request);
   }
 
   /** A person gives the filing up. Resolves once it has ended. */
@@ -97,24 +79,39 @@ export class FilingRequests {
     const { progress } = this;
     if (progress.refusal) refuse('The run recorded nothing: it was refused.');
     if (progress.ended) refuse(`The filing has ended: ${progress.state}.`);
-    // Before it is recorded: a call that the run schedules meanwhile would be cancelled in the task that schedules it.
     const request: Recorded<AbandonArgs> = { ...args };
-    this.abandon = request;
-    try {
-      request.wordId = await this.record({ ...args, kind: 'abandon' });
-    } catch (error) {
-      if (this.abandon === request) this.abandon = null;
-      throw error;
-    }
+    await this.keep('abandon', request, { ...args, kind: 'abandon' });
     await condition(() => progress.ended || this.abandon !== request);
-    if (this.refused?.args === request) refuse(this.refused.message);
+    this.throwIfRefused(request);
   }
 
-  /** The grant of who approved, or gave up, does not hold: the filing goes on as if it had not been asked for. */
-  refuseWord(kind: 'approval' | 'abandon', message: string): void {
+  /**
+   * Records a request, which stands before it is recorded: a call that the run schedules meanwhile would be cancelled
+   * in the task that schedules it.
+   */
+  private async keep<K extends 'abandon' | 'resolution'>(
+    kind: K,
+    request: NonNullable<FilingRequests[K]>,
+    said: Parameters<FilingRequests['record']>[0],
+  ): Promise<void> {
+    (this[kind] as typeof request | null) = request;
+    try {
+      request.wordId = await this.record(said);
+    } catch (error) {
+      if (this[kind] === request) this[kind] = null;
+      throw error;
+    }
+  }
+
+  /** It is not carried out: the filing goes on as if it had not been asked for. `code`: of a word that stands. */
+  refuseRequest(kind: 'approval' | 'abandon' | 'resolution', message: string, code?: string): void {
     const request = this[kind];
-    if (request) this.refused = { args: request, message: `${message}.` };
+    if (request) this.refused = { args: request, message, code };
     this[kind] = null;
+  }
+
+  private throwIfRefused(request: object): void {
+    if (this.refused?.args === request) refuse(this.refused.message, this.refused.code);
   }
 
   get answered(): boolean {
@@ -134,17 +131,12 @@ export class FilingRequests {
       await progress
         .steps('Record why the answer was refused')
         .refuseWord({ filingId: progress.filingId, wordId, event });
-    this.refuseResolution(message);
-  }
-
-  /** Refuses the resolve, and says why. `code`: of a word that stands, `second_person`. */
-  refuseResolution(message: string, code?: string): void {
-    if (this.resolution) this.refused = { args: this.resolution, message, ...(code !== undefined && { code }) };
-    this.resolution = null;
+    this.refuseRequest('resolution', message);
   }
 
   /** Work during which a resolve may come. Where the ledger moved on instead, it is refused: nothing was written. */
-  async whileAnswering<T>(work: () => Promise<T>): Promise<T> {
+  async whileAnswering<T>(inQuestion: InQuestion, work: () => Promise<T>): Promise<T> {
+    this.inQuestion = inQuestion;
     try {
       return await work();
     } catch (error) {
@@ -152,7 +144,9 @@ export class FilingRequests {
         await this.putAside('The filing has changed in the meantime: look at it again.');
       throw error;
     } finally {
-      await this.putAside('there was nothing left to resolve', { refused: false });
+      await this.putAside('there was nothing left to resolve', { refused: false }).finally(() => {
+        this.inQuestion = null;
+      });
     }
   }
 
@@ -165,7 +159,7 @@ export class FilingRequests {
     const { filingId } = this.progress;
     if (wordId !== undefined) await this.progress.steps('Put the answer aside').closeWord({ filingId, wordId, why });
     if (this.resolution !== resolution) return;
-    if (refused) this.refuseResolution(why);
+    if (refused) this.refuseRequest('resolution', why);
     else this.resolution = null;
   }
 
@@ -183,7 +177,7 @@ export class FilingRequests {
     const aboutRequest = as === 'not-filed' && inQuestion?.requestId && !notOursAlone;
     const asked = aboutRequest ? inQuestion.requestId : inQuestion?.attemptId;
     const given = aboutRequest ? requestId : attemptId;
-    if (state === 'overdue' && !this.following) {
+    if (state === 'overdue' && !inQuestion?.following) {
       refuse(
         'The authority has answered for its requests; only certificates are missing, so there is nothing to resolve.',
       );

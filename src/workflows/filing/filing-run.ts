@@ -1,7 +1,7 @@
 /** One filing's run: what it holds beside the filing's progress, what it waits for, and when it continues as new. */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
 import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
-import { NO_ROWS, type FileInput, type FilingCounts, type FilingResult, type ResultRow } from '../../domain/contracts';
+import { NO_ROWS, type FileInput, type FilingResult } from '../../domain/contracts';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
 import { resumeInput } from '../../domain/filing/run-judgement';
 import type { Finding } from '../../domain/rules/finding';
@@ -19,46 +19,37 @@ export interface CarriedOver {
   sends: KnownSend[];
 }
 
-/** Rows of a result, and how the others are read. */
-function rowsShown(rows: ResultRow[], counts: FilingCounts, filingId: string): Pick<FilingResult, 'rows' | 'moreRows'> {
+type Known = Partial<FilingResult> & Pick<FilingResult, 'reference' | 'n' | 'state'>;
+
+/** A result of what is known. Not all rows may be in it: then it says how the others are read. */
+function resultOf({ filingId = null, counts = NO_ROWS, rows = [], ...known }: Known): FilingResult {
   const more = rows.length > 0 && counts.rows > rows.length;
   const text = `the first ${rows.length} of ${counts.rows}: GET /v1/filings/${filingId}/rows, or ebrc show ${filingId}`;
-  return { rows, moreRows: more ? text : null };
+  const unknown = { recorded: null, contentHash: null, requestId: null, dgftAckId: null, attempt: null, request: null };
+  const quiet = { attention: null, asked: false, seq: 0, errors: [] };
+  const { workflowId } = workflowInfo();
+  return { ...unknown, ...quiet, workflowId, ...known, filingId, counts, rows, moreRows: more ? text : null };
 }
 
 /** The result of a run, or the answer to an update, that recorded nothing. */
 export function refusedResult({ reference, n = 1 }: FileInput, refusal: Refusal): FilingResult {
   const { errors, contentHash, recorded } = refusal;
-  return {
-    filingId: null,
-    workflowId: workflowInfo().workflowId,
+  return resultOf({
     reference: textOf(reference) || (recorded?.reference ?? ''),
     n: typeof n === 'number' ? n : 1,
     state: 'refused',
     recorded: recorded && { filingId: recorded.filingId, state: recorded.state, counts: recorded.counts },
     contentHash,
-    requestId: null,
-    dgftAckId: null,
-    counts: NO_ROWS,
-    attention: null,
-    asked: false,
-    seq: 0,
     errors,
-    attempt: null,
-    request: null,
-    rows: [],
-    moreRows: null,
-  };
+  });
 }
 
 function standingResult(filing: OpenedFiling): FilingResult {
   const { filingId, workflowId, reference, n, state, contentHash, counts, attention, asked, seq, submissions } = filing;
   const { requestId = null, dgftAckId = null } = submissions[0]?.requests[0] ?? {};
-  const recorded = null;
-  const known = { filingId, workflowId, reference, n, state, recorded, contentHash, counts, attention, asked, seq };
   const attempt = submissions.find((one) => one.attempt?.verdict === 'marked')?.attempt?.attemptId ?? null;
-  const shown = { attempt, request: null, ...rowsShown(filing.rows ?? [], counts, filingId) };
-  return { ...known, requestId, dgftAckId, errors: [], ...shown };
+  const known = { filingId, workflowId, reference, n, state, contentHash, counts, attention, asked, seq };
+  return resultOf({ ...known, requestId, dgftAckId, attempt, rows: filing.rows ?? [] });
 }
 
 function mayBeAtService({ state, attempt }: SubmissionStage): boolean {
@@ -96,12 +87,10 @@ export class FilingRun extends FilingProgress {
     this.restoreProgress(filing);
   }
 
-  /** Whether anything of the filing is, or may be, at the service. */
   get sent(): boolean {
     return this.filing?.submissions.some(mayBeAtService) ?? false;
   }
 
-  /** Keeps what became known of a send. */
   noteSend(send: KnownSend): void {
     this.sends = withSend(this.sends, send);
   }
@@ -149,7 +138,7 @@ export class FilingRun extends FilingProgress {
 
   /** Nothing may be recorded yet, while its exporter cannot be read: then the new run begins with the same input. */
   private async continueAsNew(): Promise<never> {
-    await this.settled();
+    await this.moving;
     const input = this.filing === null ? { ...this.input, awaitUpdate: false } : this.resumeInput();
     const { sends } = this;
     return continueAsNew<(input: FileInput, carried: CarriedOver) => Promise<FilingResult>>(input, { sends });
@@ -165,25 +154,11 @@ export class FilingRun extends FilingProgress {
   result(): FilingResult {
     const { filing, refusal, input } = this;
     if (refusal) return refusedResult(input, refusal);
-    return {
-      filingId: filing?.filingId ?? null,
-      workflowId: workflowInfo().workflowId,
-      reference: filing?.reference ?? input.reference ?? '',
-      n: filing?.n ?? input.n ?? 1,
-      state: this.state,
-      recorded: null,
-      contentHash: filing?.contentHash ?? null,
-      requestId: this.requestId,
-      dgftAckId: this.dgftAckId,
-      counts: this.counts,
-      attention: this.attention,
-      asked: this.asked,
-      seq: this.shownSeq,
-      errors: this.errors,
-      attempt: this.requests.inQuestion?.attemptId ?? null,
-      request: this.requests.inQuestion?.requestId ?? null,
-      ...rowsShown(this.rows, this.counts, filing?.filingId ?? ''),
-    };
+    const { state, requestId, dgftAckId, counts, attention, asked, shownSeq: seq, errors, rows } = this;
+    const { attemptId: attempt = null, requestId: request = null } = this.requests.inQuestion ?? {};
+    const { filingId, contentHash = null, reference = input.reference ?? '', n = input.n ?? 1 } = filing ?? {};
+    const now = { state, requestId, dgftAckId, counts, attention, asked, seq, errors, attempt, request, rows };
+    return resultOf({ filingId, contentHash, reference, n, ...now });
   }
 
   /** What the query answers: a refused run tells of the filing that stands under its reference. */

@@ -1,9 +1,7 @@
-/** What a filing's run moves by: moves with their deadlines, what ends its work from outside, and overdue marks. */
+/** What a filing's run moves by: moves, what ends its work from outside, and overdue marks. */
 import { ActivityFailure, log } from '@temporalio/workflow';
 import type { MoveArgs } from '../../activities/filings/moves';
-import type { FilingCounts } from '../../domain/contracts';
-import { type FilingState, needsAttention, stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
-import { steps } from '../activity-profiles';
+import type { FilingState } from '../../domain/filing/states';
 
 export interface Event {
   kind: string;
@@ -13,7 +11,6 @@ export interface Event {
 }
 
 export interface Attention {
-  /** What a person should know or do. */
   attention?: string | null;
   /** For states that need nobody as such, but do now. */
   needsAttention?: boolean;
@@ -29,63 +26,27 @@ export type Move = MoveArgs & { needsAttention: boolean; dueAt: number | null; w
 /** What several questions say, in one text. */
 export const inOneText = (...texts: (string | null)[]): string | null => texts.filter(Boolean).join(' ') || null;
 
-interface MovingFiling {
-  /** Null: the filing waits for a person, or somebody was asked because the time is over (`late`). */
-  dueAt: number | null;
-  waitsFor: string | null;
-  late: string | null;
-  filingId: string;
-  state: FilingState;
-  seq: number;
-  settings: StateLimitSettings;
-  counts: FilingCounts;
-}
-
-/** A move of a filing, with when the next one is due and whether somebody should look at it. */
-export function toMove(held: MovingFiling, state: FilingState, event: Event, asked: Attention): Move {
-  const { filingId, seq } = held;
-  const { attention = null, late = false } = asked;
-  return {
-    filingId,
-    seq,
-    state,
-    attention,
-    needsAttention: late || (asked.needsAttention ?? needsAttention(state)),
-    ...deadlineOf(held, state, asked),
-    event,
-  };
-}
-
-/** A state's time runs from when the filing came to it, save the first look of a wait on purpose. */
-function deadlineOf(
-  held: MovingFiling,
-  state: FilingState,
+/**
+ * A state's time runs from when the filing came to it, save the first look of a wait on purpose.
+ * @param limitMs how long the next state explains itself; null: it waits for a person
+ */
+export function deadlineOf(
+  held: Pick<Move, 'state' | 'dueAt' | 'waitsFor'> & { late: string | null },
+  next: FilingState,
+  limitMs: number | null,
   { wait, late = false }: Attention,
 ): Pick<Move, 'dueAt' | 'waitsFor'> {
-  const { settings, counts, dueAt, waitsFor } = held;
-  const explained = stateLimitMs(state, settings, counts.certified);
-  const same = state === held.state;
-  if (explained === null) return { dueAt: null, waitsFor: null };
+  const { state, dueAt, waitsFor } = held;
+  if (limitMs === null) return { dueAt: null, waitsFor: null };
   if (late) return { dueAt: null, waitsFor };
-  if (same && (held.late !== null || (dueAt !== null && (!wait || wait.for === waitsFor)))) return { dueAt, waitsFor };
-  const from = Date.now() + explained + (wait?.ms ?? 0);
-  return { dueAt: same && dueAt !== null ? Math.max(dueAt, from) : from, waitsFor: wait?.for ?? null };
-}
-
-/** Records an event of a filing. */
-export function noteEvent(filingId: string, event: Event): Promise<void> {
-  return tryTo(() => steps({ summary: event.kind, profile: 'note' }).noteEvent({ filingId, ...event }));
-}
-
-/** Says in the ledger what is wrong with a filing's workflow. */
-export function recordRunProblem(filingId: string, problem: string): Promise<void> {
-  return tryTo(() =>
-    steps({ summary: 'Record the workflow failure', profile: 'note' }).recordRunProblem({ filingId, problem }),
-  );
+  const runs = held.late !== null || (dueAt !== null && (!wait || wait.for === waitsFor));
+  if (next === state && runs) return { dueAt, waitsFor };
+  const from = Date.now() + limitMs + (wait?.ms ?? 0);
+  return { dueAt: next === state && dueAt !== null ? Math.max(dueAt, from) : from, waitsFor: wait?.for ?? null };
 }
 
 /** Makes a write that only helps: where it cannot be made for a while, the filing goes on. */
-async function tryTo(write: () => Promise<unknown>): Promise<void> {
+export async function tryTo(write: () => Promise<unknown>): Promise<void> {
   try {
     await write();
   } catch (error) {
@@ -113,7 +74,6 @@ export class FilingEnded extends FilingMovedOn {
 export interface OverdueMark {
   /** ms since the epoch. */
   at: number;
-  /** Shown beside the timer. */
   summary: string;
   /** The state that a filing is overdue in; in a pause the mark waits until the filing is back in it. */
   during: FilingState;

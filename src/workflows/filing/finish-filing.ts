@@ -9,8 +9,9 @@ import { calls } from '../activity-profiles';
 import { type collectCertificates, downloadAll } from '../collect-certificates';
 import { readFailure, type ReadFailure } from '../failures';
 import { type FilingRun, FilingMovedOn } from './filing-run';
-import { helpful, interruptible, recordFailureAndContinue, onceLedgerIsWhole, waitOut } from './pauses';
+import { helpful, interruptible, recordFailureAndContinue, stepOnceWhole, waitOut } from './pauses';
 import { untilOverdue, type OverdueMark } from './filing-steps';
+import type { Decided } from '../../activities/filings/moves';
 import type { Refused } from '../../activities/filings/end-filing';
 import type { StoredAnswer } from '../../domain/filing/attempt';
 import type { Finding } from '../../domain/rules/finding';
@@ -56,7 +57,6 @@ async function waitForOpenRows(run: FilingRun): Promise<void> {
 type PdfsListed = FetchedCertificates['toArchive'];
 
 async function fetchDetails(run: FilingRun): Promise<{
-  /** Whether every certified row has its details now. */
   complete: boolean;
   /** The first certificates without a PDF; null where the details could not be read. */
   toArchive: PdfsListed;
@@ -99,13 +99,11 @@ async function archivePdfs(run: FilingRun, first: PdfsListed, mayEnd: boolean): 
 
 /** Rows of a filing that was given up may be certified: their PDFs are collected without it. It only helps. */
 export async function collectAlone(run: FilingRun): Promise<void> {
-  const { filingId, exporterId, counts } = run;
+  const { counts } = run;
   if (counts.certified <= counts.archived) return;
   try {
     await startChild<typeof collectCertificates>('collectCertificates', {
-      workflowId: `${workflowInfo().workflowId}/certificates/abandoned`,
-      args: [{ filingId, exporterId }],
-      priority: { fairnessKey: exporterId.slice(0, 64) },
+      ...collectionOf(run, 'abandoned'),
       parentClosePolicy: 'ABANDON',
     });
   } catch (error) {
@@ -137,15 +135,10 @@ async function collectFew(run: FilingRun, first: PdfsListed, mayEnd: boolean): P
 }
 
 async function collectMany(run: FilingRun, round: number): Promise<ReadFailure | null> {
-  const { filingId, exporterId } = run;
-  const workflowId = `${workflowInfo().workflowId}/certificates/${round}`;
+  const collection = collectionOf(run, round);
   try {
     const collected = await interruptible(run, () =>
-      executeChild<typeof collectCertificates>('collectCertificates', {
-        workflowId,
-        args: [{ filingId, exporterId }],
-        priority: { fairnessKey: exporterId.slice(0, 64) },
-      }),
+      executeChild<typeof collectCertificates>('collectCertificates', collection),
     );
     return collected.failure;
   } catch (error) {
@@ -154,6 +147,13 @@ async function collectMany(run: FilingRun, round: number): Promise<ReadFailure |
     return readFailure(error);
   }
 }
+
+/** The child that collects a filing's certificates. */
+const collectionOf = ({ filingId, exporterId }: FilingRun, part: number | 'abandoned') => ({
+  workflowId: `${workflowInfo().workflowId}/certificates/${part}`,
+  args: [{ filingId, exporterId }] as Parameters<typeof collectCertificates>,
+  priority: { fairnessKey: exporterId.slice(0, 64) },
+});
 
 /** Certificates that do not appear for long need attention; they go on being asked for. */
 function pdfsOverdue(run: FilingRun): OverdueMark {
@@ -178,7 +178,7 @@ export async function annotate(run: FilingRun): Promise<void> {
   await recordFailureAndContinue(
     run,
     { kind: 'not_annotated', text: 'The errors could not be written into the workbook' },
-    () => calls('document', { summary: 'Write the errors into the workbook' }).annotateFiling({ filingId }),
+    () => calls('document', 'Write the errors into the workbook').annotateFiling({ filingId }),
   );
 }
 
@@ -202,9 +202,8 @@ export async function orRefused(run: FilingRun, work: () => Promise<void>): Prom
     if (!(error instanceof FilingRefused)) throw error;
     const { submission, answer, errors } = error;
     const release = run.steps('Release the refused rows');
-    const refuse = () => run.step((held) => release.refuseFiling({ ...held, submission, answer, errors }));
-    const refused = await onceLedgerIsWhole(run, refuse, { inRun: true });
-    await takeRefusal(run, submission, refused);
+    const refuse = (held: Decided) => release.refuseFiling({ ...held, submission, answer, errors });
+    await takeRefusal(run, submission, await stepOnceWhole(run, refuse, { inRun: true }));
   }
 }
 

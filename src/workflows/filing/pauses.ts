@@ -3,7 +3,7 @@
  * a ledger put back, a store that cannot count sends.
  */
 import type { ExporterState } from '../../activities/exporters/exporters';
-import type { FilingState } from '../../domain/filing/states';
+import type { Decided, Differs, Left } from '../../activities/filings/moves';
 import { ACCESS, CREDENTIALS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import { asSentence } from '../../domain/text';
 import { readFailure, type ReadFailure } from '../failures';
@@ -18,7 +18,6 @@ import {
   isCancellation,
 } from '@temporalio/workflow';
 
-/** The call was stopped because `stopWhen` came true. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
@@ -101,11 +100,7 @@ export async function waitOut(run: FilingRun, failure: ReadFailure): Promise<voi
   if (reason === 'credentials') await waitForCredentials(run, failure);
   else if (reason === 'access') await waitForAccess(progressOf(run), run.waits, failure);
   else await waitUntilActive(run, null);
-  await resume(run, back, attention);
-}
-
-async function resume(run: FilingRun, state: FilingState, attention: string | null): Promise<void> {
-  if (run.state !== state) await run.move(state, { kind: 'resumed', text: 'resumed' }, { attention });
+  if (run.state !== back) await run.move(back, { kind: 'resumed', text: 'resumed' }, { attention });
 }
 
 function progressOf(run: FilingRun): WaitingWorkflow {
@@ -163,6 +158,13 @@ export function needsWholeLedger(error: unknown): { kind: string; message: strin
   if (kind !== 'ledger_put_back' && kind !== 'documents_unavailable') throw error;
   return { kind, message, attention: `${message} It is checked again automatically, within 15 minutes.` };
 }
+
+/** Makes a step of the run once ledger and store are whole, as {@link onceLedgerIsWhole}. */
+export const stepOnceWhole = <T extends Left | Differs>(
+  run: FilingRun,
+  step: (held: Decided) => Promise<T>,
+  options: { inRun?: boolean } = {},
+) => onceLedgerIsWhole(run, () => run.step(step), options);
 
 /** Repeats a step until ledger and store are whole. `inRun`: without continuing as new, as it needs this run. */
 export async function onceLedgerIsWhole<T>(

@@ -14,8 +14,7 @@ export type Opened = Extract<OpenFilingResult, { outcome: 'opened' | 'resumed' |
  * Makes sure that the filing may go out, before the first send and after every wait. `next`: where it goes with the
  * reservation.
  * @param read its exporter and balances, just before
- * @throws FilingRefused when the balances do not allow
- * it
+ * @throws FilingRefused when the balances do not allow it
  */
 export async function prepareFiling(
   run: FilingRun,
@@ -51,7 +50,6 @@ function freshenAndReserve(run: FilingRun, next?: FirstMove): Promise<Reserved |
   });
 }
 
-/** Reads the balances live. */
 export async function freshenBalances(run: FilingRun): Promise<void> {
   await freshen(run, (exporterId) => run.calls('helpful', 'Read the IRMs', 'api', 2).readIrms({ exporterId }));
 }
@@ -87,7 +85,7 @@ async function approve(run: FilingRun): Promise<boolean> {
   const { refused } = await run.step(() =>
     record.recordApproval({ note, wordId, move: run.nextMove('checking', event) }),
   );
-  if (refused !== undefined) requests.refuseWord('approval', refused);
+  if (refused !== undefined) requests.refuseRequest('approval', `${refused}.`);
   else if (filing) filing.approvedBy = by;
   return refused === undefined;
 }

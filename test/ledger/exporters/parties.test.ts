@@ -5,7 +5,8 @@ import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
 import { saveCertificates, unclaimedCertificates } from '../../../src/ledger/certificates/certificates';
 import {
   getExporter,
-  iecOf,
+  lockExporter,
+  readDetailsCaller,
   learnIec,
   saveExporter,
   type CustomerRecord,
@@ -13,11 +14,12 @@ import {
 import { readRows } from '../../../src/ledger/rows/filing-rows';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
-import { lockParty } from '../../../src/ledger/exporters/parties';
 import { readSnapshotSource, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { withTransaction } from '../../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { irmRecord, minutesLater, move, NOW, open, record, rowsOf } from '../filing-support';
+
+const iecOf = async (id: string) => (await readDetailsCaller(ledger.pool, id)).iecCode;
 
 let ledger: TestDatabase;
 
@@ -107,7 +109,7 @@ describe('a party', () => {
       findings: [{ filingId: holder }],
     });
     expect(await party(await client({ email }, 2))).toBe(await party(before));
-    expect(await iecOf(ledger.pool, before)).toBe(await iecOf(ledger.pool, after));
+    expect(await iecOf(before)).toBe(await iecOf(after));
   });
 
   it('is found by an id in capitals, which stays as the service spelled it', async () => {
@@ -124,18 +126,18 @@ describe('an IEC', () => {
     const id = await client({ iec });
     await client({ id, iec: null }, 1);
     expect(await getExporter(ledger.pool, id)).toMatchObject({ iec });
-    expect(await iecOf(ledger.pool, id)).toBe(iec);
+    expect(await iecOf(id)).toBe(iec);
   });
 
   it('is learnt from IRMs that agree, and from a status record; both stand above what was entered', async () => {
     const [fromIrms, other] = [newIec(), newIec()];
     const id = await client();
     await saveIrms(ledger.pool, id, [irmRecord(10_000, null), { ...irmRecord(1, 'NA'), irmNumber: 'B' }], NOW);
-    expect(await iecOf(ledger.pool, id)).toBeNull();
+    expect(await iecOf(id)).toBeNull();
     await saveIrms(ledger.pool, id, [irmRecord(10_000, fromIrms)], NOW);
-    expect(await iecOf(ledger.pool, id)).toBe(fromIrms);
+    expect(await iecOf(id)).toBe(fromIrms);
     await learn(id, other);
-    expect(await iecOf(ledger.pool, id)).toBe(fromIrms);
+    expect(await iecOf(id)).toBe(fromIrms);
     await client({ id, iec: other }, 1);
     expect(await getExporter(ledger.pool, id)).toMatchObject({ iec: fromIrms, iecSource: 'irms', statedIec: other });
     const known = await client({ iec: fromIrms });
@@ -144,7 +146,7 @@ describe('an IEC', () => {
     const torn = await client();
     const two = [irmRecord(1, newIec()), { ...irmRecord(1, newIec()), irmNumber: 'B' }];
     await saveIrms(ledger.pool, torn, two, NOW);
-    expect(await iecOf(ledger.pool, torn)).toBeNull();
+    expect(await iecOf(torn)).toBeNull();
     await learn(torn, other);
     expect(await party(torn)).toBe(await party(await client({ iec: other })));
   });
@@ -170,7 +172,7 @@ describe('an IEC', () => {
     await learn(mistyped, portal);
     await client({ id: mistyped, iec: typed }, 2);
     expect(await getExporter(ledger.pool, mistyped)).toMatchObject({ iec: fromIrms, statedIec: typed });
-    expect(await iecOf(ledger.pool, mistyped)).toBe(fromIrms);
+    expect(await iecOf(mistyped)).toBe(fromIrms);
     expect(await party(mistyped)).not.toBe(await party(right));
   });
 
@@ -221,11 +223,11 @@ describe('an IEC', () => {
     // One status record does not outweigh another: the exporter stays with its party.
     const before = await party(id);
     await Promise.all([learn(id, other), learn(id, other)]);
-    expect([await iecOf(ledger.pool, id), await party(id)]).toEqual([shown, before]);
+    expect([await iecOf(id), await party(id)]).toEqual([shown, before]);
     expect(await asked()).toContainEqual(question(`carry ${shown}`, `carry ${other}`, `${shown} is used`));
     await saveIrms(ledger.pool, id, [irmRecord(10_000, fromIrms)], NOW);
     await learn(id, shown);
-    expect(await iecOf(ledger.pool, id)).toBe(fromIrms);
+    expect(await iecOf(id)).toBe(fromIrms);
     expect(await asked()).toContainEqual(question(`records carry ${shown}`, `IRMs carry ${fromIrms}`, fromIrms));
     expect(await asked()).toHaveLength(4);
     // The same once more is no new question.
@@ -238,7 +240,7 @@ describe('an IEC', () => {
     const id = await client();
     const filingId = await open(ledger, `BOTH-${one}`, newRows(), { exporterId: id });
     await Promise.all([learn(id, one), learn(id, two)]);
-    expect([one, two]).toContain(await iecOf(ledger.pool, id));
+    expect([one, two]).toContain(await iecOf(id));
     expect((await readQuestions(ledger.pool, [filingId])).get(filingId)).toMatchObject([{ kind: 'iec_differs' }]);
   });
 
@@ -247,7 +249,7 @@ describe('an IEC', () => {
     const id = await client({ iec: '388012345' });
     await saveIrms(ledger.pool, id, [irmRecord(10_000, 'IEC: 388012345')], NOW);
     await learn(id, `${iec}0`);
-    expect(await iecOf(ledger.pool, id)).toBeNull();
+    expect(await iecOf(id)).toBeNull();
     expect(await party(id)).not.toBe(await party(await client({ iec: '388012345' })));
     // Blanks and characters that nobody sees are no other form.
     expect(await party(await client({ iec: `\u200b${iec.slice(0, 5)} ${iec.slice(5)}` }))).toBe(
@@ -276,7 +278,7 @@ describe('an IEC', () => {
     for (const filing of clients) {
       const nameless = filing === clients[0] ? clients[1] : await client();
       await withTransaction(ledger.pool, async (db) => {
-        const { partyId: before } = await lockParty(db, filing);
+        const { partyId: before } = await lockExporter(db, filing);
         const learning = learn(nameless, iec).then(() => 'learnt');
         expect(await Promise.race([learning, untilSomebodyWaits()])).toBe('waits');
         expect(await party(filing)).toBe(before);

@@ -4,8 +4,9 @@ import { adoptAnswer, markSending } from '../ledger-steps';
 import { addEvent } from '../../../src/ledger/filings/filing-progress';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
-import { balancesBefore, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
-import { saveEvidence } from '../../../src/ledger/filings/filing-notes';
+import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
+import { saveOfFiling } from '../../../src/ledger/filings/filing-notes';
+import { readSent } from '../../../src/ledger/submissions/lost-time';
 import { ACCEPTED, attemptSteps, SENDER, SETTLE_MS } from '../submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
 
@@ -88,10 +89,10 @@ test('of other filings on an IRM only those are named whose use the balance befo
   await adoptAnswer(pool, { ...followed, submission: 1, answer: { ...ACCEPTED, requestId: 'R3' }, at: NOW });
   const lost = await sent('LOST', '3000004', 10);
   const beside = async (before: number, minutes: number): Promise<string[]> => {
-    const [irm] = (await balancesBefore(pool, used.attemptId)) ?? [];
+    const [irm] = (await readSent(pool, used.attemptId))?.balances ?? [];
     const readBefore = minutesLater(minutes).toISOString();
     const balances = [{ irmKey: irm?.irmKey, before: String(before), after: '1', readBefore, readAfter: null }];
-    await saveEvidence(pool, lost.filingId, { balances });
+    await saveOfFiling(pool, lost.filingId, { evidence: { balances } });
     const view = await readFilingView(pool, lost.filingId, TEST_CADENCE);
     const others = (view?.otherUses ?? []).filter((use) => use.reference !== 'JULY');
     return others.map(({ reference, amount }) => `${reference} ${amount}`).sort();

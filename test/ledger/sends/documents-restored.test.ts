@@ -3,7 +3,8 @@ import { filingDateInKolkata } from '../../../src/domain/dates';
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { saveCertificates, type CertificateDetailRecord } from '../../../src/ledger/certificates/certificates';
-import { saveSnapshot, balancesBefore } from '../../../src/ledger/certificates/snapshots';
+import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
+import { readSent } from '../../../src/ledger/submissions/lost-time';
 import { noteCertificatesRead, recordLook } from '../../../src/ledger/submissions/lost-time';
 import { documentsRestored } from '../../../src/ledger/sends/documents-restored';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
@@ -236,9 +237,9 @@ it('adopts nothing for an attempt that was only open when the copy was taken', a
   const filingId = await filing();
   await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: EXPORTER, certificates: [], at: NOW });
   const attemptId = await opened(filingId);
-  expect(await balancesBefore(ledger.pool, attemptId)).not.toBeNull();
+  expect(await readSent(ledger.pool, attemptId)).not.toMatchObject({ balances: null });
   await restored();
-  expect(await balancesBefore(ledger.pool, attemptId)).toBeNull();
+  expect(await readSent(ledger.pool, attemptId)).toMatchObject({ balances: null });
 });
 
 it('doubts a new filing where no look since was complete: an outage may show nothing of what was filed', async () => {

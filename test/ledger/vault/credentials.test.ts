@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { accountHashOf, consentsOf, evidenceHashOf, recordConsent } from '../../../src/ledger/filings/consents';
+import { accountHashOf, evidenceHashOf, recordConsent } from '../../../src/ledger/filings/consents';
+import { consentsOf } from '../../support/consents';
 import {
   addCredentials,
   checkableVersion,

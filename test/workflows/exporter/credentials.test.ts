@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import { ApiError } from '../../../src/api/errors/api-error';
 import { credentialsWorkflowId } from '../../../src/domain/names';
-import { consentsOf } from '../../../src/ledger/filings/consents';
+import { consentsOf } from '../../support/consents';
 import { currentCredentials, registerWaiter, waitersOf } from '../../../src/ledger/vault/credentials';
 import { exporterQuery, submitCredentialsUpdate } from '../../../src/workflows/messages';
 import type { updateCredentials } from '../../../src/workflows/update-credentials';

@@ -1,5 +1,6 @@
 import { exporterQuery } from '../../../src/workflows/messages';
-import { consentsOf, evidenceHashOf } from '../../../src/ledger/filings/consents';
+import { evidenceHashOf } from '../../../src/ledger/filings/consents';
+import { consentsOf } from '../../support/consents';
 import { currentCredentials } from '../../../src/ledger/vault/credentials';
 import { getExporter } from '../../../src/ledger/exporters/exporters';
 import { listIrms } from '../../../src/ledger/exporters/irms';

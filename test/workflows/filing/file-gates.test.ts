@@ -204,7 +204,8 @@ describe('what persons say', () => {
       const { events } = await again.fetchHistory();
       return events?.some((event) => event.workflowExecutionUpdateCompletedEventAttributes) ?? false;
     });
-    await stage.until(again, ({ asked }) => asked);
+    // The ledger tells that a person was asked before the run is back at the question.
+    await stage.until(again, ({ asked, attempt }) => asked && attempt !== null);
     const { rows } = await stage.ledger.pool.query('SELECT said_by AS by FROM words WHERE filing_id = $1', [filingId]);
     expect(rows).toEqual([{ by: 'meera' }]);
     await say(filingId, 'ravi', { unseen: true });

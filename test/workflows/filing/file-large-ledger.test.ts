@@ -133,7 +133,7 @@ it('reads by indexes alone what a filing, its polls and a worker ask of a ledger
   await orphanedSecrets(pool, 'test', 0);
   await judgeOneInDoubt(pool);
   for (const { run } of cleaningJobs(pool, stage.worker.deps.logger)) await run(new AbortController().signal);
-  await storedPdfs(pool, { partyId: 7, began: new Date(), limit: 200 });
+  await storedPdfs(pool, { partyId: 7, began: new Date(), limit: 200, each: false });
   await openFilingsOf(pool, { mode: 'test', partyId: 7 });
   await compareParty(pool, {
     mode: 'test',

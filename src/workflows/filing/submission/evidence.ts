@@ -48,18 +48,18 @@ export async function gatherEvidence(
   return evidence;
 }
 
-/** Asks until there is an outcome. */
-export function pollRequests(run: FilingRun, stage: SubmissionStage): Promise<PollResult> {
-  return poll(run, stage, 'poll');
-}
-
 /** Asks once, beside other evidence: a failure is an event, and no evidence of anything. */
 export function lookAtRequest(run: FilingRun, stage: SubmissionStage): Promise<PollResult | null> {
   const problem = { kind: 'poll_refused', text: 'The request could not be asked about' };
-  return helpful(run, problem, () => poll(run, stage, 'helpful'));
+  return helpful(run, problem, () => pollRequests(run, stage, 'helpful'));
 }
 
-function poll(run: FilingRun, stage: SubmissionStage, profile: 'poll' | 'helpful'): Promise<PollResult> {
+/** Asks until there is an outcome; as a look, once. */
+export function pollRequests(
+  run: FilingRun,
+  stage: SubmissionStage,
+  profile: 'poll' | 'helpful' = 'poll',
+): Promise<PollResult> {
   const { submission, requests, ackErrors = [] } = stage;
   const summary = `Status of request ${requests.map(({ requestId }) => requestId).join(', ')}`;
   const sends = run.sends.filter((send) => send.submission === submission);

@@ -40,16 +40,10 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
       `Request ${request?.requestId} has no outcome ${Math.round(run.settings.overdueAfterMs / 60_000)} minutes after its ` +
       `submission. Polling continues. Ask the service about it, or: ${notOurs}ebrc abandon ${run.filingId} --note TEXT.`,
   };
-  const { requests } = run;
-  requests.following = true;
-  requests.inQuestion = { attemptId: stage.attempt?.attemptId ?? null, requestId: request?.requestId ?? null };
-  let polled: PollResult | null;
-  try {
-    polled = await requests.whileAnswering(() => untilOverdue(run, mark, () => poll(run, stage)));
-  } finally {
-    requests.following = false;
-    requests.inQuestion = null;
-  }
+  const [attemptId, requestId] = [stage.attempt?.attemptId ?? null, request?.requestId ?? null];
+  const polled = await run.requests.whileAnswering({ attemptId, requestId, following: true }, () =>
+    untilOverdue(run, mark, () => poll(run, stage)),
+  );
   if (polled?.requestId) await settleStatement(run, stage, polled.requestId);
 }
 

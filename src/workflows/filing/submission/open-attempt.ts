@@ -50,7 +50,6 @@ export async function openNext(
   return null;
 }
 
-/** The move to the sending of a submission. */
 export function submitting(run: FilingRun, stage: SubmissionStage): FirstMove {
   return submittingMove(stage, run.filing?.submissions.length ?? 1);
 }
@@ -91,7 +90,6 @@ async function confirmAbsence(
 ): Promise<void> {
   const { requests, settings } = run;
   const began = Date.now();
-  requests.inQuestion = { attemptId: null, requestId: null };
   const round = async ({ from, agreeing }: Extract<Opened, { outcome: 'look' }>): Promise<void> => {
     const over = Date.now() - began >= settings.settleAfterMs;
     // A certificate that agrees may be the rows' own, which came late.
@@ -103,13 +101,9 @@ async function confirmAbsence(
     else if (!(await lookAgain(run, from)) && !requests.answered) await wait(roundMs(settings.settleAfterMs, over));
     await carryOutAnswer(run, stage, () => Promise.resolve());
   };
-  try {
-    await requests.whileAnswering(async () => {
-      for (let kept: Opened = first; kept.outcome === 'look'; kept = await open()) await round(kept);
-    });
-  } finally {
-    requests.inQuestion = null;
-  }
+  await requests.whileAnswering({ attemptId: null, requestId: null }, async () => {
+    for (let kept: Opened = first; kept.outcome === 'look'; kept = await open()) await round(kept);
+  });
 }
 
 async function askToConfirm(run: FilingRun, { submission }: SubmissionStage, agreeing: string[]): Promise<void> {

@@ -5,7 +5,7 @@ import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import { sentAs } from '../../../domain/filing/known-send';
 import { readFailure } from '../../failures';
 import type { FilingRun } from '../filing-run';
-import { onceLedgerIsWhole } from '../pauses';
+import { stepOnceWhole } from '../pauses';
 import { gatherEvidence } from './evidence';
 
 /** Carries the open answer out, or refuses its update. @param look what appeared since @returns the outcome, or null */
@@ -31,14 +31,16 @@ export async function carryOutAnswer(
     await look(inQuestion?.requestId ? null : attemptId);
   }
   const event = { kind: 'resolved', who: by, text: note, data };
-  const carried = await onceLedgerIsWhole(run, () =>
-    run.step(() => {
-      const moves = { again: run.nextMove('submitting', event), filed: run.nextMove('processing', event) };
-      return run.steps(`Carry out “${as}”, stated by ${by}`).carryOutWord({ wordId, attemptId, moves });
-    }),
-  );
+  const carried = await stepOnceWhole(run, () => {
+    const moves = { again: run.nextMove('submitting', event), filed: run.nextMove('processing', event) };
+    return run.steps(`Carry out “${as}”, stated by ${by}`).carryOutWord({ wordId, attemptId, moves });
+  });
   if ('why' in carried) {
-    run.requests.refuseResolution(`${carried.why}.`, carried.outcome === 'stands' ? SECOND_PERSON : undefined);
+    run.requests.refuseRequest(
+      'resolution',
+      `${carried.why}.`,
+      carried.outcome === 'stands' ? SECOND_PERSON : undefined,
+    );
     return null;
   }
   run.requests.resolved();

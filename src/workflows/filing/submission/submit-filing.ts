@@ -12,7 +12,7 @@ import type { Submitted } from '../../../activities/filings/submit';
 import type { AdoptedAnswer } from '../../../activities/filings/take-over-answer';
 import { readFailure, type ReadFailure } from '../../failures';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
-import { onceLedgerIsWhole, waitOut } from '../pauses';
+import { stepOnceWhole, waitOut } from '../pauses';
 import { FilingRefused } from '../finish-filing';
 import { openNext } from './open-attempt';
 import { acknowledgedAs, doubtOf, settleUnknown, type Attempt, type Doubt } from './unknown-outcome';
@@ -84,7 +84,7 @@ async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure 
   const { attemptId } = attempt;
   const step = ({ seq }: Decided) =>
     run.steps('Read the attempt').readAttempt({ attemptId, seq, ...(refusal && { refusal }) });
-  const read = () => onceLedgerIsWhole(run, () => run.step(step), { inRun: failure !== null });
+  const read = () => stepOnceWhole(run, step, { inRun: failure !== null });
   let reading = await read();
   // The exchange is over when its own activity has failed with it; otherwise the request may still be under way.
   if (reading.verdict === 'marked' && reading.underWay && failure?.kind !== 'outcome_unknown') {
@@ -131,8 +131,8 @@ async function adopt(
   run.noteSend(sentAs(attemptId, { requestId, sentBy, sentAt, dgftAckId, ackStatus }));
   if (known) await run.took(known.filing);
   const step = run.steps('Record the acknowledgement');
-  const adopt = () => run.step(() => step.adoptAnswer({ attemptId, answer, sentBy }));
-  const adopted = known ?? (await onceLedgerIsWhole(run, adopt, { inRun: true }));
+  const adopt = () => step.adoptAnswer({ attemptId, answer, sentBy });
+  const adopted = known ?? (await stepOnceWhole(run, adopt, { inRun: true }));
   stage.state = 'acknowledged';
   stage.ackErrors = adopted.errors;
   if (adopted.requestId) {

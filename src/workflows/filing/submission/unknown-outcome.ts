@@ -2,11 +2,10 @@
 import { asSentence } from '../../../domain/text';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { Evidence } from '../../../activities/filings/settle';
-import { NOT_FILED, type AttemptReading, type StoredAnswer } from '../../../domain/filing/attempt';
+import { NOT_FILED, type StoredAnswer } from '../../../domain/filing/attempt';
 import { sentAs } from '../../../domain/filing/known-send';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
-import type { InQuestion } from '../filing-requests';
-import { onceLedgerIsWhole } from '../pauses';
+import { stepOnceWhole } from '../pauses';
 import { takeRefusal } from '../finish-filing';
 import { gather, lookAtRequest, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
@@ -38,26 +37,16 @@ export type Doubt =
 
 /** Gathers evidence until an answer, a certificate for every row, or a person settles the submission. */
 export async function settleUnknown(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled> {
-  const { requests } = run;
-  requests.inQuestion = questionOf(doubt);
-  try {
-    return await requests.whileAnswering(() => gatherUntilSettled(run, stage, doubt));
-  } finally {
-    requests.inQuestion = null;
-  }
+  const inQuestion = 'attempt' in doubt ? { attemptId: doubt.attempt.attemptId, requestId: null } : doubt;
+  return run.requests.whileAnswering(inQuestion, () => gatherUntilSettled(run, stage, doubt));
 }
-
-const questionOf = (doubt: Doubt): InQuestion =>
-  'attempt' in doubt
-    ? { attemptId: doubt.attempt.attemptId, requestId: null }
-    : { attemptId: doubt.attemptId, requestId: doubt.requestId };
 
 async function gatherUntilSettled(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled> {
   const { settleAfterMs } = run.settings;
   const since = await begin(run, stage, doubt);
   for (let asked = false; ;) {
     const { lateAnswers } = run;
-    const known = await readNews(run, stage, doubt);
+    const known = await ('attempt' in doubt ? readAttemptNews(run, doubt) : readRequestNews(run, stage));
     if (known) return known;
     const carried = await carryOutAnswer(run, stage);
     if (run.state === 'collecting') return { outcome: 'settled' };
@@ -97,8 +86,8 @@ async function begin(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Prom
     return since;
   }
   const { attemptId } = doubt.attempt;
-  const first = await onceLedgerIsWhole(run, () =>
-    run.step(({ seq }) => run.steps('Check for a late answer').readAttempt({ attemptId, seq })),
+  const first = await stepOnceWhole(run, ({ seq }) =>
+    run.steps('Check for a late answer').readAttempt({ attemptId, seq }),
   );
   const since = first.markedAt ?? Date.now();
   if (!doubt.answered) run.noteSend(sentAs(attemptId, { requestId: null, sentAt: first.markedAt }));
@@ -110,31 +99,21 @@ async function begin(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Prom
   return since;
 }
 
-function readNews(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled | null> {
-  return 'attempt' in doubt ? readAttemptNews(run, doubt) : readRequestNews(run, stage);
-}
-
+/** Reads an attempt that a worker may have closed since; a proof that nothing was sent goes on to the next attempt. */
 async function readAttemptNews(
   run: FilingRun,
   { attempt: { attemptId }, answered = false }: Extract<Doubt, { attempt: Attempt }>,
 ): Promise<Settled | null> {
-  const late = await readOrMoveOn(run, attemptId);
+  const event = { kind: 'not_sent', text: 'nothing was sent after all' };
+  const late = await stepOnceWhole(run, () =>
+    run.steps('Check for a late answer').readUnknownAttempt({ attemptId, move: run.nextMove('submitting', event) }),
+  );
   if (late.filingEnded) throw new FilingEnded('The filing has ended.');
   const known = answered && late.attemptId === attemptId;
   if (!known && late.verdict === 'accepted' && late.answer?.kind === 'accepted' && late.answer.requestId) {
     return { outcome: 'answered', answer: late.answer, attemptId: late.attemptId };
   }
   return late.verdict !== null && NOT_FILED.includes(late.verdict) ? { outcome: 'resend' } : null;
-}
-
-/** Reads an attempt that a worker may have closed since; a proof that nothing was sent goes on to the next attempt. */
-function readOrMoveOn(run: FilingRun, attemptId: string): Promise<AttemptReading> {
-  const event = { kind: 'not_sent', text: 'nothing was sent after all' };
-  return onceLedgerIsWhole(run, () =>
-    run.step(() =>
-      run.steps('Check for a late answer').readUnknownAttempt({ attemptId, move: run.nextMove('submitting', event) }),
-    ),
-  );
 }
 
 async function readRequestNews(run: FilingRun, stage: SubmissionStage): Promise<Settled | null> {
@@ -153,12 +132,9 @@ async function conclude(run: FilingRun, stage: SubmissionStage, doubt: Doubt): P
   if ('attempt' in doubt) return null;
   const { submission, ackErrors: errors = [] } = stage;
   const { requestId } = doubt;
-  const concluded = await onceLedgerIsWhole(run, () =>
-    run.step((held) =>
-      run
-        .steps('Conclude what the service says of the request')
-        .concludeStatement({ ...held, submission, requestId, errors }),
-    ),
+  const steps = run.steps('Conclude what the service says of the request');
+  const concluded = await stepOnceWhole(run, (held) =>
+    steps.concludeStatement({ ...held, submission, requestId, errors }),
   );
   if (!concluded.freed) return null;
   if (run.state !== 'collecting') await takeRefusal(run, submission, concluded);

@@ -138,7 +138,7 @@ function findingsParts(findings: readonly FindingView[]): Part[] {
         `${each.ageDays} d${each.closedAt ? ', closed' : each.acknowledgedAt ? ', acknowledged' : ''}`,
         each.filingId,
         amountText(each.amount, each.currency),
-        each.reason,
+        each.healed ?? each.reason,
         each.row,
         each.irmNumber,
       ]),
