@@ -45,8 +45,8 @@ export interface PollArgs {
 
 export interface PollResult {
   /**
-   * `incomplete`: done, but not every row is listed: fetch-details fills them. `statement`: the service says that
-   * nothing was filed. `doubt`: no request is left, but rows have no outcome. `not_yet`: with `once` alone.
+   * `incomplete`: done, but not every row is listed, or overdue: fetch-details may fill them. `statement`: the service
+   * says that nothing was filed. `doubt`: no request is left, but rows have no outcome. `not_yet`: with `once` alone.
    */
   outcome: 'settled' | 'incomplete' | 'statement' | 'doubt' | 'not_yet';
   requestId: string | null;
@@ -89,6 +89,10 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
     throw notYet(text, nextDelay(deps, request, load));
   };
   const age = Math.max(0, clock() - request.since.getTime());
+  // Its status may never tell what became of an overdue request: its certificates are looked for from time to time.
+  const times = (ms: number) => Math.floor(ms / settings.overdueAfterMs);
+  const looksForCertificates = !once && times(age) > times(request.polledAtAgeMs ?? 0);
+  const open = (text: string) => (looksForCertificates ? { outcome: 'incomplete' as const, ...nothing } : later(text));
   const failedAck = request.ackStatus?.trim().toLowerCase() === 'failed';
   // The first look comes when an answer can be expected, not when the submission was made.
   if (age < settings.pollFirstMs && !failedAck && !once && Context.current().info.attempt === 1) {
@@ -106,7 +110,7 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
     // one may appear late: it is overdue in the end, and a person may say of it that it was not filed.
     if (failedAck && (seenBefore || windowOver(deps, request, statedSince)))
       return { outcome: 'statement', ...nothing };
-    return later(`The service does not know request ${requestId} yet.`);
+    return open(`The service does not know request ${requestId} yet.`);
   }
   if (!isAbout(record, { requestId, dgftAckId: request.dgftAckId })) {
     logger.warn({ filingId, submission, requestId }, 'the status is about another request');
@@ -128,7 +132,7 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
   if (!final && patient) {
     if (statement === null) await note(null, incomplete);
     logger.debug({ filingId, submission, reason: verdict.reason }, 'not final yet');
-    return later(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`);
+    return open(`${verdict.reason}; looked after ${Math.round(age / 60_000)} minutes.`);
   }
   const { outcome, filing } = await withStepHeartbeat(() =>
     withTransaction(pool, (client) =>

@@ -91,6 +91,8 @@ it('counts from when it was said, not from what was said of the request before',
   stage.fault(exporter, 'status', 'errored-empty', { every: 1 });
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
   await stage.until(filing, 'processing');
+  // It is overdue then, and its certificates are looked for.
+  stage.fault(exporter, 'fetch-details', 'empty-details', { every: 1 });
   // The service did not know it a day ago.
   await stage.ledger.pool.query(
     `UPDATE requests SET statement = 'unknown_request', statement_at = since, statement_since = since - interval '1 day',

@@ -122,6 +122,15 @@ describe('a second request id', () => {
   });
 });
 
+it('finds the certificates of an overdue filing whose request never tells its outcome', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'status', 'unknown-status-word', { every: 1 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const result = await filing.result();
+  expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
+  expect(await stage.story(result.filingId)).toContain('overdue');
+});
+
 describe('words of persons', () => {
   it('count for nothing when they came before the settle window was over', async () => {
     const exporter = await stage.exporter();
