@@ -82,16 +82,15 @@ async function fileForApproval(exporter: TestExporter): Promise<Filing> {
 
 /**
  * On a busy machine the next worker may start later than the filing's state explains, which the filing then says. Where
- * the submission's answer is recorded just before that, the ledger has moved on, and the run reads it again.
+ * an answer is recorded just before that, the ledger has moved on, and the run takes it up and goes on.
  */
-const isLate = (kind: string, at: number, story: readonly string[]): boolean =>
-  kind === 'not_moving' ||
-  (story.indexOf('processing') < at &&
-    ((kind === 'taken_up' && story[at + 1] === 'processing') ||
-      (kind === 'processing' && story[at - 1] === 'taken_up')));
+const withoutDelays = (story: readonly string[]): string[] =>
+  story
+    .filter((kind) => kind !== 'not_moving' && kind !== 'taken_up')
+    .filter((kind, at, all) => kind !== 'processing' || all[at - 1] !== kind);
 
 const leftOf = async ({ filingId }: FilingResult) => ({
-  story: (await stage.story(filingId)).filter((kind, at, all) => !isLate(kind, at, all)),
+  story: withoutDelays(await stage.story(filingId)),
   attempts: await attemptsOf(filingId),
 });
 

@@ -75,6 +75,7 @@ it('may be given up while it is overdue; what was sent stays live', async () => 
   const rows = [stage.mapping(exporter)];
   const filing = await stage.file(exporter, rows);
   await stage.until(filing, 'processing');
+  stage.fault(exporter, 'fetch-details', 'empty-details', { every: 1 });
   await stage.pass(4);
   await stage.until(filing, 'overdue');
   expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
