@@ -53,6 +53,8 @@ const DEADLINE_EXCEEDED = 4;
 /** A required server does not answer. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
+  /** The message without its advice. */
+  readonly found: string;
   constructor(
     readonly server: 'Temporal' | 'PostgreSQL',
     address: string,
@@ -64,7 +66,9 @@ export class UnreachableError extends Error {
     const refused = REFUSED_BY_TEMPORAL.has(code);
     const advice = refused ? 'It refuses this caller: check TEMPORAL_API_KEY and TEMPORAL_NAMESPACE.' : ADVICE[server];
     const why = code === DEADLINE_EXCEEDED ? 'it did not answer in time' : firstLine(reason);
-    super(`${server} at ${address} cannot be reached: ${why}. ${advice}`, { cause });
+    const found = `${server} at ${address} cannot be reached: ${why}`;
+    super(`${found}. ${advice}`, { cause });
+    this.found = found;
   }
 }
 

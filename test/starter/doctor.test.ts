@@ -110,7 +110,7 @@ it.each<[string, Record<string, string>, RegExp]>([
   ['configuration', { EBRC_ENCRYPTION_KEY: 'short' }, /EBRC_ENCRYPTION_KEY/],
   ['configuration', { EBRC_MODE: 'live' }, /EBRC_MODE is live, but/],
   ['postgresql', { DATABASE_URL: 'postgres://ebrc:hunter2@127.0.0.1:9/ebrc' }, /ECONNREFUSED/],
-  ['temporal', { TEMPORAL_ADDRESS: '127.0.0.1:9' }, /Temporal at 127\.0\.0\.1:9/],
+  ['temporal', { TEMPORAL_ADDRESS: '127.0.0.1:9' }, /Temporal at 127\.0\.0\.1:9 .*cannot be reached: (?!.*Start it)/],
   ['temporal', { TEMPORAL_NAMESPACE: 'nowhere' }, /nowhere/],
   ['workers', { EBRC_TASK_QUEUE: 'another' }, /no worker polls another/],
   [

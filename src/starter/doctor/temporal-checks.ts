@@ -4,7 +4,7 @@ import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode } from '../../domain/
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import type { Config } from '../../config/config';
 import { clientCertificateEnds } from '../../config/links';
-import { firstLine } from '../errors';
+import { firstLine, UnreachableError } from '../errors';
 import { listSchedules, readScheduleFile } from '../schedules';
 import { connectTemporal } from '../connect';
 import { pollersOf } from '../../temporal/workers-present';
@@ -26,7 +26,7 @@ export async function temporalChecks(
   try {
     client = await connectTemporal(config, { withinMs: connectWithinMs });
   } catch (error) {
-    return [wrong('temporal', firstLine(error), REACH)];
+    return [wrong('temporal', error instanceof UnreachableError ? error.found : firstLine(error), REACH)];
   }
   const { namespace } = config.temporal;
   try {
