@@ -80,9 +80,3 @@ it('is named among the columns of a check, and empty ones are counted', async ()
   expect(stdout).toContain('Sent: 22 columns; 15 optional ones are empty.\n');
   expect(stdout).toMatch(/^Sent by bulk upload, as they are filled \(the template of .*\): AL Drawback Ref\.$/mu);
 });
-
-it('is refused with all that is wrong where the declaration is missing too', async () => {
-  const filed = await stage.ebrc(['file', file, '-e', EXPORTER, '--reference', 'DBK-2', '--json']);
-  const codes = new Set(filed.json<{ errors: Problem[] }>().errors.map(({ code }) => code));
-  expect([filed.code, [...codes].sort()]).toEqual([3, ['balance_held', 'mapping_live', 'no_declaration']]);
-});

@@ -179,7 +179,7 @@ export async function certifyByPersons(
 }
 
 /** States of rows that a certificate may still settle. */
-const UNSETTLED: readonly RowState[] = [...OPEN_ROW_STATES, 'abandoned_after_send'];
+export const UNSETTLED: readonly RowState[] = [...OPEN_ROW_STATES, 'abandoned_after_send'];
 
 /** Gives rows their certificates: the one statement that does, holding each number's claim. @returns their positions */
 async function claim(

@@ -8,8 +8,9 @@ import type { Queryable } from '../pool';
 import { readRows } from '../rows/filing-rows';
 import { acknowledgeSubmission, addRequest, notePoll, readRequests } from '../submissions/requests';
 import { findSupport } from '../principals/granted-words';
+import { settleSubmission } from '../submissions/submissions';
 import { judgeWord, readWord, type Word, type WordOf } from '../submissions/words';
-import { certifyByPersons, judgeNamed } from './certify';
+import { certifyByPersons, judgeNamed, UNSETTLED } from './certify';
 import type { Absence, AbsentSubject } from './absent-subject';
 import type { AttemptRow } from './attempts';
 import { confirmAbsence } from './confirm-absence';
@@ -193,10 +194,14 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
   const rows = await readRows(client, word.filingId);
   const unknown = word.certificates.find(({ row }) => !rows.some(({ sourceRow }) => sourceRow === row));
   if (!filing || unknown) return refused(`the filing has no row ${unknown?.row}`);
-  // The look before the answer may have proven them: nothing is left to be said by a second person.
+  // The look before the answer may have proven every row: nothing is left to be said by a second person.
   const has = (named: Word['certificates'][number]) =>
     rows.some(({ sourceRow: row, eBRCNumber }) => eBRCNumber !== null && isSame(named, { row, eBRCNumber }));
-  if (word.certificates.every(has)) return { outcome: 'filed' };
+  if (rows.every(({ state }) => !UNSETTLED.includes(state)) && word.certificates.every(has)) {
+    for (const submission of new Set(rows.map((row) => row.submission)))
+      await settleSubmission(client, { filingId: word.filingId, submission, state: 'settled', at });
+    return { outcome: 'filed' };
+  }
   const both = others.flatMap((other) =>
     other.certificates.filter((each) => word.certificates.some((own) => isSame(own, each))),
   );

@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import type { DocumentStore } from '../../documents/document-store';
 import { WorkbookRefused, TEMPLATE_UNKNOWN } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
-import { errorAt, type Finding } from '../../domain/rules/finding';
+import type { Finding } from '../../domain/rules/finding';
 import type { EbrcClientDependencies } from '../dependencies';
-import { checkFile } from './check';
 import { RefusedError, UsageError } from '../errors';
 import { exporterIdOf } from '../lookup';
 import { otherExporter, readByTemplate, readFilingFile, refuseErrors } from './read-file';
@@ -33,13 +32,7 @@ export async function fileFile(
   const whose = exporter ?? read.exporterInFile;
   if (whose === undefined) throw new UsageError('Name the exporter: --exporter ID-OR-EMAIL.', 'no_exporter');
   if (read.uploadType === undefined) throw new UsageError(NO_UPLOAD_TYPE, 'no_upload_type');
-  if (read.declaration === undefined) {
-    // With what else is wrong with the file: the declaration is not for a file that is refused anyway.
-    const { errors } = await checkFile(deps, { source: { read }, exporter: whose });
-    const missing = errorAt(null, 'decalarationFlag', 'no_declaration', NO_DECLARATION);
-    if (errors.length > 0) refuseErrors([...errors, missing], { reference: reference ?? null });
-    throw new UsageError(NO_DECLARATION, 'no_declaration');
-  }
+  if (read.declaration === undefined) throw new UsageError(NO_DECLARATION, 'no_declaration');
   const exporterId = await exporterIdOf(deps.pool, deps.mode, whose);
   const differs = otherExporter(read, exporterId);
   if (differs) throw new RefusedError([differs]);

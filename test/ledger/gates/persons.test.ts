@@ -579,6 +579,8 @@ describe('filed', () => {
     expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted' }, { state: 'submitted' }]);
     expect(await name('anil', 'EB-P1', 'EB-P2')).toEqual({ outcome: 'filed' });
     expect(await rows(sent.filingId)).toMatchObject([{ state: 'certified' }, { state: 'certified' }]);
+    // What every row has by now takes no second person.
+    expect(await name('kamal', 'EB-P1', 'EB-P2')).toEqual({ outcome: 'filed' });
   });
 
   it('with a certificate that another row has, however it is typed, is refused whole: nothing of it is carried out', async () => {
@@ -603,9 +605,9 @@ describe('filed', () => {
     expect(await rows(sent.filingId)).toEqual(before);
     expect(await both(free)).toEqual({ outcome: 'filed' });
     expect((await rows(sent.filingId)).map(({ state }) => state)).toEqual(['certified', 'certified', 'submitted']);
-    // What a row has by now takes no second person.
+    // A row's own certificate, while another row has none yet: one person's word moves nothing.
     const certificates = [{ row: 1, eBRCNumber: taken }];
-    expect(await word({ ...about(sent), kind: 'filed', by: 'kamal', certificates })).toEqual({ outcome: 'filed' });
+    expect(await word({ ...about(sent), kind: 'filed', by: 'kamal', certificates })).toEqual(stands(/is the first/u));
   });
 
   it('with a certificate for a row that is not there is refused', async () => {
