@@ -5,11 +5,12 @@ import { readStandings } from './watch';
 import type { Verdict } from './verdict';
 
 /**
- * Reconciles every exporter. Settled filings have no finding. A filing of unknown outcome has one, and certificates
+ * Reconciles every exporter. Settled filings have no open finding. A filing of unknown outcome has one, and certificates
  * that may belong to it are findings until a person has answered.
  */
 export async function reconcileAll({ client, pool }: Stage): Promise<Verdict> {
-  const { findings, skipped } = await client.reconcile({}, { wait: true });
+  const reconciled = await client.reconcile({}, { wait: true });
+  const findings = reconciled.findings.filter(({ closedAt }) => closedAt === null);
   const standings = await readStandings(pool);
   const unknown = new Set(standings.filter(({ state }) => state === 'outcome_unknown').map(({ filingId }) => filingId));
   const explained = ({ kind, filingId }: FindingView) =>
@@ -21,7 +22,7 @@ export async function reconcileAll({ client, pool }: Stage): Promise<Verdict> {
       ['… that no unknown outcome explains', unexpected.length],
     ],
     problems: [
-      ...skipped.map(({ exporterId }) => `not reconciled: exporter ${exporterId}`),
+      ...reconciled.skipped.map(({ exporterId }) => `not reconciled: exporter ${exporterId}`),
       ...unexpected.map(({ kind, filingId, eBRCNumber, irmNumber, reason }) =>
         ['finding', kind, filingId, eBRCNumber, irmNumber, reason].filter(Boolean).join(' '),
       ),
