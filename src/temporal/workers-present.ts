@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isGrpcStatus } from './grpc-status';
 
 /** No worker is running that could carry out the request. */
 export class NoWorkerError extends Error {
@@ -36,16 +37,17 @@ export async function pollersOf(client: Client, name: string, type: keyof typeof
 }
 
 /** Whether a worker has polled the task queue in the last minutes; null if the server does not report it. */
-async function workersPresent(client: Client, taskQueue: string): Promise<boolean | null> {
+async function workersPresent(client: Client, taskQueue: string): Promise<boolean | 'silent' | null> {
   try {
     return (await pollersOf(client, taskQueue, 'workflow')) > 0;
-  } catch {
-    return null;
+  } catch (error) {
+    // A refusal, such as of a key that may not ask for workers, says nothing of the workflow.
+    return isGrpcStatus(error, 'DEADLINE_EXCEEDED', 'UNAVAILABLE') ? 'silent' : null;
   }
 }
 
 export const TEMPORAL_SILENT =
-  'Temporal does not answer, or too slowly: it is not known whether the workflow was started. Repeat the command when it answers; that files nothing twice.';
+  'Temporal does not answer, or too slowly: it is not known whether what was asked is under way. Repeat the command when it answers; that files nothing twice.';
 
 /** Temporal took a request and did not say what became of it. */
 export class TemporalSilentError extends Error {
@@ -58,10 +60,10 @@ export class TemporalSilentError extends Error {
 /** The message for a user whose workflow does not answer. */
 export async function silenceNotice(client: Client, taskQueue: string): Promise<string> {
   const present = await workersPresent(client, taskQueue);
-  if (present === null) return TEMPORAL_SILENT;
-  return present
-    ? `No worker has answered yet on task queue ${taskQueue}; the workflow is started and continues automatically.`
-    : `No worker polls task queue ${taskQueue}: the workflow is started, and continues as soon as a worker runs (node dist/worker.js).`;
+  if (present === 'silent') return TEMPORAL_SILENT;
+  return present === false
+    ? `No worker polls task queue ${taskQueue}: the workflow is started, and continues as soon as a worker runs (node dist/worker.js).`
+    : `No worker has answered yet on task queue ${taskQueue}; the workflow is started and continues automatically.`;
 }
 
 const LOOK_EVERY_MS = 5_000;
