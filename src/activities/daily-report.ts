@@ -2,7 +2,7 @@ import { documentName, DocumentError } from '../documents/stored-document';
 import type { StoredDocument } from '../documents/document-store';
 import { dailyReportInput, type DailyReportInput, type DailyReportResult } from '../domain/report-contracts';
 import { filingDateInKolkata, isoFromFilingDate } from '../domain/dates';
-import { issueText } from '../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import { otherModeText } from '../domain/values';
 import { dailyReport, readRealisationRules } from '../reports/make';
 import { ROWS_LISTED, workflowLinks, type ReportForm } from '../reports/render';
@@ -18,7 +18,7 @@ const VERSIONS_A_DAY = 100;
 /** Writes the daily report as a page and a workbook under its date; another run of the day writes the next version. */
 async function writeDailyReport(deps: Deps, { input }: { input: DailyReportInput }): Promise<DailyReportResult> {
   const { mode, pool, clock, logger } = deps;
-  const { data: asked, error } = dailyReportInput.safeParse(input);
+  const { data: asked, error } = dailyReportInput.safeParse(input, IN_PLAIN_WORDS);
   if (!asked) {
     const problems = error.issues.map(issueText);
     throw refusal('invalid_input', problems.join('; '));

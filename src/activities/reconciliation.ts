@@ -10,7 +10,7 @@ import {
   DAY_MS,
 } from '../domain/dates';
 import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/findings';
-import { issueText } from '../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import { otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { compareParty, type Compared } from '../ledger/reconciliation/compare';
@@ -67,7 +67,7 @@ async function planReconciliation(
 }> {
   const { mode, clock, pool } = deps;
   const { input, runId, workflowId } = args;
-  const parsed = reconcileInput.safeParse(input);
+  const parsed = reconcileInput.safeParse(input, IN_PLAIN_WORDS);
   const problems = (parsed.error?.issues ?? []).map(issueText);
   if (parsed.success && parsed.data.mode !== mode) {
     problems.push(otherModeText('The reconciliation is for', input.mode, mode));

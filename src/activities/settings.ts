@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../domain/contracts';
-import { issueText } from '../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import type { Deps, WorkerSettings } from './dependencies';
 
 export interface ReadSettingsResult extends WorkerSettings {
@@ -37,7 +37,7 @@ function readSettings(deps: Deps, started?: StartedWorkflow): Promise<ReadSettin
 }
 
 function problemsOf(schema: z.ZodType, input: unknown): string[] {
-  const { error } = schema.safeParse(input);
+  const { error } = schema.safeParse(input, IN_PLAIN_WORDS);
   return (error?.issues ?? []).map(issueText);
 }
 

@@ -1,5 +1,5 @@
-/** What schemas find wrong with an input, in plain words: once imported, of every schema without words of its own. */
-import { z } from 'zod';
+/** What schemas find wrong with an input, in plain words. */
+import type { z } from 'zod';
 
 const KINDS: Readonly<Record<string, string>> = {
   string: 'a text',
@@ -40,7 +40,7 @@ function inPlainWords(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_format':
       return `is not ${FORMATS[issue.format] ?? `of the form ${issue.pattern ?? issue.format}`}`;
     case 'too_small':
-      return `allowed: at least ${issue.minimum}${UNITS[issue.origin] ?? ''}`;
+      return `allowed: ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}${UNITS[issue.origin] ?? ''}`;
     case 'too_big':
       return `allowed: at most ${issue.maximum}${UNITS[issue.origin] ?? ''}`;
     case 'unrecognized_keys':
@@ -52,7 +52,8 @@ function inPlainWords(issue: z.core.$ZodRawIssue): string | undefined {
   }
 }
 
-z.config({ customError: inPlainWords });
+/** Given to each parse, not set for all: schemas of an application that uses our client keep their own words. */
+export const IN_PLAIN_WORDS = { error: inPlainWords };
 
 /** A problem found by a schema: the field, and what is wrong with it. */
 export function issueText({ path, message }: { path: readonly PropertyKey[]; message: string }): string {

@@ -3,7 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { issueText } from '../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 
 export interface CodecServerOptions {
   codec: PayloadCodec;
@@ -55,7 +55,7 @@ export async function startCodecServer(options: CodecServerOptions): Promise<Cod
           .code(403)
           .send({ message: 'This codec server decodes only: it was started without EBRC_CODEC_TOKEN.' });
       }
-      const parsed = body.safeParse(request.body);
+      const parsed = body.safeParse(request.body, IN_PLAIN_WORDS);
       if (!parsed.success) return reply.code(400).send({ message: parsed.error.issues.map(issueText).join('; ') });
       try {
         return { payloads: (await convert(parsed.data.payloads.map(payloadOf))).map(jsonOf) };

@@ -9,7 +9,7 @@ import { filingDateInKolkata, isoFromFilingDate, KOLKATA_OFFSET_MS, DAY_MS, fili
 import { sumAmounts } from '../domain/money';
 import { groupBy } from '../domain/values';
 import type { Mode } from '../domain/names';
-import { issueText } from '../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import { ALL_ROWS, figure, table, type Group, type Report, type ReportOptions } from './report';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -162,7 +162,7 @@ const ruleFile = z.strictObject({
 /** The dated periods for realising proceeds. @throws Error for an invalid file; errors of the file system */
 export async function readRealisationRules(path: string = PACKAGED_RULES): Promise<RealisationRule[]> {
   // Dates stay texts: as instants they would depend on a time zone.
-  const { data, error } = ruleFile.safeParse(parse(await readFile(path, 'utf8'), { schema: 'core' }));
+  const { data, error } = ruleFile.safeParse(parse(await readFile(path, 'utf8'), { schema: 'core' }), IN_PLAIN_WORDS);
   if (error) throw new Error(`${path}: ${error.issues.map(issueText).join('; ')}`);
   return data.rules;
 }

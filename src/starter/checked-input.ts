@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { issueText } from '../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import { errorAt } from '../domain/rules/finding';
 import { RefusedError } from './errors';
 
@@ -9,7 +9,7 @@ export function checkedInput<S extends z.ZodType>(
   input: z.input<S>,
   details?: Record<string, unknown>,
 ): z.output<S> {
-  const checked = schema.safeParse(input);
+  const checked = schema.safeParse(input, IN_PLAIN_WORDS);
   if (checked.success) return checked.data;
   const errors = checked.error.issues.map((issue) =>
     errorAt(null, issue.path.join('.') || null, 'invalid_input', issueText(issue)),

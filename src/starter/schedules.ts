@@ -4,7 +4,7 @@ import type { Client, ScheduleDescription, ScheduleOptions } from '@temporalio/c
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { parseDuration } from '../domain/dates';
 import type { Mode } from '../domain/names';
-import { issueText } from '../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import { isGrpcStatus } from '../temporal/grpc-status';
 import { z } from 'zod';
 import { readYamlFile } from './input-files';
@@ -211,7 +211,7 @@ export async function readScheduleFile(path: string): Promise<PlannedSchedule[]>
     what: 'schedules',
     advice: 'Set EBRC_SCHEDULES to the file.',
   });
-  const parsed = scheduleFile.safeParse(value);
+  const parsed = scheduleFile.safeParse(value, IN_PLAIN_WORDS);
   if (!parsed.success) {
     return fail(parsed.error.issues.map((issue) => `${lineOf(issue.path.slice(0, -1))}${issueText(issue)}`));
   }

@@ -4,7 +4,7 @@ import type { CallContext } from '../../api/client-types';
 import type { Customer } from '../../api/schemas/exporters';
 import { onboardInput, type ChangeExporterInput, type OnboardInput } from '../../domain/contracts';
 import { readinessOf } from '../../domain/exporter/exporter';
-import { issueText } from '../../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 import { otherModeText } from '../../domain/values';
 import { findExporter, saveExporter, type ExporterRow } from '../../ledger/exporters/exporters';
 import { notYet } from '../application-failure';
@@ -32,7 +32,7 @@ function checkOnboardInput(
   { mode }: Deps,
   { input }: { input: OnboardInput },
 ): Promise<ExporterRefused | { outcome: 'ok' }> {
-  const parsed = onboardInput.safeParse(input);
+  const parsed = onboardInput.safeParse(input, IN_PLAIN_WORDS);
   if (!parsed.success) {
     const errors = parsed.error.issues.map((issue) => ({ code: 'invalid_input', message: issueText(issue) }));
     return Promise.resolve({ outcome: 'refused', errors });

@@ -6,7 +6,7 @@ import { isEnd } from '../../domain/filing/states';
 import { otherModeText } from '../../domain/values';
 import { filingWorkflowId } from '../../domain/names';
 import { errorAt, hasErrors, type Finding } from '../../domain/rules/finding';
-import { issueText } from '../../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { contentHashOf, referenceOf } from '../../ledger/filings/filing-inputs';
 import { recordIntent } from '../../ledger/filings/filing-intent';
@@ -82,7 +82,7 @@ async function compareFiling(
   { pool }: Deps,
   { filingId, input }: { filingId: string; input: FileInput },
 ): Promise<Finding[] | null> {
-  const parsed = fileInput.safeParse(input);
+  const parsed = fileInput.safeParse(input, IN_PLAIN_WORDS);
   if (!parsed.success) return problemsOf(parsed.error);
   const filing = await needFiling(pool, filingId);
   const { reference, n, exporterId, resume } = parsed.data;
@@ -105,7 +105,7 @@ function takeUp({ pool, clock }: Deps, filingId: string, sends: readonly KnownSe
 
 async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
   const { mode, pool, clock, logger } = deps;
-  const parsed = fileInput.safeParse(args.input);
+  const parsed = fileInput.safeParse(args.input, IN_PLAIN_WORDS);
   if (!parsed.success) return refused(deps, problemsOf(parsed.error));
   const input = parsed.data;
   if (input.mode !== mode) {

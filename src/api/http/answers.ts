@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { isObject } from '../../domain/values';
-import { issueText } from '../../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 import type { z } from 'zod';
 import { cleanAnswer, cleanWords, parseJson, type CleanOptions } from '../schemas/clean';
 import type { FieldError } from '../errors/api-error';
@@ -55,7 +55,7 @@ export function unwrap(text: string, options?: CleanOptions): { data: unknown; b
 
 /** Parses `value` with a schema for the service's answers. */
 export function parseAnswer<T>(schema: z.ZodType<T>, value: unknown, text?: string): T {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, IN_PLAIN_WORDS);
   if (result.success) return result.data;
   const [{ path, message } = { path: [], message: 'wrong shape' }] = result.error.issues;
   const where = issueText({ path: path.length > 0 ? path : ['the body'], message });

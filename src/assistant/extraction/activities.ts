@@ -7,7 +7,7 @@ import type { ErrorKind } from '../../domain/service/error-kinds';
 import { endpointOf, EXTRACTION_OPERATIONS, extractDocumentInput } from './contracts';
 import type { ExtractDocumentInput, ExtractDocumentResult } from './contracts';
 import { pdfProblem } from '../../domain/pdf';
-import { issueText } from '../../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 import {
   openExtraction as openInLedger,
   readExtraction,
@@ -58,7 +58,7 @@ async function openExtraction(
   /** What the ledger has already. */
   result: ExtractDocumentResult | null;
 }> {
-  const { data: input, error } = extractDocumentInput.safeParse(asked);
+  const { data: input, error } = extractDocumentInput.safeParse(asked, IN_PLAIN_WORDS);
   const wrong = error?.issues.map(issueText) ?? [];
   if (!input) return { problems: wrong, extractionId: '', result: null };
   const { service, access } = configured(extraction);

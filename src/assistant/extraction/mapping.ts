@@ -3,7 +3,7 @@ import type { DocumentKind } from './contracts';
 import { convert, type Converter } from './convert';
 import { addressProblem, memberByName, valuesAt, type Found } from './pointer';
 import { readYamlFile } from '../../starter/input-files';
-import { issueText } from '../../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 
 const DOCUMENT_FIELDS = {
   'shipping-bill': {
@@ -208,7 +208,7 @@ export async function readMappingFile(path: string): Promise<ExtractionMapping> 
     }
     return '';
   };
-  const parsed = extractionMapping.safeParse(value ?? {});
+  const parsed = extractionMapping.safeParse(value ?? {}, IN_PLAIN_WORDS);
   if (parsed.success) return parsed.data;
   return fail(
     parsed.error.issues.flatMap((issue) => {

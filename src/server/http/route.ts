@@ -9,7 +9,7 @@ import { badRequest, callerGone, NOTHING_TWICE, Problem, unavailable } from './p
 import { within } from '../../telemetry/readiness';
 import { refuseUnstorable } from './texts';
 import { parseBoundedJson } from '../../domain/text';
-import { issueText } from '../../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 import { MAX_BODY_BYTES } from './limits';
 
 export interface Call<P = unknown, Q = unknown, B = unknown> {
@@ -104,7 +104,7 @@ async function bodyOf(request: FastifyRequest, takesFile: boolean): Promise<Form
 /** @throws Problem 400 that names every wrong field, and what is allowed */
 function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'body'): unknown {
   refuseUnstorable(value);
-  const read = schema.safeParse(value);
+  const read = schema.safeParse(value, IN_PLAIN_WORDS);
   if (read.success) return read.data;
   const errors = read.error.issues.flatMap((issue) => {
     const at = issue.path.join('.');

@@ -3,7 +3,7 @@ import { basename, extname } from 'node:path';
 import { z } from 'zod';
 import { parseBoundedJson } from '../../domain/text';
 import { emailAddress } from '../../domain/contracts';
-import { issueText } from '../../domain/issues';
+import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 import { refusal, UsageError } from '../errors';
 import { csvRows, sheetRows, type ListRow } from '../input-files';
 
@@ -58,7 +58,7 @@ export async function readExporterList(path: string) {
   } = { rows: [], refused: [] };
   const first = new Map<string, number>();
   for (const { row, values, problem } of await readRecords(path)) {
-    const parsed = listRow.safeParse(values);
+    const parsed = listRow.safeParse(values, IN_PLAIN_WORDS);
     const address = emailAddress.safeParse(values.email).data ?? null;
     if (problem !== undefined || !parsed.success) {
       // A row of another width may be shifted: the text that looks like its e-mail may be something else.
