@@ -107,7 +107,9 @@ async function copyFromMaven() {
     await writeFile(script, `#!/bin/sh\ncd "$(dirname "$0")" && exec ${java} "$@"\n`);
     // Java writes the archive of its classes when it exits: here at the end of the time limit.
     const once = `exec ${java.replace('SharedArchiveFile', 'ArchiveClassesAtExit')} 0`;
-    await finished(spawn('sh', ['-c', once], { cwd: folder, stdio: 'ignore', timeout: 5_000 }), 'close');
+    const archiving = spawn('sh', ['-c', once], { cwd: folder, stdio: 'ignore', timeout: 5_000 });
+    const giveUp = setTimeout(() => archiving.kill('SIGKILL'), 60_000);
+    await finished(archiving, 'close').finally(() => clearTimeout(giveUp));
     await chmod(script, 0o755);
     return folder;
   });

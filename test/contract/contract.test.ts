@@ -124,7 +124,7 @@ describe('onboarding', () => {
       parties: 1,
       skipped: [{ reason: expect.stringContaining('no client of it is ready') as string }],
     });
-    expect(reconciled.code).toBe(3);
+    expect(reconciled.code).toBe(0);
   });
 
   it('continues with the right ones, by `credentials`, until it is ready', async () => {

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { FINDING_KINDS, type FindingView } from '../../../../domain/reconciliation/findings';
 import type { FindingsRequest, ReconcileOutcome, ReconcileRequest } from '../../../reconcile';
-import { EXIT, UsageError } from '../../../errors';
+import { UsageError } from '../../../errors';
 import type { Bind } from '../../context';
 import { amountText } from '../../../../domain/money';
 import { apart, fields, optional, right, table, type Page, type Part } from '../../page';
@@ -9,8 +9,7 @@ import { byOption, printList, withListOptions, type ListPart } from '../options'
 
 const RECONCILE_HELP = `
 Compares the ledger's filings with the certificates that the authority shows, the balances of the IRMs and the stored PDFs.
-Missing or damaged PDFs are fetched again. The findings stay open until they are gone: \`ebrc findings\`. The exit code is 3
-where of no party everything could be asked.
+Missing or damaged PDFs are fetched again. The findings stay open until they are gone: \`ebrc findings\`.
 
 Examples:
   $ ebrc reconcile --exporter accounts@asha.example --wait
@@ -51,7 +50,6 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
           },
         );
         cli.terminal.result(outcome, () => outcomePage(outcome));
-        return askedAny(outcome) ? EXIT.done : EXIT.refused;
       }),
     );
 
