@@ -5,8 +5,8 @@ import { readStandings } from './watch';
 import type { Verdict } from './verdict';
 
 /**
- * Reconciles every exporter. Settled filings have no open finding. A filing of unknown outcome has one, and certificates
- * that may belong to it are findings until a person has answered.
+ * Reconciles every exporter. Settled filings have no open finding. A filing of unknown outcome has one, and
+ * certificates that may belong to it are findings until a person has answered.
  */
 export async function reconcileAll({ client, pool }: Stage): Promise<Verdict> {
   const reconciled = await client.reconcile({}, { wait: true });
