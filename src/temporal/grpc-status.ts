@@ -1,5 +1,3 @@
-import { isGrpcServiceError, ServiceError } from '@temporalio/client';
-
 /** The gRPC statuses that callers tell apart. */
 const GRPC = {
   INVALID_ARGUMENT: 3,
@@ -9,8 +7,16 @@ const GRPC = {
   UNAVAILABLE: 14,
 } as const;
 
+/** An answer of Temporal's server as its client passes it on. By its shape: who only reads loads no client. */
+export const isGrpcError = (error: unknown): error is Error & { code: number } =>
+  error instanceof Error &&
+  'metadata' in error &&
+  'details' in error &&
+  'code' in error &&
+  typeof error.code === 'number';
+
 /** Whether Temporal's server answered with one of these statuses; the SDK's own error has that answer as its cause. */
 export function isGrpcStatus(error: unknown, ...statuses: readonly (keyof typeof GRPC)[]): boolean {
-  const cause = error instanceof ServiceError ? error.cause : error;
-  return isGrpcServiceError(cause) && statuses.some((status) => GRPC[status] === Number(cause.code));
+  const cause = error instanceof Error && error.name === 'ServiceError' ? error.cause : error;
+  return isGrpcError(cause) && statuses.some((status) => GRPC[status] === cause.code);
 }

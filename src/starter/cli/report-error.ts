@@ -7,6 +7,7 @@ import type { RefusalKind } from '../../domain/service/retry-table';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { EncryptionError } from '../../encryption/keys';
 import { EXIT, firstLine, RefusedError, UnreachableError, UsageError, type ExitCode, type Problem } from '../errors';
+import { isGrpcError } from '../../temporal/grpc-status';
 import { NoWorkerError, TemporalSilentError } from '../../temporal/workers-present';
 import { describeProblems, nothingFiled } from './texts';
 import type { Terminal } from './terminal';
@@ -109,12 +110,6 @@ function explained(error: unknown, command: string): ExplainedError {
   }
   return unexpected('unexpected', firstLine(error));
 }
-
-const isGrpcError = (error: unknown): error is Error =>
-  error instanceof Error &&
-  'metadata' in error &&
-  'details' in error &&
-  typeof (error as { code?: unknown }).code === 'number';
 
 function isNamed(error: unknown, name: string): error is Error {
   return error instanceof Error && error.name === name;
