@@ -1,5 +1,6 @@
 /** What schemas find wrong with an input, in plain words. */
 import type { z } from 'zod';
+import { errorAt, type Finding } from './rules/finding';
 
 const KINDS: Readonly<Record<string, string>> = {
   string: 'a text',
@@ -59,3 +60,7 @@ export const IN_PLAIN_WORDS = { error: inPlainWords };
 export function issueText({ path, message }: { path: readonly PropertyKey[]; message: string }): string {
   return `${path.join('.') || 'input'}: ${message}`;
 }
+
+/** Everything that a schema finds wrong with an input, as findings of no row. */
+export const invalidInput = ({ issues }: Pick<z.ZodError, 'issues'>): Finding[] =>
+  issues.map((issue) => errorAt(null, issue.path.join('.') || null, 'invalid_input', issueText(issue)));

@@ -1,4 +1,7 @@
+import type { z } from 'zod';
+import { IN_PLAIN_WORDS, invalidInput } from '../domain/issues';
 import { errorAt, type Finding } from '../domain/rules/finding';
+import { isGrpcStatus } from '../temporal/grpc-status';
 
 /** Exit codes of the command line: the same for every command. */
 export const EXIT = {
@@ -33,6 +36,17 @@ export function refusal(code: string, message: string, more: Partial<Finding> = 
   return new RefusedError([{ ...errorAt(null, null, code, message), ...more }]);
 }
 
+/** The input of a workflow, as its schema takes it. @throws RefusedError that names every wrong field */
+export function checkedInput<S extends z.ZodType>(
+  schema: S,
+  input: z.input<S>,
+  details?: Record<string, unknown>,
+): z.output<S> {
+  const checked = schema.safeParse(input, IN_PLAIN_WORDS);
+  if (checked.success) return checked.data;
+  throw new RefusedError(invalidInput(checked.error), details);
+}
+
 /** Wrong usage. `message` says what to do instead. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
@@ -47,9 +61,6 @@ export class UsageError extends Error {
 /** gRPC: unauthenticated, permission denied. */
 const REFUSED_BY_TEMPORAL = new Set<unknown>([16, 7]);
 
-/** gRPC: its own text is about its inner parts. */
-const DEADLINE_EXCEEDED = 4;
-
 /** A required server does not answer. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
@@ -62,10 +73,10 @@ export class UnreachableError extends Error {
   ) {
     // Temporal's client says only that connecting failed; what the server answered is the cause of that.
     const reason = server === 'Temporal' && cause instanceof Error && cause.cause ? cause.cause : cause;
-    const code = (reason as { code?: unknown } | null)?.code;
-    const refused = REFUSED_BY_TEMPORAL.has(code);
+    const refused = REFUSED_BY_TEMPORAL.has((reason as { code?: unknown } | null)?.code);
     const advice = refused ? 'It refuses this caller: check TEMPORAL_API_KEY and TEMPORAL_NAMESPACE.' : ADVICE[server];
-    const why = code === DEADLINE_EXCEEDED ? 'it did not answer in time' : firstLine(reason);
+    // Its own text is about gRPC's inner parts.
+    const why = isGrpcStatus(reason, 'DEADLINE_EXCEEDED') ? 'it did not answer in time' : firstLine(reason);
     const found = `${server} at ${address} cannot be reached: ${why}`;
     super(`${found}. ${advice}`, { cause });
     this.found = found;

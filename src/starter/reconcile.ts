@@ -2,8 +2,7 @@ import { reconcileInput, type ReconcileResult } from '../domain/report-contracts
 import type { FindingView, FindingKind } from '../domain/reconciliation/findings';
 import { reconciliationBegun, reconciliationQuery } from '../workflows/messages';
 import type { EbrcClientDependencies, LedgerDependencies } from './dependencies';
-import { checkedInput } from './checked-input';
-import { refusal } from './errors';
+import { checkedInput, refusal } from './errors';
 import { exporterIdOf } from './lookup';
 import { follow } from '../temporal/follow';
 import { pendingCallText } from '../temporal/pending-calls';
@@ -78,9 +77,9 @@ export async function reconcile(
   // The id of an exporter that the ledger does not know is no exporter to list findings of.
   const unknown = exporterId !== undefined && ids.includes(exporterId) && !names.has(exporterId);
   if (unknown) return { ...result, skipped, findings: [] };
-  const open = await findings(deps, { exporter });
-  const partyId = await partyIdOf(deps, exporter);
-  const healed = await healedFindings(pool, { mode, partyId, runId: result.runId });
+  const of = { mode, partyId: await partyIdOf(deps, exporter) };
+  const open = await listFindings(pool, of);
+  const healed = await healedFindings(pool, { ...of, runId: result.runId });
   return { ...result, skipped, findings: [...open, ...healed] };
 }
 

@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import { fileInput, type FileInput } from '../../domain/contracts';
 import type { FilingReadiness } from '../../domain/filing/move-texts';
 import type { KnownSend } from '../../domain/filing/known-send';
@@ -6,7 +5,7 @@ import { isEnd } from '../../domain/filing/states';
 import { otherModeText } from '../../domain/values';
 import { filingWorkflowId } from '../../domain/names';
 import { errorAt, hasErrors, type Finding } from '../../domain/rules/finding';
-import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
+import { IN_PLAIN_WORDS, invalidInput } from '../../domain/issues';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { contentHashOf, referenceOf } from '../../ledger/filings/filing-inputs';
 import { recordIntent } from '../../ledger/filings/filing-intent';
@@ -83,7 +82,7 @@ async function compareFiling(
   { filingId, input }: { filingId: string; input: FileInput },
 ): Promise<Finding[] | null> {
   const parsed = fileInput.safeParse(input, IN_PLAIN_WORDS);
-  if (!parsed.success) return problemsOf(parsed.error);
+  if (!parsed.success) return invalidInput(parsed.error);
   const filing = await needFiling(pool, filingId);
   const { reference, n, exporterId, resume } = parsed.data;
   if (resume !== undefined) return resume === filingId ? null : [await referenceTaken(pool, filing)];
@@ -106,7 +105,7 @@ function takeUp({ pool, clock }: Deps, filingId: string, sends: readonly KnownSe
 async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
   const { mode, pool, clock, logger } = deps;
   const parsed = fileInput.safeParse(args.input, IN_PLAIN_WORDS);
-  if (!parsed.success) return refused(deps, problemsOf(parsed.error));
+  if (!parsed.success) return refused(deps, invalidInput(parsed.error));
   const input = parsed.data;
   if (input.mode !== mode) {
     return refused(deps, [errorAt(null, 'mode', 'wrong_mode', otherModeText('The filing is for', input.mode, mode))]);
@@ -191,10 +190,6 @@ async function resume(deps: Deps, filingId: string, { workflowId, sends }: OpenF
   }
   await takeUp(deps, filingId, sends);
   return opened(deps, isEnd(filing.state) ? 'recorded' : 'resumed', filingId);
-}
-
-function problemsOf({ issues }: z.ZodError): Finding[] {
-  return issues.map((issue) => errorAt(null, issue.path.join('.') || null, 'invalid_input', issueText(issue)));
 }
 
 export const openFilingActivities = { readFiling, openFiling, compareFiling };

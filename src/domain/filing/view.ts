@@ -3,7 +3,6 @@ import type { Mapping } from './mapping';
 import type { QuestionView } from './questions';
 import { isEnd, type FilingState } from './states';
 
-/** A complete filing, as `ebrc file`, `ebrc show` and the other filing commands print it. */
 /** A filing without its rows, for lists. */
 export interface FilingSummary {
   filingId: string | null;
@@ -36,6 +35,7 @@ export interface FilingSummary {
   contentHash: string | null;
 }
 
+/** A complete filing, as `ebrc file`, `ebrc show` and the other filing commands print it. */
 export interface FilingView extends FilingSummary {
   /** The attempt of unknown outcome that `resolve` answers, or else the last accepted one; null: nothing was sent. */
   attempt: string | null;

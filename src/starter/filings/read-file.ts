@@ -14,7 +14,7 @@ import { parsePushMessage } from '../../domain/rules/push-message';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import type { Queryable } from '../../ledger/pool';
 import type { CheckedWorkbook } from '../../workbook/check';
-import type { ColumnAt, NewCell } from '../../workbook/read';
+import type { ColumnAt, NewCell, WorkbookReading } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import { RefusedError, refusal, UsageError } from '../errors';
 
@@ -221,11 +221,11 @@ function bookOf(
       ...(checked.ok ? unknownRows(checked.rows, allowDuplicate) : []),
     ],
     columns: checked.reading.columns,
-    sheet: sheetOf(checked, template),
+    sheet: sheetOf(checked.reading, template),
   };
 }
 
-function sheetOf({ reading }: CheckedWorkbook, template: BulkTemplate = BUILT_IN_TEMPLATE) {
+function sheetOf(reading: WorkbookReading, template: BulkTemplate = BUILT_IN_TEMPLATE) {
   const { unchecked, columns, optionalColumns, ownColumns } = reading;
   const filled = new Set(unchecked.flatMap(({ extra = {} }) => Object.keys(extra)));
   const brief = ({ letter, header }: { letter: string; header: string }) => ({ column: letter, header });
