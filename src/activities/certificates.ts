@@ -26,7 +26,7 @@ import { hold, moveOnSettled, recordEnd, type Decided, type FilingNow } from './
 import { readDetails } from './read-details';
 import type pg from 'pg';
 import { endOf, mayFollow } from '../domain/filing/states';
-import { readNow } from '../ledger/filings/filing-progress';
+import { readNow } from '../ledger/filings/filing-now';
 import { stepId } from './step-id';
 
 export interface FetchedCertificates {
@@ -36,7 +36,7 @@ export interface FetchedCertificates {
   problem: string | null;
   /** The first certificates without a PDF, where they were asked for: a step of its own is another billable action. */
   toArchive: PdfsToArchive | null;
-  /** The filing, where it has gone on to its certificates because the rows of the submission were its last. */
+  /** The filing, where a submission of it was settled. */
   filing: FilingNow | null;
 }
 

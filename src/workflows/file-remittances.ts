@@ -83,8 +83,8 @@ async function continueFromLedger(run: FilingRun, input: FileInput): Promise<voi
     if (nothingLeftToDo(run)) return await endUnsent(run);
     if (!run.sent) await checkFirst(run, opened);
     await submitAll(run);
-    for (const stage of run.filing?.submissions ?? []) {
-      if (isFollowed(stage) && !run.ended) await orRefused(run, () => followRequest(run, stage));
+    for (const { submission } of run.now.submissions) {
+      if (isFollowed(run.stage(submission)) && !run.ended) await orRefused(run, () => followRequest(run, submission));
     }
     if (!run.ended) await finishFiling(run);
   } catch (error) {
@@ -95,12 +95,12 @@ async function continueFromLedger(run: FilingRun, input: FileInput): Promise<voi
 
 /** Whether an earlier run freed every row and was stopped before it could end the filing. */
 function nothingLeftToDo(run: FilingRun): boolean {
-  return run.filing?.submissions.every((stage) => stage.state === 'released') ?? false;
+  return run.now.submissions.every((stage) => stage.state === 'released');
 }
 
 async function endUnsent(run: FilingRun): Promise<void> {
-  const state = run.counts.errored > 0 ? 'needs_correction' : 'abandoned';
-  const { event, attention } = endNote(run.filingId, state, run.counts);
+  const state = run.now.counts.errored > 0 ? 'needs_correction' : 'abandoned';
+  const { event, attention } = endNote(run.filingId, state, run.now.counts);
   await run.move(state, event, { attention });
   await annotate(run);
 }
@@ -194,18 +194,19 @@ function refuse(run: FilingRun, error: Pick<Finding, 'code' | 'field' | 'message
 
 async function checkFirst(run: FilingRun, opened: Opened): Promise<void> {
   if (run.state === 'checking' && opened.outcome !== 'opened') await run.move('checking', CHECKING.event);
-  const first = run.filing?.submissions.find((stage) => stage.state === 'planned');
+  const first = run.now.submissions.find((stage) => stage.state === 'planned');
   const next = first && run.state !== 'submitting' ? submitting(run, first) : undefined;
   await orRefused(run, () => checkAndApprove(run, opened, next));
 }
 
 /** Submissions go out one after another; a refusal at the door stops those behind it. */
 async function submitAll(run: FilingRun): Promise<void> {
-  for (const stage of run.filing?.submissions ?? []) {
+  for (const { submission } of run.now.submissions) {
+    const stage = run.stage(submission);
     // What is acknowledged without a request that can be followed is in doubt, and settled.
     const open = stage.state === 'planned' || stage.state === 'acknowledged';
     if (run.ended || !open || isFollowed(stage)) continue;
-    await orRefused(run, () => submitOne(run, stage));
+    await orRefused(run, () => submitOne(run, submission));
   }
 }
 

@@ -90,7 +90,8 @@ describe('odd answers of the service, down to the ledger', () => {
     expect(reading).toMatchObject({ verdict: 'accepted', answer: { requestId: 'REQ1' } });
     expect(JSON.stringify(reading).length).toBeLessThan(30_000);
     expect(sent.adopted).toMatchObject({ requestId: 'REQ1', filing: { standing: null } });
-    expect(Buffer.byteLength(sent.adopted?.errors.join('') ?? '')).toBeLessThanOrEqual(500);
+    const [stage] = sent.adopted?.filing.submissions ?? [];
+    expect(Buffer.byteLength(stage?.ackErrors.join('') ?? '')).toBeLessThanOrEqual(500);
   });
 
   it('compares all the rows that an upload was read as, although only the counts travel', async () => {

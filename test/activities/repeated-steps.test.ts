@@ -152,11 +152,14 @@ describe('an outcome that is not known', () => {
   it('ends with the proof that nothing was sent', async () => {
     const { filingId, attemptId } = await unanswered('outcome_unknown');
     await attempts.close(attemptId);
-    const unknown = { attemptId, move: await moveOf(filingId, 'submitting', 'not_sent') };
-    const behind = { attemptId, move: { ...unknown.move, seq: unknown.move.seq - 1 } };
-    expect(await door.run('readUnknownAttempt', behind)).toMatchObject({ verdict: 'unsent', filing: 'differs' });
+    const unsent = await moveOf(filingId, 'submitting', 'not_sent');
+    const unknown = { attemptId, seq: unsent.seq - 1, unsent };
+    expect(await door.run('readAttempt', { ...unknown, seq: unknown.seq - 1 })).toMatchObject({
+      verdict: 'unsent',
+      filing: 'differs',
+    });
     expect((await heldOf(ledger, filingId)).filings?.[0]).toMatchObject({ state: 'outcome_unknown' });
-    const { returned, filing, story } = await twice(filingId, 'readUnknownAttempt', unknown);
+    const { returned, filing, story } = await twice(filingId, 'readAttempt', unknown);
     expect(returned).toMatchObject({ verdict: 'unsent', filing: { counts: { open: 1 } } });
     expect(filing).toMatchObject({ state: 'submitting' });
     expect(story?.at(-1)).toBe('not_sent');

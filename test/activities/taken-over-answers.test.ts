@@ -131,7 +131,7 @@ it('moves a filing with several submissions on with the last acknowledgement', a
   const first = { filingId, attemptId: await attempts.opened(filingId) };
   expect((await submit(first)).adopted).toMatchObject({
     requestId: `R${first.attemptId}`,
-    filing: null,
+    filing: { state: 'submitting', seq: 1 },
   });
   expect(await stateOf(filingId)).toBe('submitting');
   const last = { filingId, attemptId: await attempts.opened(filingId, 2) };
@@ -143,7 +143,7 @@ it('moves nothing without a request id to ask about', async () => {
   const sent = await aboutToSend();
   expect((await submit(sent, { requestId: null })).adopted).toMatchObject({
     requestId: null,
-    filing: null,
+    filing: { state: 'submitting', seq: 1 },
   });
   expect(await attempts.attempts(sent.filingId)).toEqual(['accepted']);
   expect(await stateOf(sent.filingId)).toBe('submitting');
@@ -154,7 +154,7 @@ it('leaves a filing that has ended as it is', async () => {
   await attempts.mark(sent.attemptId);
   await move(ledger, sent.filingId, 'abandoned');
   const seq = await seqOf(sent.filingId);
-  expect(await adopt(sent.attemptId)).toMatchObject({ filing: null });
+  expect(await adopt(sent.attemptId)).toMatchObject({ filing: { state: 'abandoned', seq: 2 } });
   expect(await attempts.attempts(sent.filingId)).toEqual(['accepted']);
   expect(await needFiling(ledger.pool, sent.filingId)).toMatchObject({ state: 'abandoned', seq });
 });
@@ -247,7 +247,7 @@ it('leaves a submission that certificates have settled, and follows its request'
   await attempts.mark(attemptId);
   await ledger.pool.query(`UPDATE submissions SET state = 'settled' WHERE filing_id = $1`, [filingId]);
   await move(ledger, filingId, 'collecting');
-  expect((await adopt(attemptId)).filing).toBeNull();
+  expect(await adopt(attemptId)).toMatchObject({ filing: { state: 'collecting', seq: 2 } });
   expect(await needSubmission(ledger.pool, filingId, 1)).toMatchObject({ state: 'settled' });
   expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([
     { requestId: `R${attemptId}`, state: 'followed' },

@@ -4,13 +4,8 @@ import { filingWorkflowId } from '../../src/domain/names';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import { contentHashOf, saveInput } from '../../src/ledger/filings/filing-inputs';
 import { recordIntent, type Intent, type IntentOutcome } from '../../src/ledger/filings/filing-intent';
-import {
-  holdStep,
-  moveHeld,
-  readNow,
-  type FilingNow,
-  type ProgressNote,
-} from '../../src/ledger/filings/filing-progress';
+import { readNow, type FilingNow } from '../../src/ledger/filings/filing-now';
+import { holdStep, moveHeld, type ProgressNote } from '../../src/ledger/filings/filing-progress';
 import { saveIrms, type IrmRecord } from '../../src/ledger/exporters/irms';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction, type Queryable } from '../../src/ledger/pool';

@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import { addEvent, readNow, type Held } from '../../ledger/filings/filing-progress';
+import { readNow } from '../../ledger/filings/filing-now';
+import { addEvent, type Held } from '../../ledger/filings/filing-progress';
 import { answerInShort, NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
 import type { AttemptReading, StoredAnswer } from '../../domain/filing/attempt';
 import { markRowsUnknown as markInLedger, readAttempt as readInLedger } from '../../ledger/submissions/attempts';
@@ -39,34 +40,25 @@ export interface AttemptToRead {
   refusal?: { reason: string; sentBy: string };
 }
 
-/** Reads what became of an attempt after its activity failed, was lost or was cut off. */
+/**
+ * Reads what became of an attempt after its activity failed, was lost or was cut off. `unsent`: how the filing goes on,
+ * in the same transaction, where nothing was sent.
+ */
 function readAttempt(
   deps: Deps,
-  { seq, ...attempt }: AttemptToRead & { seq: number },
+  { seq, unsent, ...attempt }: AttemptToRead & { seq: number; unsent?: MoveArgs },
 ): Promise<AttemptReading & (Left | Differs)> {
-  const read = async (client: pg.PoolClient, filing: LockedFiling | null) => ({
-    ...(await judgeAndRead(deps, client, filing, attempt)),
-    ...(filing?.seq === seq ? { filing: null } : DIFFERS),
-  });
-  return onWholeLedger(deps, filingOf(attempt), read, attempt);
-}
-
-/** As `readAttempt`, of unknown outcome. Where nothing was sent, the filing goes on (`move`) in one transaction. */
-function readUnknownAttempt(
-  deps: Deps,
-  { attemptId, move }: { attemptId: string; move: MoveArgs },
-): Promise<AttemptReading & (Left | Differs)> {
-  const { filingId } = move;
-  const readOrMove = async (client: pg.PoolClient, filing: LockedFiling | null) => {
-    const reading = await judgeAndRead(deps, client, filing, { attemptId });
-    const held = await hold(client, { filingId, seq: move.seq - 1 }, filing);
+  const filingId = filingOf(attempt);
+  const read = async (client: pg.PoolClient, filing: LockedFiling | null) => {
+    const reading = await judgeAndRead(deps, client, filing, attempt);
+    const held = await hold(client, { filingId, seq }, filing);
     if (held === 'differs') return { ...reading, ...DIFFERS };
     const { verdict, reason } = reading;
-    if (!verdict || !NOT_FILED.includes(verdict)) return { ...reading, filing: null };
-    const event = { ...move.event, text: `${move.event.text} (${reason ?? 'the attempt is closed'})` };
-    return { ...reading, filing: await moveOf(client, held, { ...move, event }, now(deps)) };
+    if (!unsent || !verdict || !NOT_FILED.includes(verdict)) return { ...reading, filing: null };
+    const event = { ...unsent.event, text: `${unsent.event.text} (${reason ?? 'the attempt is closed'})` };
+    return { ...reading, filing: await moveOf(client, held, { ...unsent, event }, now(deps)) };
   };
-  return onWholeLedger(deps, filingId, readOrMove, { attemptId });
+  return onWholeLedger(deps, filingId, read, attempt);
 }
 
 /**
@@ -84,7 +76,7 @@ function adoptAnswer(
     if (taken) return taken.adopted;
     const { requestId = null } = answer;
     await mergeKnownSends(client, { filingId, sends: [sentAs(attemptId, { requestId, sentBy, sentAt: null })], at });
-    return { requestId, dgftAckId: null, ackStatus: null, submittedAt: at.getTime(), errors: [], ...DIFFERS };
+    return { requestId, ...DIFFERS };
   });
 }
 
@@ -113,11 +105,11 @@ function carryOutWord(
     }
     if (carried.outcome === 'again') return { ...carried, filing: await moveOf(client, held, moves.again, at) };
     if (held === 'repeated') return { ...carried, filing: await readNow(client, filingId, settledStep()) };
-    const settled = await moveOnSettled(client, deps.settings, held, at);
-    if (carried.outcome === 'filed' && !settled)
+    const filing = await moveOnSettled(client, deps.settings, held, at);
+    if (carried.outcome === 'filed' && filing.state !== 'collecting')
       return { ...carried, filing: await moveOf(client, held, moves.filed, at) };
     await note({ ...event, data: { ...(event.data as object), ...('freed' in carried && { freed: carried.freed }) } });
-    return { ...carried, filing: settled };
+    return { ...carried, filing };
   };
   return onHeldWhole(deps, { filingId, seq: seq - 1 }, carryOut, markOf(word));
 }
@@ -197,7 +189,6 @@ const filingOf = ({ attemptId }: { attemptId: string }): string => partsOfAttemp
 export const attemptActivities = {
   openAttempt,
   readAttempt,
-  readUnknownAttempt,
   adoptAnswer,
   carryOutWord,
   carryOutAfterEnd,

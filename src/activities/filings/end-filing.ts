@@ -5,7 +5,8 @@ import { endOf, type StateLimitSettings } from '../../domain/filing/states';
 import { errorAt, type Finding } from '../../domain/rules/finding';
 import { cutText } from '../../domain/text';
 import { saveOfFiling } from '../../ledger/filings/filing-notes';
-import { type Held, readNow } from '../../ledger/filings/filing-progress';
+import { readNow } from '../../ledger/filings/filing-now';
+import type { Held } from '../../ledger/filings/filing-progress';
 import { releaseUnfiled } from '../../ledger/gates/release';
 import { readFacts } from '../../ledger/filings/filing-lock';
 import { releaseAbsent } from '../../ledger/gates/release-absent';
@@ -163,8 +164,9 @@ async function afterAbsence(
   const settled = certified || processed;
   await settleSubmission(client, { filingId, submission, state: settled ? 'settled' : 'released', at });
   if (settled) {
-    const moved = held === 'repeated' ? null : await moveOnSettled(client, settings, held, at);
-    return { filing: moved ?? (await readNow(client, filingId, settledStep())), errors: [] };
+    const again = held === 'repeated';
+    const filing = await (again ? readNow(client, filingId, settledStep()) : moveOnSettled(client, settings, held, at));
+    return { filing, errors: [] };
   }
   const errors = messages.map((message) => errorAt(null, null, 'authority', message));
   await saveOfFiling(client, filingId, { errors });

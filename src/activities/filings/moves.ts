@@ -3,8 +3,8 @@ import { COLLECTING_NOTE, endNote } from '../../domain/filing/move-texts';
 import { phaseOf } from '../../domain/filing/moves';
 import { type FilingState, stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
 import { readFacts, type LockedFiling } from '../../ledger/filings/filing-lock';
-import { holdStep, moveHeld, readNow } from '../../ledger/filings/filing-progress';
-import type { FilingNow, Held, ProgressNote, StepMove } from '../../ledger/filings/filing-progress';
+import { readNow, type FilingNow } from '../../ledger/filings/filing-now';
+import { holdStep, moveHeld, type Held, type ProgressNote, type StepMove } from '../../ledger/filings/filing-progress';
 import { withTransaction, type Queryable } from '../../ledger/pool';
 import type pg from 'pg';
 import { refusal } from '../application-failure';
@@ -86,19 +86,18 @@ const UNSETTLED: readonly FilingState[] = ['processing', 'overdue', 'outcome_unk
 /** Names the move of {@link moveOnSettled}, which may be made beside one of the step's own. */
 export const settledStep = (): string => `${stepId()}/settled`;
 
-/** Moves a locked filing on to its certificates with its last submission. @returns it; null: not yet, or moved */
+/** Moves a locked filing on to its certificates with its last submission. @returns the filing, moved or not */
 export async function moveOnSettled(
   client: Queryable,
   settings: StateLimitSettings,
   filing: LockedFiling,
   at: Date,
-): Promise<FilingNow | null> {
+): Promise<FilingNow> {
   const { filingId, state } = filing;
   const step = settledStep();
-  if (state === 'collecting') return readNow(client, filingId, step);
-  if (!UNSETTLED.includes(state)) return null;
+  if (!UNSETTLED.includes(state)) return readNow(client, filingId, step);
   const facts = await readFacts(client, filingId);
-  if (phaseOf(facts) !== 'collect') return null;
+  if (phaseOf(facts) !== 'collect') return readNow(client, filingId);
   const limitMs = stateLimitMs('collecting', settings, facts.rows) ?? 0;
   return moveHeld(client, filing, {
     step,

@@ -11,7 +11,7 @@ import { contentHashOf, referenceOf } from '../../ledger/filings/filing-inputs';
 import { recordIntent } from '../../ledger/filings/filing-intent';
 import { takeUpFiling } from '../../ledger/filings/open-filings';
 import { filingOfReference, getFiling, needFiling, standingOfReference } from '../../ledger/filings/filings';
-import { readStanding, type FilingStanding, type SubmissionStage } from '../../ledger/filings/opened-filing';
+import { readNow, readStanding, type FilingStanding, type SubmissionStage } from '../../ledger/filings/filing-now';
 import { referenceTaken, sameContent } from '../../ledger/filings/reference';
 import { readReadiness } from '../../ledger/filings/first-move';
 import { withTransaction } from '../../ledger/pool';
@@ -20,6 +20,7 @@ import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-send
 import type { Deps } from '../dependencies';
 import { stepId } from '../step-id';
 import { chooseChannel, errorsOf, judgeRequest, withoutRepeats } from './filing-request';
+import type { Left } from './moves';
 import { settingsOf, type ReadSettingsResult } from '../settings';
 import { onWholeLedger } from './whole-ledger';
 
@@ -67,8 +68,8 @@ export interface OpenFilingArgs {
 }
 
 /** The filing as the ledger holds it now, for a run that finds itself behind it. */
-function readFiling({ pool }: Deps, { filingId }: { filingId: string }): Promise<OpenedFiling> {
-  return readStanding(pool, filingId).then((filing) => ({ ...filing, sends: [] }));
+async function readFiling({ pool }: Deps, { filingId }: { filingId: string }): Promise<Left> {
+  return { filing: await readNow(pool, filingId) };
 }
 
 /** Records what is to be filed before anything is sent. Idempotent: the same workflow gets the same filing again. */

@@ -3,7 +3,6 @@ import type pg from 'pg';
 import { partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
 import { uploadMismatch } from '../../domain/filing/upload-mismatch';
 import { stateLimitMs } from '../../domain/filing/states';
-import { errorsInShort } from '../../domain/service/request-status';
 import { requestOf } from '../../ledger/gates/attempts';
 import { acknowledge, reportContradiction, storeAnswer } from '../../ledger/submissions/answers';
 import { readRequests } from '../../ledger/submissions/requests';
@@ -12,14 +11,9 @@ import { cadenceOf, type Deps } from '../dependencies';
 import type { FilingNow } from './moves';
 
 export interface AdoptedAnswer {
+  /** The request of its own to ask about; null: it named none. */
   requestId: string | null;
-  dgftAckId: string | null;
-  ackStatus: string | null;
-  /** ms since the epoch. */
-  submittedAt: number;
-  errors: string[];
-  /** The filing in its processing; null where something else of it is still to be sent or settled. */
-  filing: FilingNow | null;
+  filing: FilingNow;
 }
 
 /**
@@ -62,14 +56,10 @@ export async function takeOverAnswer(
   }
   const dueInMs = stateLimitMs('processing', settings, 0) ?? 0;
   const filing = await acknowledge(client, stored.filing, { attemptId, answer, fresh, dueInMs, at });
-  const submittedAt = (own?.since ?? at).getTime();
+  const expectedAt = Math.round((own?.since ?? at).getTime() + expectedMs);
   const adopted = {
     requestId: own?.requestId ?? null,
-    dgftAckId: answer.dgftAckId ?? null,
-    ackStatus: answer.ackStatus ?? null,
-    submittedAt,
-    errors: errorsInShort(answer.errorDetails ?? []),
-    filing: filing && { ...filing, expectedAt: Math.round(submittedAt + expectedMs) },
+    filing: filing.state === 'processing' ? { ...filing, expectedAt } : filing,
   };
   return { late, adopted };
 }

@@ -1,14 +1,10 @@
-import type { FilingCounts, ResultRow } from '../../domain/contracts';
 import { questionOfMove } from '../../domain/filing/questions';
 import { isEnd, mayFollow, type FilingState } from '../../domain/filing/states';
-import type { QueuePlace } from '../../domain/filing/queue-places';
-import { MS } from '../paging';
 import type { Queryable } from '../pool';
-import { lineOf, placeIn, type InLine } from '../questions/waiting';
-import { QUESTION_COLUMNS, standingOf } from '../questions/questions';
-import { resultRows, ROW_COUNTS } from '../rows/filing-rows';
+import { QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
 import { type LockedFiling, lockFiling } from './filing-lock';
-import { FilingMissing } from './filings';
+import { nowColumns, nowOf, type FilingNow, type NowRow } from './filing-now';
+import { FilingMissing, IS_ASKED } from './filings';
 
 /** A move that brings lost sends back exceeds the last number by this: a run may know of moves that were lost. */
 export const LOST_MOVES = 1_000_000;
@@ -31,28 +27,6 @@ export interface ProgressNote {
   waitsFor?: string | null;
   at: Date;
   event: { kind: string; text: string; who?: string; data?: unknown };
-}
-
-/** A filing as its last move left it: what its run, its lists and the UI show. */
-export interface FilingNow {
-  seq: number;
-  state: FilingState;
-  /** When the next state is due at the latest, ms since the epoch; null while a person is waited for, or was asked. */
-  dueAt: number | null;
-  waitsFor: string | null;
-  /** The event of the move: its kind, and what it says. */
-  kind: string;
-  text: string;
-  /** What the move asks of a person; null: nothing. */
-  asks: string | null;
-  counts: FilingCounts;
-  /** Its first rows; null in a state in which nothing is known of them yet. */
-  rows: ResultRow[] | null;
-  standing: string | null;
-  /** Where the move brings it into line for calls of the service: its place then. */
-  queue?: QueuePlace;
-  /** When the authority's answer probably comes, ms since the epoch; left out: nothing was asked of it now. */
-  expectedAt?: number;
 }
 
 /** Records a held filing's next move. Must run in a transaction. @throws RangeError when the state does not follow */
@@ -107,17 +81,16 @@ async function moveOfStep(db: Queryable, filingId: string, step: string): Promis
   return rows[0];
 }
 
-const COUNTS = `(SELECT to_jsonb(counted) FROM (SELECT ${ROW_COUNTS} WHERE r.filing_id = $1) AS counted) AS counts`;
-
 /** Writes a move; its number and state have been checked under the filing's lock. */
 export async function writeMove(db: Queryable, note: ProgressNote): Promise<FilingNow> {
   const { filingId, seq, step, state, at, dueAt, keepQuestions = false, waitsFor = null } = note;
   const { kind, who, text, data } = note.event;
   const question = keepQuestions ? null : questionOfMove(note);
   const moved = [filingId, seq, state, at, isEnd(state), dueAt, step];
-  const asked = [question?.kind, question?.text, question?.until ?? 'move'];
-  const { rows } = await db.query<Pick<FilingNow, 'counts' | 'rows' | 'standing'> & { line: InLine[] | null }>(
-    `WITH before AS (SELECT state, mode, exporter_id FROM filings WHERE filing_id = $1),
+  const asks = [question?.kind, question?.text, question?.until ?? 'move'];
+  // Read as it was before the move: of the questions only those of facts stand for certain.
+  const { rows } = await db.query<NowRow & AskedFiling & Pick<FilingNow, 'asked'> & { was: FilingState }>(
+    `WITH before AS (SELECT state, mode, exporter_id, ${QUESTION_COLUMNS}, ${IS_ASKED} AS asked FROM filings WHERE filing_id = $1),
      moved AS (
        UPDATE filings SET state = $3, seq = $2, changed_at = $4, due_at = $6, waits_for = $12,
           closed_at = CASE WHEN $5 THEN $4 ELSE closed_at END
@@ -137,40 +110,26 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
        SELECT $1, $2, CASE WHEN NOT EXISTS (SELECT FROM filing_events WHERE filing_id = $1 AND step = $7) THEN $7 END, $4, $8, $9,
               $10, $11::jsonb, $3
      )
-     SELECT ${COUNTS}, ${resultRows('$1', '$3')} AS rows, ${standingOf('$1')} AS standing,
-            ${lineOf({ filingId: '$1', mode: '(SELECT mode FROM before)', state: '$3', dueAt: '$6' })} AS line`,
-    [...moved, kind, who, text, JSON.stringify(data), waitsFor, keepQuestions, ...asked],
+     SELECT state AS was, asks, late, asked, ${nowColumns({ filingId: '$1', mode: 'before.mode', state: '$3', dueAt: '$6' })} FROM before`,
+    [...moved, kind, who, text, JSON.stringify(data), waitsFor, keepQuestions, ...asks],
   );
-  const { line, ...facts } = needRow(rows[0], filingId);
-  const queue = placeIn(line, filingId) ?? undefined;
-  const due = dueAt?.getTime() ?? null;
-  return { seq, state, dueAt: due, waitsFor, kind, text, asks: question?.text ?? null, ...facts, queue };
-}
-
-/** A filing as its last move, or that of `step`, left it. @throws FilingMissing when it is not held */
-export async function readNow(db: Queryable, filingId: string, step?: string): Promise<FilingNow> {
-  const { rows } = await db.query<FilingNow & { last: boolean; line: InLine[] | null }>(
-    `SELECT e.seq::int AS seq, e.state, e.kind, e.text, filings.seq = e.seq AS last, waits_for AS "waitsFor",
-            ${MS('due_at')} AS "dueAt", ${QUESTION_COLUMNS}, ${COUNTS},
-            ${resultRows('$1', 'e.state')} AS rows, ${standingOf('$1')} AS standing,
-            ${lineOf({ filingId: '$1', mode: 'filings.mode', state: 'filings.state', dueAt: 'filings.due_at' })} AS line
-       FROM filings CROSS JOIN LATERAL (
-         SELECT seq, state, kind, text FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL AND (step = $2 OR seq = filings.seq)
-         UNION ALL SELECT filings.seq, filings.state, '', ''
-          ORDER BY seq, text DESC LIMIT 1) AS e
-      WHERE filing_id = $1`,
-    [filingId, step ?? null],
-  );
-  const { last, line, ...now } = needRow(rows[0], filingId);
-  const { seq, state, kind, text, counts, rows: shown, standing } = now;
-  const { dueAt, waitsFor, asks } = last ? now : { dueAt: null, waitsFor: null, asks: null };
-  const queue = (last && placeIn(line, filingId)) || undefined;
-  return { seq, state, dueAt, waitsFor, kind, text, asks, counts, rows: shown, standing, queue };
-}
-
-function needRow<T>(row: T | undefined, filingId: string): T {
-  if (!row) throw new FilingMissing(filingId);
-  return row;
+  const [before] = rows;
+  if (!before) throw new FilingMissing(filingId);
+  const same = before.was === state;
+  const late = question?.kind === 'not_moving';
+  return {
+    seq,
+    state,
+    since: (same ? before.since : null) ?? at.getTime(),
+    dueAt: dueAt?.getTime() ?? null,
+    waitsFor,
+    kind,
+    text,
+    asks: late ? null : (question?.text ?? (keepQuestions ? before.asks : null)),
+    late: late ? question.text : same ? before.late : null,
+    asked: kind === 'asked' || (same && kind !== 'outcome_unknown' && before.asked),
+    ...nowOf(before, filingId),
+  };
 }
 
 /** Adds an event to a filing that is no move; with a `step` it is written once. */

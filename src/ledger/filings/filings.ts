@@ -49,7 +49,7 @@ export interface FilingRecord extends FilingHead {
 }
 
 /** Whether a person has been asked about the unknown outcome of one of `filings`. */
-export const IS_ASKED = `(state = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e
+export const IS_ASKED = `(filings.state = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e
   WHERE e.filing_id = filings.filing_id AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1))`;
 
 /** The columns of {@link FilingHead}, from the table `filings` under its own name. */

@@ -1,6 +1,7 @@
 /** What filings wait for, and their places in the lines for calls of the service: to be sent, or to collect PDFs. */
 import { NO_ROWS, type FilingCounts } from '../../domain/contracts';
 import { waitsFor, type Waiting } from '../../domain/filing/view';
+import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { expectedAnswerMs } from '../submissions/answer-times';
 import type { FilingRecord } from '../filings/filings';
@@ -41,7 +42,7 @@ export async function readWaiting(
       const turned = turn && new Date(Date.now() + turn.windows * cadence.rateWindowMs);
       const waiting = {
         for: subject,
-        since: (since ?? filing.madeAt).toISOString(),
+        since: new Date(since ?? filing.madeAt).toISOString(),
         queue: turn && { place: turn.place, of: turn.of },
         expectedBy: ahead(opened ?? turned ?? answered)?.toISOString() ?? null,
         until: until?.toISOString() ?? null,
@@ -53,18 +54,21 @@ export async function readWaiting(
 
 const ahead = (time: Date | null): Date | null => (time && time.getTime() > Date.now() ? time : null);
 
+/** When a filing came to its state, ms since the epoch, in SQL; null: no move into it is on record. */
+export const stateSince = (filingId: string, state: string): string =>
+  `(SELECT ${MS('min(e.at)')} FROM filing_events e WHERE e.filing_id = ${filingId} AND e.state = ${state}
+     AND e.event_id > coalesce((SELECT max(o.event_id) FROM filing_events o WHERE o.filing_id = ${filingId} AND o.state <> ${state}), 0))`;
+
 async function readTimes(db: Queryable, filingIds: readonly string[]) {
   const { rows } = await db.query<{
     filingId: string;
-    since: Date | null;
+    since: number | null;
     askedSince: Date | null;
     evidenceUntil: Date | null;
     activatesAt: Date | null;
   }>(
     `SELECT f.filing_id AS "filingId",
-            (SELECT min(e.at) FROM filing_events e WHERE e.filing_id = f.filing_id AND e.state = f.state
-               AND e.event_id > coalesce((SELECT max(o.event_id) FROM filing_events o
-                 WHERE o.filing_id = f.filing_id AND o.state <> f.state), 0)) AS since,
+            ${stateSince('f.filing_id', 'f.state')} AS since,
             (SELECT min(q.since) FROM requests q WHERE q.filing_id = f.filing_id AND q.state = 'followed') AS "askedSince",
             (SELECT max(a.marked_at + a.settle_ms * interval '1 millisecond') FROM attempts a
               WHERE a.filing_id = f.filing_id AND a.verdict IN ('marked', 'accepted')) AS "evidenceUntil",

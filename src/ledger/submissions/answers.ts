@@ -1,7 +1,8 @@
 import { MAYBE_FILED, partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
 import { type LockedFiling, lockFiling, readFacts } from '../filings/filing-lock';
 import { FilingMissing } from '../filings/filings';
-import { addEvent, moveHeld, readNow, type FilingNow } from '../filings/filing-progress';
+import { readNow, type FilingNow } from '../filings/filing-now';
+import { addEvent, moveHeld } from '../filings/filing-progress';
 import { askAbout } from '../questions/questions';
 import { senderOf } from '../sends/send-record';
 import { acceptAttempt } from '../gates/accept';
@@ -143,7 +144,7 @@ const UNACKNOWLEDGED: readonly FilingState[] = ['checking', 'awaiting_approval',
  * Moves the rows of a stored acceptance on and, where nothing else of the filing is to be sent or in doubt, moves the
  * filing on to its processing. Nothing changes in a filing that has ended. Repeating it changes nothing. Must run in a
  * transaction that holds the filing's lock.
- * @returns the filing in its processing, now or since before; null where it is elsewhere
+ * @returns the filing as it is then
  */
 export async function acknowledge(
   client: Queryable,
@@ -157,16 +158,15 @@ export async function acknowledge(
     dueInMs?: number | null;
     at: Date;
   },
-): Promise<FilingNow | null> {
+): Promise<FilingNow> {
   const { attemptId, answer, fresh, dueInMs = null, at } = args;
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const { state } = filing;
-  if (filing.ended) return null;
+  if (filing.ended) return readNow(client, filingId);
   if (fresh) await moveRows(client, { filingId, submission, state: 'submitted' });
   // A pause of a filing that is being processed already is not over with another acceptance.
   const waits = UNACKNOWLEDGED.includes(state) || (fresh && isPause(state));
-  if (!waits || phaseOf(await readFacts(client, filingId)) !== 'follow')
-    return state === 'processing' ? readNow(client, filingId) : null;
+  if (!waits || phaseOf(await readFacts(client, filingId)) !== 'follow') return readNow(client, filingId);
   const first = { kind: 'submitting', text: `attempt ${attemptId} was sent before the filing came to it` };
   const submitting = mayFollow(state, 'processing')
     ? null

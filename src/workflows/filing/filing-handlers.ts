@@ -125,7 +125,7 @@ async function answerFile(run: FilingRun, input: FileInput): Promise<FilingResul
     return refusedResult(input, {
       errors,
       contentHash: null,
-      recorded: { ...filing, state: run.state, counts: run.counts },
+      recorded: { ...filing, ...run.now },
     });
   } catch (error) {
     if (!(error instanceof FilingMovedOn)) throw error;

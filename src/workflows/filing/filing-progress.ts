@@ -1,8 +1,8 @@
 /** Where a filing stands, and the one place that moves it: in the ledger, in the lists and in the UI. */
 import type { Decided, Differs, FilingNow, Left } from '../../activities/filings/moves';
-import type { OpenedFiling } from '../../activities/filings/open-filing';
+import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/settings';
-import { NO_ROWS, type FileInput, type FilingCounts, type ResultRow } from '../../domain/contracts';
+import { NO_ROWS, type FileInput } from '../../domain/contracts';
 import {
   type FilingState,
   isEnd,
@@ -20,38 +20,37 @@ import { showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
 const NOTHING = () => undefined;
 
+/** Before anything is recorded. */
+const UNRECORDED: FilingNow = {
+  seq: 0,
+  state: 'checking',
+  since: 0,
+  dueAt: null,
+  waitsFor: null,
+  kind: '',
+  text: '',
+  asks: null,
+  late: null,
+  standing: null,
+  asked: false,
+  counts: NO_ROWS,
+  rows: null,
+  submissions: [],
+  queue: null,
+};
+
 export class FilingProgress {
   settings!: ReadSettingsResult;
+  /** What of the filing does not change with its moves; null: nothing is recorded. */
   filing: OpenedFiling | null = null;
-  state: FilingState = 'checking';
+  /** The filing as the ledger said last. */
+  now: FilingNow = UNRECORDED;
   /** The state that a pause interrupts, and leads back to. */
   working: FilingState = 'checking';
-  attention: string | null = null;
-  asks: string | null = null;
-  counts: FilingCounts = NO_ROWS;
-  /** Its first rows, as the last move that shows them left them. */
-  rows: ResultRow[] = [];
-  requestId: string | null = null;
-  standing: string | null = null;
-  /** When the next state is due at the latest (ms since the epoch); null while a person is waited for, or was asked. */
-  dueAt: number | null = null;
-  waitsFor: string | null = null;
-  /** Since when it is in its state, as far as this run knows (ms since the epoch). */
-  private since: number | null = null;
-  /** What its last move told of when it goes on. */
-  private expects: Pick<FilingNow, 'queue' | 'expectedAt'> = {};
-  /** What was asked when the time of its state was over. */
-  late: string | null = null;
-  /** Whether a person was asked, the last time that the outcome was unknown. */
-  private questioned = false;
+  /** What is shown in place of the last move while the ledger cannot be written. */
+  private problem: string | null = null;
   /** The ledger holds other moves than this run. */
   protected movedOn = false;
-  /** What is shown of the last move. */
-  text = '';
-  /** The number of the move that is shown. */
-  protected shownSeq = 0;
-  /** Moves that the ledger has recorded. */
-  private seq = 0;
   /** Resolves when no write is under way. */
   protected moving: Promise<void> = Promise.resolve();
   /** Whether the ledger has still to be read: until then the filing's state is not known. */
@@ -73,7 +72,7 @@ export class FilingProgress {
     this.refusal = refusal;
     // The input may be what was refused, whatever its properties hold.
     const { exporterId, reference } = this.input;
-    showRefusal(refusal, { ...this, exporterId: textOf(exporterId) }, textOf(reference));
+    showRefusal(refusal, { ...this.shown, exporterId: textOf(exporterId) }, textOf(reference));
   }
 
   get decided(): boolean {
@@ -83,7 +82,7 @@ export class FilingProgress {
   /** The ledger does not hold the filing any more: it is recorded once more, or refused. */
   forget(): void {
     this.filing = null;
-    this.state = 'checking';
+    this.now = UNRECORDED;
   }
 
   /** Whether the ledger was read, and nothing is known to have moved since. */
@@ -96,9 +95,25 @@ export class FilingProgress {
     return this.filing;
   }
 
-  /** Whether a person has been asked about its unknown outcome. */
-  get asked(): boolean {
-    return this.state === 'outcome_unknown' && this.questioned;
+  get state(): FilingState {
+    return this.now.state;
+  }
+
+  /** What is asked of somebody; null: nothing. */
+  get attention(): string | null {
+    const { asks, late, standing } = this.now;
+    return this.problem ?? inOneText(asks, late, standing);
+  }
+
+  get requestId(): string | null {
+    return this.now.submissions[0]?.requests[0]?.requestId ?? null;
+  }
+
+  /** How far a submission is by now. */
+  stage(submission: number): SubmissionStage {
+    const stage = this.now.submissions.find((each) => each.submission === submission);
+    if (!stage) throw new FilingMovedOn(`the ledger does not hold submission ${submission}`);
+    return stage;
   }
 
   get filingId(): string {
@@ -114,31 +129,17 @@ export class FilingProgress {
   }
 
   protected restoreProgress(filing: OpenedFiling): void {
+    const { state, late, counts } = filing;
     this.filing = filing;
-    this.state = filing.state;
-    this.working = isPause(filing.state) ? 'checking' : filing.state;
-    const explained = stateLimitMs(filing.state, this.settings, filing.counts.certified);
+    this.working = isPause(state) ? 'checking' : state;
+    const explained = stateLimitMs(state, this.settings, counts.certified);
     // A state whose time is over keeps its question, and a new run gives it no new time.
-    this.late = filing.late;
-    this.asks = filing.asks;
-    this.standing = filing.standing;
-    this.dueAt = explained === null || this.late !== null ? null : (filing.dueAt ?? Date.now() + explained);
-    this.waitsFor = filing.waitsFor;
-    this.questioned = filing.asked;
-    this.seq = filing.seq;
-    this.shownSeq = filing.seq;
-    this.attention = filing.attention;
-    this.counts = filing.counts;
-    this.rows = filing.rows ?? [];
-    this.requestId = filing.submissions[0]?.requests[0]?.requestId ?? null;
-    this.since = filing.movedAt ?? null;
-    this.expects = { queue: filing.queue ?? undefined };
-    this.text = 'taken up from the ledger';
-    this.show(filing.needsAttention);
+    const dueAt = explained === null || late !== null ? null : (filing.dueAt ?? Date.now() + explained);
+    this.replace({ ...filing, dueAt, kind: 'taken_up', text: 'taken up from the ledger' });
   }
 
   steps(summary: string) {
-    return steps(summary, { rows: this.counts.rows });
+    return steps(summary, { rows: this.now.counts.rows });
   }
 
   /** Calls for its exporter, under a summary for the Temporal UI; `priorityKey`: see {@link CallAbout}. */
@@ -148,7 +149,7 @@ export class FilingProgress {
 
   /** What a step decides on: the filing as far as this run knows it. */
   get held(): Decided {
-    return { filingId: this.filingId, seq: this.seq };
+    return { filingId: this.filingId, seq: this.now.seq };
   }
 
   /**
@@ -175,11 +176,13 @@ export class FilingProgress {
     return this.inTurn(async () => {
       if (!when()) return false;
       this.stopIfMovedOn();
-      if (asked.late) this.late = event.text;
       const move = this.nextMove(state, event, asked);
-      const asks = move.needsAttention ? (move.attention ?? event.text) : null;
-      this.stand({ ...move, ...event, asks });
-      if (!this.filing) return true;
+      if (!this.filing) {
+        const asks = move.needsAttention ? (move.attention ?? event.text) : null;
+        const since = state === this.state ? this.now.since : Date.now();
+        this.replace({ ...this.now, ...move, ...event, seq: this.now.seq, asks, since });
+        return true;
+      }
       const left = await this.orMissing(() => this.steps(`${state}: ${event.kind}`).recordProgress(move));
       this.take(left.filing);
       return true;
@@ -189,8 +192,9 @@ export class FilingProgress {
   /** The next move, for a step that records it with what causes it. */
   nextMove(state: FilingState, event: Event, asked: Attention = {}): Move {
     const { attention = null, late = false, needsAttention = needsSomebody(state) } = asked;
-    const of = { filingId: this.filing?.filingId ?? '', seq: this.seq + 1 };
-    const deadline = deadlineOf(this, state, stateLimitMs(state, this.settings, this.counts.certified), asked);
+    const of = { filingId: this.filing?.filingId ?? '', seq: this.now.seq + 1 };
+    const limitMs = stateLimitMs(state, this.settings, this.now.counts.certified);
+    const deadline = deadlineOf(this.now, state, limitMs, asked);
     return { ...of, state, attention, needsAttention: late || needsAttention, ...deadline, event };
   }
 
@@ -217,36 +221,21 @@ export class FilingProgress {
   }
 
   private take(filing: FilingNow | 'differs' | null): void {
-    if (filing === 'differs' || (filing !== null && filing.seq > this.seq + 1)) this.movedOn = true;
+    if (filing === 'differs' || (filing !== null && filing.seq > this.now.seq + 1)) this.movedOn = true;
     this.stopIfMovedOn();
-    // Read before a move that this run has made since.
-    if (filing === null || filing === 'differs' || filing.seq < this.seq) return;
-    const moved = filing.seq > this.seq;
-    this.seq = filing.seq;
-    this.counts = filing.counts;
-    this.rows = filing.rows ?? this.rows;
-    this.standing = filing.standing;
-    if (moved) this.stand(filing);
-    else this.show(this.attention !== null);
+    // One that was read before a move that this run has made since says nothing new.
+    if (filing === null || filing === 'differs' || filing.seq < this.now.seq) return;
+    this.replace(filing);
   }
 
-  private stand(now: Omit<FilingNow, 'counts' | 'rows' | 'standing'>): void {
-    const { state, seq, asks, dueAt, waitsFor, kind, text, queue, expectedAt } = now;
-    if (kind === 'asked' || kind === 'outcome_unknown') this.questioned = kind === 'asked';
-    if (state !== this.state) {
-      this.late = null;
-      this.since = Date.now();
-    }
-    this.expects = { queue, expectedAt };
-    this.state = state;
-    this.waitsFor = waitsFor;
-    if (!isPause(state)) this.working = state;
-    this.shownSeq = seq;
-    this.dueAt = dueAt;
-    this.asks = asks === this.late ? null : asks;
-    this.attention = inOneText(this.asks, this.late, this.standing);
-    this.text = text;
-    this.show(this.attention !== null);
+  /** The run's only view of the filing is what a step read of it last. */
+  private replace(filing: FilingNow): void {
+    const { rows, state, expectedAt } = this.now;
+    const expected = filing.expectedAt ?? (filing.state === state ? expectedAt : undefined);
+    this.now = { ...filing, rows: filing.rows ?? rows, expectedAt: expected };
+    if (!isPause(filing.state)) this.working = filing.state;
+    this.problem = null;
+    this.show();
   }
 
   /** Records an event without moving. It only helps: where it cannot be written, the filing goes on. */
@@ -258,10 +247,9 @@ export class FilingProgress {
 
   /** Says, where people look, that the workflow is about to fail. */
   async failing(problem: string): Promise<void> {
-    this.attention = problem;
+    this.showWaiting(problem);
     if (!this.filing) return;
     const { filingId } = this.filing;
-    this.showWaiting(problem);
     await tryTo(() =>
       steps('Record the workflow failure', { profile: 'note' }).recordRunProblem({ filingId, problem }),
     );
@@ -269,24 +257,27 @@ export class FilingProgress {
 
   /** Shows what is waited for where the ledger cannot be written. */
   showWaiting(text: string): void {
-    this.attention = text;
-    this.text = text;
-    this.show(true);
+    this.problem = text;
+    this.show();
   }
 
   /** What it waits for, as the ledger's lists say it; a place in line is that of its last move. */
-  get waiting(): Waiting | null {
-    const { state, waitsFor: wait, counts, since, dueAt, settings } = this;
+  private get waiting(): Waiting | null {
+    const { state, waitsFor: wait, counts, since, dueAt, queue, expectedAt } = this.now;
     const subject = waitsFor({ state, asked: false, waitsFor: wait }, counts);
     // What asks for somebody says itself what is waited for.
-    if (subject === null || since === null || this.attention !== null) return null;
-    const { queue = null, expectedAt } = this.expects;
-    const expected = queue ? since + queue.windows * settings.rateWindowMs : expectedAt;
+    if (subject === null || since === 0 || this.attention !== null) return null;
+    const expected = queue ? since + queue.windows * this.settings.rateWindowMs : expectedAt;
     const [from, expectedBy, until] = [since, expected, dueAt].map((ms) => (ms ? new Date(ms).toISOString() : null));
     return { for: subject, since: from ?? '', queue, expectedBy: expectedBy ?? null, until: until ?? null };
   }
 
-  private show(attentionNeeded: boolean): void {
-    showFiling(this, this.filing?.reference, this.text, attentionNeeded);
+  private get shown() {
+    const { state, attention, requestId, waiting, exporterId, settings } = this;
+    return { state, attention, counts: this.now.counts, requestId, waiting, exporterId, settings };
+  }
+
+  private show(): void {
+    showFiling(this.shown, this.filing?.reference, this.problem ?? this.now.text, this.attention !== null);
   }
 }

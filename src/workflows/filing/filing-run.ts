@@ -59,7 +59,6 @@ function mayBeAtService({ state, attempt }: SubmissionStage): boolean {
 
 export class FilingRun extends FilingProgress {
   errors: Finding[] = [];
-  dgftAckId: string | null = null;
   /** The filing's sends by this history: a ledger that was put back may hold fewer. */
   sends: KnownSend[];
   readonly requests = new FilingRequests(this);
@@ -82,13 +81,12 @@ export class FilingRun extends FilingProgress {
 
   adopt(filing: OpenedFiling): void {
     this.requests.restore(filing.words);
-    this.dgftAckId = filing.submissions[0]?.requests[0]?.dgftAckId ?? null;
     for (const send of filing.sends) this.noteSend(send);
     this.restoreProgress(filing);
   }
 
   get sent(): boolean {
-    return this.filing?.submissions.some(mayBeAtService) ?? false;
+    return this.now.submissions.some(mayBeAtService);
   }
 
   noteSend(send: KnownSend): void {
@@ -154,10 +152,24 @@ export class FilingRun extends FilingProgress {
   result(): FilingResult {
     const { filing, refusal, input } = this;
     if (refusal) return refusedResult(input, refusal);
-    const { state, requestId, dgftAckId, counts, attention, asked, shownSeq: seq, errors, rows } = this;
+    const { requestId, attention, errors } = this;
+    const { state, counts, asked, seq, rows, submissions } = this.now;
+    const { dgftAckId = null } = submissions[0]?.requests[0] ?? {};
     const { attemptId: attempt = null, requestId: request = null } = this.requests.inQuestion ?? {};
     const { filingId, contentHash = null, reference = input.reference ?? '', n = input.n ?? 1 } = filing ?? {};
-    const now = { state, requestId, dgftAckId, counts, attention, asked, seq, errors, attempt, request, rows };
+    const now = {
+      state,
+      requestId,
+      dgftAckId,
+      counts,
+      attention,
+      asked,
+      seq,
+      errors,
+      attempt,
+      request,
+      rows: rows ?? [],
+    };
     return resultOf({ filingId, contentHash, reference, n, ...now });
   }
 

@@ -12,6 +12,7 @@ import { type FilingRun, FilingMovedOn } from './filing-run';
 import { helpful, interruptible, recordFailureAndContinue, stepOnceWhole, waitOut } from './pauses';
 import { untilOverdue, type OverdueMark } from './filing-steps';
 import type { Decided } from '../../activities/filings/moves';
+import type { SubmissionStage } from '../../activities/filings/open-filing';
 import type { Refused } from '../../activities/filings/end-filing';
 import type { StoredAnswer } from '../../domain/filing/attempt';
 import type { Finding } from '../../domain/rules/finding';
@@ -27,7 +28,7 @@ export async function finishFiling(run: FilingRun): Promise<void> {
   // What settled the last rows moved it already.
   if (run.state !== 'collecting') await run.move('collecting', COLLECTING_NOTE);
   for (;;) {
-    if (run.counts.certified > 0 || run.counts.open > 0) {
+    if (run.now.counts.certified > 0 || run.now.counts.open > 0) {
       const { complete, toArchive } = await fetchDetails(run);
       // Only where nothing else is waited for may the last PDF end the filing.
       await untilOverdue(run, pdfsOverdue(run), () => archivePdfs(run, toArchive, complete));
@@ -43,7 +44,7 @@ export async function finishFiling(run: FilingRun): Promise<void> {
 /** The authority answered for a row in a way that settles nothing: what is not known must not be called rejected. */
 async function waitForOpenRows(run: FilingRun): Promise<void> {
   const { filingId } = run;
-  const { open } = run.counts;
+  const { open } = run.now.counts;
   const without = `${counted(open, 'row')} without an outcome`;
   const attention =
     `${without}, although the authority has answered for the request. Certificates are looked for every hour. ` +
@@ -84,7 +85,7 @@ async function fetchMissingDetails(run: FilingRun): Promise<void> {
 /** Many PDFs are collected by a child; what needs a person comes back here; an ended child is started again. */
 async function archivePdfs(run: FilingRun, first: PdfsListed, mayEnd: boolean): Promise<void> {
   for (let round = 1; ; round += 1) {
-    const few = run.counts.certified - run.counts.archived <= MAX_PDFS_WITHOUT_CHILD;
+    const few = run.now.counts.certified - run.now.counts.archived <= MAX_PDFS_WITHOUT_CHILD;
     const failure = await (few ? collectFew(run, round === 1 ? first : null, mayEnd) : collectMany(run, round));
     if (!failure) return;
     if (pauseReasonOf(failure.kind) === null) {
@@ -99,7 +100,7 @@ async function archivePdfs(run: FilingRun, first: PdfsListed, mayEnd: boolean): 
 
 /** Rows of a filing that was given up may be certified: their PDFs are collected without it. It only helps. */
 export async function collectAlone(run: FilingRun): Promise<void> {
-  const { counts } = run;
+  const { counts } = run.now;
   if (counts.certified <= counts.archived) return;
   try {
     await startChild<typeof collectCertificates>('collectCertificates', {
@@ -159,7 +160,7 @@ const collectionOf = ({ filingId, exporterId }: FilingRun, part: number | 'aband
 function pdfsOverdue(run: FilingRun): OverdueMark {
   const { overdueAfterMs, rateWindowMs } = run.settings;
   // The service allows so many PDFs in a window: a large filing is not overdue for being large.
-  const within = overdueAfterMs + (run.counts.certified / RATE_LIMITS.pdf) * rateWindowMs;
+  const within = overdueAfterMs + (run.now.counts.certified / RATE_LIMITS.pdf) * rateWindowMs;
   const since = run.filing?.collectingSince ?? Date.now();
   return {
     // Counted from when the collection began, whichever run began it.
@@ -173,7 +174,7 @@ function pdfsOverdue(run: FilingRun): OverdueMark {
 
 /** The caller's own workbook, with what went wrong in its cells. It only helps: the filing has ended without it. */
 export async function annotate(run: FilingRun): Promise<void> {
-  if (!run.filing?.hasWorkbook || run.counts.errored === 0) return;
+  if (!run.filing?.hasWorkbook || run.now.counts.errored === 0) return;
   const { filingId } = run;
   await recordFailureAndContinue(
     run,
@@ -214,12 +215,10 @@ export async function takeRefusal(
   { errors }: Pick<Refused, 'errors'>,
 ): Promise<void> {
   run.errors = errors;
-  const stages = run.filing?.submissions ?? [];
-  for (const stage of stages) {
-    if (stage.submission === submission || stage.state === 'planned') stage.state = 'released';
-  }
   if (run.ended) return annotate(run);
-  if (stages.every((stage) => stage.state === 'released')) {
+  const isOpen = ({ submission: each, state }: SubmissionStage) =>
+    state === 'planned' || (each === submission && state === 'acknowledged');
+  if (run.now.submissions.some(isOpen)) {
     throw new FilingMovedOn('another attempt of a refused submission may have been sent');
   }
 }

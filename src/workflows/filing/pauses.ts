@@ -95,7 +95,7 @@ export async function throughPauses<T>(run: FilingRun, call: () => Promise<T>): 
 /** Waits until the reason for a pause may be gone. */
 export async function waitOut(run: FilingRun, failure: ReadFailure): Promise<void> {
   const back = run.working;
-  const attention = run.asks;
+  const attention = run.now.asks;
   const reason = pauseReasonOf(failure.kind);
   if (reason === 'credentials') await waitForCredentials(run, failure);
   else if (reason === 'access') await waitForAccess(progressOf(run), run.waits, failure);
@@ -110,7 +110,7 @@ function progressOf(run: FilingRun): WaitingWorkflow {
       const { text } = wait;
       if (wait.reason === 'activation') {
         const ms = wait.activatesAt === null ? 0 : Math.max(0, Date.parse(wait.activatesAt) - Date.now());
-        const { asks: attention } = run;
+        const { asks: attention } = run.now;
         await run.move(run.state, { kind: 'activation_pending', text }, { attention, wait: { for: 'activation', ms } });
       } else if (run.state !== 'needs_access') {
         await run.move('needs_access', { kind: wait.kind, text }, { attention: wait.message });
@@ -172,7 +172,7 @@ export async function onceLedgerIsWhole<T>(
   step: () => Promise<T>,
   { inRun = false }: { inRun?: boolean } = {},
 ): Promise<T> {
-  const { asks: attention } = run;
+  const { asks: attention } = run.now;
   for (let tries = 1; ; tries += 1) {
     try {
       const result = await step();

@@ -32,7 +32,7 @@ export async function watch(run: FilingRun): Promise<void> {
 }
 
 function nextDue(run: FilingRun): { at: number; summary: string; mark: PendingMark | null } | null {
-  const { dueAt } = run;
+  const { dueAt } = run.now;
   const mark = waitingMark(run);
   if (mark && (dueAt === null || mark.at <= dueAt)) return { at: mark.at, summary: mark.summary, mark };
   return dueAt === null ? null : { at: dueAt, summary: 'Next step becomes overdue', mark: null };
@@ -46,9 +46,9 @@ function waitingMark(run: FilingRun): PendingMark | null {
 }
 
 function askForAttention(run: FilingRun): Promise<boolean> {
-  const text = run.waitsFor === 'activation' ? NOT_ACTIVE : NOT_MOVED;
+  const text = run.now.waitsFor === 'activation' ? NOT_ACTIVE : NOT_MOVED;
   const { state } = run;
-  const isDue = () => run.state === state && run.dueAt !== null && run.dueAt <= Date.now();
+  const isDue = () => run.state === state && run.now.dueAt !== null && run.now.dueAt <= Date.now();
   return run.move(state, { kind: 'not_moving', text }, { attention: text, late: true }, isDue);
 }
 

@@ -1,6 +1,6 @@
 import { FILING_STATES, isEnd, mayFollow, type FilingState } from '../../../src/domain/filing/states';
-import { holdStep, type FilingNow, type ProgressNote } from '../../../src/ledger/filings/filing-progress';
-import { readStanding } from '../../../src/ledger/filings/opened-filing';
+import { holdStep, type ProgressNote } from '../../../src/ledger/filings/filing-progress';
+import { readStanding, type FilingNow } from '../../../src/ledger/filings/filing-now';
 import { takeUpFiling, recordRunProblem } from '../../../src/ledger/filings/open-filings';
 import { askAbout } from '../../../src/ledger/questions/questions';
 import { pageOfFilings } from '../../../src/ledger/filings/filing-pages';
@@ -77,7 +77,7 @@ describe('a move', () => {
     const two = await placeOf(late, 1, 'submitting', { dueAt: minutesLater(2) });
     expect(two).toEqual({ place: one!.place + 1, of: one!.of + 1, windows: 0 });
     expect((await readStanding(ledger.pool, late)).queue).toEqual(two);
-    expect(await placeOf(early, 2, 'processing')).toBeUndefined();
+    expect(await placeOf(early, 2, 'processing')).toBeNull();
   });
 
   it('of a run that is behind, or ahead of a restored ledger, is recognised and changes nothing', async () => {

@@ -2,7 +2,7 @@
 import { TEST_CADENCE } from '../../support/settings';
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { inQuestion, readFilingView } from '../../../src/ledger/filings/filing-view';
-import { readStanding } from '../../../src/ledger/filings/opened-filing';
+import { readStanding } from '../../../src/ledger/filings/filing-now';
 import { releaseUnfiled } from '../../../src/ledger/gates/release';
 import { releaseAbsent } from '../../../src/ledger/gates/release-absent';
 import { readRequests } from '../../../src/ledger/submissions/requests';

@@ -6,7 +6,7 @@ import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
 import { moveRows } from '../../../src/ledger/rows/filing-rows';
-import { readStanding } from '../../../src/ledger/filings/opened-filing';
+import { readStanding } from '../../../src/ledger/filings/filing-now';
 import { closeOpenWords, judgeWord, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
 import { irmRecord, minutesLater, move, NOW, record, rowsOf } from '../filing-support';
 import { SETTLE_MS } from '../submissions/attempt-support';

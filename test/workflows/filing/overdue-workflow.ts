@@ -19,16 +19,7 @@ export async function overdueBehindItsEnd(
   const mark = { at: Date.now() + 1_000, summary: 'overdue', during: 'collecting' as const, text: '', attention: '' };
   await untilOverdue(run, mark, async () => {
     const written = run.step(() => sleep(3_000).then(() => ({ filing: null })));
-    const end = {
-      seq: filing.seq + 1,
-      state: 'certified',
-      dueAt: null,
-      waitsFor: null,
-      kind: '',
-      text: '',
-      asks: null,
-    } as const;
-    const ended = run.took({ ...end, counts: filing.counts, standing: null, rows: null });
+    const ended = run.took({ ...run.now, seq: filing.seq + 1, state: 'certified', dueAt: null });
     await Promise.all([written, ended]);
     // Until whatever was queued behind the end has been written.
     await sleep(3_000);

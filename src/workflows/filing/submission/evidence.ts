@@ -1,6 +1,5 @@
 /** Looks at a submission: at its requests, and rounds of evidence about one of unknown outcome. */
 import type { Evidence } from '../../../activities/filings/settle';
-import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { FilingRun } from '../filing-run';
 import { helpful, interruptible, recordFailureAndContinue, throughPauses } from '../pauses';
 import { freshenBalances } from '../prepare-filing';
@@ -18,28 +17,20 @@ export function roundMs(settleAfterMs: number, asked: boolean): number {
 }
 
 /** Live balances, then certificates; once more where a balance contradicts one. A failed look is null. */
-export async function gather(
-  run: FilingRun,
-  stage: SubmissionStage,
-  attemptId: string | null,
-): Promise<Evidence | null> {
-  const evidence = await look(run, stage, attemptId);
-  return evidence && evidence.contradicted.length > 0 ? look(run, stage, attemptId) : evidence;
+export async function gather(run: FilingRun, submission: number, attemptId: string | null): Promise<Evidence | null> {
+  const evidence = await look(run, submission, attemptId);
+  return evidence && evidence.contradicted.length > 0 ? look(run, submission, attemptId) : evidence;
 }
 
-async function look(run: FilingRun, stage: SubmissionStage, attemptId: string | null): Promise<Evidence | null> {
+async function look(run: FilingRun, submission: number, attemptId: string | null): Promise<Evidence | null> {
   await freshenBalances(run);
   return recordFailureAndContinue(run, { kind: 'no_evidence', text: 'No evidence could be gathered' }, () =>
-    throughPauses(run, () => gatherEvidence(run, stage, attemptId)),
+    throughPauses(run, () => gatherEvidence(run, submission, attemptId)),
   );
 }
 
 /** Looks at the certificates, and certifies the rows whose certificates are there. */
-export async function gatherEvidence(
-  run: FilingRun,
-  { submission }: SubmissionStage,
-  attemptId: string | null,
-): Promise<Evidence> {
+export async function gatherEvidence(run: FilingRun, submission: number, attemptId: string | null): Promise<Evidence> {
   const { filingId, exporterId } = run;
   const look = run.calls('helpful', 'Look for certificates of the lost submission', 'details', 1);
   const args = { filingId, submission, exporterId, attemptId };
@@ -49,18 +40,18 @@ export async function gatherEvidence(
 }
 
 /** Asks once, beside other evidence: a failure is an event, and no evidence of anything. */
-export function lookAtRequest(run: FilingRun, stage: SubmissionStage): Promise<PollResult | null> {
+export function lookAtRequest(run: FilingRun, submission: number): Promise<PollResult | null> {
   const problem = { kind: 'poll_refused', text: 'The request could not be asked about' };
-  return helpful(run, problem, () => pollRequests(run, stage, 'helpful'));
+  return helpful(run, problem, () => pollRequests(run, submission, 'helpful'));
 }
 
 /** Asks until there is an outcome; as a look, once. */
 export function pollRequests(
   run: FilingRun,
-  stage: SubmissionStage,
+  submission: number,
   profile: 'poll' | 'helpful' = 'poll',
 ): Promise<PollResult> {
-  const { submission, requests, ackErrors = [] } = stage;
+  const { requests, ackErrors } = run.stage(submission);
   const summary = `Status of request ${requests.map(({ requestId }) => requestId).join(', ')}`;
   const sends = run.sends.filter((send) => send.submission === submission);
   const args = { filingId: run.filingId, submission, ackErrors, sends, ...(profile === 'helpful' && { once: true }) };

@@ -20,12 +20,13 @@ export const isFollowed = (stage: SubmissionStage): boolean =>
 const followed = ({ requests }: SubmissionStage) => requests.find(({ state }) => state === 'followed');
 
 /** Follows the requests of a submission to their end; its rows are settled then. */
-export async function followRequest(run: FilingRun, stage: SubmissionStage): Promise<void> {
+export async function followRequest(run: FilingRun, submission: number): Promise<void> {
+  const stage = run.stage(submission);
   const request = followed(stage);
   const due = (request?.since ?? Date.now()) + run.settings.overdueAfterMs;
   // A run that takes up an overdue request leaves the filing as it is; another submission of it may be in time.
   const note = processingNote(request?.requestId ?? null);
-  const moved = run.state === 'processing' && run.text === note.text;
+  const moved = run.state === 'processing' && run.now.text === note.text;
   if (!moved && (run.state !== 'overdue' || due > Date.now())) await run.move('processing', note);
   const notOurs =
     request?.source === 'named'
@@ -42,38 +43,35 @@ export async function followRequest(run: FilingRun, stage: SubmissionStage): Pro
   };
   const [attemptId, requestId] = [stage.attempt?.attemptId ?? null, request?.requestId ?? null];
   const polled = await run.requests.whileAnswering({ attemptId, requestId, following: true }, () =>
-    untilOverdue(run, mark, () => poll(run, stage)),
+    untilOverdue(run, mark, () => poll(run, submission)),
   );
-  if (polled?.requestId) await settleStatement(run, stage, polled.requestId);
+  if (polled?.requestId) await settleStatement(run, submission, polled.requestId);
 }
 
 /** @returns what the service says of a request instead of an outcome; null where every row has its outcome */
-async function poll(run: FilingRun, stage: SubmissionStage): Promise<PollResult | null> {
+async function poll(run: FilingRun, submission: number): Promise<PollResult | null> {
   for (let refusals = 0; ;) {
     let polled: PollResult;
     try {
       polled = await throughPauses(run, () =>
         interruptible(
           run,
-          () => pollRequests(run, stage),
+          () => pollRequests(run, submission),
           () => run.requests.answered,
         ),
       );
     } catch (error) {
       if (error instanceof ActivityFailure) {
         refusals += 1;
-        await askAgainLater(run, stage, readFailure(error), refusals);
-      } else if (error instanceof Interrupted) await takeAnswer(run, stage);
+        await askAgainLater(run, submission, readFailure(error), refusals);
+      } else if (error instanceof Interrupted) await takeAnswer(run, submission);
       else throw error;
       continue;
     }
     if (polled.outcome === 'statement') return polled;
     if (polled.outcome === 'doubt') throw new FilingMovedOn('rows without an outcome are looked into');
     await run.took(polled.filing);
-    if (polled.outcome === 'settled' || (await filledByDetails(run, stage))) {
-      stage.state = 'settled';
-      return null;
-    }
+    if (polled.outcome === 'settled' || (await filledByDetails(run, submission))) return null;
     await run.wait(
       Math.max(run.settings.rateWindowMs, run.settings.pollMaxMs),
       'Not every record has an outcome yet',
@@ -83,27 +81,24 @@ async function poll(run: FilingRun, stage: SubmissionStage): Promise<PollResult 
 }
 
 /** The service says of a request that nothing of it was filed: that is looked into. */
-async function settleStatement(run: FilingRun, stage: SubmissionStage, requestId: string): Promise<void> {
+async function settleStatement(run: FilingRun, submission: number, requestId: string): Promise<void> {
+  const stage = run.stage(submission);
   const what = `${acknowledgedAs(stage)}, and nothing of request ${requestId} is known or listed there`;
-  const settled = await settleUnknown(run, stage, {
-    requestId,
-    attemptId: stage.attempt?.attemptId ?? null,
-    reason: what,
-  });
+  const doubt = { requestId, attemptId: stage.attempt?.attemptId ?? null, reason: what };
+  const settled = await settleUnknown(run, submission, doubt);
   if (settled.outcome !== 'settled') throw new FilingMovedOn('the request is followed again');
-  if (stage.state !== 'released') stage.state = 'settled';
 }
 
 /** What was filed is asked about until the service answers, however it refuses: somebody has to see why it does. */
-async function askAgainLater(run: FilingRun, stage: SubmissionStage, { message }: ReadFailure, refusals: number) {
-  const attention = `Request ${followed(stage)?.requestId} cannot be asked about: ${message} It is retried automatically, within 15 minutes.`;
+async function askAgainLater(run: FilingRun, submission: number, { message }: ReadFailure, refusals: number) {
+  const attention = `Request ${followed(run.stage(submission))?.requestId} cannot be asked about: ${message} It is retried automatically, within 15 minutes.`;
   await run.move(run.state, { kind: 'poll_refused', text: message }, { attention, needsAttention: true });
   await run.wait(delayMs(ACCESS, refusals), 'Poll the request again', () => run.requests.answered);
-  if (run.requests.answered) await takeAnswer(run, stage);
+  if (run.requests.answered) await takeAnswer(run, submission);
 }
 
 /** The authority is done but did not list every row: fetch-details may. */
-async function filledByDetails(run: FilingRun, { submission }: SubmissionStage): Promise<boolean> {
+async function filledByDetails(run: FilingRun, submission: number): Promise<boolean> {
   const { filingId, exporterId } = run;
   // The balances bear a certificate out: they have to be read after its issue, and before the look that shows it.
   await freshenBalances(run);
@@ -115,7 +110,7 @@ async function filledByDetails(run: FilingRun, { submission }: SubmissionStage):
 }
 
 /** A person names another request under which the submission is processed, or its certificates. */
-async function takeAnswer(run: FilingRun, stage: SubmissionStage): Promise<void> {
-  const carried = await carryOutAnswer(run, stage);
+async function takeAnswer(run: FilingRun, submission: number): Promise<void> {
+  const carried = await carryOutAnswer(run, submission);
   if (carried) throw new FilingMovedOn('a person’s answer was carried out');
 }

@@ -14,44 +14,34 @@ import type { Attempt } from './unknown-outcome';
 /** The attempt to send with, or one sent already; null: past sending. @throws FilingEnded */
 export async function openNext(
   run: FilingRun,
-  stage: SubmissionStage,
+  submission: number,
   again: boolean,
 ): Promise<(Attempt & { verdict: AttemptVerdict }) | null> {
   run.stopIfGivenUp();
   await run.requests.putAside('The last attempt was proven not to be sent, so there is nothing to resolve.');
   if (again) await prepareFiling(run);
-  if (run.state !== 'submitting') await run.move('submitting', submitting(run, stage).event);
-  const snapshot = await takeSnapshot(run, stage);
+  if (run.state !== 'submitting') await run.move('submitting', submitting(run, run.stage(submission)).event);
+  const snapshot = await takeSnapshot(run, submission);
   run.stopIfGivenUp();
-  const { filingId } = run;
-  const { submission } = stage;
   const open = () =>
     onceLedgerIsWhole(run, () => run.steps('Open the next attempt').openAttempt({ ...run.held, submission }));
   let opened = snapshot?.opened ?? (await open());
   for (; opened.outcome === 'wait' || opened.outcome === 'look'; opened = await open()) {
     if (opened.outcome === 'wait') await readCertificatesFirst(run, opened);
-    else await confirmAbsence(run, stage, opened, open);
+    else await confirmAbsence(run, submission, opened, open);
   }
   if (opened.outcome === 'differs') throw new FilingMovedOn('the ledger holds other moves');
   if (opened.outcome === 'ended') throw new FilingEnded(`The filing has ended as ${opened.state}.`);
-  if (opened.outcome === 'attempt') {
-    const { attemptId, number, verdict } = opened;
-    stage.attempt = { attemptId, number, verdict };
-    stage.attempts = number;
-    return opened;
-  }
+  if (opened.outcome === 'attempt') return opened;
   if (opened.outcome === 'rows_gone') {
     throw new FilingRefused(submission, { kind: 'rows_gone', message: opened.reason }, []);
   }
-  const filing = await run.steps('Read the filing').readFiling({ filingId });
-  const now = filing.submissions.find((each) => each.submission === submission);
-  Object.assign(stage, now);
-  if (submission === 1) run.requestId = stage.requests[0]?.requestId ?? null;
+  await run.step(({ filingId }) => run.steps('Read the filing').readFiling({ filingId }));
   return null;
 }
 
 export function submitting(run: FilingRun, stage: SubmissionStage): FirstMove {
-  return submittingMove(stage, run.filing?.submissions.length ?? 1);
+  return submittingMove(stage, run.now.submissions.length);
 }
 
 /** After a restore of ledger and documents alike: what was sent in the time that is lost has to show first. */
@@ -84,7 +74,7 @@ type Opened = NonNullable<TakenSnapshot['opened']> | { outcome: 'differs' };
  */
 async function confirmAbsence(
   run: FilingRun,
-  stage: SubmissionStage,
+  submission: number,
   first: Extract<Opened, { outcome: 'look' }>,
   open: () => Promise<Opened>,
 ): Promise<void> {
@@ -93,20 +83,20 @@ async function confirmAbsence(
   const round = async ({ from, agreeing }: Extract<Opened, { outcome: 'look' }>): Promise<void> => {
     const over = Date.now() - began >= settings.settleAfterMs;
     // A certificate that agrees may be the rows' own, which came late.
-    const found = agreeing.length > 0 ? await gather(run, stage, null) : null;
+    const found = agreeing.length > 0 ? await gather(run, submission, null) : null;
     if (found && found.adopted.length > 0) return;
-    if (agreeing.length > 0 || over) await askToConfirm(run, stage, agreeing);
+    if (agreeing.length > 0 || over) await askToConfirm(run, submission, agreeing);
     const wait = (ms: number) => run.wait(ms, 'Look at the certificates again', () => requests.answered);
     if (agreeing.length > 0) await wait(AGREEING_CHECK_MS);
     else if (!(await lookAgain(run, from)) && !requests.answered) await wait(roundMs(settings.settleAfterMs, over));
-    await carryOutAnswer(run, stage, () => Promise.resolve());
+    await carryOutAnswer(run, submission, () => Promise.resolve());
   };
   await requests.whileAnswering({ attemptId: null, requestId: null }, async () => {
     for (let kept: Opened = first; kept.outcome === 'look'; kept = await open()) await round(kept);
   });
 }
 
-async function askToConfirm(run: FilingRun, { submission }: SubmissionStage, agreeing: string[]): Promise<void> {
+async function askToConfirm(run: FilingRun, submission: number, agreeing: string[]): Promise<void> {
   const why =
     agreeing.length > 0
       ? `Certificates ${agreeing.join(', ')} agree with rows of submission ${submission} that were treated as not filed`
@@ -129,10 +119,9 @@ async function lookAgain(run: FilingRun, from: number): Promise<boolean> {
 }
 
 /** Notes what exists before the send with the attempt. Without it only a person settles an unknown outcome. */
-function takeSnapshot(run: FilingRun, stage: SubmissionStage): Promise<TakenSnapshot | null> {
+function takeSnapshot(run: FilingRun, submission: number): Promise<TakenSnapshot | null> {
   const { exporterId } = run;
-  const { submission } = stage;
-  const after = stage.attempts;
+  const { attempts: after } = run.stage(submission);
   const calls = run.calls('beforeSend', 'Snapshot the certificates before the send', 'details', 2);
   const problem = { kind: 'no_snapshot', text: 'Certificates from before the send could not be read' };
   return recordFailureAndContinue(run, problem, () =>

@@ -1,7 +1,6 @@
 /** A person's answer about a send: checked at the service where it names a request, and carried out. */
 import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 import { type Carried, SECOND_PERSON } from '../../../domain/filing/questions';
-import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import { sentAs } from '../../../domain/filing/known-send';
 import { readFailure } from '../../failures';
 import type { FilingRun } from '../filing-run';
@@ -11,8 +10,8 @@ import { gatherEvidence } from './evidence';
 /** Carries the open answer out, or refuses its update. @param look what appeared since @returns the outcome, or null */
 export async function carryOutAnswer(
   run: FilingRun,
-  stage: SubmissionStage,
-  look = (attemptId: string | null) => lookOnce(run, stage, attemptId),
+  submission: number,
+  look = (attemptId: string | null) => lookOnce(run, submission, attemptId),
 ): Promise<Exclude<Carried, { why: string }> | null> {
   const { resolution, inQuestion } = run.requests;
   if (!resolution?.wordId) return null;
@@ -44,7 +43,6 @@ export async function carryOutAnswer(
     return null;
   }
   run.requests.resolved();
-  if (carried.outcome === 'filed' && requestId && stage.submission === 1) run.requestId ??= requestId;
   if (carried.outcome === 'filed' && requestId && attemptId)
     run.noteSend(sentAs(attemptId, { requestId, sentAt: Date.now() }));
   return carried;
@@ -66,9 +64,9 @@ async function doubtAbout(run: FilingRun, requestId: string): Promise<string | n
 }
 
 /** A look for a person who waits: what a filing would wait out (bad credentials, our own access) ends it. */
-async function lookOnce(run: FilingRun, stage: SubmissionStage, attemptId: string | null): Promise<void> {
+async function lookOnce(run: FilingRun, submission: number, attemptId: string | null): Promise<void> {
   try {
-    await gatherEvidence(run, stage, attemptId);
+    await gatherEvidence(run, submission, attemptId);
   } catch (error) {
     if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
   }

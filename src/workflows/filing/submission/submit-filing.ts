@@ -2,7 +2,7 @@
 import { counted } from '../../../domain/text';
 import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import { MAYBE_FILED, NOT_FILED, partsOfAttemptId } from '../../../domain/filing/attempt';
+import { MAYBE_FILED, NOT_FILED } from '../../../domain/filing/attempt';
 import type { AttemptReading, StoredAnswer } from '../../../domain/filing/attempt';
 import { sentAs, withoutSend } from '../../../domain/filing/known-send';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
@@ -29,16 +29,17 @@ const LATE_ANSWER_MS = 30_000;
 const ATTEMPTS_UNTIL_ATTENTION = 4;
 
 /** Brings a submission to the service, or settles it. @throws FilingRefused at the door, FilingGivenUp, FilingEnded */
-export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise<void> {
+export async function submitOne(run: FilingRun, submission: number): Promise<void> {
+  const stage = run.stage(submission);
   const doubt = doubtOf(stage);
   if (doubt && 'requestId' in doubt && stage.requests.length > 0) {
     const reason = `rows of request ${doubt.requestId} have no outcome, although the authority has answered for it`;
-    if (await settle(run, stage, { ...doubt, reason })) return;
+    if (await settle(run, submission, { ...doubt, reason })) return;
   }
   const { attempt: before } = stage;
   let left = before?.verdict === 'open' || (before && MAYBE_FILED.includes(before.verdict)) ? before : null;
   for (let failures = 0, again = false; ;) {
-    const attempt = left ?? (await openNext(run, stage, again));
+    const attempt = left ?? (await openNext(run, submission, again));
     again = true;
     if (attempt === null) return;
     // An attempt that an earlier run left, or that is sent already, is read and never sent again.
@@ -46,15 +47,15 @@ export async function submitOne(run: FilingRun, stage: SubmissionStage): Promise
       left || attempt.verdict !== 'open' ? await readMarks(run, attempt, null) : await send(run, stage, attempt);
     left = null;
     if (sent.verdict === 'answered') {
-      if (await adopt(run, stage, sent)) return;
+      if (await adopt(run, submission, sent)) return;
       continue;
     }
     if (sent.verdict === 'unknown') {
-      if (await settle(run, stage, { attempt, reason: sent.reason })) return;
+      if (await settle(run, submission, { attempt, reason: sent.reason })) return;
       continue;
     }
     failures += 1;
-    await notSent(run, stage, sent, failures);
+    await notSent(run, submission, sent, failures);
   }
 }
 
@@ -121,10 +122,9 @@ function wasRefused({ kind, details }: ReadFailure): boolean {
 /** Takes an answer over; one without a request id is settled like a lost one. @returns false to send again */
 async function adopt(
   run: FilingRun,
-  stage: SubmissionStage,
+  submission: number,
   { attemptId, answer, sentBy, adopted: known }: Omit<Extract<Sent, { verdict: 'answered' }>, 'verdict'>,
 ): Promise<boolean> {
-  stage.attempt = { attemptId, number: partsOfAttemptId(attemptId).number, verdict: 'accepted' };
   const { requestId = null, dgftAckId, ackStatus } = answer;
   // An answer comes within one HTTP time-out of its mark.
   const sentAt = Date.now() - run.settings.httpTimeoutMs;
@@ -133,37 +133,17 @@ async function adopt(
   const step = run.steps('Record the acknowledgement');
   const adopt = () => step.adoptAnswer({ attemptId, answer, sentBy });
   const adopted = known ?? (await stepOnceWhole(run, adopt, { inRun: true }));
-  stage.state = 'acknowledged';
-  stage.ackErrors = adopted.errors;
-  if (adopted.requestId) {
-    const { requestId, submittedAt: since, dgftAckId, ackStatus } = adopted;
-    const request = { requestId, since, dgftAckId, ackStatus, source: 'acknowledged', state: 'followed' } as const;
-    stage.requests = [...stage.requests.filter((each) => each.requestId !== requestId), request];
-  }
-  if (stage.submission === 1) {
-    run.requestId = adopted.requestId;
-    run.dgftAckId = adopted.dgftAckId;
-  }
   if (adopted.requestId) return true;
-  const reason = `${acknowledgedAs(stage, adopted.ackStatus)} without a request id of its own to ask about`;
-  return settle(run, stage, { attempt: { attemptId }, reason, answered: true });
+  const reason = `${acknowledgedAs(run.stage(submission), ackStatus)} without a request id of its own to ask about`;
+  return settle(run, submission, { attempt: { attemptId }, reason, answered: true });
 }
 
 /** @returns false when the submission is to be sent again. @throws FilingMovedOn when a request of it is followed */
-async function settle(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<boolean> {
-  if ('attempt' in doubt && !doubt.answered) {
-    const { attemptId } = doubt.attempt;
-    stage.attempt = { attemptId, number: partsOfAttemptId(attemptId).number, verdict: 'marked' };
-  }
-  const outcome = await settleUnknown(run, stage, doubt);
-  if (outcome.outcome === 'answered') return adopt(run, stage, outcome);
+async function settle(run: FilingRun, submission: number, doubt: Doubt): Promise<boolean> {
+  const outcome = await settleUnknown(run, submission, doubt);
+  if (outcome.outcome === 'answered') return adopt(run, submission, outcome);
   if (outcome.outcome === 'followed') throw new FilingMovedOn('a request of the submission is followed');
-  if (outcome.outcome === 'settled') {
-    if (stage.state !== 'released') stage.state = 'settled';
-    return true;
-  }
-  stage.attempt = null;
-  stage.state = 'planned';
+  if (outcome.outcome === 'settled') return true;
   if ('attempt' in doubt) run.sends = withoutSend(run.sends, doubt.attempt.attemptId);
   return false;
 }
@@ -171,7 +151,7 @@ async function settle(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Pro
 /** Nothing was accepted: wait for what is missing, refuse the filing, or wait and let the next attempt come. */
 async function notSent(
   run: FilingRun,
-  stage: SubmissionStage,
+  submission: number,
   { failure, answer }: Extract<Sent, { verdict: 'not_sent' }>,
   failures: number,
 ): Promise<void> {
@@ -182,7 +162,7 @@ async function notSent(
   const kind: ErrorKind = failure.kind ?? 'not_sent';
   const decision = decide(operationOf(run), kind);
   if (decision.action === 'refuse') {
-    throw new FilingRefused(stage.submission, answer ?? { kind, message: failure.message }, []);
+    throw new FilingRefused(submission, answer ?? { kind, message: failure.message }, []);
   }
   const schedule = 'schedule' in decision ? decision.schedule : { initialMs: 30_000, factor: 2, maxMs: 900_000 };
   const wait = kind === 'rate_limited' ? run.settings.rateWindowMs : delayMs(schedule, failures);

@@ -36,28 +36,28 @@ export type Doubt =
   | { requestId: string; attemptId: string | null; reason: string };
 
 /** Gathers evidence until an answer, a certificate for every row, or a person settles the submission. */
-export async function settleUnknown(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled> {
+export async function settleUnknown(run: FilingRun, submission: number, doubt: Doubt): Promise<Settled> {
   const inQuestion = 'attempt' in doubt ? { attemptId: doubt.attempt.attemptId, requestId: null } : doubt;
-  return run.requests.whileAnswering(inQuestion, () => gatherUntilSettled(run, stage, doubt));
+  return run.requests.whileAnswering(inQuestion, () => gatherUntilSettled(run, submission, doubt));
 }
 
-async function gatherUntilSettled(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled> {
+async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Doubt): Promise<Settled> {
   const { settleAfterMs } = run.settings;
-  const since = await begin(run, stage, doubt);
+  const since = await begin(run, submission, doubt);
   for (let asked = false; ;) {
     const { lateAnswers } = run;
-    const known = await ('attempt' in doubt ? readAttemptNews(run, doubt) : readRequestNews(run, stage));
+    const known = await ('attempt' in doubt ? readAttemptNews(run, doubt) : readRequestNews(run, submission));
     if (known) return known;
-    const carried = await carryOutAnswer(run, stage);
+    const carried = await carryOutAnswer(run, submission);
     if (run.state === 'collecting') return { outcome: 'settled' };
     if (carried?.outcome === 'again') return { outcome: 'resend' };
     if (carried) throw new FilingMovedOn('a person’s answer was carried out');
-    const evidence = await gather(run, stage, 'attempt' in doubt ? doubt.attempt.attemptId : null);
+    const evidence = await gather(run, submission, 'attempt' in doubt ? doubt.attempt.attemptId : null);
     if (evidence?.openRows === 0) return { outcome: 'settled' };
     if (Date.now() - since >= settleAfterMs) {
-      const concluded = evidence?.looked ? await conclude(run, stage, doubt) : null;
+      const concluded = evidence?.looked ? await conclude(run, submission, doubt) : null;
       if (concluded) return concluded;
-      if (!asked) await ask(run, stage, doubt, evidence);
+      if (!asked) await ask(run, submission, doubt, evidence);
       asked = true;
     }
     await run.wait(
@@ -69,9 +69,8 @@ async function gatherUntilSettled(run: FilingRun, stage: SubmissionStage, doubt:
 }
 
 /** Shows the question. @returns from when on its window counts: a run that takes it over does not start it again */
-async function begin(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<number> {
+async function begin(run: FilingRun, submission: number, doubt: Doubt): Promise<number> {
   const { settleAfterMs } = run.settings;
-  const { submission } = stage;
   const { reason } = doubt;
   const attention = (since: number) => ({
     attention:
@@ -80,7 +79,7 @@ async function begin(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Prom
   });
   const event = { kind: 'outcome_unknown', text: reason };
   if (!('attempt' in doubt)) {
-    const request = stage.requests.find(({ requestId }) => requestId === doubt.requestId);
+    const request = run.stage(submission).requests.find(({ requestId }) => requestId === doubt.requestId);
     const since = request?.since ?? Date.now();
     await run.move('outcome_unknown', event, attention(since));
     return since;
@@ -105,8 +104,9 @@ async function readAttemptNews(
   { attempt: { attemptId }, answered = false }: Extract<Doubt, { attempt: Attempt }>,
 ): Promise<Settled | null> {
   const event = { kind: 'not_sent', text: 'nothing was sent after all' };
-  const late = await stepOnceWhole(run, () =>
-    run.steps('Check for a late answer').readUnknownAttempt({ attemptId, move: run.nextMove('submitting', event) }),
+  const step = run.steps('Check for a late answer');
+  const late = await stepOnceWhole(run, ({ seq }) =>
+    step.readAttempt({ attemptId, seq, unsent: run.nextMove('submitting', event) }),
   );
   if (late.filingEnded) throw new FilingEnded('The filing has ended.');
   const known = answered && late.attemptId === attemptId;
@@ -116,8 +116,8 @@ async function readAttemptNews(
   return late.verdict !== null && NOT_FILED.includes(late.verdict) ? { outcome: 'resend' } : null;
 }
 
-async function readRequestNews(run: FilingRun, stage: SubmissionStage): Promise<Settled | null> {
-  const polled = await lookAtRequest(run, stage);
+async function readRequestNews(run: FilingRun, submission: number): Promise<Settled | null> {
+  const polled = await lookAtRequest(run, submission);
   await run.took(polled?.filing);
   if (polled?.outcome === 'settled') return { outcome: 'settled' };
   if (polled?.outcome === 'doubt' && polled.requestId !== null) throw new FilingMovedOn('a request has ended');
@@ -128,9 +128,9 @@ async function readRequestNews(run: FilingRun, stage: SubmissionStage): Promise<
 }
 
 /** What the service says of a request counts once a complete look has shown no certificate of it. */
-async function conclude(run: FilingRun, stage: SubmissionStage, doubt: Doubt): Promise<Settled | null> {
+async function conclude(run: FilingRun, submission: number, doubt: Doubt): Promise<Settled | null> {
   if ('attempt' in doubt) return null;
-  const { submission, ackErrors: errors = [] } = stage;
+  const { ackErrors: errors } = run.stage(submission);
   const { requestId } = doubt;
   const steps = run.steps('Conclude what the service says of the request');
   const concluded = await stepOnceWhole(run, (held) =>
@@ -142,7 +142,7 @@ async function conclude(run: FilingRun, stage: SubmissionStage, doubt: Doubt): P
 }
 
 /** How the service acknowledged a submission, with its reasons where it did so as Failed. */
-export function acknowledgedAs({ requests, ackErrors = [] }: SubmissionStage, ackStatus?: string | null): string {
+export function acknowledgedAs({ requests, ackErrors }: SubmissionStage, ackStatus?: string | null): string {
   const status = ackStatus ?? requests[0]?.ackStatus ?? null;
   if (status === null || status === 'Validated') return 'the service acknowledged it';
   const reasons = ackErrors.length > 0 ? ` (${ackErrors.slice(0, REASONS_NAMED).join('; ')})` : '';
@@ -150,8 +150,9 @@ export function acknowledgedAs({ requests, ackErrors = [] }: SubmissionStage, ac
 }
 
 /** The settle window is over: what was found is shown and a person decides. */
-async function ask(run: FilingRun, stage: SubmissionStage, doubt: Doubt, evidence: Evidence | null): Promise<void> {
+async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: Evidence | null): Promise<void> {
   const { filingId } = run;
+  const stage = run.stage(submission);
   const listed = (numbers: readonly string[]) => [...new Set(numbers)].slice(0, CANDIDATES_NAMED).join(', ');
   const agreeing = evidence?.agreeing ?? [];
   const found = [
@@ -175,7 +176,7 @@ async function ask(run: FilingRun, stage: SubmissionStage, doubt: Doubt, evidenc
   const stated = agreeing.length > 0 ? ` (--not-ours for each of these certificates; ${by})` : '';
   const then = resend ? 'it is sent again then' : 'its open rows can be corrected then';
   const attention =
-    `Was submission ${stage.submission} filed? ${found.charAt(0).toUpperCase()}${found.slice(1)}. Look at the evidence in \`ebrc show\` and at the portal. If it was filed: ` +
+    `Was submission ${submission} filed? ${found.charAt(0).toUpperCase()}${found.slice(1)}. Look at the evidence in \`ebrc show\` and at the portal. If it was filed: ` +
     `${resolve} --as filed ${filed}. If it was not: ${resolve} --as not-filed${notOurs} --note TEXT${stated}; ${then}.`;
   await run.move('outcome_unknown', { kind: 'asked', text: 'a person has been asked', data: evidence }, { attention });
 }

@@ -1,0 +1,152 @@
+/** A filing as its run, its lists and the UI see it, read in one statement: state, questions, counts, rows, stages. */
+import type { FilingCounts, ResultRow } from '../../domain/contracts';
+import type { QueuePlace } from '../../domain/filing/queue-places';
+import type { FilingState } from '../../domain/filing/states';
+import { errorsInShort } from '../../domain/service/request-status';
+import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
+import { MS } from '../paging';
+import type { Queryable } from '../pool';
+import { QUESTION_COLUMNS, standingOf } from '../questions/questions';
+import { lineOf, placeIn, stateSince, type InLine } from '../questions/waiting';
+import { resultRows, ROW_COUNTS } from '../rows/filing-rows';
+import type { RequestRecord } from '../submissions/requests';
+import type { SubmissionRecord } from '../submissions/submissions';
+import { openWords, type OpenWords, unjudgedWords } from '../submissions/words';
+import { FilingMissing, HEAD_COLUMNS, IS_ASKED, type FilingHead } from './filings';
+
+/** How far one submission is, as a workflow needs to know it. */
+export interface SubmissionStage extends Pick<SubmissionRecord, 'submission' | 'rowCount' | 'state'> {
+  requests: (Pick<RequestRecord, 'requestId' | 'source' | 'state' | 'ackStatus' | 'dgftAckId'> & {
+    /** Its age counts from here; ms since the epoch. */
+    since: number;
+  })[];
+  /** What its acknowledgement complained of. */
+  ackErrors: string[];
+  /** The attempt that is in doubt, open, or accepted; null: none is. */
+  attempt: Pick<AttemptRow, 'attemptId' | 'number' | 'verdict'> | null;
+  attempts: number;
+}
+
+export interface FilingNow {
+  seq: number;
+  state: FilingState;
+  /** When it came to its state, ms since the epoch. */
+  since: number;
+  /** When the next state is due at the latest, ms since the epoch; null while a person is waited for, or was asked. */
+  dueAt: number | null;
+  waitsFor: string | null;
+  /** The event of the move: its kind, and what it says. */
+  kind: string;
+  text: string;
+  /** What the move asks of a person; null: nothing. */
+  asks: string | null;
+  /** What was asked when the time of its state was over. */
+  late: string | null;
+  /** What facts ask about it, whatever its state. */
+  standing: string | null;
+  /** Whether a person has been asked about its unknown outcome. */
+  asked: boolean;
+  counts: FilingCounts;
+  /** Its first rows; null in a state in which nothing is known of them yet. */
+  rows: ResultRow[] | null;
+  submissions: SubmissionStage[];
+  /** Its place among the filings that wait for calls of the service; null: it waits for something else. */
+  queue: QueuePlace | null;
+  /** When the authority's answer probably comes, ms since the epoch; left out: nothing was asked of it now. */
+  expectedAt?: number;
+}
+
+/** A filing as a run takes it up. */
+export interface FilingStanding extends FilingHead, Omit<FilingNow, 'kind' | 'text'> {
+  /** What persons asked for that no run has carried out yet. */
+  words: OpenWords;
+  /** When its certificates began to be collected, ms since the epoch. */
+  collectingSince: number | null;
+  /** Whether it came as a workbook that findings can be written back into. */
+  hasWorkbook: boolean;
+}
+
+const stagesOf = (filingId: string) =>
+  `(SELECT coalesce(jsonb_agg(jsonb_build_object('submission', s.submission, 'rowCount', s.row_count, 'state', s.state,
+    'requests', (SELECT coalesce(jsonb_agg(jsonb_build_object('requestId', q.request_id, 'source', q.source, 'state', q.state,
+        'dgftAckId', q.dgft_ack_id, 'ackStatus', q.ack_status, 'since', ${MS('q.since')}) ORDER BY q.source = 'named', q.since), '[]')
+       FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission AND q.state <> 'not_ours'),
+    'ackErrors', (SELECT a.answer->'errorDetails' FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission
+       AND a.answer->>'kind' = 'accepted' ORDER BY a.number DESC LIMIT 1),
+    'attempts', (SELECT coalesce(max(a.number), 0) FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission),
+    'attempt', (SELECT jsonb_build_object('attemptId', a.attempt_id, 'number', a.number, 'verdict', a.verdict) FROM attempts a
+       WHERE a.filing_id = s.filing_id AND a.submission = s.submission AND a.verdict IN ('open', 'marked', 'accepted')
+       ORDER BY ${HAS_REQUEST}, a.verdict = 'open', a.number DESC LIMIT 1)
+    ) ORDER BY s.submission), '[]')
+  FROM submissions s WHERE s.filing_id = ${filingId})`;
+
+/** What {@link FilingNow} holds beside its last move, as columns of a statement; the place in line as it is read. */
+export const nowColumns = (of: Record<'filingId' | 'mode' | 'state' | 'dueAt', string>): string =>
+  `(SELECT to_jsonb(counted) FROM (SELECT ${ROW_COUNTS} WHERE r.filing_id = ${of.filingId}) AS counted) AS counts,
+   ${resultRows(of.filingId, of.state)} AS rows, ${standingOf(of.filingId)} AS standing,
+   ${stagesOf(of.filingId)} AS submissions, ${stateSince(of.filingId, of.state)} AS since, ${lineOf(of)} AS line`;
+
+/** As {@link nowColumns} reads them. */
+export type NowRow = Pick<FilingNow, 'counts' | 'rows' | 'standing'> & {
+  submissions: (Omit<SubmissionStage, 'ackErrors'> & { ackErrors: unknown[] | null })[];
+  /** Null: no move of the filing is on record in its state. */
+  since: number | null;
+  line: InLine[] | null;
+};
+
+export const nowOf = ({ counts, rows, standing, submissions, line }: NowRow, filingId: string) => ({
+  counts,
+  rows,
+  standing,
+  submissions: submissions.map((stage) => ({ ...stage, ackErrors: errorsInShort(stage.ackErrors ?? []) })),
+  queue: placeIn(line, filingId),
+});
+
+const OF_FILINGS = nowColumns({
+  filingId: 'filings.filing_id',
+  mode: 'filings.mode',
+  state: 'filings.state',
+  dueAt: 'filings.due_at',
+});
+
+/** A filing as its last move, or that of `step`, left it. @throws FilingMissing when it is not held */
+export async function readNow(db: Queryable, filingId: string, step?: string): Promise<FilingNow> {
+  type Moved = Omit<FilingNow, keyof NowRow | 'queue' | 'since'> & NowRow & { last: boolean; changedAt: number };
+  const { rows } = await db.query<Moved>(
+    `SELECT e.seq::int AS seq, e.state, e.kind, e.text, filings.seq = e.seq AS last, waits_for AS "waitsFor",
+            ${MS('due_at')} AS "dueAt", ${MS('changed_at')} AS "changedAt", ${QUESTION_COLUMNS}, ${IS_ASKED} AS asked, ${OF_FILINGS}
+       FROM filings CROSS JOIN LATERAL (
+         SELECT seq, state, kind, text FROM filing_events WHERE filing_id = $1 AND seq IS NOT NULL AND (step = $2 OR seq = filings.seq)
+         UNION ALL SELECT filings.seq, filings.state, '', ''
+          ORDER BY seq, text DESC LIMIT 1) AS e
+      WHERE filing_id = $1`,
+    [filingId, step ?? null],
+  );
+  const [found] = rows;
+  if (!found) throw new FilingMissing(filingId);
+  const { seq, state, kind, text, last, changedAt, since, dueAt, waitsFor, asks, late, asked } = found;
+  const moved = { seq, state, kind, text, since: since ?? changedAt };
+  const left = last
+    ? { dueAt, waitsFor, asks, late, asked }
+    : { dueAt: null, waitsFor: null, asks: null, late: null, asked: false };
+  const now = nowOf(found, filingId);
+  return { ...moved, ...left, ...now, queue: last ? now.queue : null };
+}
+
+/** @throws FilingMissing when the ledger does not hold the filing */
+export async function readStanding(db: Queryable, filingId: string): Promise<FilingStanding> {
+  type Found = FilingHead & NowRow & Pick<FilingStanding, 'collectingSince' | 'hasWorkbook'>;
+  const { rows } = await db.query<Found & { said: Parameters<typeof openWords>[0]; changedAt: number }>(
+    `SELECT ${HEAD_COLUMNS}, ${unjudgedWords('filings.filing_id')} AS said, ${MS('changed_at')} AS "changedAt",
+            (SELECT ${MS('min(e.at)')} FROM filing_events e
+              WHERE e.filing_id = filings.filing_id AND e.kind = 'collecting') AS "collectingSince",
+            coalesce((SELECT i.source_document IS NOT NULL FROM filing_inputs i
+              WHERE i.input_ref = filings.input_ref), false) AS "hasWorkbook", ${OF_FILINGS}
+       FROM filings WHERE filing_id = $1`,
+    [filingId],
+  );
+  const [found] = rows;
+  if (!found) throw new FilingMissing(filingId);
+  const { said, changedAt, line: _, ...standing } = found;
+  return { ...standing, ...nowOf(found, filingId), since: found.since ?? changedAt, words: openWords(said) };
+}
