@@ -118,7 +118,9 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
   }
   const errorDetails = record.errorDetails?.length ? record.errorDetails : args.ackErrors;
   const done = isDone(record);
-  const rows = done || request.polledAtAgeMs === null ? await sentRows(deps, filingId, submission) : [];
+  // Without a known IEC, certificates cannot be looked for: its first record may name it.
+  const rows =
+    done || (request.iec === null && request.polledAtAgeMs === null) ? await sentRows(deps, filingId, submission) : [];
   await learnIecFrom(deps, entriesOf(rows, record), request);
   const told = request.source === 'named' ? withoutNameless(record) : record;
   const verdict = judgeStatus(rows, { ...told, errorDetails });

@@ -14,7 +14,6 @@ import { OPEN_ROW_STATES, type RowState } from '../../domain/filing/states';
 import { unclaimedCertificates } from '../certificates/certificates';
 import { candidateRows, countOpenRows } from '../rows/filing-rows';
 import type { Queryable } from '../pool';
-import { closeUnclaimed } from '../questions/questions';
 import { settleSubmission } from '../submissions/submissions';
 import { lineageSend } from './absence';
 import { closeOpenAttempts, lockAttempts } from './attempts';
@@ -212,14 +211,19 @@ async function claim(
   const dates = new Map(certificates.map(({ eBRCNumber, eBRCDate }) => [eBRCNumber, eBRCDate]));
   const claimed = claims.map(({ position, number }) => ({ position, number, issued: dates.get(number) ?? null }));
   const { rows } = await client.query<{ position: number }>(
-    `UPDATE filing_rows r SET state = 'certified', adoption = $5, ebrc_number = v.number, ebrc_date = coalesce(v.issued, r.ebrc_date),
-        settled_at = CASE WHEN r.state = 'certified' THEN r.settled_at ELSE $3 END, errors = '[]'
-       FROM jsonb_to_recordset($2::jsonb) AS v (position int, number text, issued text)
-      WHERE r.filing_id = $1 AND r.position = v.position AND r.live
-        AND (r.state = ANY($4) OR r.ebrc_number = v.number) RETURNING r.position`,
+    `WITH certified AS (
+       UPDATE filing_rows r SET state = 'certified', adoption = $5, ebrc_number = v.number, ebrc_date = coalesce(v.issued, r.ebrc_date),
+          settled_at = CASE WHEN r.state = 'certified' THEN r.settled_at ELSE $3 END, errors = '[]'
+         FROM jsonb_to_recordset($2::jsonb) AS v (position int, number text, issued text)
+        WHERE r.filing_id = $1 AND r.position = v.position AND r.live
+          AND (r.state = ANY($4) OR r.ebrc_number = v.number) RETURNING r.position, r.party_id, r.ebrc_number
+     ), claimed AS (
+       UPDATE questions q SET closed_at = $3 FROM certified c
+        WHERE q.party_id = c.party_id AND q.key = 'theirs_not_ours|' || c.ebrc_number AND q.closed_at IS NULL
+     )
+     SELECT position FROM certified`,
     [filingId, JSON.stringify(claimed), at, UNSETTLED, adoption],
   );
-  await closeUnclaimed(client, { filingId, numbers: claimed.map(({ number }) => number), at });
   return new Set(rows.map(({ position }) => position));
 }
 

@@ -62,18 +62,6 @@ export async function closeQuestion(
   ]);
 }
 
-/** Certificates that a filing's rows have now are nobody else's: the finding that no row has them is closed. */
-export async function closeUnclaimed(
-  db: Queryable,
-  { filingId, numbers, at }: { filingId: string; numbers: readonly string[]; at: Date },
-): Promise<void> {
-  await db.query(
-    `UPDATE questions q SET closed_at = $3 FROM certificates c WHERE c.filing_id = $1 AND c.ebrc_number = ANY($2)
-        AND q.party_id = c.party_id AND q.key = 'theirs_not_ours|' || c.ebrc_number AND q.closed_at IS NULL`,
-    [filingId, numbers, at],
-  );
-}
-
 /** Why a certificate is found that no row has. */
 export const NO_ROW_HAS = 'no row of ours has this document, date, amount and currency';
 
