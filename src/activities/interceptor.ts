@@ -11,14 +11,14 @@ import { LedgerUnavailableError } from '../ledger/unavailable';
 import { failureOf, ledgerUnavailable, refusal, type RetryAdvice } from './application-failure';
 import type { WorkerSettings } from './dependencies';
 
-type Cadence = Pick<WorkerSettings, 'rateWindowMs' | 'pollMinMs' | 'pollMaxMs'>;
+type RetryBounds = Pick<WorkerSettings, 'rateWindowMs' | 'pollMinMs' | 'pollMaxMs'>;
 
 /** Short: another worker takes the task over as soon as this one is gone. */
 const AFTER_SHUTDOWN_MS = 1_000;
 
 /** Maps every error of an activity once: API errors by the retry table, `ledger_unavailable`, or a defect. */
 export class FailureInterceptor implements ActivityInboundCallsInterceptor {
-  constructor(private readonly options: { logger: Logger; settings: Cadence }) {}
+  constructor(private readonly options: { logger: Logger; settings: RetryBounds }) {}
 
   async execute(input: ActivityExecuteInput, next: Next<ActivityInboundCallsInterceptor, 'execute'>): Promise<unknown> {
     try {
@@ -77,7 +77,7 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
 }
 
 /** What Temporal is to do about a failure: workflows handle whatever is not simply repeated. */
-export function adviceOf(decision: Decision, attempt: number, settings: Cadence, retryAfterMs = 0): RetryAdvice {
+export function adviceOf(decision: Decision, attempt: number, settings: RetryBounds, retryAfterMs = 0): RetryAdvice {
   if (decision.action === 'retry') {
     return { retry: true, nextDelayMs: Math.max(delayMs(decision.schedule, attempt), retryAfterMs) };
   }
@@ -91,7 +91,7 @@ export function adviceOf(decision: Decision, attempt: number, settings: Cadence,
 /** A certificate that is not there yet is polled for: an operator who configures faster polls gets it sooner. */
 function scheduleOf(
   { until, schedule }: Extract<Decision, { action: 'wait' }>,
-  { pollMinMs, pollMaxMs }: Cadence,
+  { pollMinMs, pollMaxMs }: RetryBounds,
 ): Schedule {
   if (until !== 'certificate') return schedule;
   return {

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
-import type { CheckResult } from '../activities/exporters/credentials';
+import type { CredentialCheck } from '../activities/exporters/credentials';
 import type { ExporterProgress, updateCredentialsInput } from '../domain/contracts';
 import type { ErrorKind } from '../domain/service/error-kinds';
 import { otherModeText } from '../domain/values';
@@ -56,7 +56,7 @@ export async function updateCredentials(input: z.input<typeof updateCredentialsI
   return status.view;
 }
 
-type CredentialOutcome = Exclude<CheckResult, { outcome: 'superseded' }>;
+type CredentialOutcome = Exclude<CredentialCheck, { outcome: 'superseded' }>;
 const NOTHING_SUBMITTED: CredentialOutcome = {
   outcome: 'incomplete',
   reason: 'credentials_missing',

@@ -26,7 +26,7 @@ import { exporterState, type ExporterState } from './exporters';
 const CONSENT_STATEMENT =
   'I am authorised to use this DGFT portal account and consent to its credentials being submitted to the filing service, which logs in with them on the exporter’s behalf.';
 
-export type CheckResult =
+export type CredentialCheck =
   | { outcome: 'validated'; exporter: ExporterState }
   /** The service took a newer submission meanwhile: this one was not sent. */
   | { outcome: 'superseded' }
@@ -108,7 +108,7 @@ async function waitForFuse({ pool, mode, clock }: Deps, exporterId: string): Pro
 }
 
 /** Has a version checked, unless an earlier attempt, or somebody else, has settled it already. */
-async function check(deps: Deps, exporterId: string, version: number, call: CallContext): Promise<CheckResult> {
+async function check(deps: Deps, exporterId: string, version: number, call: CallContext): Promise<CredentialCheck> {
   const { pool, mode, vault, clock, api, logger } = deps;
   const known = await credentialVersion(pool, exporterId, version);
   if (known?.state === 'bad') return outcomeOf(known.reason ?? 'credentials_rejected');

@@ -1,5 +1,5 @@
 import { compareFilingDates, dayNumber, isFilingDate } from '../../domain/dates';
-import type { DocumentKind } from '../extraction/contracts';
+import type { ExtractionKind } from '../extraction/contracts';
 import type { DocumentField, MappedDocument } from '../extraction/mapping';
 import type { MappingField } from '../../domain/filing/mapping';
 import { groupBy } from '../../domain/values';
@@ -63,7 +63,7 @@ function isLike({ values: bill }: ReadDocument, { values: invoice }: ReadDocumen
   return apart <= DAYS_APART && compareAmounts(bill.value, invoice.value) === 0;
 }
 
-const KIND_NAMES: Record<DocumentKind, string> = { 'shipping-bill': 'Shipping bill', invoice: 'Invoice' };
+const KIND_NAMES: Record<ExtractionKind, string> = { 'shipping-bill': 'Shipping bill', invoice: 'Invoice' };
 
 /** A cell made from a field of a document; undefined if the document does not have it. */
 function cellOf(document: ReadDocument | undefined, field: DocumentField, mark?: CellMark): DraftCell | undefined {

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path';
-import type { DocumentKind } from '../extraction/contracts';
+import type { ExtractionKind } from '../extraction/contracts';
 import { mapDocument, type ExtractionMapping } from '../extraction/mapping';
 import { type ReadDocument, documentKey } from './join';
 import { groupBy } from '../../domain/values';
@@ -10,14 +10,14 @@ import { extractFiles, type ExtractedFile, type ExtractWait, pdfPaths, readPdf }
 export interface DraftFile {
   file: string;
   /** Null if its kind is not known. */
-  kind: DocumentKind | null;
+  kind: ExtractionKind | null;
   state: ExtractedFile['state'];
   /** Why it is not in the draft; null for a file that is. */
   error: { code: string; message: string } | null;
 }
 
 /** Names of files and folders that indicate the kind of a PDF. */
-const BY_NAME: readonly (readonly [DocumentKind, RegExp])[] = [
+const BY_NAME: readonly (readonly [ExtractionKind, RegExp])[] = [
   ['shipping-bill', /shipping[-_ ]?bills?|(^|[^a-z])sbs?([^a-z]|$)/i],
   ['invoice', /invoices?|(^|[^a-z])inv([^a-z]|$)/i],
 ];
@@ -59,7 +59,7 @@ const UNKNOWN_KIND = {
 async function sourcesOf(
   { pool }: EbrcClientDependencies,
   files: readonly string[],
-): Promise<{ file: string; sha256: string | null; kind: DocumentKind | null; full: boolean }[]> {
+): Promise<{ file: string; sha256: string | null; kind: ExtractionKind | null; full: boolean }[]> {
   const hashes = new Map<string, string | null>();
   // The file is read again when it is sent, so that the contents of hundreds of files are not held in memory.
   for (const file of files) hashes.set(file, (await readPdf(file)).sha256);
@@ -82,7 +82,7 @@ async function sourcesOf(
 }
 
 /** The file's own name first, then its folder's. */
-function kindByName(file: string): DocumentKind | null {
+function kindByName(file: string): ExtractionKind | null {
   const own = file.slice(dirname(file).length);
   for (const text of [own, dirname(file)]) {
     const kinds = BY_NAME.filter(([, pattern]) => pattern.test(text));

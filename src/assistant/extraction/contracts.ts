@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Operation } from '../../domain/service/operations';
 
 const DOCUMENT_KINDS = ['shipping-bill', 'invoice'] as const;
-export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
+export type ExtractionKind = (typeof DOCUMENT_KINDS)[number];
 
 /** The endpoints of the extraction service (spec: "Extraction service"), and the operation that calls each. */
 export const EXTRACTION_OPERATIONS = {
@@ -12,7 +12,7 @@ export const EXTRACTION_OPERATIONS = {
 } as const satisfies Record<string, Operation>;
 export type ExtractionEndpoint = keyof typeof EXTRACTION_OPERATIONS;
 
-export function endpointOf(kind: DocumentKind, full: boolean): ExtractionEndpoint {
+export function endpointOf(kind: ExtractionKind, full: boolean): ExtractionEndpoint {
   return kind === 'shipping-bill' && full ? 'shipping-bill-full' : kind;
 }
 

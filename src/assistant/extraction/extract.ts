@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setMaxListeners } from 'node:events';
 import { ApplicationFailure, WorkflowFailedError } from '@temporalio/client';
 import { endpointOf, extractionWorkflowId } from './contracts';
-import type { DocumentKind, ExtractDocumentInput, ExtractDocumentResult } from './contracts';
+import type { ExtractionKind, ExtractDocumentInput, ExtractDocumentResult } from './contracts';
 import { readExtraction, readWaitingReason } from './extractions';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import { UsageError } from '../../starter/errors';
@@ -47,7 +47,7 @@ const NOTICE_AFTER_MS = 10_000;
 export async function extractFiles(
   deps: EbrcClientDependencies,
   args: {
-    kind: DocumentKind;
+    kind: ExtractionKind;
     /** PDFs under 5 MB, and folders with PDFs. */
     paths: readonly string[];
     /** Everything in a shipping bill, not only the fields that a filing needs. */
@@ -94,7 +94,7 @@ export async function extractFiles(
 async function start(
   { temporal, taskQueue, documents }: EbrcClientDependencies,
   { name, sha256, content, problem }: PdfFile,
-  { kind, full, again }: { kind: DocumentKind; full: boolean; again: boolean },
+  { kind, full, again }: { kind: ExtractionKind; full: boolean; again: boolean },
 ) {
   if (problem !== null || sha256 === null) return null;
   const stored = await documents.put({ name: `document-${sha256}`, kind: 'pdf', buffer: content });

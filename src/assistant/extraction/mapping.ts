@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DocumentKind } from './contracts';
+import type { ExtractionKind } from './contracts';
 import { convert, type Converter } from './convert';
 import { addressProblem, memberByName, valuesAt, type Found } from './pointer';
 import { readYamlFile } from '../../starter/input-files';
@@ -32,7 +32,7 @@ const DOCUMENT_FIELDS = {
     gstInvoiceNumber: 'text',
     gstInvoiceDate: 'date',
   },
-} as const satisfies Record<DocumentKind, Record<string, Converter>>;
+} as const satisfies Record<ExtractionKind, Record<string, Converter>>;
 
 export type DocumentField = keyof (typeof DOCUMENT_FIELDS)['shipping-bill'] | keyof (typeof DOCUMENT_FIELDS)['invoice'];
 
@@ -49,7 +49,7 @@ const rule = z.union([address.transform((text) => [text]), z.array(address).min(
   error: 'write an address or a list of addresses, which start with a slash or are names',
 });
 
-const rulesOf = (kind: DocumentKind) =>
+const rulesOf = (kind: ExtractionKind) =>
   z
     .strictObject(Object.fromEntries(Object.keys(DOCUMENT_FIELDS[kind]).map((field) => [field, rule.optional()])))
     .optional();
@@ -62,7 +62,7 @@ export const extractionMapping = z.strictObject({
 export type ExtractionMapping = z.output<typeof extractionMapping>;
 
 /** Common names of these fields, the most likely first. */
-const BUILT_IN_NAMES: Record<DocumentKind, Partial<Record<DocumentField, string[]>>> = {
+const BUILT_IN_NAMES: Record<ExtractionKind, Partial<Record<DocumentField, string[]>>> = {
   'shipping-bill': {
     number: ['shippingBillNumber', 'shippingBillNo', 'sbNumber', 'sbNo', 'shippingBill', 'billNumber'],
     date: ['shippingBillDate', 'sbDate', 'dateOfShippingBill'],
@@ -119,7 +119,7 @@ export interface Explained {
 }
 
 export interface MappedDocument {
-  kind: DocumentKind;
+  kind: ExtractionKind;
   values: Partial<Record<DocumentField, string>> & { invoiceNumbers?: string[] };
   explained: Explained[];
 }
@@ -130,7 +130,7 @@ const AMOUNT_MEMBERS = ['amount', 'value'];
 const CURRENCY_MEMBERS = ['currency', 'currencyCode'];
 
 /** Reads our fields from extracted data, and records for each field where its value came from or what was tried. */
-export function mapDocument(kind: DocumentKind, data: unknown, mapping: ExtractionMapping = {}): MappedDocument {
+export function mapDocument(kind: ExtractionKind, data: unknown, mapping: ExtractionMapping = {}): MappedDocument {
   const own: Record<string, string[] | undefined> = mapping[kind] ?? {};
   const read = (name: string, as: Converter, inside?: Found): Explained => {
     const field = name as DocumentField;

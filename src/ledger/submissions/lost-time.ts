@@ -81,7 +81,7 @@ export async function lostTimeCertificates(
 }
 
 /** What evidence about an attempt is held against. */
-export interface SentAttempt {
+export interface AttemptEvidence {
   markedAt: Date | null;
   /** The balances in the snapshot taken before it; null: there is none. */
   balances: Balance[] | null;
@@ -89,8 +89,8 @@ export interface SentAttempt {
   lostSince: Date | null;
 }
 
-export async function readSent(db: Queryable, attemptId: string): Promise<SentAttempt | null> {
-  const { rows } = await db.query<SentAttempt>(
+export async function readSent(db: Queryable, attemptId: string): Promise<AttemptEvidence | null> {
+  const { rows } = await db.query<AttemptEvidence>(
     `SELECT a.marked_at AS "markedAt", s.balances,
             (SELECT certificates_from FROM ledger_identity WHERE a.reason = $2) AS "lostSince"
        FROM attempts a LEFT JOIN snapshots s USING (snapshot_id) WHERE a.attempt_id = $1`,

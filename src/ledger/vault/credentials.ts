@@ -139,7 +139,7 @@ export async function badCredentials(db: Queryable, exporterIds: readonly string
   return new Map(rows.map(({ exporterId, reason }) => [exporterId, reason]));
 }
 
-export interface WaitingFiling {
+export interface CredentialWaiter {
   workflowId: string;
   exporterId: string;
   /** The version that the waiter found bad; 0 if it saw none of ours. */
@@ -152,7 +152,7 @@ export interface WaitingFiling {
  */
 export async function registerWaiter(
   pool: pg.Pool,
-  { workflowId, exporterId, versionSeen }: WaitingFiling,
+  { workflowId, exporterId, versionSeen }: CredentialWaiter,
 ): Promise<{ retryNow: boolean }> {
   return underLock(pool, exporterId, async (client) => {
     const current = await currentCredentials(client, exporterId);
@@ -174,8 +174,8 @@ export async function removeWaiter(db: Queryable, workflowId: string): Promise<v
 }
 
 /** The workflows that wait for newer credentials of an exporter, the longest wait first. */
-export async function waitersOf(db: Queryable, exporterId: string): Promise<WaitingFiling[]> {
-  const { rows } = await db.query<WaitingFiling>(
+export async function waitersOf(db: Queryable, exporterId: string): Promise<CredentialWaiter[]> {
+  const { rows } = await db.query<CredentialWaiter>(
     `SELECT workflow_id AS "workflowId", exporter_id AS "exporterId", version_seen AS "versionSeen"
        FROM credential_waiters WHERE exporter_id = $1 ORDER BY since, workflow_id`,
     [exporterId],

@@ -1,6 +1,6 @@
 import { ApplicationFailure, setHandler } from '@temporalio/workflow';
 import { exporterQuery, submitCredentialsUpdate } from '../messages';
-import type { CheckResult } from '../../activities/exporters/credentials';
+import type { CredentialCheck } from '../../activities/exporters/credentials';
 import { calls } from '../activity-profiles';
 import { type ExporterStatus, retryUntilFixed } from './exporter-progress';
 
@@ -75,7 +75,7 @@ interface CheckContext {
 export async function checkSubmission(
   context: CheckContext,
   { credentialsRef, by }: CredentialSubmission,
-): Promise<CheckResult> {
+): Promise<CredentialCheck> {
   const accepted = await calls('ledger', 'Record the consent').acceptCredentials({
     exporterId: context.exporterId,
     credentialsRef,
@@ -87,7 +87,7 @@ export async function checkSubmission(
 }
 
 /** Has the service check a version; where it is valid, the filings that wait for better credentials are signalled. */
-export async function checkVersion({ status, exporterId }: CheckContext, version: number): Promise<CheckResult> {
+export async function checkVersion({ status, exporterId }: CheckContext, version: number): Promise<CredentialCheck> {
   status.update({ state: 'started', message: 'The portal credentials are being checked.' });
   const about = {
     summary: `Check credentials, version ${version}`,

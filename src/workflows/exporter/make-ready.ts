@@ -1,4 +1,4 @@
-import type { CheckResult } from '../../activities/exporters/credentials';
+import type { CredentialCheck } from '../../activities/exporters/credentials';
 import type { ExporterState } from '../../activities/exporters/exporters';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { CREDENTIAL_KINDS, CREDENTIALS_OF_A_PERSON, delayMs } from '../../domain/service/retry-table';
@@ -111,7 +111,7 @@ const NOTHING_SUBMITTED: Need = {
   message: 'No portal credentials were submitted for this exporter yet. Submit its DGFT user name and password.',
 };
 
-async function stepOf(context: ReadyContext, result: CheckResult): Promise<Step> {
+async function stepOf(context: ReadyContext, result: CredentialCheck): Promise<Step> {
   if (result.outcome === 'validated') return { go: 'on', exporter: result.exporter };
   if (result.outcome === 'superseded') return readExporter(context);
   const need = { code: result.reason, message: result.message };

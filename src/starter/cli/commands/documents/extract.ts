@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import type { DocumentKind } from '../../../../assistant/extraction/contracts';
+import type { ExtractionKind } from '../../../../assistant/extraction/contracts';
 import type { Explained, ExtractionMapping } from '../../../../assistant/extraction/mapping';
 import { EXIT, refusal, RefusedError, type ExitCode } from '../../../errors';
 import type { ExtractedFile } from '../../../../assistant/extraction/extract';
@@ -41,7 +41,7 @@ export function addExtractCommand(program: Command, bind: Bind): void {
     .addHelpText('after', HELP)
     .action(
       bind(async (cli, args, options: ExtractOptions) => {
-        const [kind, paths] = args as unknown as [DocumentKind, string[]];
+        const [kind, paths] = args as unknown as [ExtractionKind, string[]];
         const { output } = options;
         await checkOutputPath(options, '.json');
         // Before any call is made: an invalid mapping has to be corrected first.
@@ -62,7 +62,7 @@ export function addExtractCommand(program: Command, bind: Bind): void {
 
 async function extract(
   cli: Cli,
-  kind: DocumentKind,
+  kind: ExtractionKind,
   paths: readonly string[],
   { full, again, within }: ExtractOptions,
 ): Promise<ExtractedFile[]> {
@@ -94,7 +94,7 @@ function withExtraction(cli: Cli): (error: unknown) => Promise<never> {
 
 type ExplainedFile = ExtractedFile & { fields?: Explained[] };
 
-async function explainer(cli: Cli, kind: DocumentKind): Promise<(file: ExtractedFile) => ExplainedFile> {
+async function explainer(cli: Cli, kind: ExtractionKind): Promise<(file: ExtractedFile) => ExplainedFile> {
   const { mapDocument } = await import('../../../../assistant/extraction/mapping.js');
   const mapping = await mappingOf(cli);
   return (file) => (file.data ? { ...file, fields: mapDocument(kind, file.data, mapping).explained } : file);
