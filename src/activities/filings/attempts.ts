@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { readNow } from '../../ledger/filings/filing-now';
-import { addEvent, type Held } from '../../ledger/filings/filing-progress';
+import { addEvent } from '../../ledger/filings/filing-events';
+import { type Held } from '../../ledger/filings/filing-progress';
 import { answerInShort, NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
 import type { AttemptReading, StoredAnswer } from '../../domain/filing/attempt';
 import { markRowsUnknown as markInLedger, readAttempt as readInLedger } from '../../ledger/submissions/attempts';

@@ -1,7 +1,7 @@
 import { TEST_CADENCE } from '../../support/settings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { adoptAnswer, markSending } from '../ledger-steps';
-import { addEvent } from '../../../src/ledger/filings/filing-progress';
+import { addEvent } from '../../../src/ledger/filings/filing-events';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
