@@ -26,7 +26,7 @@ import { createWorkers } from './worker/create-workers';
 import { connect } from './temporal/connect';
 import { ensureSearchAttributes } from './temporal/search-attributes';
 import { once } from './domain/values';
-import { CLOSE_WITHIN_MS, runAll, shutdownTimes, within } from './worker/shutdown';
+import { CLOSE_WITHIN_MS, runAll, shutdownTimes, succeedsWithin } from './worker/shutdown';
 import { waitFor } from './worker/wait-for';
 import { workflowBundlePath } from './worker/workflows-bundle';
 
@@ -131,7 +131,7 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
       .then(() => Promise.all([connection.close(), native.close(), pool.end(), probed.end(), health?.close()]))
       .then(() => telemetry?.close())
       .catch((error: unknown) => logger.warn({ err: error }, 'not everything could be closed in order'));
-    const inTime = await within(CLOSE_WITHIN_MS, closing);
+    const inTime = await succeedsWithin(CLOSE_WITHIN_MS, closing);
     logger.info({ inTime }, 'worker stopped');
   }
 }

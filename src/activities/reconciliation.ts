@@ -21,7 +21,7 @@ import type { RepairableFinding } from '../ledger/reconciliation/findings';
 import {
   openFilingsOf,
   partiesAfter,
-  partyOf,
+  partyToReconcile,
   type PartyToReconcile,
   endRun,
   startRun,
@@ -86,7 +86,7 @@ async function partiesToReconcile(
   args: { exporterId?: string; after: number; limit: number },
 ): Promise<{ parties: PartyToReconcile[]; next: number | null }> {
   if (args.exporterId !== undefined) {
-    const party = await partyOf(pool, args.exporterId);
+    const party = await partyToReconcile(pool, args.exporterId);
     return { parties: party ? [party] : [], next: null };
   }
   const parties = await partiesAfter(pool, { mode, after: args.after, limit: args.limit });
@@ -236,7 +236,7 @@ async function endReconciliation(
   args: { runId: string; exporterId?: string; result: ReconcileResult },
 ): Promise<{ counts: FindingCounts }> {
   const { pool, mode } = deps;
-  const party = args.exporterId === undefined ? null : await partyOf(pool, args.exporterId);
+  const party = args.exporterId === undefined ? null : await partyToReconcile(pool, args.exporterId);
   const counts = await countFindings(pool, { mode, partyId: party?.partyId });
   await endRun(pool, { runId: args.runId, result: { ...args.result, counts }, at: now(deps) });
   return { counts };

@@ -13,7 +13,7 @@ import {
   listFindings,
 } from '../ledger/reconciliation/findings';
 import { exporterNames } from '../ledger/exporters/exporters';
-import { partyOf } from '../ledger/reconciliation/runs';
+import { partyToReconcile } from '../ledger/reconciliation/runs';
 
 export interface ReconcileRequest {
   exporter?: string;
@@ -119,7 +119,7 @@ export async function acknowledgeFinding(
 
 async function partyIdOf({ pool, mode }: LedgerDependencies, exporter: string | undefined) {
   if (exporter === undefined) return undefined;
-  const party = await partyOf(pool, await exporterIdOf(pool, mode, exporter));
+  const party = await partyToReconcile(pool, await exporterIdOf(pool, mode, exporter));
   if (!party) throw refusal('unknown_exporter', `Exporter ${exporter} is not in this ledger.`);
   return party.partyId;
 }

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from '@temporalio/worker';
+import { within } from '../telemetry/readiness';
 import { STOP_WITHIN_MS as JOBS_WITHIN_MS } from './background-jobs';
 
 /** The longest call takes two HTTP time-outs; a SIGTERM must never interrupt a submission. */
@@ -28,15 +28,12 @@ export function shutdownTimes(httpTimeoutMs: number): ShutdownTimes {
 }
 
 /** Resolves when `work` has settled or the time is over. @returns whether it succeeded in time */
-export async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
-  const ended = work.then(
-    () => true,
-    () => false,
-  );
-  const stop = new AbortController();
-  const late = sleep(ms, false, { signal: stop.signal }).catch(() => false);
-  return Promise.race([ended, late]).finally(() => stop.abort());
-}
+export const succeedsWithin = (ms: number, work: Promise<unknown>): Promise<boolean> =>
+  within(
+    ms,
+    work.then(() => true),
+    () => new Error('late'),
+  ).catch(() => false);
 
 /**
  * Runs all workers until they have ended; when one ends, `stop` is called: a process that serves only some queues is

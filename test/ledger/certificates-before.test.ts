@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { readSnapshotSource, saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { lineageSend } from '../../src/ledger/gates/absence';
 import { movePartyOf } from '../../src/ledger/exporters/party-merge';
-import { partyOf } from '../../src/ledger/reconciliation/runs';
+import { partyToReconcile } from '../../src/ledger/reconciliation/runs';
 import { withTransaction } from '../../src/ledger/pool';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { knowExporter, NOW, open, rowsOf } from './filing-support';
@@ -106,7 +106,10 @@ it('are not known where nothing could be read, nor where the list to share was a
 it('stay the party’s when one of its clients turns out to be another’s, and that client’s sends have none', async () => {
   const [first, second] = [await client('AAGLSHARED'), await client('AAGLSHARED')];
   const moved = await send(first, ['M1'], NOW);
-  const [from, other] = [await partyOf(ledger.pool, first), await partyOf(ledger.pool, await client())];
+  const [from, other] = [
+    await partyToReconcile(ledger.pool, first),
+    await partyToReconcile(ledger.pool, await client()),
+  ];
   await withTransaction(ledger.pool, (db) =>
     movePartyOf(db, { from: from?.partyId ?? 0, to: other?.partyId ?? 0, exporterId: first, at: NOW }),
   );

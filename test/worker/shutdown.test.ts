@@ -1,5 +1,5 @@
 import { once } from '../../src/domain/values';
-import { runAll, shutdownTimes, within } from '../../src/worker/shutdown';
+import { runAll, shutdownTimes, succeedsWithin } from '../../src/worker/shutdown';
 
 /** A worker that runs until it is told to stop, or fails when it is told to. */
 function worker() {
@@ -39,9 +39,9 @@ describe('runAll', () => {
 });
 
 it('bounds a wait, whatever becomes of the work', async () => {
-  expect(await within(20, never)).toBe(false);
-  expect(await within(60_000, Promise.resolve())).toBe(true);
-  expect(await within(60_000, Promise.reject(new Error('not in order')))).toBe(false);
+  expect(await succeedsWithin(20, never)).toBe(false);
+  expect(await succeedsWithin(60_000, Promise.resolve())).toBe(true);
+  expect(await succeedsWithin(60_000, Promise.reject(new Error('not in order')))).toBe(false);
 });
 
 it('gives the longest call its time before anything is given up, and has an end', () => {

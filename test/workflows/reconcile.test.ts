@@ -9,7 +9,7 @@ import type { ReconcileInput, ReconcileResult } from '../../src/domain/report-co
 import { isoFromFilingDate } from '../../src/domain/dates';
 import { noFindings, type FindingKind, type FindingView } from '../../src/domain/reconciliation/findings';
 import { listFindings } from '../../src/ledger/reconciliation/findings';
-import { partyOf } from '../../src/ledger/reconciliation/runs';
+import { partyToReconcile } from '../../src/ledger/reconciliation/runs';
 import type { reconcile } from '../../src/workflows/reconcile';
 import { QUICK_AUTHORITY, useFilingStage } from './filing/use-filing-stage';
 import type { FilingStage, TestExporter } from './filing/filing-stage';
@@ -29,7 +29,7 @@ const run = (input: Partial<ReconcileInput> = {}): Promise<ReconcileResult> =>
   });
 
 async function findingsOf(exporter: TestExporter, all = false): Promise<FindingView[]> {
-  const party = await partyOf(stage.ledger.pool, exporter.exporterId);
+  const party = await partyToReconcile(stage.ledger.pool, exporter.exporterId);
   return listFindings(stage.ledger.pool, { mode: 'test', partyId: party?.partyId, all });
 }
 

@@ -120,7 +120,7 @@ export async function holdAsSent(
   client: Queryable,
   { filingId, submission, positions, sentAt, at }: SentAfterAll,
 ): Promise<void> {
-  await withdraw(client, { filingId, submission, why: 'it was sent', at });
+  await withdrawReleases(client, { filingId, submission, why: 'it was sent', at });
   await stopUnsentDuplicates(client, { filingId, submission, positions, at });
   const { rows } = await client.query<{ position: number; live: boolean }>(
     `WITH stopped AS (SELECT filing_id, position, live FROM filing_rows s WHERE filing_id = $1 AND submission = $2
@@ -183,7 +183,7 @@ export async function holdAgain(
   );
 }
 
-export async function withdraw(
+export async function withdrawReleases(
   client: Queryable,
   { filingId, submission, why, at }: { filingId: string; submission: number; why: string; at: Date },
 ): Promise<void> {

@@ -15,7 +15,7 @@ import type { Queryable } from '../pool';
 import { readRequests, settleIfDone } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
 import { closeOpenAttempts, isInDoubt, lockAttempts, requestOf } from './attempts';
-import { anyRow, freeRows, giveBackIfAllFree, holdAsSent, planAgain, SENT, withdraw } from './held-rows';
+import { anyRow, freeRows, giveBackIfAllFree, holdAsSent, planAgain, SENT, withdrawReleases } from './held-rows';
 import type { Freed, Ground } from './held-rows';
 import { writeVerdict } from './verdict';
 
@@ -104,7 +104,7 @@ export async function releaseUnfiled(
 async function reopenDoubt(client: Queryable, attemptId: string, reason: string, at: Date): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   await writeVerdict(client, { attemptId, from: ['absent'], verdict: 'marked', reason, at });
-  await withdraw(client, { filingId, submission, why: reason, at });
+  await withdrawReleases(client, { filingId, submission, why: reason, at });
   await client.query(
     `UPDATE filing_rows SET state = 'unknown', submitted_at = coalesce(submitted_at, $3)
       WHERE filing_id = $1 AND submission = $2 AND live AND state = 'planned'`,

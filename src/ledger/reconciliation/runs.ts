@@ -37,7 +37,7 @@ export async function partiesAfter(
   return rows;
 }
 
-export async function partyOf(db: Queryable, exporterId: string): Promise<PartyToReconcile | null> {
+export async function partyToReconcile(db: Queryable, exporterId: string): Promise<PartyToReconcile | null> {
   const { rows } = await db.query<PartyToReconcile>(
     `${PARTIES} WHERE e.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1)) ${GROUPED}`,
     [exporterId],

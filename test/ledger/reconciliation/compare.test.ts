@@ -12,7 +12,7 @@ import { freeRows } from '../../../src/ledger/gates/held-rows';
 import { certifyByPersons } from '../../../src/ledger/gates/certify';
 import { getFiling } from '../../../src/ledger/filings/filings';
 import { detachFreed } from '../../../src/ledger/questions/questions';
-import { partyOf, readingBegins } from '../../../src/ledger/reconciliation/runs';
+import { partyToReconcile, readingBegins } from '../../../src/ledger/reconciliation/runs';
 import { RECONCILE_CHECKS } from '../../../src/domain/reconciliation/findings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { detailOf, HOUR_MS, tell } from '../../reports/ledger-of-a-month';
@@ -47,7 +47,7 @@ const findings = async () =>
 beforeAll(async () => {
   ledger = await createTestDatabase();
   await knowExporter(ledger);
-  partyId = (await partyOf(ledger.pool, EXPORTER))?.partyId ?? 0;
+  partyId = (await partyToReconcile(ledger.pool, EXPORTER))?.partyId ?? 0;
   const rows = ROWS.map((row, index) => ({ ...row, becomes: { certificate: `EB${index + 1}` } }));
   await tell(ledger, { reference: 'SETTLED', madeAt: NOW, hours: 1, rows });
   await readBalance(ledger, 5_000, ISSUED);

@@ -15,7 +15,7 @@ import { releaseAbsent } from '../../../src/ledger/gates/release-absent';
 import { withTransaction } from '../../../src/ledger/pool';
 import { compareParty } from '../../../src/ledger/reconciliation/compare';
 import { storedPdfs } from '../../../src/ledger/reconciliation/documents';
-import { openFilingsOf, partyOf } from '../../../src/ledger/reconciliation/runs';
+import { openFilingsOf, partyToReconcile } from '../../../src/ledger/reconciliation/runs';
 import { encodeSend, sendName, voidRecord } from '../../../src/ledger/sends/send-record';
 import { readIdentity } from '../../../src/ledger/sends/sends';
 import { endedWithRequests } from '../../../src/ledger/submissions/requests';
@@ -123,7 +123,7 @@ it('reads by indexes alone what a filing, its polls and a worker ask of a ledger
     [1_000, 2_000].map((mappedIRMAmountFCC) => stage.mapping(exporter, { mappedIRMAmountFCC })),
   );
   expect(await filing.result()).toMatchObject({ state: 'certified', counts: { archived: 2 } });
-  const party = await partyOf(pool, exporter.exporterId);
+  const party = await partyToReconcile(pool, exporter.exporterId);
   expect(party?.partyId).toBe(1);
 
   await readFigures(pool, 'test');
