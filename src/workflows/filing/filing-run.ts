@@ -1,5 +1,6 @@
 /** One filing's run: what it holds beside the filing's progress, what it waits for, and when it continues as new. */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
+import type { FilingNow } from '../../activities/filings/moves';
 import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
 import { NO_ROWS, type FileInput, type FilingResult } from '../../domain/contracts';
 import { withSend, type KnownSend } from '../../domain/filing/known-send';
@@ -44,12 +45,17 @@ export function refusedResult({ reference, n = 1 }: FileInput, refusal: Refusal)
   });
 }
 
-function standingResult(filing: OpenedFiling): FilingResult {
-  const { filingId, workflowId, reference, n, state, contentHash, counts, attention, asked, seq, submissions } = filing;
+/** What a result says of a filing as the ledger said last. */
+function standingOf({ state, counts, asked, seq, rows, submissions }: Omit<FilingNow, 'kind' | 'text'>) {
   const { requestId = null, dgftAckId = null } = submissions[0]?.requests[0] ?? {};
+  return { state, counts, asked, seq, rows: rows ?? [], requestId, dgftAckId };
+}
+
+function recordedResult(filing: OpenedFiling): FilingResult {
+  const { filingId, workflowId, reference, n, contentHash, attention, submissions } = filing;
   const attempt = submissions.find((one) => one.attempt?.verdict === 'marked')?.attempt?.attemptId ?? null;
-  const known = { filingId, workflowId, reference, n, state, contentHash, counts, attention, asked, seq };
-  return resultOf({ ...known, requestId, dgftAckId, attempt, rows: filing.rows ?? [] });
+  const known = { filingId, workflowId, reference, n, contentHash, attention, attempt };
+  return resultOf({ ...known, ...standingOf(filing) });
 }
 
 function mayBeAtService({ state, attempt }: SubmissionStage): boolean {
@@ -152,30 +158,16 @@ export class FilingRun extends FilingProgress {
   result(): FilingResult {
     const { filing, refusal, input } = this;
     if (refusal) return refusedResult(input, refusal);
-    const { requestId, attention, errors } = this;
-    const { state, counts, asked, seq, rows, submissions } = this.now;
-    const { dgftAckId = null } = submissions[0]?.requests[0] ?? {};
+    const { now, attention, errors } = this;
     const { attemptId: attempt = null, requestId: request = null } = this.requests.inQuestion ?? {};
     const { filingId, contentHash = null, reference = input.reference ?? '', n = input.n ?? 1 } = filing ?? {};
-    const now = {
-      state,
-      requestId,
-      dgftAckId,
-      counts,
-      attention,
-      asked,
-      seq,
-      errors,
-      attempt,
-      request,
-      rows: rows ?? [],
-    };
-    return resultOf({ filingId, contentHash, reference, n, ...now });
+    const known = { filingId, contentHash, reference, n, attention, errors, attempt, request };
+    return resultOf({ ...known, ...standingOf(now) });
   }
 
   /** What the query answers: a refused run tells of the filing that stands under its reference. */
   progress(): FilingResult {
     const recorded = this.refusal?.recorded;
-    return recorded ? standingResult(recorded) : this.result();
+    return recorded ? recordedResult(recorded) : this.result();
   }
 }
