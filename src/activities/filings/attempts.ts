@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { readNow } from '../../ledger/filings/filing-now';
-import { addEvent } from '../../ledger/filings/filing-events';
+import { addEvent } from '../../ledger/filings/filing-notes';
 import { type Held } from '../../ledger/filings/filing-progress';
 import { answerInShort, NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
 import type { AttemptReading, StoredAnswer } from '../../domain/filing/attempt';

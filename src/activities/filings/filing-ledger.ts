@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
-import { addEvent } from '../../ledger/filings/filing-events';
+import { addEvent, saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
 import { judgeWord, recordWord as recordInLedger } from '../../ledger/submissions/words';
 import type { NewWord, OpenWords, WordOf } from '../../ledger/submissions/words';

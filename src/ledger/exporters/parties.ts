@@ -1,7 +1,7 @@
 import { type IecSource, SHOWN_BY } from '../../domain/exporter/exporter';
 import type { Mode } from '../../domain/names';
 import { movePartyOf, type Collision } from './party-merge';
-import { addEvent } from '../filings/filing-events';
+import { addEvent } from '../filings/filing-notes';
 import { askAbout } from '../questions/questions';
 import type { Queryable } from '../pool';
 

@@ -1,5 +1,5 @@
 import { warningAt } from '../../domain/rules/finding';
-import { addEvent } from '../filings/filing-events';
+import { addEvent } from '../filings/filing-notes';
 import type { Queryable } from '../pool';
 import { askAbout } from '../questions/questions';
 

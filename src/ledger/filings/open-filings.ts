@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Mode } from '../../domain/names';
 import type { ResumedFiling, JudgedFiling } from '../../domain/filing/run-judgement';
 import { askAbout, closeQuestion } from '../questions/questions';
-import { addEvent } from './filing-events';
+import { addEvent } from './filing-notes';
 import { writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
 import { withTransaction, type Queryable } from '../pool';

@@ -2,7 +2,7 @@ import { MAYBE_FILED, partsOfAttemptId, type StoredAnswer } from '../../domain/f
 import { type LockedFiling, lockFiling, readFacts } from '../filings/filing-lock';
 import { FilingMissing } from '../filings/filings';
 import { readNow, type FilingNow } from '../filings/filing-now';
-import { addEvent } from '../filings/filing-events';
+import { addEvent } from '../filings/filing-notes';
 import { moveHeld } from '../filings/filing-progress';
 import { askAbout } from '../questions/questions';
 import { senderOf } from '../sends/send-record';

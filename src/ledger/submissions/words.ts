@@ -3,7 +3,7 @@ import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contrac
 import type { Carried } from '../../domain/filing/questions';
 import { personKey } from '../../domain/principal';
 import type { Queryable } from '../pool';
-import { addEvent } from '../filings/filing-events';
+import { addEvent } from '../filings/filing-notes';
 import { VALID_FOR } from '../principals/grants';
 
 /** What persons asked for that no run has carried out yet, each with the word that asks for it. */

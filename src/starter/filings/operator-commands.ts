@@ -13,7 +13,7 @@ import { isEnd } from '../../domain/filing/states';
 import { filingWorkflowId } from '../../domain/names';
 import { findFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { forgetSetAside } from '../../ledger/set-aside';
-import { countEvents } from '../../ledger/filings/filing-events';
+import { countEvents } from '../../ledger/filings/filing-notes';
 import { inQuestion } from '../../ledger/filings/filing-view';
 import { writeGrant } from '../../ledger/principals/grants';
 import { shownOfFiling, shownOfSend } from '../../ledger/principals/granted-words';

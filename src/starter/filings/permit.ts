@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '../../domain/principal';
 import type { Carried } from '../../domain/filing/questions';
-import { addEvent } from '../../ledger/filings/filing-events';
+import { addEvent } from '../../ledger/filings/filing-notes';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { carryOutWord } from '../../ledger/gates/persons';
 import { withTransaction } from '../../ledger/pool';

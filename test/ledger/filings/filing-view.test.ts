@@ -1,11 +1,10 @@
 import { TEST_CADENCE } from '../../support/settings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { adoptAnswer, markSending } from '../ledger-steps';
-import { addEvent } from '../../../src/ledger/filings/filing-events';
+import { addEvent, saveOfFiling } from '../../../src/ledger/filings/filing-notes';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
-import { saveOfFiling } from '../../../src/ledger/filings/filing-notes';
 import { readSent } from '../../../src/ledger/submissions/lost-time';
 import { ACCEPTED, attemptSteps, SENDER, SETTLE_MS } from '../submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
