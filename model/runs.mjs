@@ -102,6 +102,11 @@ const NEEDED = [
     attempts: [1, 0],
     restores: 1,
   }),
+  mutant('acceptance-leaves-rows-freed', 'A late acceptance makes freed rows live again', {
+    ...person,
+    attempts: [1, 1],
+    restores: 1,
+  }),
   mutant('errored-frees-all', 'Rows are freed only when no attempt of them may still be a certificate', person),
   mutant('resolve-unnamed', 'resolve names the attempt that it answers', { operators: 1, repeats: 1 }),
   mutant('resolve-names-no-mark', 'resolve names the mark too', {
@@ -193,11 +198,6 @@ export const QUESTIONED = [
     },
   ),
   questioned('no-collision-check', 'Nothing is sent while another live row holds the fingerprint', { restores: 1 }),
-  questioned('acceptance-leaves-rows-freed', 'A late acceptance makes freed rows live again', {
-    ...person,
-    attempts: [1, 1],
-    restores: 1,
-  }),
   questioned('no-last-look', 'not-filed looks at the service a last time', person),
   questioned('refused-frees-all', 'A refusal frees no rows of which an earlier attempt was judged absent', person),
   questioned('no-look-at-mark', 'After an absence the mark looks for certificates that agree', person),
