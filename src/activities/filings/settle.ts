@@ -27,6 +27,8 @@ export interface Evidence {
   contradicted: Contradiction[];
   /** Certificates that agree with open rows in their document or bill number: they stand against "not filed". */
   agreeing: string[];
+  /** The one of them and the only row that it agrees with; null where there are more, or none. */
+  pair: { row: number; eBRCNumber: string } | null;
   balances: {
     irmKey: string;
     before: string | null;
@@ -97,6 +99,7 @@ async function gatherEvidence(
       ...looked,
       ...found,
       agreeing: [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))],
+      pair: agreeing.length === 1 ? (agreeing[0] ?? null) : null,
       problem:
         problem ??
         (send.before === null ? 'no list of certificates from before the send exists to compare with' : null),

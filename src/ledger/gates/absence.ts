@@ -55,10 +55,10 @@ export async function agreeingCertificates(
   db: Queryable,
   { filingId, submission, positions, from, before }: Rows & Pick<LineageSend, 'from' | 'before'>,
 ) {
-  const { rows } = await db.query<{ position: number; eBRCNumber: string }>(
+  const { rows } = await db.query<{ row: number; eBRCNumber: string }>(
     `WITH ${NAMED}
-     SELECT DISTINCT n.of AS position, c.ebrc_number AS "eBRCNumber"
-       FROM named n CROSS JOIN LATERAL (
+     SELECT DISTINCT m.source_row AS row, c.ebrc_number AS "eBRCNumber"
+       FROM named n JOIN mine m ON m.position = n.of CROSS JOIN LATERAL (
          SELECT d.* FROM certificates d WHERE d.party_id = n.party_id AND d.document_key = n.document_key
          UNION ALL
          SELECT b.* FROM certificates b WHERE b.party_id = n.party_id AND b.bill_key = n.bill_key AND b.bill_key <> '') AS c

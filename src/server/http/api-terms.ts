@@ -23,6 +23,7 @@ const FIELDS: readonly [option: RegExp, field: string][] = [
   [/--again/g, '`n`'],
   [/--as (filed|not-filed)/g, '`as`: $1'],
   [/--request-id(?: R\b)?/g, '`requestId`'],
+  [/--certificate (\d+)=(\S+)/g, '`certificates` (row $1, number $2)'],
   [/--certificate(?: ROW=NUMBER)?/g, '`certificates`'],
   [/--not-ours(?: NUMBER)?/g, '`notOurs`'],
   [/--unseen/g, '`unseen`'],

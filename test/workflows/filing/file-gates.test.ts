@@ -338,9 +338,10 @@ describe('certificates of fetch-details', () => {
       filing,
       ({ attention: asks }) => asks?.includes('agree') ?? false,
     );
-    expect(attention).toContain('--as filed --certificate ROW=NUMBER');
     const { evidence } = await stage.view(filing);
     const [eBRCNumber = ''] = (evidence as { agreeing?: string[] } | null)?.agreeing ?? [];
+    expect(attention).toContain(`--as not-filed --not-ours ${eBRCNumber} --note`);
+    expect(attention).toContain(`--as filed --certificate 1=${eBRCNumber}`);
     const say = (by: string) => {
       const certificates = [{ row: 1, eBRCNumber }];
       return operationsOf(stage).resolve(filingId ?? '', { as: 'filed', by, note: 'looked', certificates });

@@ -16,6 +16,14 @@ export function roundMs(settleAfterMs: number, asked: boolean): number {
   return asked ? Math.min(ROUND_AFTER_ASKING_MS, within * 6) : within;
 }
 
+/** The options that name what agrees, with its values where only one row and one certificate can be meant. */
+export function namingOptions(evidence: Evidence | null): { certificate: string; notOurs: string } {
+  const pair = evidence?.pair;
+  return pair
+    ? { certificate: `--certificate ${pair.row}=${pair.eBRCNumber}`, notOurs: `--not-ours ${pair.eBRCNumber}` }
+    : { certificate: '--certificate ROW=NUMBER', notOurs: '--not-ours NUMBER for each of them' };
+}
+
 /** Live balances, then certificates; once more where a balance contradicts one. A failed look is null. */
 export async function gather(run: FilingRun, submission: number, attemptId: string | null): Promise<Evidence | null> {
   const evidence = await look(run, submission, attemptId);

@@ -1,5 +1,6 @@
 /** Opening the attempt that a submission is sent with, after a look at what exists before the send. */
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
+import type { Evidence } from '../../../activities/filings/settle';
 import type { TakenSnapshot } from '../../../activities/filings/snapshot';
 import type { AttemptVerdict } from '../../../domain/filing/attempt';
 import { submittingMove, type FirstMove } from '../../../domain/filing/move-texts';
@@ -7,7 +8,7 @@ import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { onceLedgerIsWhole, throughPauses, recordFailureAndContinue } from '../pauses';
 import { prepareFiling } from '../prepare-filing';
 import { FilingRefused } from '../finish-filing';
-import { gather, roundMs } from './evidence';
+import { gather, namingOptions, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 import type { Attempt } from './unknown-outcome';
 
@@ -85,7 +86,7 @@ async function confirmAbsence(
     // A certificate that agrees may be the rows' own, which came late.
     const found = agreeing.length > 0 ? await gather(run, submission, null) : null;
     if (found && found.adopted.length > 0) return;
-    if (agreeing.length > 0 || over) await askToConfirm(run, submission, agreeing);
+    if (agreeing.length > 0 || over) await askToConfirm(run, submission, agreeing, found);
     const wait = (ms: number) => run.wait(ms, 'Look at the certificates again', () => requests.answered);
     if (agreeing.length > 0) await wait(AGREEING_CHECK_MS);
     else if (!(await lookAgain(run, from)) && !requests.answered) await wait(roundMs(settings.settleAfterMs, over));
@@ -96,14 +97,20 @@ async function confirmAbsence(
   });
 }
 
-async function askToConfirm(run: FilingRun, submission: number, agreeing: string[]): Promise<void> {
+async function askToConfirm(
+  run: FilingRun,
+  submission: number,
+  agreeing: string[],
+  found: Evidence | null,
+): Promise<void> {
+  const { certificate, notOurs } = namingOptions(found);
   const why =
     agreeing.length > 0
       ? `Certificates ${agreeing.join(', ')} agree with rows of submission ${submission} that were treated as not filed`
       : `Rows of submission ${submission} were treated as not filed, and the certificates cannot be looked at since`;
   const answer =
     agreeing.length > 0
-      ? `--not-ours NUMBER for each of them --note TEXT, or, where they are these rows’ own: ebrc resolve ${run.filingId} --as filed --certificate ROW=NUMBER`
+      ? `${notOurs} --note TEXT, or, where they are these rows’ own: ebrc resolve ${run.filingId} --as filed ${certificate}`
       : '--unseen';
   const attention =
     `${why}. It is not sent again before two persons have looked at the portal and said: ` +

@@ -7,7 +7,7 @@ import { sentAs } from '../../../domain/filing/known-send';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';
 import { takeRefusal } from '../finish-filing';
-import { gather, lookAtRequest, roundMs } from './evidence';
+import { gather, lookAtRequest, namingOptions, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 
 export interface Attempt {
@@ -169,15 +169,14 @@ async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: E
   const proven = evidence !== null && evidence.openRows < stage.rowCount;
   const resend = 'attempt' in doubt && !proven;
   const [resolve, by] = [`ebrc resolve ${filingId}`, 'two persons have to say it'];
-  const byCertificate = `--certificate ROW=NUMBER --note TEXT (${by})`;
+  const { certificate, notOurs } = namingOptions(evidence);
+  const byCertificate = `${certificate} --note TEXT (${by})`;
   const byRequest = `--request-id R --note TEXT${agreeing.length > 0 ? `, or ${byCertificate}` : ''}`;
   const filed = 'attempt' in doubt ? byRequest : byCertificate;
-  const notOurs = agreeing.length > 0 ? ' --not-ours NUMBER' : '';
-  const stated = agreeing.length > 0 ? ` (--not-ours for each of these certificates; ${by})` : '';
   const then = resend ? 'it is sent again then' : 'its open rows can be corrected then';
   const attention =
     `Was submission ${submission} filed? ${found.charAt(0).toUpperCase()}${found.slice(1)}. Look at the evidence in \`ebrc show\` and at the portal. If it was filed: ` +
-    `${resolve} --as filed ${filed}. If it was not: ${resolve} --as not-filed${notOurs} --note TEXT${stated}; ${then}.`;
+    `${resolve} --as filed ${filed}. If it was not: ${resolve} --as not-filed ${agreeing.length > 0 ? `${notOurs} --note TEXT (${by})` : '--note TEXT'}; ${then}.`;
   await run.move('outcome_unknown', { kind: 'asked', text: 'a person has been asked', data: evidence }, { attention });
 }
 
