@@ -181,6 +181,15 @@ describe('filings', () => {
       until: '2026-02-10T07:00:00.000Z',
     });
     expect(history.map(({ state }) => state)).toContain('outcome_unknown');
+    // Beside one that nobody gathers evidence about any more.
+    await ledger.pool.query(
+      `INSERT INTO questions (mode, party_id, key, kind, filing_id, first_seen_at, last_seen_at)
+       SELECT mode, party_id, 'lost ' || filing_id, 'outcome_unknown', filing_id, now(), now() FROM filings JOIN exporters USING (exporter_id, mode)`,
+    );
+    const unknown = await ebrc(['findings', '--kind', 'outcome_unknown'], { env });
+    expect(unknown.stdout).toMatch(/outcome_unknown\tIt is not yet known .* portal/u);
+    expect(unknown.stdout).toMatch(/outcome_unknown\tEvidence .* until 2026-02-10 .*: nothing has to be done yet/u);
+    await ledger.pool.query(`DELETE FROM questions WHERE key LIKE 'lost %'`);
     const { stdout } = await ebrc(['list', '--state', 'outcome_unknown'], { env });
     expect(stdout).toMatch(/LOST\t.*\tevidence whether it was filed, at the latest 2026-02-10/u);
   });

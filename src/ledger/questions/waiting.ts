@@ -4,7 +4,7 @@ import { waitsFor, type Waiting } from '../../domain/filing/view';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { expectedAnswerMs } from '../submissions/answer-times';
-import type { FilingRecord } from '../filings/filings';
+import { evidenceUntil, type FilingRecord } from '../filings/filings';
 import { ROWS_AND_CERTIFICATES } from '../rows/filing-rows';
 import type { Cadence } from '../../domain/filing/poll-cadence';
 import { queuePlaces, type Queued, type QueuePlace } from '../../domain/filing/queue-places';
@@ -70,8 +70,7 @@ async function readTimes(db: Queryable, filingIds: readonly string[]) {
     `SELECT f.filing_id AS "filingId",
             ${stateSince('f.filing_id', 'f.state')} AS since,
             (SELECT min(q.since) FROM requests q WHERE q.filing_id = f.filing_id AND q.state = 'followed') AS "askedSince",
-            (SELECT max(a.marked_at + a.settle_ms * interval '1 millisecond') FROM attempts a
-              WHERE a.filing_id = f.filing_id AND a.verdict IN ('marked', 'accepted')) AS "evidenceUntil",
+            ${evidenceUntil('f.filing_id')} AS "evidenceUntil",
             (SELECT e.activates_at FROM exporters e WHERE e.exporter_id = f.exporter_id) AS "activatesAt"
        FROM filings f WHERE f.filing_id = ANY($1)`,
     [filingIds],

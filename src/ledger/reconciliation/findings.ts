@@ -1,6 +1,7 @@
 import { FINDING_ADVICE, FINDING_KINDS, noFindings, CHECK_OF_KIND } from '../../domain/reconciliation/findings';
 import type { FindingCounts, FindingKind, FindingView, ReconcileCheck } from '../../domain/reconciliation/findings';
 import { nearMatcher, type NearSide } from '../../domain/reconciliation/near-match';
+import { evidenceUntil, IS_ASKED } from '../filings/filings';
 import type { Queryable } from '../pool';
 
 type FindingRow = Omit<FindingView, 'advice' | 'firstSeenAt' | 'lastSeenAt' | 'closedAt' | 'acknowledgedAt'> & {
@@ -8,6 +9,8 @@ type FindingRow = Omit<FindingView, 'advice' | 'firstSeenAt' | 'lastSeenAt' | 'c
   lastSeenAt: Date;
   closedAt: Date | null;
   acknowledgedAt: Date | null;
+  /** Of a filing whose outcome is unknown, and about which nobody has been asked yet. */
+  gatheredUntil: Date | null;
 };
 
 const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
@@ -15,7 +18,9 @@ const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
   filing_id AS "filingId", source_row AS row, irm_number AS "irmNumber", ours, theirs, amount::text AS amount, currency,
   coalesce(reason, text) AS reason, greatest(0, extract(day FROM coalesce(closed_at, last_seen_at) - first_seen_at))::int AS "ageDays",
   first_seen_at AS "firstSeenAt", last_seen_at AS "lastSeenAt", closed_at AS "closedAt", healed,
-  acknowledged_at AS "acknowledgedAt", acknowledged_by AS "acknowledgedBy", note`;
+  acknowledged_at AS "acknowledgedAt", acknowledged_by AS "acknowledgedBy", note,
+  (SELECT ${evidenceUntil('filing_id')} FROM filings WHERE filings.filing_id = questions.filing_id AND kind = 'outcome_unknown'
+     AND state = 'outcome_unknown' AND NOT ${IS_ASKED}) AS "gatheredUntil"`;
 
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */
 export async function listFindings(
@@ -173,14 +178,17 @@ async function leftOver(
 const CONTRADICTION_ADVICE =
   'Something contradicts what the ledger has: look at the portal. Acknowledge it with a note once that is seen to.';
 
-function viewOf(row: FindingRow): FindingView {
+function viewOf({ gatheredUntil, ...row }: FindingRow): FindingView {
+  const gathering =
+    gatheredUntil &&
+    `Evidence whether ${row.filingId} was filed is gathered until ${gatheredUntil.toISOString()}: nothing has to be done yet. If it does not tell, a person is asked.`;
   return {
     ...row,
     firstSeenAt: row.firstSeenAt.toISOString(),
     lastSeenAt: row.lastSeenAt.toISOString(),
     closedAt: row.closedAt?.toISOString() ?? null,
     acknowledgedAt: row.acknowledgedAt?.toISOString() ?? null,
-    advice: FINDING_ADVICE[row.kind] ?? CONTRADICTION_ADVICE,
+    advice: gathering ?? FINDING_ADVICE[row.kind] ?? CONTRADICTION_ADVICE,
   };
 }
 

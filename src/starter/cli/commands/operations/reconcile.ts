@@ -112,7 +112,7 @@ function outcomePage(outcome: ReconcileOutcome): Page {
 
 function findingsParts(findings: readonly FindingView[]): Part[] {
   if (findings.length === 0) return ['No open findings.'];
-  const kinds = new Map(findings.map(({ kind, advice }) => [kind, advice]));
+  const advised = new Map(findings.map(({ kind, advice }) => [advice, kind]));
   return [
     table(
       [
@@ -142,6 +142,6 @@ function findingsParts(findings: readonly FindingView[]): Part[] {
       ]),
     ),
     'What to do:',
-    fields([...kinds]),
+    fields([...advised].map(([advice, kind]) => [kind, advice])),
   ];
 }
