@@ -82,6 +82,7 @@ export async function readFilingFile(
   stated: StatedOptions = {},
   workbooks: Workbooks = workbooksInProcess,
 ): Promise<FilingFile> {
+  refuseNoSource(source);
   if ('read' in source) return source.read;
   if ('message' in source) return readMessage('message.json', Buffer.alloc(0), source.message, stated);
   if ('cells' in source) {
@@ -103,6 +104,13 @@ export async function readFilingFile(
     default:
       throw new UsageError(`${name} is neither a push message (.json) nor a workbook (.xlsx).`, 'unknown_file_type');
   }
+}
+
+/** JavaScript has no types: what is left out has to be told. @throws RefusedError */
+function refuseNoSource(source: unknown): void {
+  if (isObject(source) && (source.path ?? source.name ?? source.message ?? source.read) !== undefined) return;
+  const message = `source: is ${source === undefined ? 'missing' : 'of no known form'}; allowed: {path}, {name, bytes}, {message}`;
+  throw refusal('invalid_input', message, { field: 'source' });
 }
 
 async function load(path: string): Promise<{ name: string; bytes: Buffer }> {
@@ -262,6 +270,7 @@ export async function readByTemplate(
   source: FilingSource,
   stated: StatedOptions,
 ): Promise<FilingFile> {
+  refuseNoSource(source);
   const read = 'read' in source ? source.read : undefined;
   // A message has no columns.
   if ('message' in source || read?.kind === 'json') return readFilingFile(source, stated, workbooks);

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { RowView } from '../../../src/domain/filing/view';
 import type { FilingStage } from './filing-stage';
-import { useFilingStage } from './use-filing-stage';
+import { operationsOf, useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
 
@@ -38,6 +38,17 @@ describe('a filing', () => {
       [result.filingId],
     );
     expect(details[0]?.n).toBe(2);
+  });
+
+  it.each([
+    [undefined, 'source: is missing; allowed: {path}, {name, bytes}, {message}'],
+    [{ bytes: Buffer.alloc(0) }, 'source: is of no known form; allowed: {path}, {name, bytes}, {message}'],
+  ])('without a source is refused like every wrong input: %j', async (source, message) => {
+    const client = operationsOf(stage);
+    const terms = { source: source as never, exporter: 'a@b.example', madeBy: 'erp', declaration: 'Y' as const };
+    const refused = { name: 'RefusedError', errors: [{ code: 'invalid_input', field: 'source', message }] };
+    await expect(client.file(terms)).rejects.toMatchObject(refused);
+    await expect(client.check(terms)).rejects.toMatchObject(refused);
   });
 
   it('prints the recorded outcome when the same content comes again under its reference', async () => {
