@@ -22,10 +22,15 @@ async function dev(): Promise<void> {
   if (unknown.length > 0) throw new Error(`There is no option ${unknown.join(' ')}, only --fresh.`);
   const keep = !process.argv.includes('--fresh');
   await forgetLastStart();
+  const { EBRC_METRICS, EBRC_HEALTH, LOG_LEVEL } = process.env;
   const local = await startLocal({
     folder: FOLDER,
     keep,
     sandbox: { activationDelay: '5s', ackDelay: '10s' },
+    // They concern this terminal's worker alone.
+    workerEnv: Object.fromEntries(
+      Object.entries({ EBRC_METRICS, EBRC_HEALTH, LOG_LEVEL }).filter(([, value]) => value),
+    ),
     log: (message) => process.stdout.write(`• ${message}\n`),
   });
   const stopped = new Promise<void>((resolve) => {

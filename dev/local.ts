@@ -7,7 +7,7 @@ import { claimFolder } from './claim-folder';
 import { databaseOfEnvironment, environmentFor } from './environment';
 import { freePort } from './free-port';
 import { COMMAND_LINE, runCommand } from './run-command';
-import { keepStarting, startProgram } from './program';
+import { keepStarting, startProgram, type ProgramOptions } from './program';
 import { startStack, type Stack, type StackPorts } from './stack';
 
 /** The built package: the same programs as in a deployment. */
@@ -27,6 +27,8 @@ export interface LocalOptions {
   keep: boolean;
   /** Options of the sandbox: durations as its command line takes them. */
   sandbox: { activationDelay: string; ackDelay: string };
+  /** Further variables of the worker. */
+  workerEnv?: Record<string, string | undefined>;
   log: (message: string) => void;
 }
 
@@ -41,7 +43,7 @@ export interface Local {
   /** Complete environment of a program that we start. */
   childEnv: Record<string, string | undefined>;
   logs: string;
-  /** Rejects if one of the programs ends by itself, worker and Temporal several times in a row. Never resolves. */
+  /** Rejects if one of the programs has ended by itself several times in a row. Never resolves. */
   failed: Promise<never>;
   /** Stops everything that was started, the worker first. Can be called again. */
   stop(): Promise<void>;
@@ -53,7 +55,7 @@ export interface Local {
  * @throws Error if another run uses the folder, or with the end of the log of the part that did not start; the others
  * are stopped then
  */
-export async function startLocal({ folder, keep: keepsData, sandbox, log }: LocalOptions): Promise<Local> {
+export async function startLocal({ folder, keep: keepsData, sandbox, workerEnv, log }: LocalOptions): Promise<Local> {
   const started: { stop(): Promise<void> }[] = [];
   const keep = <T extends { stop(): Promise<void> }>(part: T): T => {
     started.push(part);
@@ -62,6 +64,11 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
   const stop = async () => {
     // In reverse order: later ones depend on earlier ones.
     for (let part = started.pop(); part; part = started.pop()) await part.stop();
+  };
+  const keepRunning = async (program: ProgramOptions) => {
+    const running = await startProgram(program);
+    const start = () => startProgram(program);
+    return { ...running, ...keep(keepStarting(running, { name: program.name, start }, { log })) };
   };
   keep(await claimFolder(folder));
   try {
@@ -77,7 +84,7 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
       `starting the sandbox of the filing service (access ${sandbox.activationDelay} after validation, acknowledgement after ${sandbox.ackDelay}) …`,
     );
     const sandboxPort = await freePort(last?.sandbox);
-    const service = keep(await startSandbox(folder, sandboxPort, sandbox));
+    const service = await keepRunning(sandboxProgram(folder, sandboxPort, sandbox));
     const { url: sandboxUrl, extractionUrl } = JSON.parse(service.firstLine) as { url: string; extractionUrl: string };
     log(`the sandbox is at ${sandboxUrl}`);
     const env = {
@@ -99,20 +106,20 @@ export async function startLocal({ folder, keep: keepsData, sandbox, log }: Loca
     };
     const childEnv = environmentFor(env);
     const withoutPasswords = environmentFor(payloadKeyOnly(env));
-    keep(await startCodecServer(folder, { port: codecPort, uiUrl: stack.temporal.uiUrl, env: withoutPasswords }));
+    const { uiUrl } = stack.temporal;
+    await keepRunning(codecServer(folder, { port: codecPort, uiUrl, env: withoutPasswords }));
     log(`the codec server is at ${codecEndpoint}: the UI shows what is encrypted`);
     log('starting the worker …');
-    const ofWorker = {
+    const worker = await keepRunning({
       name: 'The worker',
       command: process.execPath,
       args: [WORKER],
       log: join(folder, 'worker.log'),
-      env: childEnv,
+      env: { ...childEnv, ...workerEnv },
       stopWithinMs: 150_000,
-    };
-    const worker = keep(keepStarting(await startProgram(ofWorker), ofWorker, { log }));
+    });
     const doorPort = await freePort(last?.door);
-    const api = keep(await startDoor(folder, doorPort, withoutPasswords));
+    const api = await keepRunning(doorProgram(folder, doorPort, withoutPasswords));
     const { url } = JSON.parse(api.firstLine) as { url: string };
     const token = kept?.token ?? (await addPrincipal(childEnv));
     const ports = { ...stack.ports, codec: codecPort, sandbox: sandboxPort, door: doorPort };
@@ -165,8 +172,12 @@ export async function readKept(folder: string, wanted: boolean): Promise<Kept | 
 export const writeKept = (folder: string, kept: Kept): Promise<void> =>
   writeFile(join(folder, KEPT), JSON.stringify(kept), { mode: 0o600 });
 
-function startSandbox(folder: string, port: number, { activationDelay, ackDelay }: LocalOptions['sandbox']) {
-  return startProgram({
+function sandboxProgram(
+  folder: string,
+  port: number,
+  { activationDelay, ackDelay }: LocalOptions['sandbox'],
+): ProgramOptions {
+  return {
     name: 'The sandbox',
     command: process.execPath,
     args: [
@@ -186,11 +197,11 @@ function startSandbox(folder: string, port: number, { activationDelay, ackDelay 
     log: join(folder, 'sandbox.log'),
     env: environmentFor({}),
     readyWhen: 'first-line',
-  });
+  };
 }
 
-function startDoor(folder: string, port: number, env: Record<string, string | undefined>) {
-  return startProgram({
+function doorProgram(folder: string, port: number, env: Record<string, string | undefined>): ProgramOptions {
+  return {
     name: 'The HTTP API',
     command: process.execPath,
     args: [COMMAND_LINE, 'serve', '--json', '--listen', `127.0.0.1:${port}`],
@@ -198,7 +209,7 @@ function startDoor(folder: string, port: number, env: Record<string, string | un
     env,
     readyWhen: 'first-line',
     stopWithinMs: 30_000,
-  });
+  };
 }
 
 /** @returns its token */
@@ -208,17 +219,17 @@ async function addPrincipal(env: Record<string, string | undefined>): Promise<st
 }
 
 /** Lets the Temporal UI read the encrypted payloads, under any name of this machine. */
-function startCodecServer(
+function codecServer(
   folder: string,
   { port, uiUrl, env }: { port: number; uiUrl: string | null; env: Record<string, string | undefined> },
-) {
+): ProgramOptions {
   const origins = uiUrl === null ? '' : `${uiUrl},${uiUrl.replace('127.0.0.1', 'localhost')}`;
-  return startProgram({
+  return {
     name: 'The codec server',
     command: process.execPath,
     args: [COMMAND_LINE, 'codec-server', '--json', '--port', String(port)],
     log: join(folder, 'codec-server.log'),
     env: { ...env, EBRC_CODEC_ORIGINS: origins },
     readyWhen: 'first-line',
-  });
+  };
 }

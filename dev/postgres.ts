@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import pg from 'pg';
 import { keepProcess } from './kept-process';
+import { keepStarting } from './program';
 
+const NAME = 'The embedded PostgreSQL';
 const KEEPER = join(__dirname, '..', 'scripts', 'keep-postgres.mjs');
 
 export interface EmbeddedServer {
@@ -13,6 +15,8 @@ export interface EmbeddedServer {
   folder: string;
   pid: number;
   port: number;
+  /** Rejects if it ends by itself; with `log`, if it has ended several times in a row. Never resolves. */
+  failed: Promise<never>;
   stop(): Promise<void>;
 }
 
@@ -23,6 +27,8 @@ export interface EmbeddedServerOptions {
   temporary?: boolean;
   /** The port of its last start, which is used again where it is free. */
   lastPort?: number;
+  /** Told that the server has ended and is started again; without it, it is not. */
+  log?: (message: string) => void;
 }
 
 interface Ready {
@@ -36,14 +42,17 @@ interface Ready {
  * in every case. Throws with PostgreSQL's own message if it does not start, for instance because another one uses the
  * same folder.
  */
-export async function startEmbeddedPostgres(options: EmbeddedServerOptions): Promise<EmbeddedServer> {
-  const kept = await keepProcess({
-    script: KEEPER,
-    args: [JSON.stringify(options)],
-    name: 'The embedded PostgreSQL',
-    startWithinMs: 60_000,
-  });
+export async function startEmbeddedPostgres({ log, ...options }: EmbeddedServerOptions): Promise<EmbeddedServer> {
+  const start = (lastPort = options.lastPort) =>
+    keepProcess({
+      script: KEEPER,
+      args: [JSON.stringify({ ...options, lastPort })],
+      name: NAME,
+      startWithinMs: 60_000,
+    });
+  const kept = await start();
   const { port, password, folder } = JSON.parse(kept.firstLine) as Ready;
+  const { failed, stop } = log ? keepStarting(kept, { name: NAME, start: () => start(port) }, { log }) : kept;
   const urlOf = (database: string) =>
     `postgres://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
   return {
@@ -55,7 +64,8 @@ export async function startEmbeddedPostgres(options: EmbeddedServerOptions): Pro
     folder,
     pid: kept.pid,
     port,
-    stop: () => kept.stop(),
+    failed,
+    stop,
   };
 }
 

@@ -61,7 +61,7 @@ const STEADY_MS = 60_000;
  */
 export function keepStarting(
   started: KeptProcess,
-  options: ProgramOptions,
+  { name, start }: { name: string; start: () => Promise<KeptProcess> },
   { log, pauseMs = 1_000 }: { log: (message: string) => void; pauseMs?: number },
 ): Pick<KeptProcess, 'failed' | 'stop'> {
   const stopping = new AbortController();
@@ -74,8 +74,8 @@ export function keepStarting(
       if (Date.now() - since > STEADY_MS) again = 0;
       if (again === STARTS_AGAIN) throw error;
       const pause = pauseMs * 2 ** again;
-      log(`${options.name} has ended; it is started again in ${pause / 1_000} s …`);
-      running = sleep(pause, undefined, { signal: stopping.signal }).then(() => startProgram(options));
+      log(`${name} has ended; it is started again in ${pause / 1_000} s …`);
+      running = sleep(pause, undefined, { signal: stopping.signal }).then(start);
     }
   })();
   failed.catch(() => undefined);

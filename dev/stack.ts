@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startEmbeddedPostgres } from './postgres';
+import { startEmbeddedPostgres, type EmbeddedServerOptions } from './postgres';
 import { startTemporalServer, type TemporalPorts, type TemporalServer } from './temporal-server';
 
 export interface StackPorts {
@@ -28,7 +28,7 @@ export interface Stack {
   ports: StackPorts;
   /** Environment with which the worker, the command line and our other programs find these servers. */
   env: Record<string, string>;
-  /** Rejects if Temporal has ended several times in a row. Never resolves. */
+  /** Rejects if a server has ended several times in a row. Never resolves. */
   failed: Promise<never>;
   /** Stops what was started here, Temporal first. Can be called again. */
   stop(): Promise<void>;
@@ -59,8 +59,8 @@ export async function startStack({
   const [temporal, postgres] = await Promise.allSettled([
     startTemporalServer({ folder: join(folder, 'temporal'), codecEndpoint, lastPorts: lastPorts?.temporal, log }),
     databaseUrl === undefined
-      ? startDatabase(join(folder, 'postgres'), lastPorts?.postgres ?? undefined)
-      : Promise.resolve({ url: databaseUrl, port: null, stop: () => Promise.resolve() }),
+      ? startDatabase({ folder: join(folder, 'postgres'), lastPort: lastPorts?.postgres ?? undefined, log })
+      : Promise.resolve({ url: databaseUrl, port: null, failed: null, stop: () => Promise.resolve() }),
   ]);
   if (temporal.status === 'rejected' || postgres.status === 'rejected') {
     for (const each of [temporal, postgres]) if (each.status === 'fulfilled') await each.value.stop();
@@ -78,15 +78,17 @@ export async function startStack({
       TEMPORAL_ADDRESS: temporal.value.address,
       TEMPORAL_NAMESPACE: temporal.value.namespace,
     },
-    failed: temporal.value.failed,
+    failed: postgres.value.failed
+      ? Promise.race([temporal.value.failed, postgres.value.failed])
+      : temporal.value.failed,
     stop: () => (stopped ??= stopInOrder([temporal.value, postgres.value])),
   };
 }
 
-async function startDatabase(folder: string, lastPort?: number): Promise<Stoppable & { url: string; port: number }> {
-  const server = await startEmbeddedPostgres({ folder, lastPort });
+async function startDatabase(options: EmbeddedServerOptions) {
+  const server = await startEmbeddedPostgres(options);
   const url = await server.createDatabase('ebrc').catch(stopAndRethrow(server));
-  return { url, port: server.port, stop: () => server.stop() };
+  return { ...server, url };
 }
 
 function stopAndRethrow(server: Stoppable) {

@@ -113,7 +113,9 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
       await forget();
       throw error;
     }
-    const { failed, stop } = options.log ? keepStarting(kept, program, { log: options.log }) : kept;
+    const { failed, stop } = options.log
+      ? keepStarting(kept, { name: NAME, start: () => startProgram(program) }, { log: options.log })
+      : kept;
     return {
       address,
       namespace: NAMESPACE,

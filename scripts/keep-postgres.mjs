@@ -127,13 +127,15 @@ try {
   const started = await start();
   ({ server, home } = started);
   process.stdout.write(`${JSON.stringify({ port: started.port, password: started.password, folder: home })}\n`);
-  await ended;
+  const died = new Promise((_, fail) => server.process.once('exit', () => fail(new Error(log.slice(-5).join(' | ')))));
+  died.catch(() => undefined);
+  await Promise.race([ended, died]);
   await server.stop();
   if (temporary) for (const path of [home, wanted]) await rm(path, { recursive: true, force: true });
   process.exit(0);
 } catch (error) {
   process.stderr.write(
-    `embedded PostgreSQL did not start: ${error instanceof Error ? error.message : String(error)}\n`,
+    `embedded PostgreSQL ${home ? 'ended' : 'did not start'}: ${error instanceof Error ? error.message : String(error)}\n`,
   );
   process.exit(1);
 }

@@ -1,9 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../dev/postgres';
-import { isAlive } from '../support/processes';
+import { eventually, isAlive } from '../support/processes';
 
 let folder: string;
 
@@ -34,6 +34,17 @@ it('keeps its data from one start to the next, in UTF-8 and UTC', async () => {
     { sign: '₹', zone: 'UTC' },
   ]);
   await second.stop();
+});
+
+it('is started again where it ends by itself, at the same address', async () => {
+  const said: string[] = [];
+  const server = await startEmbeddedPostgres({ folder, temporary: true, log: (message) => said.push(message) });
+  const pidFile = await readFile(join(server.folder, 'data', 'postmaster.pid'), 'utf8');
+  process.kill(Number(pidFile.split('\n', 1)[0]), 'SIGKILL');
+  await eventually(() => said.length > 0);
+  await eventually(() => query(server.urlOf('postgres'), 'SELECT 1').then(Boolean, () => false));
+  expect(said[0]).toBe('The embedded PostgreSQL has ended; it is started again in 1 s …');
+  await server.stop();
 });
 
 it('lets nobody in without the password of this folder', async () => {

@@ -75,7 +75,11 @@ it('starts a program again that ends by itself, says so, and fails when it has e
   const said: string[] = [];
   const options = { name: 'The program', command: process.execPath, args: [script], log };
   const started = await startProgram(options);
-  const program = keepStarting(started, options, { log: (message) => said.push(message), pauseMs: 10 });
+  const program = keepStarting(
+    started,
+    { name: 'The program', start: () => startProgram(options) },
+    { log: (message) => said.push(message), pauseMs: 10 },
+  );
   const pids = async () =>
     [...(await readFile(log, 'utf8')).matchAll(/with pid (\d+)/gu)].map(([, pid]) => Number(pid));
   await eventually(async () => (await pids()).length === 1);
@@ -96,7 +100,11 @@ it('does not start a program again that was stopped, also in the pause', async (
   const said: string[] = [];
   const options = { name: 'The program', command: process.execPath, args: [script], log };
   const started = await startProgram(options);
-  const program = keepStarting(started, options, { log: (message) => said.push(message), pauseMs: 60_000 });
+  const program = keepStarting(
+    started,
+    { name: 'The program', start: () => startProgram(options) },
+    { log: (message) => said.push(message), pauseMs: 60_000 },
+  );
   await eventually(() => said.length === 1);
   await program.stop();
   expect([said.length, await readFile(log, 'utf8')]).toEqual([1, 'once\n']);
