@@ -285,11 +285,16 @@ describe('odd answers', () => {
     ]);
   });
 
-  test('a page without a list is empty if its meta object says so', async () => {
-    for (const body of [null, '', { data: null, meta: { total: 0 } }]) {
-      answer(body);
-      expect(await collect(api.listCustomers())).toEqual([]);
-    }
+  test.each([
+    [null, []],
+    ['', []],
+    [{ data: null, meta: { total: 0 } }, []],
+    [{ data: null }, [{ operation: 'listIrms', count: 1 }]],
+    [{ data: null, meta: { total: 12 } }, [{ operation: 'listIrms', count: 12 }]],
+  ])('a page without a list, %j, is empty, with a warning unless it says so itself', async (body, expected) => {
+    answer(body);
+    expect(await collect(api.listIrms({ platformCustomerId: CUSTOMER_ID }))).toEqual([]);
+    expect(warnings).toEqual(expected);
   });
 
   describe('any JSON document in place of an answer', () => {

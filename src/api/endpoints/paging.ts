@@ -17,7 +17,11 @@ export function readPage(value: unknown): Page | null {
   if (value === null || value === '') return EMPTY;
   if (Array.isArray(value)) return { ...EMPTY, items: value as unknown[] };
   if (!isObject(value)) return null;
-  if ('data' in value && (value.data === null || value.data === '')) return EMPTY;
+  if ('data' in value && (value.data === null || value.data === '')) {
+    const counts = countsOf(value, 0);
+    // No list: an entry that cannot be read, unless the page itself says that there is none.
+    return { items: counts.total === 0 ? [] : [null], ...counts };
+  }
   const lists = Array.isArray(value.data) ? [value.data as unknown[]] : Object.values(value).filter(isList);
   const [items] = lists;
   return items && lists.length === 1 ? { items, ...countsOf(value, items.length) } : null;
