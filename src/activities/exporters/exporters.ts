@@ -71,18 +71,23 @@ async function changeExporter(
   deps: Deps,
   { exporterId, change }: { exporterId: string; change: Omit<ChangeExporterInput, 'mode' | 'exporterId'> },
 ): Promise<void> {
-  await withHeartbeat(exporterId, (call) => saved(deps, () => deps.api.updateCustomer(exporterId, change, call)));
+  const ask = (call: CallContext) => deps.api.updateCustomer(exporterId, change, call);
+  await withHeartbeat(exporterId, (call) => saved(deps, () => ask(call), change.name));
 }
 
-/** Has the service answer with a client, and saves it: as of before the call. */
-async function saved(deps: Deps, ask: () => Promise<Customer>): Promise<ExporterRow> {
+/**
+ * Has the service answer with a client, and saves it: as of before the call. `typed`: the name that a person gave, which
+ * may be one that means "no value" in answers, such as NA.
+ */
+async function saved(deps: Deps, ask: () => Promise<Customer>, typed: string | null = null): Promise<ExporterRow> {
   const { pool, mode } = deps;
   const readAt = now(deps);
-  return saveExporter(pool, await ask(), mode, readAt);
+  const customer = await ask();
+  return saveExporter(pool, { ...customer, name: customer.name ?? typed }, mode, readAt);
 }
 
-const read = (deps: Deps, exporterId: string, call: CallContext): Promise<ExporterRow> =>
-  saved(deps, () => deps.api.getCustomer(exporterId, call));
+const read = (deps: Deps, exporterId: string, call: CallContext, typed?: string): Promise<ExporterRow> =>
+  saved(deps, () => deps.api.getCustomer(exporterId, call), typed);
 
 /** The client with this very e-mail; the search of the list matches parts of names and addresses too. */
 async function findAtService({ api }: Deps, email: string, call: CallContext) {
@@ -100,7 +105,7 @@ async function adopt(
   const errors = disagreements(customer, input);
   if (errors.length > 0) return { outcome: 'refused', errors };
   // The list has neither dgftApiStatus nor, where the service is behind, the newest state.
-  return { outcome: 'adopted', exporter: exporterState(await read(deps, customer.id, call)) };
+  return { outcome: 'adopted', exporter: exporterState(await read(deps, customer.id, call, input.name)) };
 }
 
 /** The exporter of this e-mail in the ledger, if the service still has it too. */
@@ -123,7 +128,7 @@ async function create(deps: Deps, input: OnboardInput, call: CallContext): Promi
   const { name, email, companyName, iec, address } = input;
   try {
     const created = () => deps.api.createCustomer({ name, email, companyName, iec, address }, call);
-    return { outcome: 'created', exporter: exporterState(await saved(deps, created)) };
+    return { outcome: 'created', exporter: exporterState(await saved(deps, created, name)) };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.kind === 'validation_failed') return refusedBy(error);

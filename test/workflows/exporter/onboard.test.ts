@@ -80,6 +80,17 @@ describe('create or adopt', () => {
     expect(await handle.result()).toMatchObject({ state: 'ready', exporterId: id });
   });
 
+  it('keeps a name that means "no value" in answers', async () => {
+    const nameOf = async (email: string) =>
+      (await stage.ledger.pool.query<{ name: string }>('SELECT name FROM exporters WHERE email = $1', [email])).rows;
+    await existing({ email: 'adopted-na@example.test', name: 'NA' });
+    for (const email of ['na@example.test', 'adopted-na@example.test']) {
+      const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
+      await (await stage.onboard({ email, name: 'NA', credentialsRef })).result();
+      expect(await nameOf(email)).toEqual([{ name: 'NA' }]);
+    }
+  });
+
   it('adopts where one side has no IEC', async () => {
     const id = await existing({ email: 'noiec@example.test' });
     const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
