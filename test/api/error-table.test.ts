@@ -42,6 +42,7 @@ describe('every error that the specification documents', () => {
       [403, '{"statusCode":403,"mess', 'application/json', 'forbidden'],
       [404, '<html></html>', 'text/html', 'not_found'],
       [400, '{"statusCode":400,"mess', 'application/json', 'bad_answer'],
+      [413, '<html>Request Entity Too Large</html>', 'text/html', 'too_large'],
       [304, '', 'text/plain', 'bad_answer'],
       [302, '', 'text/plain', 'bad_answer'],
     ])('%i with body %j is read by its status', async (status, body, contentType, kind) => {
@@ -69,6 +70,17 @@ describe('every error that the specification documents', () => {
       await api.close();
       expect(error.kind).toBe('validation_failed');
       expect(error.fieldErrors).toEqual([{ field: 'name', message: 'name should not be empty' }]);
+    });
+
+    test.each([
+      ['by field', { errors: { address: { pin: ['is too long', 'is no number'] } } }],
+      ['in a list', { errors: [{ field: 'address', message: { pin: ['is too long', 'is no number'] } }] }],
+    ])('nested errors %s are plain text', async (_what, body) => {
+      service.answer((_request, response) => json(response, 400, { message: 'Validation failed', ...body }));
+      const { api } = clientOf(service.baseUrl);
+      const error = await errorOf(invoke(api, 'createCustomer'));
+      await api.close();
+      expect(error.fieldErrors).toEqual([{ field: 'address', message: 'pin: is too long; is no number' }]);
     });
 
     test('Retry-After of something in between is kept', async () => {

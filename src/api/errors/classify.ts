@@ -67,7 +67,7 @@ export function classifyAnswer(operation: Operation, status: number, body: Error
  */
 function classifySubmission(operation: Operation, status: number, body: ErrorBody): ErrorKind {
   if (status === 429) return 'rate_limited';
-  if (status === 413) return 'refused';
+  if (status === 413) return 'too_large';
   if (!DOCUMENTED_REFUSALS.includes(status) || !body.wellFormed) return 'outcome_unknown';
   const kind = kindOfAnswer(operation, status, body);
   return kind === 'portal_unavailable' ? 'outcome_unknown' : kind;
@@ -98,6 +98,8 @@ function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): Er
       return body.wellFormed ? (NOT_FOUND[operation] ?? 'customer_not_found') : 'not_found';
     case 409:
       return 'conflict';
+    case 413:
+      return 'too_large';
     case 422:
       return body.fieldErrors.length > 0 ? 'validation_failed' : 'refused';
     default:

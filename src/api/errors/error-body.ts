@@ -67,7 +67,7 @@ function parseFieldError(entry: unknown): FieldError {
       ...(index === undefined ? {} : { index }),
       ...(serialNo === undefined ? {} : { serialNo }),
       ...(string(entry.field) === undefined ? {} : { field: string(entry.field) }),
-      message: string(entry.message) ?? asText(entry),
+      message: string(entry.message) ?? asText(entry.message ?? entry),
     };
   }
   const message = asText(entry);
@@ -101,8 +101,13 @@ function string(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
 
+/** For people: `field: message; field: message`, at any depth. */
 function asText(value: unknown): string {
-  return typeof value === 'string' ? value : cleanWords(JSON.stringify(value) ?? '');
+  if (typeof value === 'string') return value;
+  if (typeof value !== 'object' || value === null) return String(value);
+  const named = (name: string, part: unknown) => (Array.isArray(value) ? asText(part) : `${name}: ${asText(part)}`);
+  const parts = Object.entries(value).map(([name, part]) => named(name, part));
+  return parts.length > 0 ? cleanWords(parts.join('; ')) : JSON.stringify(value);
 }
 
 function truth(value: unknown): boolean | undefined {

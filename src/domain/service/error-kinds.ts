@@ -31,6 +31,8 @@ export const ERROR_KINDS = {
   window_too_wide: '400 on fetch-details: the window is wider than three months.',
   not_found: '404 that names nothing the specification knows (a wrong address, a proxy).',
   conflict: '409 without a code that the specification knows.',
+  too_large:
+    '413: the request is larger than the service, or a proxy before it, takes. Send it in parts, or have the limit raised.',
   refused: 'Another 4xx.',
   attempt_closed: 'Our own refusal to write: the attempt was closed before the first byte. Nothing was written.',
   ledger_unavailable:

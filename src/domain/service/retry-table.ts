@@ -86,6 +86,7 @@ const READS = {
   window_too_wide: refuse,
   not_found: refuse,
   conflict: refuse,
+  too_large: refuse,
   refused: refuse,
   attempt_closed: refuse,
   ledger_unavailable: { action: 'retry', schedule: SHORT },

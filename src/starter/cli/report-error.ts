@@ -19,6 +19,7 @@ const FIXABLE_BY_CALLER: Readonly<Record<RefusalKind, boolean>> = {
   email_taken: true,
   dgft_username_taken: true,
   credentials_already_set: true,
+  too_large: true,
   refused: true,
   window_too_wide: false,
   not_found: false,

@@ -230,5 +230,5 @@ export const DOCUMENTED_ERRORS: readonly DocumentedError[] = [
     ...said(405, 'Method not allowed'),
     submissionKind: 'outcome_unknown',
   }),
-  others(ALL, 413, 'the request is too large', 'refused', said(413, 'Payload too large')),
+  others(ALL, 413, 'the request is too large', 'too_large', said(413, 'Payload too large')),
 ];
