@@ -91,6 +91,14 @@ describe('usage', () => {
     expect((await ebrc(['findings', 'acknowledge', '7'])).stderr).toContain('`ebrc findings acknowledge --help`');
     expect((await ebrc(['resolve', '--help'])).stdout).toMatch(/--note <text> .*\(required\)/u);
     expect((await ebrc(['--version', '--json'])).json()).toEqual({ version: expect.any(String) as string });
+    const help = (await ebrc(['--help', '--json'])).json<{ commands: { name: string }[] }>();
+    expect(help.commands.map(({ name }) => name)).toContain('findings');
+    const option = { flags: '--note <text>', required: true };
+    expect((await ebrc(['resolve', '--json', '--help'])).json()).toMatchObject({
+      name: 'resolve',
+      arguments: [{ name: 'filing', required: true }],
+      options: expect.arrayContaining([expect.objectContaining(option)]) as unknown,
+    });
   });
 
   it.each(['bash', 'zsh', 'fish'])(
@@ -247,6 +255,8 @@ describe('ebrc sandbox', () => {
     expect(refused.status).toBe(401);
     const faults = await fetch(`${controlUrl}/faults`);
     expect(JSON.stringify(await faults.json())).toContain('accept-then-drop');
+    const wrong = await fetch(`${controlUrl}/refuse`, { method: 'POST' });
+    expect(await wrong.text()).toContain('allowed: an object');
     child.kill('SIGTERM');
     expect(await once(child, 'close')).toEqual([0, null]);
   });

@@ -1,4 +1,4 @@
-import { Command, CommanderError, Help, type Option } from 'commander';
+import { type Argument, Command, CommanderError, Help, Option } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createCli, WAIT_FOR_LEDGER_MS, type Cli, type CliOptions, type Bind } from './context';
 import { addCertificateCommands, addEvidenceCommand } from './commands/filings/certificates';
@@ -122,9 +122,13 @@ function buildProgram(bind: Bind, { stdout, stderr, json }: Terminal): Command {
     .version(json ? JSON.stringify({ version }) : version, '--version', 'print the version')
     .option('--json', 'print one JSON document on standard output, and nothing else there')
     .addHelpText('after', EXAMPLES)
-    .configureHelp(helpStyle(helpWidth(stdout)))
+    .configureHelp({ ...helpStyle(helpWidth(stdout)), ...(json && { formatHelp: helpAsJson }) })
     .configureOutput({
-      writeOut: (text) => stdout.write(wrappedHelp(text, helpWidth(stdout))),
+      // With --json one document is all: no examples behind it.
+      writeOut: (text) =>
+        json
+          ? text.startsWith('{') && stdout.write(`${text.trimEnd()}\n`)
+          : stdout.write(wrappedHelp(text, helpWidth(stdout))),
       writeErr: (text) => stderr.write(wrappedHelp(text, helpWidth(stderr))),
       // Reported like all other errors, as JSON if that is requested.
       outputError: () => undefined,
@@ -185,6 +189,31 @@ const helpStyle = (width: number) => ({
     return option.mandatory ? `${text} (required)` : text;
   },
 });
+
+/** The help of a command as one JSON document. */
+function helpAsJson(command: Command, help: Help): string {
+  const described = (each: Option | Argument) => {
+    const { description, required, defaultValue } = each;
+    return {
+      description,
+      required: each instanceof Option ? each.mandatory : required,
+      default: defaultValue as unknown,
+    };
+  };
+  return JSON.stringify({
+    name: command.name(),
+    description: help.commandDescription(command),
+    usage: help.commandUsage(command),
+    arguments: help.visibleArguments(command).map((each) => ({ name: each.name(), ...described(each) })),
+    options: [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)].map((each) => ({
+      flags: each.flags,
+      ...described(each),
+    })),
+    commands: help
+      .visibleCommands(command)
+      .map((each) => ({ name: each.name(), description: help.subcommandDescription(each) })),
+  });
+}
 
 /** A help text without too wide paragraphs; lists and examples, which are indented, stay as they are. */
 function wrappedHelp(text: string, width: number): string {

@@ -64,6 +64,9 @@ async function start(flags: Flags): Promise<Sandbox> {
   const { port, host, activationDelay: activationDelayMs, ackDelay: ackDelayMs } = flags;
   const { seed, state: stateFile, rateLimits, rateWindow: rateWindowMs } = flags;
   const { createSandbox } = await import('../../../../sandbox/sandbox.js');
+  // For all of this process: it parses seeds, faults and the bodies of the control endpoints, which people write.
+  const [{ config }, { IN_PLAIN_WORDS }] = await Promise.all([import('zod'), import('../../../../domain/issues.js')]);
+  config({ customError: IN_PLAIN_WORDS.error });
   try {
     const delays = { activationDelayMs, ackDelayMs, rateWindowMs };
     return await createSandbox({ port, host, seed, stateFile, rateLimits, ...delays });
