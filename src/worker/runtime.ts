@@ -15,10 +15,21 @@ const LEVELS: Readonly<Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'e
 /** What every start says of queues that have activities alone: as intended, so no warning. */
 const INTENDED = /^No (workflows|Nexus services) registered/;
 
+/** What every waiting call says every few seconds while Temporal is away: once is enough, until it was quiet again. */
+const RETRIED = /^gRPC call \w+ retried/;
+const QUIET_MS = 60_000;
+
 /** Writes Temporal's own log lines with the program's logger, so that they are masked and filtered like all others. */
-function temporalLogger(logger: Logger): TemporalLogger {
-  const log = (level: LogLevel, message: string, meta: LogMetadata = {}) =>
-    logger[LEVELS[INTENDED.test(message) ? 'DEBUG' : level]](meta, message);
+export function temporalLogger(logger: Logger, now = Date.now): TemporalLogger {
+  let retriedAt = -Infinity;
+  const log = (level: LogLevel, message: string, meta: LogMetadata = {}) => {
+    const before = retriedAt;
+    const retried = RETRIED.test(message);
+    if (retried) retriedAt = now();
+    const quiet = INTENDED.test(message) || (retried && retriedAt - before < QUIET_MS);
+    const text = retried ? `Temporal does not answer; it is asked again until it does: ${message}` : message;
+    logger[LEVELS[quiet ? 'DEBUG' : level]](meta, text);
+  };
   return {
     log,
     trace: (message, meta) => log('TRACE', message, meta),

@@ -1,5 +1,6 @@
 import { logLine } from '../../src/telemetry/logger';
 import { createLogger, withLogScope } from '../../src/telemetry/logger';
+import { temporalLogger } from '../../src/worker/runtime';
 
 let lines: string[];
 let logger: ReturnType<typeof createLogger>;
@@ -76,4 +77,22 @@ it('a line for people has time, words, reason and ids, and nothing of other prog
   logger.warn({ filingId: 'F1', rows: 3, err: new Error('no room') }, 'not stored');
   expect(logLine(lines[0] ?? '')).toMatch(/^\d\d:\d\d:\d\d WARN not stored \(no room\)  .*filingId=F1 rows=3/u);
   expect(logLine('plain text')).toBe('plain text');
+});
+
+it('says once that Temporal does not answer, until it was quiet for a while', () => {
+  let now = 0;
+  const temporal = temporalLogger(logger, () => now);
+  const retried = (seconds: number, call: string) => {
+    now = seconds * 1_000;
+    temporal.warn(`gRPC call ${call} retried ${seconds} times`);
+  };
+  for (const seconds of [0, 10, 50, 100, 150]) retried(seconds, 'poll_workflow_task_queue');
+  retried(151, 'poll_activity_task_queue');
+  retried(600, 'poll_activity_task_queue');
+  temporal.warn('Something else');
+  expect(written().map(({ msg }) => msg)).toEqual([
+    expect.stringMatching(/^Temporal does not answer; .*: gRPC call poll_workflow_task_queue retried 0 times$/u),
+    expect.stringMatching(/retried 600 times$/u),
+    'Something else',
+  ]);
 });
