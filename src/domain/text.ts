@@ -210,3 +210,13 @@ function refuseRepeatedNames(text: string): void {
     }
   }
 }
+
+/** A value for people: `field: text; field: text`, at any depth, without what is empty. */
+export function plainText(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return String(value ?? '');
+  const parts = Object.entries(value)
+    .map(([name, part]) => [name, plainText(part)] as const)
+    .filter(([, text]) => text.trim() !== '')
+    .map(([name, text]) => (Array.isArray(value) ? text : `${name}: ${text}`));
+  return parts.length > 0 ? parts.join('; ') : JSON.stringify(value);
+}

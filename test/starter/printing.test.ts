@@ -169,8 +169,28 @@ const FILING = {
 
 test('a filing shows the warnings of its check and the observations of the service beside its errors', () => {
   const warning = { severity: 'warning', code: 'unknown_column', row: 1, field: null, message: 'Remarks stays here.' };
-  const filing = { ...FILING, warnings: [warning, 'The held amount differs.'] } as unknown as FilingView;
-  expect(printed(filingPage(filing))).toMatch(/Remarks stays here\.[^]*The held amount differs\./u);
+  const filing = {
+    ...FILING,
+    warnings: [warning, 'The held amount differs.', { row: 2, message: 'No IRM is held.' }],
+  } as unknown as FilingView;
+  expect(printed(filingPage(filing))).toMatch(
+    /Remarks stays here\.[^]*The held amount differs\.[^]*row: 2; message: No IRM is held\./u,
+  );
+});
+
+test('a filing whose errored rows another one has taken over asks for no correction', () => {
+  const step = (state: string) => {
+    const filing = {
+      ...FILING,
+      again: null,
+      state: 'rejected',
+      correctedBy: ['F2'],
+      rows: [{ mappedIRMAmountFCC: '1', currency: 'USD', state }],
+    };
+    return printed(filingPage(filing as unknown as FilingView));
+  };
+  expect(step('needs_correction')).toContain('Next: correct');
+  expect(step('corrected')).not.toContain('Next:');
 });
 
 test('a filing of unknown outcome shows what agrees, what does not, and which other filings explain a balance', () => {

@@ -1,4 +1,5 @@
 import { cutList } from '../http/answers';
+import { plainText } from '../../domain/text';
 import { isObject } from '../../domain/values';
 import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
 import { BULK_COLUMNS } from '../../domain/rules/columns';
@@ -101,14 +102,8 @@ function string(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
 
-/** For people: `field: message; field: message`, at any depth. */
-function asText(value: unknown): string {
-  if (typeof value === 'string') return value;
-  if (typeof value !== 'object' || value === null) return String(value);
-  const named = (name: string, part: unknown) => (Array.isArray(value) ? asText(part) : `${name}: ${asText(part)}`);
-  const parts = Object.entries(value).map(([name, part]) => named(name, part));
-  return parts.length > 0 ? cleanWords(parts.join('; ')) : JSON.stringify(value);
-}
+/** For people, and cut. */
+const asText = (value: unknown): string => (typeof value === 'string' ? value : cleanWords(plainText(value)));
 
 function truth(value: unknown): boolean | undefined {
   if (typeof value === 'boolean') return value;

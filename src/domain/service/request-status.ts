@@ -2,7 +2,7 @@
 import type { Mapping } from '../filing/mapping';
 import { groupBy } from '../values';
 import { comparableText, sameId } from '../identity';
-import { cutText } from '../text';
+import { cutText, plainText } from '../text';
 
 /** The parts of a status record that are read; the names are the spec's. */
 export interface StatusRecord {
@@ -83,7 +83,7 @@ export function errorTexts(details: readonly unknown[]): string[] {
     const others = Object.entries(parts).flatMap(([field, part]) =>
       field !== 'errorCode' && field !== 'code' && typeof part === 'string' && isText(part) ? [part] : [],
     );
-    if (code === undefined && known === undefined) return cutText(JSON.stringify(detail));
+    if (code === undefined && known === undefined) return cutText(plainText(detail));
     return cutText([code, known ?? others.join(', ')].filter(isText).join(': '));
   });
 }

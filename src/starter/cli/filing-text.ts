@@ -7,7 +7,7 @@ import { amountText, compareAmounts, subtractAmounts, sumAmounts } from '../../d
 import { filingName, type Mode } from '../../domain/names';
 import type { FilingSummary } from '../../ledger/filings/filing-view';
 import type { Problem } from '../errors';
-import { counted } from '../../domain/text';
+import { counted, plainText } from '../../domain/text';
 import { stateCell, describeProblems, nothingFiled } from './texts';
 import { apart, fields, localTime, optional, right, table, toned, type Page, type Part } from './page';
 
@@ -103,9 +103,7 @@ function balanceRow({ irmKey, before, after }: Evidence['balances'][number], oth
 
 function problemLines({ errors, warnings }: FilingView): string {
   const asProblem = (severity: 'error' | 'warning') => (each: unknown) =>
-    isProblem(each)
-      ? { ...each, severity }
-      : { severity, code: 'observation', message: typeof each === 'string' ? each : JSON.stringify(each) };
+    isProblem(each) ? { ...each, severity } : { severity, code: 'observation', message: plainText(each) };
   return describeProblems([...errors.map(asProblem('error')), ...warnings.map(asProblem('warning'))]);
 }
 
@@ -113,7 +111,7 @@ function isProblem(value: unknown): value is Problem {
   return typeof value === 'object' && value !== null && 'message' in value && 'code' in value;
 }
 
-function nextStep({ filingId, state, asked, exporterId, again }: FilingView): string {
+function nextStep({ filingId, state, asked, exporterId, again, correctedBy, rows }: FilingView): string {
   const id = filingId ?? '';
   switch (state) {
     case 'awaiting_approval':
@@ -133,6 +131,7 @@ function nextStep({ filingId, state, asked, exporterId, again }: FilingView): st
     case 'partly_certified':
     case 'rejected':
     case 'needs_correction':
+      if (correctedBy.length > 0 && !rows.some((row) => row.state === 'needs_correction')) return '';
       return (
         id &&
         `Next: correct the errored rows and run \`ebrc correct ${id} FILE\`${again === null ? '' : `, or file all of it again with \`ebrc file … --again ${again}\`, or under another --reference`}.`

@@ -45,7 +45,8 @@ export async function correctFiling(
     const repeated = correctionOf(original, file, terms, ({ mapping }) => taken.has(mapping.serialNo));
     if (contentHashOf(repeated) === parent.contentHash) return startFiling(deps, { ...repeated, n: parent.n }, options);
   }
-  const { errored, taken, known } = await rowsOf(deps, parent);
+  const { errored, taken } = await rowsOf(deps, parent);
+  const known = await serialNumbersOf(deps, parent);
   // Only rows that are filed have to pass: a certified row of the same workbook is ignored.
   const concerned = new Set(file.rows.filter(({ mapping }) => errored.has(mapping.serialNo)).map(({ row }) => row));
   const strangers = file.rows.filter(({ mapping }) => !known.has(mapping.serialNo)).map((row) => stranger(row, parent));
@@ -82,10 +83,16 @@ async function rowsOf({ pool }: EbrcClientDependencies, parent: FilingRecord) {
   const rows = await readRows(pool, parent.filingId);
   const inState = (state: string) => rows.filter((row) => row.state === state);
   return {
-    known: new Set(rows.map(({ mapping }) => mapping.serialNo)),
     errored: new Set(inState('needs_correction').map(({ mapping }) => mapping.serialNo)),
     taken: new Map(inState('corrected').map(({ mapping, takenOverBy }) => [mapping.serialNo, takenOverBy])),
   };
+}
+
+/** The serial numbers of a filing and of all that it corrects: one workbook may serve every correction. */
+async function serialNumbersOf(deps: EbrcClientDependencies, filing: FilingRecord): Promise<Set<number>> {
+  const own = (await readRows(deps.pool, filing.filingId)).map(({ mapping }) => mapping.serialNo);
+  if (filing.corrects === null) return new Set(own);
+  return new Set([...own, ...(await serialNumbersOf(deps, await needFiling(deps.pool, filing.corrects)))]);
 }
 
 /** The number of a correction of this filing that files exactly these rows; null when there is none. */

@@ -13,7 +13,7 @@ import { pageOfFilings } from '../../../src/ledger/filings/filing-pages';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { eventually } from '../../support/processes';
 import { HOUR_MS, type Filing, type FilingStage, type TestExporter } from './filing-stage';
-import { SHORT_SETTLE, useFilingStage } from './use-filing-stage';
+import { operationsOf, SHORT_SETTLE, useFilingStage } from './use-filing-stage';
 
 let stage: FilingStage;
 
@@ -267,6 +267,24 @@ it('ends partly certified; a correction files the errored rows alone, and closes
   expect(child).toMatchObject({ state: 'certified', attention: null, counts: { rows: 1, certified: 1 } });
   expect((await stage.view(parent)).rows.map((row) => row.state)).toEqual(['certified', 'corrected']);
   expect(await kinds()).toEqual(['upload_mismatch']);
+});
+
+it('is corrected a second time with the same whole file: what an earlier filing certified is left out', async () => {
+  const exporter = await stage.exporter();
+  const rows = [1, 2].map((serialNo) => ({ ...stage.mapping(exporter), serialNo }));
+  await reject(rows[1]?.sbCumInvoiceNumber ?? '', 2);
+  await (await stage.file(exporter, rows, { reference: 'TWICE' })).result();
+  const correct = async (billNo: string) => {
+    const changed = rows.map((row, nth) => (nth === 1 ? { ...row, billNo } : row));
+    const message = { recordResCount: 2, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: changed };
+    const { filing } = await operationsOf(stage).correct(
+      { filing: 'TWICE', source: { message }, madeBy: 'asha' },
+      { wait: true },
+    );
+    return [filing.n, filing.state, filing.counts.rows];
+  };
+  expect(await correct('BILL/A')).toEqual([2, 'rejected', 1]);
+  expect(await correct('BILL/B')).toEqual([3, 'certified', 1]);
 });
 
 it('keeps a question when it ends, until somebody acknowledges it', async () => {
