@@ -11,6 +11,7 @@ const KINDS: Readonly<Record<string, string>> = {
   object: 'an object',
   record: 'an object',
   null: 'null',
+  nonoptional: 'a value',
 };
 
 const kindOf = (expected: string): string => KINDS[expected] ?? expected;

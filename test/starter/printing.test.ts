@@ -211,7 +211,13 @@ test('a filing of unknown outcome shows what agrees, what does not, and which ot
         { irmKey: 'i2 1', before: '90', after: '90', readBefore: null, readAfter: null },
       ],
     },
-    otherUses: ['i1 1', 'i3 1'].map((irmKey) => ({ irmKey, filingId: 'F2', reference: 'OTHER', amount: '100' })),
+    otherUses: ['i1 1', 'i3 1'].map((irmKey) => ({
+      irmKey,
+      filingId: 'F2',
+      reference: 'OTHER',
+      amount: '100',
+      certified: true,
+    })),
   } as unknown as FilingView;
   const lines = printed(filingPage(filing)).split('\n');
   const row = (what: string) => lines.find((line) => line.startsWith(what));
@@ -224,6 +230,10 @@ test('a filing of unknown outcome shows what agrees, what does not, and which ot
   expect(row('Balance of IRM i3')).toMatch(/\tperhaps filed$/u);
   expect(row('Balance of IRM i2')).toContain('perhaps not filed');
   expect(row('Balance of IRM i2')).toContain('AD code 0000001');
+  // What another filing may have used explains nothing: two lost answers would explain each other.
+  const otherUses = filing.otherUses.map((use) => ({ ...use, certified: false }));
+  const undecided = printed(filingPage({ ...filing, otherUses }));
+  expect(undecided).toMatch(/IRM i1,.*used since: 100\.00 perhaps by OTHER \(F2\)\tnothing\n/u);
   // Once every row has its certificate, a balance that others have moved says nothing any more.
   const settled = printed(filingPage({ ...filing, evidence: { ...(filing.evidence as object), openRows: 0 } }));
   expect(settled).toContain('every row has one');

@@ -56,6 +56,8 @@ export interface FilingView extends FilingSummary {
 }
 
 export interface OtherUse {
+  /** Of all its rows on this IRM; otherwise they may have used it. */
+  certified: boolean;
   irmKey: string;
   filingId: string;
   reference: string;

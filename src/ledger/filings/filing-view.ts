@@ -75,7 +75,8 @@ async function readOtherUses(db: Queryable, filingId: string): Promise<OtherUse[
        -- The balance that is compared may have been read long before the send.
        before AS (SELECT b->>'irmKey' AS irm_key, min((b->>'readBefore')::timestamptz) AS at, sum((b->>'before')::numeric) AS available
           FROM filings, jsonb_array_elements(evidence->'balances') b WHERE filing_id = $1 GROUP BY 1)
-     SELECT r.irm_key AS "irmKey", f.filing_id AS "filingId", f.reference, sum(r.mapped_amount)::text AS amount
+     SELECT r.irm_key AS "irmKey", f.filing_id AS "filingId", f.reference, sum(r.mapped_amount)::text AS amount,
+            bool_and(r.state = 'certified') AS certified
        FROM own JOIN filing_rows r ON r.party_id = own.party_id AND ${sameIrm('r.irm_key', 'own.irm_key')}
        JOIN filings f USING (filing_id)
        LEFT JOIN before k ON k.irm_key = r.irm_key, LATERAL (SELECT coalesce(k.at, own.sent_at) AS at) AS since

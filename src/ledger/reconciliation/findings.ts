@@ -19,7 +19,7 @@ const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
   coalesce(reason, text) AS reason, greatest(0, extract(day FROM coalesce(closed_at, last_seen_at) - first_seen_at))::int AS "ageDays",
   first_seen_at AS "firstSeenAt", last_seen_at AS "lastSeenAt", closed_at AS "closedAt", healed,
   acknowledged_at AS "acknowledgedAt", acknowledged_by AS "acknowledgedBy", note,
-  (SELECT ${evidenceUntil('filing_id')} FROM filings WHERE filings.filing_id = questions.filing_id AND kind = 'outcome_unknown'
+  (SELECT ${evidenceUntil('filings.filing_id')} FROM filings WHERE filings.filing_id = questions.filing_id AND kind = 'outcome_unknown'
      AND state = 'outcome_unknown' AND NOT ${IS_ASKED}) AS "gatheredUntil"`;
 
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */

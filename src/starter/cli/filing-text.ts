@@ -91,14 +91,19 @@ function balanceRow({ irmKey, before, after }: Evidence['balances'][number], oth
   const what = `Balance of IRM ${irm}, AD code ${adCode.padStart(7, '0')}`;
   if (before === null || after === null) return [what, 'was not read before and after the send', 'nothing'];
   const others = otherUses.filter((use) => use.irmKey === irmKey);
-  const named = others.map(({ reference, filingId, amount }) => `${amountText(amount)} by ${reference} (${filingId})`);
+  const named = others.map(
+    ({ reference, filingId, amount, certified }) =>
+      `${amountText(amount)} ${certified ? '' : 'perhaps '}by ${reference} (${filingId})`,
+  );
   const used = named.length > 0 ? `; used since: ${named.join(', ')}` : '';
   if (compareAmounts(before, after) === 0)
     return [what, `${amountText(after)}, as before the send${used}`, toned('perhaps not filed', 'waits')];
   const changed = `${amountText(before)} before, ${amountText(after)} now: ${amountText(subtractAmounts(after, before))}`;
-  // What other filings used explains a change of their size, and no more.
-  const unexplained = compareAmounts(subtractAmounts(before, after), sumAmounts(others.map(({ amount }) => amount)));
-  return [what, `${changed}${used}`, toned(unexplained > 0 ? 'perhaps filed' : 'perhaps not filed', 'waits')];
+  // What other filings used explains a change of their size, and no more; what they may have used decides nothing.
+  const isLeft = (uses: readonly OtherUse[]) =>
+    compareAmounts(subtractAmounts(before, after), sumAmounts(uses.map(({ amount }) => amount))) > 0;
+  const undecided = isLeft(others.filter(({ certified }) => certified)) ? 'nothing' : 'perhaps not filed';
+  return [what, `${changed}${used}`, toned(isLeft(others) ? 'perhaps filed' : undecided, 'waits')];
 }
 
 function problemLines({ errors, warnings }: FilingView): string {
