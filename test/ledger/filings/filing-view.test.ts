@@ -66,7 +66,7 @@ test('rows that the service read otherwise, and its own observations, are warnin
       field: 'irmFCC',
       message: 'The service observed: irmFCC disagrees',
     },
-    { severity: 'warning', code: 'observation', row: null, field: null, message: 'The service observed: {"note":"x"}' },
+    { severity: 'warning', code: 'observation', row: null, field: null, message: 'The service observed: note: x' },
   ]);
 });
 
