@@ -104,7 +104,7 @@ const permittedDuplicate = z.strictObject({
 export const fileInput = z
   .strictObject({
     mode,
-    exporterId: z.string().min(1).max(200),
+    exporterId: z.string().min(1).max(200).describe('the id that onboarding answered, not an e-mail'),
     reference: reference.optional().describe('the caller’s own name for the filing; left out: made from its content'),
     uploadType: z.union([z.literal(101), z.literal(102), z.literal(103), z.literal(104)]).optional(),
     declaration: z.enum(['Y', 'N']).optional().describe('a legal statement; may stand in the message instead'),

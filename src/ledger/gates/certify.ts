@@ -145,8 +145,8 @@ export async function judgeNamed(
   client: Queryable,
   { filingId, certificates }: { filingId: string; certificates: readonly NamedCertificate[] },
 ): Promise<{ certificates: NamedCertificate[]; contradictions: Contradiction[] }> {
-  const { rows } = await client.query<{ position: number; eBRCNumber: string; held: string | null; taken: boolean }>(
-    `SELECT v.position, coalesce(c.ebrc_number, v.number) AS "eBRCNumber", r.ebrc_number AS held,
+  const { rows } = await client.query<NamedCertificate & { held: string | null; taken: boolean }>(
+    `SELECT v.position, coalesce(c.ebrc_number, v.number) AS "eBRCNumber", c.ebrc_date AS "eBRCDate", r.ebrc_number AS held,
             coalesce((c.filing_id, c.position) <> (r.filing_id, r.position), false)
               OR count(*) OVER (PARTITION BY coalesce(c.ebrc_number, upper(v.number))) > 1 AS taken
        FROM (SELECT position, btrim("eBRCNumber") AS number FROM jsonb_to_recordset($2::jsonb) AS v (position int, "eBRCNumber" text)) AS v
@@ -158,7 +158,7 @@ export async function judgeNamed(
     if (held !== null && held !== eBRCNumber) return [{ position, eBRCNumber, why: `the row is certified as ${held}` }];
     return taken ? [{ position, eBRCNumber, why: 'another row has it' }] : [];
   });
-  const spelled = rows.map(({ position, eBRCNumber }) => ({ position, eBRCNumber, eBRCDate: null }));
+  const spelled = rows.map(({ position, eBRCNumber, eBRCDate }) => ({ position, eBRCNumber, eBRCDate }));
   return { certificates: spelled, contradictions };
 }
 

@@ -108,7 +108,10 @@ export async function readFilingFile(
 
 /** JavaScript has no types: what is left out has to be told. @throws RefusedError */
 function refuseNoSource(source: unknown): void {
-  if (isObject(source) && (source.path ?? source.name ?? source.message ?? source.read) !== undefined) return;
+  if (isObject(source)) {
+    const { path, message, read, name, bytes, cells } = source;
+    if (path ?? message ?? read ?? (name && (bytes ?? cells))) return;
+  }
   const message = `source: is ${source === undefined ? 'missing' : 'of no known form'}; allowed: {path}, {name, bytes}, {message}`;
   throw refusal('invalid_input', message, { field: 'source' });
 }

@@ -349,6 +349,7 @@ describe('certificates of fetch-details', () => {
     expect(await say('ravi')).toMatchObject(noted(/somebody else/u));
     await say('meera');
     expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 1 } });
+    expect((await stage.view(filing)).rows).toMatchObject([{ eBRCNumber, eBRCDate: expect.any(String) as string }]);
     restore();
     expect(stage.pushes(exporter)).toBe(1);
   });

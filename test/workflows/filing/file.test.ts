@@ -42,6 +42,7 @@ describe('a filing', () => {
 
   it.each([
     [undefined, 'source: is missing; allowed: {path}, {name, bytes}, {message}'],
+    [{ name: 'july.xlsx' }, 'source: is of no known form; allowed: {path}, {name, bytes}, {message}'],
     [{ bytes: Buffer.alloc(0) }, 'source: is of no known form; allowed: {path}, {name, bytes}, {message}'],
   ])('without a source is refused like every wrong input: %j', async (source, message) => {
     const client = operationsOf(stage);
