@@ -192,14 +192,11 @@ const helpStyle = (width: number) => ({
 
 /** The help of a command as one JSON document. */
 function helpAsJson(command: Command, help: Help): string {
-  const described = (each: Option | Argument) => {
-    const { description, required, defaultValue } = each;
-    return {
-      description,
-      required: each instanceof Option ? each.mandatory : required,
-      default: defaultValue as unknown,
-    };
-  };
+  const described = (each: Option | Argument) => ({
+    description: each.description,
+    required: each instanceof Option ? each.mandatory : each.required,
+    default: each.defaultValue as unknown,
+  });
   return JSON.stringify({
     name: command.name(),
     description: help.commandDescription(command),
