@@ -214,7 +214,7 @@ function refuseRepeatedNames(text: string): void {
 /** A value for people: `field: text; field: text`, at any depth, without what is empty. */
 export function plainText(value: unknown): string {
   if (value === null || value === undefined) return '';
-  if (typeof value !== 'object') return String(value as string | number | boolean);
+  if (typeof value !== 'object') return typeof value === 'string' ? value : JSON.stringify(value);
   const parts = Object.entries(value)
     .map(([name, part]) => [name, plainText(part)] as const)
     .filter(([, text]) => text.trim() !== '')

@@ -76,8 +76,8 @@ async function changeExporter(
 }
 
 /**
- * Has the service answer with a client, and saves it: as of before the call. `typed`: the name that a person gave; in an
- * answer it may mean "no value", such as NA.
+ * Has the service answer with a client, and saves it: as of before the call. `typed`: the name that a person gave,
+ * which may mean "no value" in an answer, such as NA.
  */
 async function saved(deps: Deps, ask: () => Promise<Customer>, typed: string | null = null): Promise<ExporterRow> {
   const { pool, mode } = deps;
