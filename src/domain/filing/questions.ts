@@ -72,7 +72,8 @@ export function actionsOfFiling(
     case 'needs_credentials':
       return ['credentials', 'abandon'];
     default:
-      if (isEnd(state)) return errored > 0 ? ['correct'] : [];
+      // Rows that a correction has taken over are errored too, and ask for nothing any more.
+      if (isEnd(state)) return errored > 0 && needsAttention ? ['correct'] : [];
       return needsAttention ? ['resume', 'abandon'] : ['abandon'];
   }
 }

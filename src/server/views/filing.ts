@@ -104,7 +104,7 @@ function stateText({ state, asked }: FilingRecord, counts: FilingCounts): string
       : 'It is not known whether it was filed; evidence is being gathered.',
     overdue: 'The acknowledgement is overdue; it is still asked for.',
     certified: rows === 1 ? 'Its row is certified.' : `All ${rows} rows are certified.`,
-    partly_certified: `${certified} of ${rows} rows are certified; ${errored} can be corrected.`,
+    partly_certified: `${certified} of ${rows} rows are certified; ${errored} were rejected.`,
     rejected: 'The authority rejected every row; they can be corrected.',
     needs_correction: 'The service refused it; nothing was filed, and it can be corrected.',
     abandoned: 'It was abandoned.',

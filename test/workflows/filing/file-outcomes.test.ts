@@ -273,7 +273,8 @@ it('is corrected a second time with the same whole file: what an earlier filing 
   const exporter = await stage.exporter();
   const rows = [1, 2].map((serialNo) => ({ ...stage.mapping(exporter), serialNo }));
   await reject(rows[1]?.sbCumInvoiceNumber ?? '', 2);
-  await (await stage.file(exporter, rows, { reference: 'TWICE' })).result();
+  const first = await (await stage.file(exporter, rows, { reference: 'TWICE' })).result();
+  expect((await stage.view(first)).actions).toEqual(['correct']);
   const correct = async (billNo: string) => {
     const changed = rows.map((row, nth) => (nth === 1 ? { ...row, billNo } : row));
     const message = { recordResCount: 2, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: changed };
@@ -285,6 +286,7 @@ it('is corrected a second time with the same whole file: what an earlier filing 
   };
   expect(await correct('BILL/A')).toEqual([2, 'rejected', 1]);
   expect(await correct('BILL/B')).toEqual([3, 'certified', 1]);
+  expect((await stage.view(first)).actions).toEqual([]);
 });
 
 it('keeps a question when it ends, until somebody acknowledges it', async () => {
