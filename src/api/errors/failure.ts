@@ -13,6 +13,9 @@ import type { TransportAnswer } from '../http/transport';
 const MAX_ERROR_BYTES = 8 * 1024 * 1024;
 const EXCERPT_BYTES = 2_000;
 
+/** With which the meaning of a kind begins: here it is said already. */
+const STATUS = /^\d{3}[^:]*: /u;
+
 /** The error of an answer outside 2xx. If its body breaks off, the status alone counts. */
 export async function refusalOf(
   answer: TransportAnswer,
@@ -37,7 +40,7 @@ export async function refusalOf(
     operation,
     status: answer.status,
     message: cutText(
-      `${OPERATIONS[operation].title} was answered with ${answer.status}: ${message ?? ERROR_KINDS[kind]}${complaints(body.fieldErrors)}`,
+      `${OPERATIONS[operation].title} was answered with ${answer.status}: ${message ?? ERROR_KINDS[kind].replace(STATUS, '')}${complaints(body.fieldErrors)}`,
     ),
     retryAfterMs: retryAfter(answer.headers['retry-after']),
     bodyExcerpt: excerpt(redact(text)),

@@ -29,8 +29,8 @@ export const ERROR_KINDS = {
   bad_answer:
     'An answer that is not what the specification describes: not JSON, cut short, or of another shape. Reads only.',
   window_too_wide: '400 on fetch-details: the window is wider than three months.',
-  not_found: '404 that names nothing the specification knows (a wrong address, a proxy).',
-  conflict: '409 without a code that the specification knows.',
+  not_found: '404: it names nothing that the specification knows (a wrong address, a proxy).',
+  conflict: '409: it has no code that the specification knows.',
   too_large:
     '413: the request is larger than the service, or a proxy before it, takes. Send it in parts, or have the limit raised.',
   refused: 'Another 4xx.',
