@@ -4,7 +4,7 @@ import { errorAt, oncePerCell, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/fields';
 import { hiddenByMerge, missing, quoted } from '../domain/rules/value-messages';
-import { type CellContent, type CellContext, cellContent, cellContext } from './sheet/cell-content';
+import { type CellContent, type CellContext, cellContent, cellContext, GENERAL } from './sheet/cell-content';
 import { aboutRows, aboutTemplate, MergedCells } from './sheet/about-sheet';
 import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
@@ -79,7 +79,7 @@ export function readCells(
     cells: cells.flatMap(rawCellOf),
   }));
   const { texts } = { ...WORKBOOK_LIMITS, ...limits };
-  const context = cellContext({ strings: [], formatOf: () => ({ isDate: false, zeros: 0 }), date1904: false, texts });
+  const context = cellContext({ strings: [], formatOf: () => GENERAL, date1904: false, texts });
   return {
     sheetName: name,
     ...readSheet({ name, sheet: { rows: () => raw.values(), merged: [] }, context }, template),

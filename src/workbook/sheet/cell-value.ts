@@ -121,11 +121,16 @@ function textValue(field: string, content: Filled): CellValue {
     case 'text':
       return { value: content.text };
     case 'number':
-      return Math.abs(content.value) < EXACT_LIMIT
-        ? { value: shown(content) }
-        : refuse(
-            'A number cell keeps 15 digits only, the rest is lost. Format the cell as text and type the value again.',
-          );
+      if (Math.abs(content.value) >= EXACT_LIMIT)
+        return refuse(
+          'A number cell keeps 15 digits only, the rest is lost. Format the cell as text and type the value again.',
+        );
+      // What a format adds or rounds is not in the cell: `"EXP/"0000` shows EXP/0012 for 12, `0.00` 12.10 for 12.1.
+      return content.shows === 'decorated' || (content.shows === 'digits' && !Number.isInteger(content.value))
+        ? refuse(
+            'The number format of the cell makes it show something else. Format the cell as text and type what it should show.',
+          )
+        : { value: shown(content) };
     case 'date':
       return refuse('The cell turned into a date. Format it as text and type the value again.');
     case 'boolean':
