@@ -23,6 +23,27 @@ test('a careful row is a mapping', async () => {
   expect(checked.rows).toEqual([{ row: 2, mapping: mapping() }]);
 });
 
+describe('worksheets', () => {
+  const twoSheets = (state: 'visible' | 'hidden', second: string[][]) =>
+    book([cells()], (sheet, workbook) => {
+      sheet.state = state;
+      workbook.addWorksheet('August').addRows(second);
+    });
+
+  test('a hidden first worksheet is an error: people see another one than is filed', async () => {
+    const checked = await checkWorkbook(await twoSheets('hidden', [['Notes']]));
+    expect(brief(checked.errors)).toEqual(['null null hidden_sheet']);
+  });
+
+  test('rows of a further worksheet that are not filed are named', async () => {
+    const { ok, warnings } = await checkWorkbook(await twoSheets('visible', [HEADERS, ['2']]));
+    expect({ ok, warnings: brief(warnings) }).toEqual({ ok: true, warnings: ['null null further_sheets'] });
+    for (const second of [[HEADERS], [['Bill No'], ['2']], []]) {
+      expect((await checkWorkbook(await twoSheets('visible', second))).warnings).toEqual([]);
+    }
+  });
+});
+
 describe('headers', () => {
   test('case, punctuation and order do not matter; unknown columns are named and left out', async () => {
     const reading = await readWorkbook(
@@ -215,7 +236,7 @@ describe('numbers, flags and text', () => {
     expect(read.findings).toEqual(expected === undefined ? ['2 irmAdCode invalid_text'] : []);
   });
 
-  const formatted = async (field: keyof CellValues & string, value: number, numFmt: string) => {
+  const formatted = async (field: keyof CellValues  , value: number, numFmt: string) => {
     const file = await book([cells({ [field]: value })], (sheet) => {
       sheet.getCell(2, columnIndex(field)).numFmt = numFmt;
     });
