@@ -236,7 +236,7 @@ describe('numbers, flags and text', () => {
     expect(read.findings).toEqual(expected === undefined ? ['2 irmAdCode invalid_text'] : []);
   });
 
-  const formatted = async (field: keyof CellValues  , value: number, numFmt: string) => {
+  const formatted = async (field: keyof CellValues, value: number, numFmt: string) => {
     const file = await book([cells({ [field]: value })], (sheet) => {
       sheet.getCell(2, columnIndex(field)).numFmt = numFmt;
     });
