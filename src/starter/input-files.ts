@@ -10,6 +10,8 @@ export interface ListRow {
   /** Row of the sheet, line of the file; the header is 1. */
   row: number;
   texts: readonly (string | undefined)[];
+  /** Of a sheet: why a cell is not the text that somebody typed or sees there; it may be a date or an amount. */
+  problems?: readonly (string | undefined)[];
   /** Why the row cannot be read at all. */
   problem?: string;
 }
@@ -45,7 +47,11 @@ function csvRecords(bytes: Buffer, most?: number): ListRow[] | null {
 export async function sheetRows(bytes: Buffer): Promise<ListRow[]> {
   try {
     // Columns count from 1.
-    return (await readTexts(bytes)).map(({ row, texts }) => ({ row, texts: Array.from(texts).slice(1) }));
+    return (await readTexts(bytes)).map(({ row, texts, problems }) => ({
+      row,
+      texts: Array.from(texts).slice(1),
+      problems: problems.slice(1),
+    }));
   } catch (error) {
     if (error instanceof WorkbookRefused) throw refusal(error.code, error.message);
     throw error;

@@ -4,8 +4,8 @@ import { errorAt, oncePerCell, type Finding } from '../domain/rules/finding';
 import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/fields';
 import { hiddenByMerge, missing, quoted } from '../domain/rules/value-messages';
-import { type CellContent, type CellContext, cellContent, cellContext } from './sheet/cell-content';
-import { aboutRows, aboutTemplate, MergedCells } from './sheet/about-sheet';
+import { type CellContent, type CellContext, cellContent, cellContext, GENERAL } from './sheet/cell-content';
+import { aboutRows, aboutSheets, aboutTemplate, MergedCells } from './sheet/about-sheet';
 import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
 import { type OpenSheet, openWorkbook } from './sheet/open-workbook';
@@ -56,8 +56,10 @@ export async function readWorkbook(
 ): Promise<WorkbookReading> {
   const bounds = { ...WORKBOOK_LIMITS, ...limits };
   try {
-    const { first } = await openWorkbook(source, bounds);
-    return { sheetName: first.name, ...readSheet(first, template) };
+    const opened = await openWorkbook(source, bounds);
+    const reading = readSheet(opened.first, template);
+    const findings = [...(await aboutSheets(opened, bounds)), ...reading.findings];
+    return { sheetName: opened.first.name, ...reading, findings };
   } catch (error) {
     if (!(error instanceof WorkbookRefused)) throw error;
     return { ...NOTHING, findings: [errorAt(null, null, error.code, error.message)] };
@@ -79,7 +81,7 @@ export function readCells(
     cells: cells.flatMap(rawCellOf),
   }));
   const { texts } = { ...WORKBOOK_LIMITS, ...limits };
-  const context = cellContext({ strings: [], formatOf: () => ({ isDate: false, zeros: 0 }), date1904: false, texts });
+  const context = cellContext({ strings: [], formatOf: () => GENERAL, date1904: false, texts });
   return {
     sheetName: name,
     ...readSheet({ name, sheet: { rows: () => raw.values(), merged: [] }, context }, template),

@@ -1,6 +1,6 @@
 import { WORKBOOK_LIMITS } from './ooxml/limits';
-import { cellContent, type CellContent } from './sheet/cell-content';
-import { shown } from './sheet/cell-value';
+import { cellContent } from './sheet/cell-content';
+import { shown, textProblem } from './sheet/cell-value';
 import { openWorkbook } from './sheet/open-workbook';
 
 /** The first worksheet of any workbook as texts, without blank rows. @throws WorkbookRefused with what to do */
@@ -11,19 +11,20 @@ export async function readTexts(source: string | Buffer) {
     row: number;
     /** Displayed texts as typed, by column number from 1, with holes. */
     texts: string[];
+    /** Why a cell is not what somebody typed or sees there, in the same places; without its value. */
+    problems: string[];
   }[] = [];
   for (const { number, cells } of first.sheet.rows()) {
     const texts: string[] = [];
+    const problems: string[] = [];
     for (const cell of cells) {
-      const text = textOf(cellContent(cell, first.context));
-      if (text !== '') texts[cell.column] = text;
+      const content = cellContent(cell, first.context);
+      if (content.kind === 'blank') continue;
+      if (content.kind !== 'unusable') texts[cell.column] = content.kind === 'text' ? content.typed : shown(content);
+      const problem = textProblem(content);
+      if (problem !== undefined) problems[cell.column] = problem;
     }
-    if (texts.length > 0) rows.push({ row: number, texts });
+    if (texts.length + problems.length > 0) rows.push({ row: number, texts, problems });
   }
   return rows;
-}
-
-function textOf(content: CellContent): string {
-  if (content.kind === 'text') return content.typed;
-  return content.kind === 'blank' || content.kind === 'unusable' ? '' : shown(content);
 }

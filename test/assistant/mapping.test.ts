@@ -55,6 +55,8 @@ it.each<[Converter, unknown, string | RegExp]>([
   ['amount', 1234.5, '1234.5'],
   ['amount', '(500)', /not an amount/],
   ['amount', 'twelve', /not an amount/],
+  ['amount', '1.5E3', /not an amount/],
+  ['amount', '2 bags at USD 500', /not an amount/],
   ['currency', 'US$', 'USD'],
   ['currency', 'eur', 'EUR'],
   ['currency', '$', /no currency/],

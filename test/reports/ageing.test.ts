@@ -119,6 +119,27 @@ it('reads a workbook, with dates and numbers as cells', async () => {
   expect(rows).toEqual([{ date: '2026-01-09', amount: '12.5' }]);
 });
 
+it('names the cells of a workbook that show something else than they hold', async () => {
+  const workbook = new Workbook();
+  const sheet = workbook.addWorksheet('Books');
+  sheet.addRow(['Invoice Number', 'Invoice Date', 'Invoice Value', 'Currency']);
+  const date = new Date(Date.UTC(2026, 0, 9));
+  sheet.addRow([12, date, 12.5, 'USD']).getCell(1).numFmt = '"EXP/"0000';
+  sheet.addRow([1234567890123456, date, 12.5, 'USD']);
+  sheet.addRow(['X-10', date, 0.5, 'USD']).getCell(3).numFmt = '0%';
+  sheet.addRow([1234, date, 12.5, 'USD']).getCell(3).numFmt = '"USD" #,##0.00';
+  sheet.getColumn(2).numFmt = 'dd/mm/yyyy';
+  const outcome = await imported('shown.xlsx', workbook, '--exporter', 'exporter-1');
+  expect(outcome).toMatchObject({ code: 3, imported: 1 });
+  expect(outcome.errors.map(({ row, field }) => [row, field])).toEqual([
+    [2, 'document'],
+    [3, 'document'],
+    [4, 'value'],
+  ]);
+  expect(outcome.errors[2]?.message).toContain('percentage');
+  await ledger.pool.query(`DELETE FROM invoices WHERE document_no = '1234'`);
+});
+
 it('refuses a list without its columns', async () => {
   const path = join(folder, 'none.csv');
   await writeFile(path, 'a,b\n1,2\n');

@@ -86,12 +86,19 @@ it('no worker, for what only a worker can answer', async () => {
   }
 });
 
-it('no worker, and a wrong input: it is refused at once, in the form of every error', async () => {
-  const { code, json } = await ebrc(['reconcile', '--from', '2026-02-30', '--json'], { env });
-  const message = 'from: no calendar has this day';
-  const error = { severity: 'error', code: 'invalid_input', row: null, field: 'from', message };
-  expect([code, json()]).toEqual([3, { errors: [error] }]);
-});
+it.each([
+  [['reconcile', '--from', '2026-02-30'], 'invalid_input', 'from: no calendar has this day'],
+  [['exporter', EMAIL, '--name', ' '], 'invalid_input', 'name: allowed: at least 1 characters'],
+  [['credentials', EMAIL, '--username', '', '--password-stdin'], 'secret_empty', 'The portal user name is empty.'],
+])(
+  'no worker, and a wrong input: it is refused at once, in the form of every error: %j',
+  async (args, code, message) => {
+    const result = await ebrc([...args, '--json'], { env, input: 'Right-Horse-1!' });
+    const field = code === 'invalid_input' ? message.split(':')[0] : null;
+    const error = { severity: 'error', code, row: null, field, message };
+    expect([result.code, result.json()]).toEqual([3, { errors: [error] }]);
+  },
+);
 
 it('a Temporal server that takes requests and does not answer: whether something was started', async () => {
   const proxy = await startTcpProxy(`http://${server.address}`);

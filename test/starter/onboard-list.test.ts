@@ -22,7 +22,7 @@ async function listWith(name: string, content: string | Buffer): Promise<string>
   return path;
 }
 
-async function sheet(rows: string[][]): Promise<Buffer> {
+async function sheet(rows: (string | number)[][]): Promise<Buffer> {
   const workbook = new Workbook();
   workbook.addWorksheet('Exporters').addRows(rows);
   return Buffer.from(await workbook.xlsx.writeBuffer());
@@ -114,6 +114,16 @@ it('reads a workbook as it stands, with passwords that are numbers or end in a b
   const client = takingClient();
   await onboardList(client.open, path, { by: 'meera' });
   expect(client.given).toEqual([{ email: 'asha@b.example', password: 'ends in a blank ' }]);
+});
+
+it('refuses a password whose last digits a number cell has lost: a wrong one can lock the account', async () => {
+  const row = ['Asha', 'asha@b.example', '', '', '', 'asha'];
+  const path = await listWith('digits.xlsx', await sheet([HEADER.split(','), [...row, 1234567890123456]]));
+  const client = takingClient();
+  const outcomes = await onboardList(client.open, path, { by: 'meera' });
+  expect(client.given).toEqual([]);
+  expect(JSON.stringify(outcomes)).toMatch(/password: A number cell keeps 15 digits only/);
+  expect(JSON.stringify(outcomes)).not.toMatch(/12345678/);
 });
 
 it('refuses a workbook beyond the limits of workbooks', async () => {

@@ -23,6 +23,27 @@ test('a careful row is a mapping', async () => {
   expect(checked.rows).toEqual([{ row: 2, mapping: mapping() }]);
 });
 
+describe('worksheets', () => {
+  const twoSheets = (state: 'visible' | 'hidden', second: string[][]) =>
+    book([cells()], (sheet, workbook) => {
+      sheet.state = state;
+      workbook.addWorksheet('August').addRows(second);
+    });
+
+  test('a hidden first worksheet is an error: people see another one than is filed', async () => {
+    const checked = await checkWorkbook(await twoSheets('hidden', [['Notes']]));
+    expect(brief(checked.errors)).toEqual(['null null hidden_sheet']);
+  });
+
+  test('rows of a further worksheet that are not filed are named', async () => {
+    const { ok, warnings } = await checkWorkbook(await twoSheets('visible', [HEADERS, ['2']]));
+    expect({ ok, warnings: brief(warnings) }).toEqual({ ok: true, warnings: ['null null further_sheets'] });
+    for (const second of [[HEADERS], [['Bill No'], ['2']], []]) {
+      expect((await checkWorkbook(await twoSheets('visible', second))).warnings).toEqual([]);
+    }
+  });
+});
+
 describe('headers', () => {
   test('case, punctuation and order do not matter; unknown columns are named and left out', async () => {
     const reading = await readWorkbook(
@@ -215,12 +236,52 @@ describe('numbers, flags and text', () => {
     expect(read.findings).toEqual(expected === undefined ? ['2 irmAdCode invalid_text'] : []);
   });
 
-  test('a number format that shows leading zeros is read as it shows', async () => {
-    const file = await book(
-      [cells({ irmAdCode: 510001 })],
-      (sheet) => (sheet.getCell(2, columnIndex('irmAdCode')).numFmt = '0000000'),
-    );
-    expect((await readWorkbook(file)).rows[0]?.mapping.irmAdCode).toBe('0510001');
+  const formatted = async (field: keyof CellValues, value: number, numFmt: string) => {
+    const file = await book([cells({ [field]: value })], (sheet) => {
+      sheet.getCell(2, columnIndex(field)).numFmt = numFmt;
+    });
+    const { unchecked, findings } = await readWorkbook(file);
+    return (unchecked[0]?.mapping as Record<string, unknown>)[field] ?? brief(findings).join();
+  };
+
+  const BAD_ID = '2 billNo invalid_text';
+  test.each<[number, string, string]>([
+    [510001, '0000000', '0510001'],
+    [510001, '0000000;-0000000', '0510001'],
+    [510001, '0000000_);@', '0510001'],
+    [510001, '#,##0.00', '510001'],
+    [510001, '0.00E+00', '510001'],
+    [510001, '[>=10000000]##\\,##\\,##\\,##0;[>=100000]##\\,##\\,##0;##,##0', '510001'],
+    [510001, '[$-4009]General', '510001'],
+    [12.1, 'General', '12.1'],
+    [12.1, '0.00', BAD_ID],
+    [1234.6, '0', BAD_ID],
+    [12, '"EXP/"0000', BAD_ID],
+    [1234567, '000-0000', BAD_ID],
+    [262712, '00\\/00\\/00', BAD_ID],
+    [12, '[$INV-409]0', BAD_ID],
+    [0.12, '0%', BAD_ID],
+    [0.5, 'h:mm', BAD_ID],
+  ])('the identifier of a cell with %p as %s is %s', async (value, format, expected) => {
+    expect(await formatted('billNo', value, format)).toBe(expected);
+  });
+
+  const BAD_AMOUNT = '2 mappedIRMAmountFCC invalid_number';
+  test.each<[number, string, number | string]>([
+    [1234.5, '[$USD] #,##0.00', 1234.5],
+    [1234.5, '"Rs. "#,##0.00_);[Red]\\("Rs. "#,##0.00\\)', 1234.5],
+    [1234.5, '_-* #,##0.00\\ _€_-;-* #,##0.00\\ _€_-;_-* "-"??\\ _€_-;_-@_-', 1234.5],
+    [123456.5, '[>=10000000]##\\,##\\,##\\,##0.00;[>=100000]##\\,##\\,##0.00;##,##0.00', 123456.5],
+    // 50% typed into the cell, 12:30 in the place of 12.30, hours, thousands, and what is hidden.
+    [0.5, '0%', BAD_AMOUNT],
+    [0.520833333333333, 'h:mm', BAD_AMOUNT],
+    [52.5, '[h]:mm:ss', BAD_AMOUNT],
+    [52.5, '[hh]', BAD_AMOUNT],
+    [12_345, '0.00,"K"', BAD_AMOUNT],
+    [777, ';;;', BAD_AMOUNT],
+    [777, '"paid"', BAD_AMOUNT],
+  ])('the amount of a cell with %p as %s is %p', async (value, format, expected) => {
+    expect(await formatted('mappedIRMAmountFCC', value, format)).toBe(expected);
   });
 
   test('a formula that gives an empty text is an empty cell', async () => {

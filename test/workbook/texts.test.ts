@@ -16,9 +16,9 @@ test('texts are what the cells show; a password keeps its blanks and its digits'
   sheet.addRow([]);
   sheet.addRow(['Meera', 'meera@exports.example', 'Meera & Co', 'meera', 12345678]);
   expect(await readTexts(Buffer.from(await workbook.xlsx.writeBuffer()))).toEqual([
-    { row: 1, texts: [, 'Name', 'E-Mail', 'Company Name', 'User Name', 'Password'] },
-    { row: 2, texts: [, 'Asha', 'asha@exports.example', , 'asha', ' a b '] },
-    { row: 4, texts: [, 'Meera', 'meera@exports.example', 'Meera & Co', 'meera', '12345678'] },
+    { row: 1, texts: [, 'Name', 'E-Mail', 'Company Name', 'User Name', 'Password'], problems: [] },
+    { row: 2, texts: [, 'Asha', 'asha@exports.example', , 'asha', ' a b '], problems: [] },
+    { row: 4, texts: [, 'Meera', 'meera@exports.example', 'Meera & Co', 'meera', '12345678'], problems: [] },
   ]);
 });
 

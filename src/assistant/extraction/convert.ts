@@ -76,6 +76,8 @@ const fullYear = (year: string): string => (year.length === 2 ? `20${year}` : ye
 
 function amountOf(text: string): string | null {
   const plain = text.replace(/\p{Sc}|(?<![A-Za-z.])[A-Za-z.]*[A-Za-z]\.?|\/-|\s|'/gu, '');
+  // Letters between digits do not make one number of two: 1.5E3 is not 1.53, and 2 bags at 500 is not 2500.
+  if (/[A-Za-z]/.test(/\d.*\d/s.exec(text)?.[0] ?? '')) return null;
   const negative = /^\(.*\)$|^-|-$/.test(plain);
   const digits = plain.replace(/[()-]/g, '');
   // The last separator is the decimal sign if both kinds occur, or if one occurs once with one or two digits after it.

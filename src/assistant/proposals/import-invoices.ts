@@ -28,6 +28,8 @@ const COLUMNS = {
   dueDate: ['duedate', 'due'],
 } as const;
 type InvoiceColumn = keyof typeof COLUMNS;
+/** Columns of identifiers and names: a date or a formatted number is no text that somebody typed there. */
+const TEXTS: readonly InvoiceColumn[] = ['exporter', 'document', 'buyer'];
 const MANDATORY: readonly InvoiceColumn[] = ['document', 'date', 'value', 'currency'];
 
 /** An invoice of the list, with what it names its exporter by. */
@@ -60,17 +62,22 @@ async function readInvoiceList(path: string, today: string) {
       header[at] === null && text?.trim() ? [cutText(printable(text.trim()), 100)] : [],
     ),
   };
-  for (const { row, texts, problem } of rows) {
+  for (const { row, texts, problem, problems = [] } of rows) {
     if (problem !== undefined) {
       list.errors.push({ row, field: null, message: problem });
       continue;
     }
     const cells = new Map<InvoiceColumn, string>();
+    const unread: InvoiceProblem[] = [];
     header.forEach((column, at) => {
       const text = texts[at]?.trim();
-      if (column && text) cells.set(column, text);
+      const message = problems[at];
+      if (column && message !== undefined && (!text || TEXTS.includes(column)))
+        unread.push({ row, field: column, message });
+      else if (column && text) cells.set(column, text);
     });
-    if (cells.size === 0) continue;
+    if (unread.length > 0) list.errors.push(...unread);
+    if (unread.length > 0 || cells.size === 0) continue;
     const read = invoiceOf(row, cells, today);
     if ('errors' in read) list.errors.push(...read.errors);
     else list.invoices.push(read);

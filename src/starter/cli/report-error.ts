@@ -95,7 +95,10 @@ function explained(error: unknown, command: string): ExplainedError {
     const message = `Temporal has no namespace ${namespace}. Set TEMPORAL_NAMESPACE to one that it has, or create it.`;
     return unexpected('unknown_namespace', message);
   }
-  if (error instanceof EncryptionError) return unexpected(error.code, error.message);
+  if (error instanceof EncryptionError) {
+    const code = error.code === 'secret_empty' ? EXIT.refused : EXIT.unexpected;
+    return { code, errors: [problem(error.code, error.message)] };
+  }
   if (isNamed(error, 'WorkflowFailedError')) {
     const why = deepest(error);
     if (isNamed(error.cause, 'TerminatedFailure')) {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { ChangeExporterResult } from '../../domain/contracts';
+import { changeExporterInput, type ChangeExporterResult } from '../../domain/contracts';
 import type { changeExporter as workflow } from '../../workflows/one-step';
 import type { EbrcClientDependencies } from '../dependencies';
-import { RefusedError, refusal } from '../errors';
+import { checkedInput, RefusedError, refusal } from '../errors';
 import { answeredByWorker } from '../../temporal/workers-present';
 import { exporterIdOf } from '../lookup';
 import { readExporterView, type ExporterView } from './views';
@@ -20,7 +20,8 @@ export async function changeExporter(
 ): Promise<ExporterView> {
   const { pool, mode, temporal, taskQueue } = deps;
   const exporterId = await exporterIdOf(pool, mode, exporter);
-  const { name, companyName, address } = change;
+  const input = checkedInput(changeExporterInput, { mode, exporterId, ...change });
+  const { name, companyName, address } = input;
   const asked = createHash('sha256')
     .update(JSON.stringify([name, companyName, address]))
     .digest('hex');
@@ -28,7 +29,7 @@ export async function changeExporter(
   await temporal.workflow.start<typeof workflow>('changeExporter', {
     workflowId,
     taskQueue,
-    args: [{ mode, exporterId, name, companyName, address }],
+    args: [input],
     workflowIdConflictPolicy: 'USE_EXISTING',
   });
   const result = () => temporal.workflow.getHandle(workflowId).result() as Promise<ChangeExporterResult>;

@@ -155,12 +155,16 @@ function underHeader(rows: readonly ListRow[], how: string): RawRecord[] {
   if (!head) return [];
   const header = head.texts.map((name) => columnOf(name ?? ''));
   refuseHeader(header, how);
-  return below.map(({ row, texts, problem }) => {
+  return below.map(({ row, texts, problem, problems = [] }) => {
     const values: RawRecord['values'] = {};
+    const unread: string[] = [];
     header.forEach((column, index) => {
-      if (column !== null && column !== 'unknown') values[column] = texts[index] ?? '';
+      if (column === null || column === 'unknown') return;
+      values[column] = texts[index] ?? '';
+      if (problems[index] !== undefined) unread.push(`${column}: ${problems[index]}`);
     });
-    return { row, values, problem: problem ?? widthProblem(texts, header, how) };
+    const first = problem ?? widthProblem(texts, header, how) ?? (unread.join('; ') || undefined);
+    return { row, values, ...(first !== undefined && { problem: first }) };
   });
 }
 

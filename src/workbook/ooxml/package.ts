@@ -122,6 +122,7 @@ function textOf(bytes: Buffer): string {
 export interface SheetEntry {
   name: string;
   part: string;
+  hidden: boolean;
 }
 
 /** The worksheets in order, and the parts that they share. */
@@ -154,7 +155,9 @@ export async function readDirectory(source: PartBytes): Promise<WorkbookDirector
       if (name !== 'sheet') return;
       const id = Object.keys(attributes).find((key) => key.endsWith(':id'));
       const relation = relations.get((id && attributes[id]) ?? '');
-      if (relation?.type === 'worksheet') sheets.push({ name: attributes['name'] ?? '', part: relation.part });
+      if (relation?.type !== 'worksheet') return;
+      const hidden = /^(?:very)?hidden$/i.test(attributes['state'] ?? '');
+      sheets.push({ name: attributes['name'] ?? '', part: relation.part, hidden });
     },
   });
   const partOf = (type: string) => [...relations.values()].find((relation) => relation.type === type)?.part;

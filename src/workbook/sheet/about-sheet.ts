@@ -2,9 +2,15 @@
 import { columnOfHeader } from '../../domain/rules/columns';
 import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import type { UncheckedRow } from '../../domain/rules/fields';
-import { listed } from '../../domain/rules/value-messages';
+import { listed, quoted } from '../../domain/rules/value-messages';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
+import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { columnLetter, placeOf } from './addresses';
+import type { CellContext } from './cell-content';
+import { textsOf } from './filled-rows';
+import { readHeaders } from './headers';
+import type { openWorkbook } from './open-workbook';
+import { SheetRows } from './sheet-rows';
 
 /** The code of the finding about filled columns that are sent or not, depending on a template that is not known yet. */
 export const TEMPLATE_UNKNOWN = 'template_unknown';
@@ -50,6 +56,42 @@ export function aboutRows(
     findings.push(warningAt(first, null, 'hidden_rows', message));
   }
   return findings;
+}
+
+type Opened = Awaited<ReturnType<typeof openWorkbook>>;
+
+/** Only the first worksheet is filed, and it may not be the one that a person looks at. */
+export async function aboutSheets(opened: Opened, limits: WorkbookLimits): Promise<Finding[]> {
+  const [first, ...others] = opened.directory.sheets;
+  if (first?.hidden) {
+    const message = `The first worksheet (${first.name}) is hidden, and it is the one that is filed. Show it and check it, or delete it.`;
+    return [errorAt(null, null, 'hidden_sheet', message)];
+  }
+  const filled: string[] = [];
+  for (const { name, part, hidden } of others) {
+    const bytes = hidden ? undefined : await opened.source.bytes(part);
+    if (bytes && hasMappings(new SheetRows(bytes, limits), opened.first.context)) filled.push(quoted(name));
+  }
+  if (filled.length === 0) return [];
+  const message = `Only the first worksheet is filed, not the rows of ${listed(filled)}. File each in a workbook of its own.`;
+  return [warningAt(null, null, 'further_sheets', message)];
+}
+
+/** Whether there is a row below the mandatory headers. */
+function hasMappings(sheet: SheetRows, context: CellContext): boolean {
+  let isHeader = true;
+  try {
+    for (const row of sheet.rows()) {
+      if (!isHeader) return true;
+      const { findings } = readHeaders(row.number === 1 ? textsOf(row, context) : []);
+      if (findings.some(({ code }) => code === 'missing_column')) return false;
+      isHeader = false;
+    }
+  } catch (error) {
+    // A sheet that cannot be read is not filed either.
+    if (!(error instanceof WorkbookRefused)) throw error;
+  }
+  return false;
 }
 
 /**

@@ -11,8 +11,7 @@ export type CellContent =
   | { kind: 'blank' }
   /** `typed` keeps the spaces that `text` lacks: they matter in a password. */
   | { kind: 'text'; text: string; typed: string; bytes: number }
-  /** `zeros` is the width of a format such as `0000000`, which shows leading zeros that the number lacks. */
-  | { kind: 'number'; value: number; zeros: number }
+  | ({ kind: 'number'; value: number } & Pick<NumberFormat, 'zeros' | 'shows'>)
   | { kind: 'date'; date: FilingDate }
   | { kind: 'boolean'; shown: 'TRUE' | 'FALSE' }
   /** Unusable content: `shown` is what the cell displays, `hint` says what to do. */
@@ -97,14 +96,15 @@ function textContent(raw: string): CellContent {
   return text === '' ? BLANK : { kind: 'text', text, typed, bytes: utf8Bytes(typed) };
 }
 
-function numberContent(value: number, { isDate, zeros }: NumberFormat, date1904: boolean): CellContent {
+function numberContent(value: number, format: NumberFormat, date1904: boolean): CellContent {
   if (!Number.isFinite(value))
     return { kind: 'unusable', shown: String(value), hint: 'The cell holds no number. Write the value again.' };
-  if (isDate) return dateContent(value, date1904);
+  if (format.shows === 'date') return dateContent(value, date1904);
+  if (format.shows === 'else') return { kind: 'unusable', shown: String(value), hint: SHOWS_ELSE };
   // Spreadsheets calculate and show 15 digits; the file has the binary number. Without rounding, an amount from a
   // formula (1234.5600000000001) would seem to have too many decimals.
   const exact = Number.isSafeInteger(value) ? value : Number(value.toPrecision(15));
-  return { kind: 'number', value: exact, zeros };
+  return { kind: 'number', value: exact, zeros: format.zeros, shows: format.shows };
 }
 
 /** A date cell stored as an ISO date instead of a day count; a time of day is dropped too. */
@@ -139,14 +139,21 @@ function dateMeant(days: number): string {
   return typed.ok ? `Write ${dayFirst(typed.date)}, if that is meant.` : 'Write the date again.';
 }
 
-/** Meaning of a cell's number format: a date, or a number with leading zeros. */
+/** How a cell shows its number. */
 export interface NumberFormat {
-  isDate: boolean;
-  /** Width of a format such as `0000000`, else 0. */
+  /**
+   * `value`: as it is; `digits`: rounded, grouped or with leading zeros; `decorated`: with other characters, such as a
+   * currency; `else`: a percentage, a time, a count of thousands, nothing at all.
+   */
+  shows: 'value' | 'digits' | 'decorated' | 'date' | 'else';
+  /** Width of a format such as `0000000`, which shows leading zeros that the number lacks; else 0. */
   zeros: number;
 }
 
-const GENERAL: NumberFormat = { isDate: false, zeros: 0 };
+export const GENERAL: NumberFormat = { shows: 'value', zeros: 0 };
+
+const SHOWS_ELSE =
+  'The format of the cell makes it show something else, such as a percentage, a time, thousands or nothing. Format it as a number (an identifier as text) and write the value again.';
 
 /** Formats that are known only by number; 27 to 36 and 50 to 58 are dates in East Asian versions. */
 const BUILT_IN_DATES = [
@@ -154,6 +161,13 @@ const BUILT_IN_DATES = [
   [22, 22],
   [27, 36],
   [50, 58],
+] as const;
+
+/** Percentages (9, 10) and times; the others show digits, some with a currency. */
+const BUILT_IN_ELSE = [
+  [9, 10],
+  [18, 21],
+  [45, 47],
 ] as const;
 
 /** Number formats by the style index of a cell, from the styles part of a workbook. @throws WorkbookRefused */
@@ -177,27 +191,58 @@ export function readNumberFormats(styles: Buffer, limits: WorkbookLimits): (styl
 }
 
 function builtIn(id: number): NumberFormat {
-  return { isDate: BUILT_IN_DATES.some(([from, to]) => id >= from && id <= to), zeros: 0 };
+  const isOneOf = (ranges: readonly (readonly [number, number])[]) =>
+    ranges.some(([from, to]) => id >= from && id <= to);
+  if (isOneOf(BUILT_IN_DATES)) return { shows: 'date', zeros: 0 };
+  if (isOneOf(BUILT_IN_ELSE)) return { shows: 'else', zeros: 0 };
+  return id === 0 || id === 49 ? GENERAL : { shows: 'digits', zeros: 0 };
 }
 
 function readCode(code: string): NumberFormat {
-  const bare = withoutLiterals(code);
-  return { isDate: /[dy]/i.test(bare) && !/general/i.test(bare), zeros: /^0+$/.test(bare) ? bare.length : 0 };
+  const { bare, literals } = withoutLiterals(code);
+  const general = /general/i.test(bare);
+  if (/[dy]/i.test(bare) && !general) return { shows: 'date', zeros: 0 };
+  // The first section is that of positive numbers, and a filing has no others.
+  const [section = ''] = bare.split(';', 1);
+  const placed = section.replace(/general|E[+-](?=0)/gi, '');
+  const isTime = /[hms]/i.test(placed) && !/[#?]/.test(placed);
+  const isScaled = /%|[0#?],+(?![0#?,])/.test(placed);
+  const hasPlace = general || /[0#?@]/.test(placed);
+  if (isTime || isScaled || !hasPlace) return { shows: 'else', zeros: 0 };
+  if (/[^\s,]/.test(literals) || /[^0#?@.,\s]/.test(placed)) return { shows: 'decorated', zeros: 0 };
+  return /[0#?]/.test(placed) ? { shows: 'digits', zeros: /^0+$/.test(placed) ? placed.length : 0 } : GENERAL;
 }
 
-/** Literals, colours and currencies in a format may contain letters that have a meaning outside of them. */
-function withoutLiterals(code: string): string {
+/**
+ * A format without literals, colours, conditions and currencies, which may contain letters that have a meaning outside
+ * of them; and the literals that positive numbers are shown with.
+ */
+function withoutLiterals(code: string): { bare: string; literals: string } {
   let bare = '';
+  let literals = '';
+  let isPositive = true;
+  const show = (text: string) => {
+    if (isPositive) literals += text;
+  };
   for (let at = 0; at < code.length; at += 1) {
     const character = code.charAt(at);
     const closing = character === '"' ? '"' : character === '[' ? ']' : undefined;
     if (closing !== undefined) {
       const end = code.indexOf(closing, at + 1);
       // Without an end it is not a literal, and nothing that follows can end one either.
-      if (end < 0) return bare + code.slice(at);
+      if (end < 0) return { bare: bare + code.slice(at), literals };
+      const inside = code.slice(at + 1, end);
+      // `[h]` is a count of hours, `[$USD-409]` a currency with its language.
+      if (/^(?:h+|m+|s+)$/i.test(inside)) bare += inside;
+      else show(closing === '"' ? inside : (/^\$([^-]*)/.exec(inside)?.[1] ?? ''));
       at = end;
-    } else if (character === '\\' || character === '_' || character === '*') at += 1;
-    else bare += character;
+    } else if (character === '\\' || character === '_' || character === '*') {
+      at += 1;
+      if (character === '\\') show(code.charAt(at));
+    } else {
+      bare += character;
+      if (character === ';') isPositive = false;
+    }
   }
-  return bare;
+  return { bare, literals };
 }

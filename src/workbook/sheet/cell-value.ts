@@ -113,25 +113,30 @@ function yesNoValue(field: string, content: Filled): CellValue {
 }
 
 function textValue(field: string, content: Filled): CellValue {
-  const refuse = (hint: string): CellValue => ({
-    code: 'invalid_text',
-    message: invalidText(field, shown(content), hint),
-  });
+  const problem = textProblem(content);
+  return problem === undefined
+    ? { value: shown(content) }
+    : { code: 'invalid_text', message: invalidText(field, shown(content), problem) };
+}
+
+/** Why a cell is not the text that somebody typed or sees, and what to do; undefined if it is. */
+export function textProblem(content: Filled): string | undefined {
   switch (content.kind) {
     case 'text':
-      return { value: content.text };
+      return undefined;
     case 'number':
-      return Math.abs(content.value) < EXACT_LIMIT
-        ? { value: shown(content) }
-        : refuse(
-            'A number cell keeps 15 digits only, the rest is lost. Format the cell as text and type the value again.',
-          );
+      if (Math.abs(content.value) >= EXACT_LIMIT)
+        return 'A number cell keeps 15 digits only, the rest is lost. Format the cell as text and type the value again.';
+      // What a format adds or rounds is not in the cell: `"EXP/"0000` shows EXP/0012 for 12, `0.00` 12.10 for 12.1.
+      return content.shows === 'decorated' || (content.shows === 'digits' && !Number.isInteger(content.value))
+        ? 'The number format of the cell makes it show something else. Format the cell as text and type what it should show.'
+        : undefined;
     case 'date':
-      return refuse('The cell turned into a date. Format it as text and type the value again.');
+      return 'The cell turned into a date. Format it as text and type the value again.';
     case 'boolean':
-      return refuse('The cell turned into a logical value. Format it as text and type the value again.');
+      return 'The cell turned into a logical value. Format it as text and type the value again.';
     case 'unusable':
-      return refuse(content.hint);
+      return content.hint;
   }
 }
 

@@ -2,7 +2,7 @@ import { readDirectory, relationsOf, openPackage } from '../ooxml/package';
 import type { WorkbookDirectory, SheetEntry, WorkbookPackage } from '../ooxml/package';
 import { oversized, tooLong, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { readXml } from '../ooxml/xml-reader';
-import { type CellContext, cellContext, readNumberFormats } from './cell-content';
+import { type CellContext, cellContext, GENERAL, readNumberFormats } from './cell-content';
 import { type RawRow, SheetRows } from './sheet-rows';
 
 /**
@@ -92,7 +92,7 @@ export async function openSheet(
     sheet: new SheetRows(bytes, limits),
     context: cellContext({
       strings: strings ? readSharedStrings(strings, limits) : [],
-      formatOf: styles ? readNumberFormats(styles, limits) : () => ({ isDate: false, zeros: 0 }),
+      formatOf: styles ? readNumberFormats(styles, limits) : () => GENERAL,
       date1904,
       texts: limits.texts,
     }),
