@@ -47,6 +47,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   filing_overdue: ['resolve', 'abandon'],
   needs_correction: ['correct'],
   agreeing: ['resolve', 'abandon'],
+  second_person: ['resolve', 'permit', 'withdraw'],
   workflow_problem: ['resume', 'abandon'],
   filing_without_workflow: ['resume', 'abandon'],
   filing_set_aside: ['resume', 'abandon'],

@@ -2,9 +2,11 @@
 import { NEEDS_TOKEN } from '../../domain/principal';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
 import { sameId } from '../../domain/identity';
-import type { Carried } from '../../domain/filing/questions';
+import { type Carried, SECOND_PERSON } from '../../domain/filing/questions';
+import { asSentence } from '../../domain/text';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
+import { askAbout, closeQuestion } from '../questions/questions';
 import { readRows } from '../rows/filing-rows';
 import { acknowledgeSubmission, addRequest, notePoll, readRequests } from '../submissions/requests';
 import { findSupport } from '../principals/granted-words';
@@ -32,10 +34,14 @@ export async function carryOutWord(client: Queryable, args: CarryOut): Promise<C
   if (word.judged) return word.judged;
   const { carried, others } = await judge(client, word, args);
   const { filingId, at } = args;
+  const second = { filingId, kind: SECOND_PERSON, at };
   if (carried.outcome === 'refused' || carried.outcome === 'stands') {
     await judgeWord(client, { ...word, outcome: carried.outcome, why: carried.why, at });
+    const text = `What was said is noted: ${asSentence(carried.why)}`;
+    if (carried.outcome === 'stands') await askAbout(client, { ...second, text, until: 'move' });
     return carried;
   }
+  await closeQuestion(client, second);
   const why = JSON.stringify(carried);
   for (const each of [word, ...others])
     await judgeWord(client, { filingId, wordId: each.wordId, outcome: 'carried_out', why, at });

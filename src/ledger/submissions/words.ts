@@ -1,9 +1,10 @@
 /** What persons said of a filing: append-only; what became of each is a row of its own. */
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
-import type { Carried } from '../../domain/filing/questions';
+import { type Carried, SECOND_PERSON } from '../../domain/filing/questions';
 import { personKey } from '../../domain/principal';
 import type { Queryable } from '../pool';
 import { addEvent } from '../filings/filing-notes';
+import { closeQuestion } from '../questions/questions';
 import { VALID_FOR } from '../principals/grants';
 
 /** What persons asked for that no run has carried out yet, each with the word that asks for it. */
@@ -127,6 +128,7 @@ export async function withdrawWord(
   const same = open.filter(({ said }) => JSON.stringify(said) === JSON.stringify(last?.said));
   for (const { wordId } of same) await judgeWord(client, { filingId, wordId, outcome: 'withdrawn', why, at });
   if (!last) return null;
+  await closeQuestion(client, { filingId, kind: SECOND_PERSON, at });
   await addEvent(client, { filingId, at, who: by, kind: 'withdrawn', text: `${last.kind}: ${why}` });
   return last.kind;
 }

@@ -77,9 +77,12 @@ describe('rows that were abandoned after the send', () => {
     await expect(say()).rejects.toMatchObject({ message: expect.stringContaining('settle window') as string });
     await stage.settleWindowOver(filing);
     stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
+    const asked = async () => (await stage.view(filing)).questions.map(({ kind }) => kind);
     expect(await say({ unseen: true })).toMatchObject({ waitsForPerson: true, secondPerson: true });
+    expect(await asked()).toContain('second_person');
     stage.sandbox.clearFaults();
     const { filing: freed } = await say();
+    expect(await asked()).not.toContain('second_person');
     expect(freed).toMatchObject({ state: 'abandoned', needsAttention: true, rows: [{ state: 'needs_correction' }] });
     expect(stage.pushes(exporter)).toBe(1);
     const again = await stage.file(exporter, rows);
