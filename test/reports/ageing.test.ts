@@ -140,13 +140,14 @@ it('names the cells of a workbook that show something else than they hold', asyn
   await ledger.pool.query(`DELETE FROM invoices WHERE document_no = '1234'`);
 });
 
-it('refuses a list without its columns', async () => {
+it('refuses a list without its columns, or with another separator', async () => {
   const path = join(folder, 'none.csv');
-  await writeFile(path, 'a,b\n1,2\n');
+  await writeFile(path, 'document;date;value;currency\nEXP/1;01012026;1;USD\n');
   const env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test' };
   const { code, json } = await ebrc(['invoices', 'import', path, '--json'], { env });
   expect(code).toBe(3);
-  expect(json<{ errors: unknown[] }>().errors).toMatchObject([{ code: 'missing_column', row: 1 }]);
+  const message = expect.stringContaining('separates them by commas') as string;
+  expect(json<{ errors: unknown[] }>().errors).toMatchObject([{ code: 'missing_column', row: 1, message }]);
 });
 
 it('counts value less certificates, by the rule of the day', async () => {

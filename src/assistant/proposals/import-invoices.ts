@@ -105,7 +105,8 @@ function refuseHeader(header: readonly (InvoiceColumn | null)[]): void {
   const columns = `The columns are ${Object.keys(COLUMNS).join(', ')}; type, buyer and dueDate may be left out.`;
   const lacking = MANDATORY.filter((column) => !header.includes(column));
   if (lacking.length > 0) {
-    const message = `The first line names no column ${lacking.join(', ')}. ${columns}`;
+    const separated = header.length === 1 ? ' A .csv file separates them by commas.' : '';
+    const message = `The first line names no column ${lacking.join(', ')}. ${columns}${separated}`;
     throw refusal('missing_column', message, { row: 1 });
   }
   const twice = header.find((column, at) => column !== null && header.indexOf(column) !== at);
