@@ -1,5 +1,6 @@
 /** From settled rows, or a refusal, to the end: certificate details, PDFs, and the filing's outcome. */
 import { counted } from '../../domain/text';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
 import { COLLECTING_NOTE } from '../../domain/filing/move-texts';
 import { RATE_LIMITS } from '../../domain/names';
@@ -98,16 +99,18 @@ async function archivePdfs(run: FilingRun, first: PdfsListed, mayEnd: boolean): 
   }
 }
 
-/** Rows of a filing that was given up may be certified: their PDFs are collected without it. It only helps. */
+/** Of a filing that was given up, or waits for a person, rows may be certified: their PDFs are collected without it. */
 export async function collectAlone(run: FilingRun): Promise<void> {
   const { counts } = run.now;
   if (counts.certified <= counts.archived) return;
   try {
     await startChild<typeof collectCertificates>('collectCertificates', {
-      ...collectionOf(run, 'abandoned'),
+      ...collectionOf(run, 'alone'),
       parentClosePolicy: 'ABANDON',
     });
   } catch (error) {
+    // One that was started before is still at it.
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return;
     if (!(error instanceof TemporalFailure)) throw error;
     await run.note({ kind: 'not_collected', text: readFailure(error).message });
   }
@@ -150,7 +153,7 @@ async function collectMany(run: FilingRun, round: number): Promise<ReadFailure |
 }
 
 /** The child that collects a filing's certificates. */
-const collectionOf = ({ filingId, exporterId }: FilingRun, part: number | 'abandoned') => ({
+const collectionOf = ({ filingId, exporterId }: FilingRun, part: number | 'alone') => ({
   workflowId: `${workflowInfo().workflowId}/certificates/${part}`,
   args: [{ filingId, exporterId }] as Parameters<typeof collectCertificates>,
   priority: { fairnessKey: exporterId.slice(0, 64) },

@@ -1,3 +1,4 @@
+import { eventually } from '../../support/processes';
 import type { FilingResult } from '../../../src/domain/contracts';
 import type { FaultInput } from '../../../src/sandbox/faults/fault-schema';
 import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
@@ -226,6 +227,9 @@ it('sends nothing again of a submission of which one row has its certificate, wh
   await stage.settleWindowOver(filing);
   await stage.pass(0.5);
   expect((await stage.view(filing)).rows).toMatchObject([{ state: 'certified' }, { state: 'unknown' }]);
+  // Its PDF does not wait for the answer about the other row.
+  await stage.pass(4);
+  await eventually(async () => (await stage.view(filing)).counts.archived === 1);
   await stage.resolve(filing, 'not-filed');
   const result = await filing.result();
   expect(result).toMatchObject({ state: 'partly_certified', counts: { certified: 1, archived: 1, errored: 1 } });

@@ -110,7 +110,7 @@ it('still gets the PDFs of what is certified when it is given up', async () => {
   expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned', counts: { certified: 1, archived: 0 } });
   await filing.result();
   stage.sandbox.clearFaults();
-  const alone = stage.env.client.workflow.getHandle(`${filing.workflowId}/certificates/abandoned`);
+  const alone = stage.env.client.workflow.getHandle(`${filing.workflowId}/certificates/alone`);
   expect(await alone.result()).toMatchObject({ archived: 1, failure: null });
   expect((await stage.view(filing)).counts).toMatchObject({ certified: 1, archived: 1 });
 });

@@ -6,7 +6,7 @@ import { NOT_FILED, type StoredAnswer } from '../../../domain/filing/attempt';
 import { sentAs } from '../../../domain/filing/known-send';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';
-import { takeRefusal } from '../finish-filing';
+import { collectAlone, takeRefusal } from '../finish-filing';
 import { gather, lookAtRequest, namingOptions, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 
@@ -57,7 +57,11 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
     if (Date.now() - since >= settleAfterMs) {
       const concluded = evidence?.looked ? await conclude(run, submission, doubt) : null;
       if (concluded) return concluded;
-      if (!asked) await ask(run, submission, doubt, evidence);
+      if (!asked) {
+        await ask(run, submission, doubt, evidence);
+        // The answer may take days: what is certified already gets its PDFs.
+        await collectAlone(run);
+      }
       asked = true;
     }
     await run.wait(
