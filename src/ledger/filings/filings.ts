@@ -48,9 +48,11 @@ export interface FilingRecord extends FilingHead {
   dgftAckId: string | null;
 }
 
-/** Whether a person has been asked about the unknown outcome of one of `filings`. */
-export const IS_ASKED = `(filings.state = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e
-  WHERE e.filing_id = filings.filing_id AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1))`;
+/** Whether a person was asked about the unknown outcome of one of `filings`, if that is its `state`; in SQL. */
+export const isAsked = (state: string): string =>
+  `(${state} = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e
+     WHERE e.filing_id = filings.filing_id AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1))`;
+export const IS_ASKED = isAsked('filings.state');
 
 /** Until when evidence about a filing of unknown outcome is gathered, in SQL. */
 export const evidenceUntil = (filing: string): string =>

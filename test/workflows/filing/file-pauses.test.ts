@@ -55,6 +55,25 @@ it('pauses for a locked account after the send, and continues with credentials t
   expect(stage.pushes(exporter)).toBe(1);
 });
 
+it('still waits for the answer that it asked for once its credentials work again', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'drop-before-accept');
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'outcome_unknown');
+  await stage.pass(0.02);
+  await stage.until(filing, ({ asked }) => asked);
+  await stage.untilAsleep(filing);
+  await control('PATCH', `/accounts/${exporter.username}`, { locked: true });
+  await stage.pass(0.02);
+  await stage.until(filing, 'needs_credentials');
+  await control('PATCH', `/accounts/${exporter.username}`, { locked: false, password: 'Unlocked-Horse-3!' });
+  await stage.renewCredentials(exporter, 'Unlocked-Horse-3!');
+  await stage.pass(0.02);
+  const { asked, attention } = await stage.until(filing, 'outcome_unknown');
+  expect({ asked, attention }).toEqual({ asked: true, attention: (await stage.view(filing)).attention });
+  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+});
+
 it('waits until the authority opens access before it sends anything', async () => {
   const exporter = await stage.exporter();
   const customer = (await stage.sandbox.state()).customers.get(exporter.exporterId);
