@@ -22,8 +22,13 @@ it('waits for our own access, does not blame the exporter, and continues when it
   await stage.pass(1.5);
   const paused = await stage.until(filing, 'needs_access');
   expect(paused.attention).toMatch(/Invalid API key\. This is about .*EBRC_API_KEY/u);
+  const stranger = await stage.file({ ...exporter, exporterId: 'nobody' }, [stage.mapping(exporter)]);
+  await stage.until(stranger, 'needs_access');
   await control('POST', '/keys', { key: 'dev_sandbox_key', revoked: false });
   expect(await filing.result()).toMatchObject({ state: 'certified' });
+  expect(await stranger.result()).toMatchObject({ state: 'refused', errors: [{ code: 'exporter_unknown' }] });
+  const { currentDetails } = await stranger.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+  expect(currentDetails).toMatch(/^\*\*refused\*\*: (?!.*Waits for)/su);
 });
 
 it('is overdue only once it is back from a pause that outlasts its time', async () => {
