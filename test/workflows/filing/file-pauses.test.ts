@@ -124,10 +124,13 @@ it('refuses a resolve while only PDFs are missing, instead of keeping it', async
   expect(await filing.result()).toMatchObject({ state: 'certified', counts: { archived: 1 } });
 });
 
-it('still gets the PDFs of what is certified when it is given up', async () => {
+it('still gets the PDFs of what is certified when it is given up, and what is rejected can be corrected', async () => {
   const exporter = await stage.exporter();
+  const rows = [stage.mapping(exporter), stage.mapping(exporter)];
+  const match = { document: rows[1]?.sbCumInvoiceNumber };
+  await control('POST', '/outcomes', { match, processingStatus: 'Errored', errorDetails: ['ERR28: date'], times: 1 });
   stage.fault(exporter, 'download-pdf', 'pdf-not-found', { every: 1 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const filing = await stage.file(exporter, rows);
   await stage.until(filing, 'processing');
   await stage.pass(2);
   await stage.until(filing, 'collecting');
@@ -136,7 +139,11 @@ it('still gets the PDFs of what is certified when it is given up', async () => {
   stage.sandbox.clearFaults();
   const alone = stage.env.client.workflow.getHandle(`${filing.workflowId}/certificates/abandoned`);
   expect(await alone.result()).toMatchObject({ archived: 1, failure: null });
-  expect((await stage.view(filing)).counts).toMatchObject({ certified: 1, archived: 1 });
+  const { counts, actions } = await stage.view(filing);
+  expect({ counts, actions }).toMatchObject({
+    counts: { certified: 1, archived: 1, errored: 1 },
+    actions: ['correct'],
+  });
 });
 
 it('fills a thousand rows into two submissions of one filing', async () => {
