@@ -59,10 +59,17 @@ export const actionsOfQuestion = ({ kind, until }: Pick<Question, 'kind' | 'unti
   ACTIONS[kind] ?? (until === 'fact' ? ['acknowledge'] : ['abandon']);
 
 /** What may be done about a filing next, by the names of the commands. */
-export function actionsOfFiling(
-  { state, asked, needsAttention }: { state: FilingState; asked: boolean; needsAttention: boolean },
-  { errored }: { errored: number },
-): string[] {
+export function actionsOfFiling({
+  state,
+  asked,
+  needsAttention,
+  correctable,
+}: {
+  state: FilingState;
+  asked: boolean;
+  needsAttention: boolean;
+  correctable: boolean;
+}): string[] {
   switch (state) {
     case 'awaiting_approval':
       return ['approve', 'abandon'];
@@ -73,8 +80,7 @@ export function actionsOfFiling(
     case 'needs_credentials':
       return ['credentials', 'abandon'];
     default:
-      // Rows that a correction has taken over are errored too, and ask for nothing any more.
-      if (isEnd(state)) return errored > 0 && needsAttention ? ['correct'] : [];
+      if (isEnd(state)) return correctable ? ['correct'] : [];
       return needsAttention ? ['resume', 'abandon'] : ['abandon'];
   }
 }

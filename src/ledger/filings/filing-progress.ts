@@ -4,7 +4,7 @@ import type { Queryable } from '../pool';
 import { QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
 import { type LockedFiling, lockFiling } from './filing-lock';
 import { nowColumns, nowOf, type FilingNow, type NowRow } from './filing-now';
-import { FilingMissing, IS_ASKED } from './filings';
+import { FilingMissing, isAsked } from './filings';
 
 /** A move that brings lost sends back exceeds the last number by this: a run may know of moves that were lost. */
 export const LOST_MOVES = 1_000_000;
@@ -90,7 +90,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
   const asks = [question?.kind, question?.text, question?.until ?? 'move'];
   // Read as it was before the move: of the questions only those of facts stand for certain.
   const { rows } = await db.query<NowRow & AskedFiling & Pick<FilingNow, 'asked'> & { was: FilingState }>(
-    `WITH before AS (SELECT state, mode, exporter_id, ${QUESTION_COLUMNS}, ${IS_ASKED} AS asked FROM filings WHERE filing_id = $1),
+    `WITH before AS (SELECT state, mode, exporter_id, ${QUESTION_COLUMNS}, ${isAsked('$3')} AS asked FROM filings WHERE filing_id = $1),
      moved AS (
        UPDATE filings SET state = $3, seq = $2, changed_at = $4, due_at = $6, waits_for = $12,
           closed_at = CASE WHEN $5 THEN $4 ELSE closed_at END
@@ -127,7 +127,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
     text,
     asks: late ? null : (question?.text ?? (keepQuestions ? before.asks : null)),
     late: late ? question.text : same ? before.late : null,
-    asked: kind === 'asked' || (same && kind !== 'outcome_unknown' && before.asked),
+    asked: kind === 'asked' || (kind !== 'outcome_unknown' && before.asked),
     ...nowOf(before, filingId),
   };
 }

@@ -33,7 +33,7 @@ export async function readFilingView(db: Queryable, filingId: string, cadence: C
     waiting: (await readWaiting(db, [filing], new Map([[filingId, counts]]), cadence)).get(filingId) ?? null,
     ...(await inQuestion(db, filingId)),
     questions: (await readQuestions(db, [filingId])).get(filingId) ?? [],
-    actions: actionsOfFiling(filing, counts),
+    actions: actionsOfFiling(filing),
     requests: requested.flatMap(({ submission, requests }) => requests.map((request) => ({ submission, ...request }))),
     counts,
     submissions,

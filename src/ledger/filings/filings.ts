@@ -44,13 +44,17 @@ export interface FilingRecord extends FilingHead {
   grantId: string | null;
   annotated: string | null;
   closedAt: Date | null;
+  /** Whether it has ended, and rows of it wait for a correction. */
+  correctable: boolean;
   requestId: string | null;
   dgftAckId: string | null;
 }
 
-/** Whether a person has been asked about the unknown outcome of one of `filings`. */
-export const IS_ASKED = `(filings.state = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e
-  WHERE e.filing_id = filings.filing_id AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1))`;
+/** Whether a person was asked about the unknown outcome of one of `filings`, if that is its `state`; in SQL. */
+export const isAsked = (state: string): string =>
+  `(${state} = 'outcome_unknown' AND 'asked' = (SELECT kind FROM filing_events e
+     WHERE e.filing_id = filings.filing_id AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1))`;
+export const IS_ASKED = isAsked('filings.state');
 
 /** Until when evidence about a filing of unknown outcome is gathered, in SQL. */
 export const evidenceUntil = (filing: string): string =>
@@ -65,6 +69,8 @@ export const HEAD_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "expo
 
 export const FILING_COLUMNS = `${HEAD_COLUMNS}, corrects, input_ref AS "inputRef", upload_type AS "uploadType", declaration,
   errors, warnings, evidence, note, made_at AS "madeAt", grant_id AS "grantId", annotated, closed_at AS "closedAt",
+  (closed_at IS NOT NULL AND filings.state <> 'certified' AND EXISTS (SELECT FROM filing_rows r
+     WHERE r.filing_id = filings.filing_id AND r.state = 'needs_correction')) AS correctable,
   (SELECT request_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "requestId",
   (SELECT dgft_ack_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "dgftAckId"`;
 

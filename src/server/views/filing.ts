@@ -74,7 +74,7 @@ function filingBody(
     stateText: stateText(filing, counts),
     attention: filing.attention && inApiTerms(filing.attention),
     questions: questions.map((each) => ({ ...each, text: inApiTerms(each.text) })),
-    actions: actionsOfFiling(filing, counts),
+    actions: actionsOfFiling(filing),
     madeBy: filing.madeBy ?? null,
     madeAt: filing.madeAt.toISOString(),
     errors: findingsInApiTerms(filing.errors),

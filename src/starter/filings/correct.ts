@@ -45,11 +45,11 @@ export async function correctFiling(
     const repeated = correctionOf(original, file, terms, ({ mapping }) => taken.has(mapping.serialNo));
     if (contentHashOf(repeated) === parent.contentHash) return startFiling(deps, { ...repeated, n: parent.n }, options);
   }
-  const { errored, taken } = await rowsOf(deps, parent);
-  const known = await serialNumbersOf(deps, parent);
+  const { errored, taken, known } = await rowsOf(deps, parent);
   // Only rows that are filed have to pass: a certified row of the same workbook is ignored.
   const concerned = new Set(file.rows.filter(({ mapping }) => errored.has(mapping.serialNo)).map(({ row }) => row));
-  const strangers = file.rows.filter(({ mapping }) => !known.has(mapping.serialNo)).map((row) => stranger(row, parent));
+  const others = file.rows.filter(({ mapping }) => !known.has(mapping.serialNo));
+  const strangers = others.length > 0 ? strangersAmong(others, parent, await rowsBefore(deps, parent)) : [];
   const findings = file.findings.filter(
     ({ row }) => row === null || concerned.has(row) || file.rows.every((each) => each.row !== row),
   );
@@ -79,20 +79,24 @@ function correctionOf(
   return { ...terms, ...content, reference, corrects: filingId, warnings: [] };
 }
 
-async function rowsOf({ pool }: EbrcClientDependencies, parent: FilingRecord) {
-  const rows = await readRows(pool, parent.filingId);
+async function rowsOf({ pool }: EbrcClientDependencies, { filingId }: FilingRecord) {
+  const rows = await readRows(pool, filingId);
   const inState = (state: string) => rows.filter((row) => row.state === state);
   return {
+    filingId,
+    known: new Set(rows.map(({ mapping }) => mapping.serialNo)),
     errored: new Set(inState('needs_correction').map(({ mapping }) => mapping.serialNo)),
     taken: new Map(inState('corrected').map(({ mapping, takenOverBy }) => [mapping.serialNo, takenOverBy])),
   };
 }
 
-/** The serial numbers of a filing and of all that it corrects: one workbook may serve every correction. */
-async function serialNumbersOf(deps: EbrcClientDependencies, filing: FilingRecord): Promise<Set<number>> {
-  const own = (await readRows(deps.pool, filing.filingId)).map(({ mapping }) => mapping.serialNo);
-  if (filing.corrects === null) return new Set(own);
-  return new Set([...own, ...(await serialNumbersOf(deps, await needFiling(deps.pool, filing.corrects)))]);
+type RowsOfFiling = Awaited<ReturnType<typeof rowsOf>>;
+
+/** The rows of all that a filing corrects. */
+async function rowsBefore(deps: EbrcClientDependencies, { corrects }: FilingRecord): Promise<RowsOfFiling[]> {
+  if (corrects === null) return [];
+  const filing = await needFiling(deps.pool, corrects);
+  return [await rowsOf(deps, filing), ...(await rowsBefore(deps, filing))];
 }
 
 /** The number of a correction of this filing that files exactly these rows; null when there is none. */
@@ -102,9 +106,17 @@ async function earlierCorrection(deps: EbrcClientDependencies, filing: PreparedF
   return corrections.find((each) => each.contentHash === contentHash)?.n ?? null;
 }
 
-function stranger({ row, mapping }: MappingRow, { filingId }: FilingRecord): Finding {
-  const message = `Filing ${filingId} has no row with serialNo ${mapping.serialNo}. Keep the serial numbers as they were.`;
-  return { ...errorAt(row, 'serialNo', 'unknown_row', message), filingId };
+/** One workbook may serve every correction: what earlier filings dealt with is ignored, what waits there is not. */
+function strangersAmong(rows: MappingRow[], { filingId }: FilingRecord, before: readonly RowsOfFiling[]): Finding[] {
+  return rows.flatMap(({ row, mapping: { serialNo } }) => {
+    const waits = before.find(({ errored }) => errored.has(serialNo));
+    if (!waits && before.some(({ known }) => known.has(serialNo))) return [];
+    const next = waits
+      ? `It waits for a correction in filing ${waits.filingId}: run \`ebrc correct ${waits.filingId} FILE\` first, or leave it out.`
+      : 'Keep the serial numbers as they were.';
+    const message = `Filing ${filingId} has no row with serialNo ${serialNo}. ${next}`;
+    return [{ ...errorAt(row, 'serialNo', 'unknown_row', message), filingId }];
+  });
 }
 
 function nothingToCorrect(parent: FilingRecord, waiting: number, takenBy: readonly (string | null)[]): RefusedError {

@@ -65,5 +65,5 @@ export function showRefusal({ recorded, errors }: Refusal, own: Omit<Shown, 'sta
   if (recorded) {
     const requestId = recorded.submissions[0]?.requests[0]?.requestId ?? null;
     showFiling({ ...recorded, requestId, settings }, recorded.reference, text, recorded.needsAttention);
-  } else showFiling({ ...own, state: 'refused', attention: null }, reference, text, false);
+  } else showFiling({ ...own, state: 'refused', attention: null, waiting: null }, reference, text, false);
 }

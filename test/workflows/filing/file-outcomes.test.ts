@@ -271,21 +271,26 @@ it('ends partly certified; a correction files the errored rows alone, and closes
 
 it('is corrected a second time with the same whole file: what an earlier filing certified is left out', async () => {
   const exporter = await stage.exporter();
-  const rows = [1, 2].map((serialNo) => ({ ...stage.mapping(exporter), serialNo }));
+  const rows = [1, 2, 3].map((serialNo) => ({ ...stage.mapping(exporter), serialNo }));
   await reject(rows[1]?.sbCumInvoiceNumber ?? '', 2);
+  await reject(rows[2]?.sbCumInvoiceNumber ?? '');
   const first = await (await stage.file(exporter, rows, { reference: 'TWICE' })).result();
   expect((await stage.view(first)).actions).toEqual(['correct']);
-  const correct = async (billNo: string) => {
-    const changed = rows.map((row, nth) => (nth === 1 ? { ...row, billNo } : row));
-    const message = { recordResCount: 2, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: changed };
-    const { filing } = await operationsOf(stage).correct(
-      { filing: 'TWICE', source: { message }, madeBy: 'asha' },
+  const correct = async (filing: string, billNo: string, of = rows) => {
+    const changed = of.map((row) => (row.serialNo > 1 ? { ...row, billNo: `${billNo}/${row.serialNo}` } : row));
+    const message = { recordResCount: of.length, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: changed };
+    const { filing: made } = await operationsOf(stage).correct(
+      { filing, source: { message }, madeBy: 'asha' },
       { wait: true },
     );
-    return [filing.n, filing.state, filing.counts.rows];
+    return [made.n, made.state, made.counts.rows];
   };
-  expect(await correct('BILL/A')).toEqual([2, 'rejected', 1]);
-  expect(await correct('BILL/B')).toEqual([3, 'certified', 1]);
+  expect(await correct('TWICE', 'A', rows.slice(1, 2))).toEqual([2, 'rejected', 1]);
+  // A row that waits in the first filing would not be filed with the second one's.
+  const waits = expect.stringContaining(`ebrc correct ${first.filingId}`) as string;
+  await expect(correct('TWICE', 'B')).rejects.toMatchObject({ errors: [{ row: 3, message: waits }] });
+  expect(await correct(first.filingId ?? '', 'B')).toEqual([3, 'certified', 1]);
+  expect(await correct('TWICE#2', 'B')).toEqual([4, 'certified', 1]);
   expect((await stage.view(first)).actions).toEqual([]);
 });
 

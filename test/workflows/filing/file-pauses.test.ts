@@ -22,8 +22,13 @@ it('waits for our own access, does not blame the exporter, and continues when it
   await stage.pass(1.5);
   const paused = await stage.until(filing, 'needs_access');
   expect(paused.attention).toMatch(/Invalid API key\. This is about .*EBRC_API_KEY/u);
+  const stranger = await stage.file({ ...exporter, exporterId: 'nobody' }, [stage.mapping(exporter)]);
+  await stage.until(stranger, 'needs_access');
   await control('POST', '/keys', { key: 'dev_sandbox_key', revoked: false });
   expect(await filing.result()).toMatchObject({ state: 'certified' });
+  expect(await stranger.result()).toMatchObject({ state: 'refused', errors: [{ code: 'exporter_unknown' }] });
+  const { currentDetails } = await stranger.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+  expect(currentDetails).toMatch(/^\*\*refused\*\*: (?!.*Waits for)/su);
 });
 
 it('is overdue only once it is back from a pause that outlasts its time', async () => {
@@ -53,6 +58,25 @@ it('pauses for a locked account after the send, and continues with credentials t
   await stage.renewCredentials(exporter, 'Unlocked-Horse-3!');
   expect(await filing.result()).toMatchObject({ state: 'certified', requestId: paused.requestId });
   expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('still waits for the answer that it asked for once its credentials work again', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'drop-before-accept');
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'outcome_unknown');
+  await stage.pass(0.02);
+  await stage.until(filing, ({ asked }) => asked);
+  await stage.untilAsleep(filing);
+  await control('PATCH', `/accounts/${exporter.username}`, { locked: true });
+  await stage.pass(0.02);
+  await stage.until(filing, 'needs_credentials');
+  await control('PATCH', `/accounts/${exporter.username}`, { locked: false, password: 'Unlocked-Horse-3!' });
+  await stage.renewCredentials(exporter, 'Unlocked-Horse-3!');
+  await stage.pass(0.02);
+  const { asked, attention } = await stage.until(filing, 'outcome_unknown');
+  expect({ asked, attention }).toEqual({ asked: true, attention: (await stage.view(filing)).attention });
+  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
 });
 
 it('waits until the authority opens access before it sends anything', async () => {
@@ -100,10 +124,13 @@ it('refuses a resolve while only PDFs are missing, instead of keeping it', async
   expect(await filing.result()).toMatchObject({ state: 'certified', counts: { archived: 1 } });
 });
 
-it('still gets the PDFs of what is certified when it is given up', async () => {
+it('still gets the PDFs of what is certified when it is given up, and what is rejected can be corrected', async () => {
   const exporter = await stage.exporter();
+  const rows = [stage.mapping(exporter), stage.mapping(exporter)];
+  const match = { document: rows[1]?.sbCumInvoiceNumber };
+  await control('POST', '/outcomes', { match, processingStatus: 'Errored', errorDetails: ['ERR28: date'], times: 1 });
   stage.fault(exporter, 'download-pdf', 'pdf-not-found', { every: 1 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  const filing = await stage.file(exporter, rows);
   await stage.until(filing, 'processing');
   await stage.pass(2);
   await stage.until(filing, 'collecting');
@@ -112,7 +139,11 @@ it('still gets the PDFs of what is certified when it is given up', async () => {
   stage.sandbox.clearFaults();
   const alone = stage.env.client.workflow.getHandle(`${filing.workflowId}/certificates/alone`);
   expect(await alone.result()).toMatchObject({ archived: 1, failure: null });
-  expect((await stage.view(filing)).counts).toMatchObject({ certified: 1, archived: 1 });
+  const { counts, actions } = await stage.view(filing);
+  expect({ counts, actions }).toMatchObject({
+    counts: { certified: 1, archived: 1, errored: 1 },
+    actions: ['correct'],
+  });
 });
 
 it('fills a thousand rows into two submissions of one filing', async () => {
