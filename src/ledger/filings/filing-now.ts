@@ -72,7 +72,7 @@ const stagesOf = (filingId: string) =>
         'dgftAckId', q.dgft_ack_id, 'ackStatus', q.ack_status, 'since', ${MS('q.since')}) ORDER BY q.source = 'named', q.since), '[]')
        FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission AND q.state <> 'not_ours'),
     'ackErrors', (SELECT a.answer->'errorDetails' FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission
-       AND a.answer->>'kind' = 'accepted' ORDER BY a.number DESC LIMIT 1),
+       AND a.answer_status < 300 ORDER BY a.number DESC LIMIT 1),
     'attempts', (SELECT coalesce(max(a.number), 0) FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission),
     'attempt', (SELECT jsonb_build_object('attemptId', a.attempt_id, 'number', a.number, 'verdict', a.verdict) FROM attempts a
        WHERE a.filing_id = s.filing_id AND a.submission = s.submission AND a.verdict IN ('open', 'marked', 'accepted')

@@ -36,7 +36,7 @@ export async function submitOne(run: FilingRun, submission: number): Promise<voi
     const reason = `rows of request ${doubt.requestId} have no outcome, although the authority has answered for it`;
     if (await settle(run, submission, { ...doubt, reason })) return;
   }
-  const { attempt: before } = stage;
+  const { attempt: before } = run.stage(submission);
   let left = before?.verdict === 'open' || (before && MAYBE_FILED.includes(before.verdict)) ? before : null;
   for (let failures = 0, again = false; ;) {
     const attempt = left ?? (await openNext(run, submission, again));
