@@ -89,7 +89,7 @@ function filingBody(
   });
 }
 
-function stateText({ state, asked }: FilingRecord, counts: FilingCounts): string {
+function stateText({ state, asked, correctable }: FilingRecord, counts: FilingCounts): string {
   const { rows, certified, archived, errored } = counts;
   const texts: Readonly<Record<FilingState, string>> = {
     checking: 'It is being checked against balances and earlier filings.',
@@ -105,8 +105,8 @@ function stateText({ state, asked }: FilingRecord, counts: FilingCounts): string
     overdue: 'The acknowledgement is overdue; it is still asked for.',
     certified: rows === 1 ? 'Its row is certified.' : `All ${rows} rows are certified.`,
     partly_certified: `${certified} of ${rows} rows are certified; ${errored} were rejected.`,
-    rejected: 'The authority rejected every row; they can be corrected.',
-    needs_correction: 'The service refused it; nothing was filed, and it can be corrected.',
+    rejected: `The authority rejected every row${correctable ? '; they can be corrected' : ''}.`,
+    needs_correction: `The service refused it; nothing was filed${correctable ? ', and it can be corrected' : ''}.`,
     abandoned: 'It was abandoned.',
   };
   return texts[state];
