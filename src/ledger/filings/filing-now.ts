@@ -23,7 +23,12 @@ export interface SubmissionStage extends Pick<SubmissionRecord, 'submission' | '
   /** What its acknowledgement complained of. */
   ackErrors: string[];
   /** The attempt that is in doubt, open, or accepted; null: none is. */
-  attempt: Pick<AttemptRow, 'attemptId' | 'number' | 'verdict'> | null;
+  attempt:
+    | (Pick<AttemptRow, 'attemptId' | 'number' | 'verdict'> & {
+        /** The service refused a later one: the submission is not sent again. */
+        refusedSince: boolean;
+      })
+    | null;
   attempts: number;
 }
 
@@ -74,7 +79,9 @@ const stagesOf = (filingId: string) =>
     'ackErrors', (SELECT a.answer->'errorDetails' FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission
        AND a.answer_status < 300 ORDER BY a.number DESC LIMIT 1),
     'attempts', (SELECT coalesce(max(a.number), 0) FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission),
-    'attempt', (SELECT jsonb_build_object('attemptId', a.attempt_id, 'number', a.number, 'verdict', a.verdict) FROM attempts a
+    'attempt', (SELECT jsonb_build_object('attemptId', a.attempt_id, 'number', a.number, 'verdict', a.verdict, 'refusedSince',
+         EXISTS (SELECT FROM attempts l WHERE l.filing_id = s.filing_id AND l.submission = s.submission AND l.number > a.number
+           AND l.verdict = 'refused')) FROM attempts a
        WHERE a.filing_id = s.filing_id AND a.submission = s.submission AND a.verdict IN ('open', 'marked', 'accepted')
        ORDER BY ${HAS_REQUEST}, a.verdict = 'open', a.number DESC LIMIT 1)
     ) ORDER BY s.submission), '[]')

@@ -1,6 +1,7 @@
 /**
  * Ways to file twice, or to take another filing's certificate, that each went through a place that judged by itself.
  */
+import { ApiError } from '../../../src/api/errors/api-error';
 import { randomUUID } from 'node:crypto';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { findFiling } from '../../../src/ledger/filings/filings';
@@ -152,6 +153,31 @@ describe('words of persons', () => {
     expect(await filing.result()).toMatchObject({ state: 'certified' });
     expect(stage.pushes(exporter)).toBe(2);
   });
+});
+
+it('is asked about once more where the service refuses the next send, and frees its rows on a person’s word', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'outcome_unknown');
+  await stage.settleWindowOver(filing);
+  stage.aroundPush(exporter, async (_, context) => {
+    await context.beforeWrite();
+    throw new ApiError({ kind: 'validation_failed', operation: 'pushIrm', status: 400, message: 'No such IRM.' });
+  });
+  await stage.resolve(filing, 'not-filed');
+  await stage.until(filing, ({ state, seq, asked }) => state === 'outcome_unknown' && seq > 5 && !asked);
+  await stage.settleWindowOver(filing);
+  const { attention } = await stage.until(filing, ({ asked }) => asked);
+  expect(attention).toContain('its open rows can be corrected then');
+  // The window counts from the newest send.
+  await eventually(() =>
+    stage.resolve(filing, 'not-filed').then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect(await filing.result()).toMatchObject({ state: 'needs_correction', counts: { errored: 1 } });
 });
 
 it('is not sent again by one person where no list shows what the authority took, but the balance does', async () => {

@@ -171,7 +171,7 @@ async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: E
     ...(evidence?.problem ? [evidence.problem] : evidence ? [] : ['the certificates could not be looked at']),
   ].join('; ');
   const proven = evidence !== null && evidence.openRows < stage.rowCount;
-  const resend = 'attempt' in doubt && !proven;
+  const resend = 'attempt' in doubt && !proven && !stage.attempt?.refusedSince;
   const [resolve, by] = [`ebrc resolve ${filingId}`, 'two persons have to say it'];
   const { certificate, notOurs } = namingOptions(evidence);
   const byCertificate = `${certificate} --note TEXT (${by})`;
