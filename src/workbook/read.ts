@@ -5,7 +5,7 @@ import type { ExtraValues, MappingRow } from '../domain/filing/mapping';
 import { completeRow, emptyMapping, type UncheckedRow } from '../domain/rules/fields';
 import { hiddenByMerge, missing, quoted } from '../domain/rules/value-messages';
 import { type CellContent, type CellContext, cellContent, cellContext, GENERAL } from './sheet/cell-content';
-import { aboutRows, aboutSheets, aboutTemplate, MergedCells } from './sheet/about-sheet';
+import { aboutColumns, aboutRows, aboutSheets, aboutTemplate, MergedCells } from './sheet/about-sheet';
 import { columnLetter } from './sheet/addresses';
 import { cellValue, extraValue } from './sheet/cell-value';
 import { type OpenSheet, openWorkbook } from './sheet/open-workbook';
@@ -84,7 +84,10 @@ export function readCells(
   const context = cellContext({ strings: [], formatOf: () => GENERAL, date1904: false, texts });
   return {
     sheetName: name,
-    ...readSheet({ name, sheet: { rows: () => raw.values(), merged: [] }, context }, template),
+    ...readSheet(
+      { name, sheet: { rows: () => raw.values(), merged: [], hidesColumn: () => false }, context },
+      template,
+    ),
   };
 }
 
@@ -136,6 +139,7 @@ function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate):
   const findings = [
     ...headers.findings,
     ...[...found, ...reader.mergedCells(merged)].filter(isFiled),
+    ...aboutColumns([...headers.columns.values()].filter(({ index }) => sheet.hidesColumn(index))),
     ...aboutRows(unchecked, { hidden: hidden.filter((row) => !untouched.has(row)), untouched: [...untouched] }),
   ];
   if (template.learnedAt === null) findings.push(...aboutTemplate(unchecked, reader.ownFilled()));

@@ -335,6 +335,20 @@ describe('rows', () => {
     ]);
   });
 
+  test('hidden columns are filed and reported', async () => {
+    const hide = async (letters: string[]) => {
+      const bytes = await book([cells()], (sheet) =>
+        letters.forEach((letter) => (sheet.getColumn(letter).hidden = true)),
+      );
+      return (await readWorkbook(bytes)).findings.map(({ code, message }) => [code, message]);
+    };
+    expect(await hide(['C'])).toEqual([
+      ['hidden_columns', 'Column C is hidden but is filed like the others. Show it to check it.'],
+    ]);
+    expect((await hide(['C', 'E']))[0]?.[1]).toContain('Columns C and E are hidden');
+    expect(await hide(['ZZ'])).toEqual([]);
+  });
+
   test('one hidden row is spoken of as one', async () => {
     const reading = await readWorkbook(await book([cells()], (sheet) => void (sheet.getRow(2).hidden = true)));
     expect(reading.findings.map(({ message }) => message)).toEqual([

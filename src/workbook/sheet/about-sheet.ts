@@ -8,7 +8,7 @@ import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { columnLetter, placeOf } from './addresses';
 import type { CellContext } from './cell-content';
 import { textsOf } from './filled-rows';
-import { readHeaders } from './headers';
+import { readHeaders, type OwnColumn } from './headers';
 import type { openWorkbook } from './open-workbook';
 import { SheetRows } from './sheet-rows';
 
@@ -23,6 +23,17 @@ export function aboutTemplate(unchecked: readonly UncheckedRow[], ownFilled: rea
   if (filled.length === 0) return [];
   const message = `Whether ${listed(filled)} can be sent is not known: the service's template has not been read yet, and it ignores columns of other names. Run \`ebrc template\` and check again.`;
   return [warningAt(null, null, TEMPLATE_UNKNOWN, message)];
+}
+
+/** @param hidden those that are filed */
+export function aboutColumns(hidden: readonly OwnColumn[]): Finding[] {
+  const [first] = hidden;
+  if (first === undefined) return [];
+  const message =
+    hidden.length > 1
+      ? `Columns ${listed(hidden.map(({ letter }) => letter))} are hidden but are filed like the others. Show them to check them.`
+      : `Column ${first.letter} is hidden but is filed like the others. Show it to check it.`;
+  return [warningAt(null, null, 'hidden_columns', message)];
 }
 
 export function aboutRows(

@@ -69,7 +69,7 @@ function readSharedStrings(bytes: Buffer, { sharedStrings: most, cellText }: Wor
 export interface OpenSheet {
   name: string;
   /** `merged` is known once all rows were read. */
-  sheet: { rows(): IterableIterator<RawRow>; readonly merged: readonly string[] };
+  sheet: { rows(): IterableIterator<RawRow>; readonly merged: readonly string[]; hidesColumn(column: number): boolean };
   context: CellContext;
 }
 

@@ -47,10 +47,19 @@ export class SheetRows {
   get merged(): readonly string[] {
     return this.reading.merged;
   }
+
+  /** Whether a column, from 1, is hidden; known once a row was read. */
+  readonly hidesColumn = (column: number): boolean =>
+    this.reading.hiddenColumns.some(([first, last]) => column >= first && column <= last);
 }
+
+const isHidden = (attributes: Readonly<Record<string, string>>): boolean =>
+  /^(?:1|true|on)$/.test(attributes['hidden'] ?? '');
 
 class RowHandler {
   readonly merged: string[] = [];
+  /** First and last column of each hidden span. */
+  readonly hiddenColumns: [number, number][] = [];
   private ready: RawRow[] = [];
   private place: 'part' | 'rows' | 'row' | 'cell' | 'value' | 'formula' | 'inline' | 'inlineText' = 'part';
   private depth = 0;
@@ -81,6 +90,8 @@ class RowHandler {
       case 'part':
         if (name === 'sheetData' && this.depth === 2) this.place = 'rows';
         else if (name === 'mergeCell') this.addMerged(attributes['ref'] ?? '');
+        else if (name === 'col' && isHidden(attributes) && this.hiddenColumns.length < LAST_COLUMN)
+          this.hiddenColumns.push([Number(attributes['min']), Number(attributes['max'])]);
         return;
       case 'rows':
         if (name !== 'row') throw damaged(this.row.number, 0);
@@ -150,7 +161,7 @@ class RowHandler {
     const given = attributes['r'];
     const number = given === undefined ? this.row.number + 1 : /^\d{1,7}$/.test(given) ? Number(given) : 0;
     if (number < 1 || number > LAST_ROW) throw damaged(number, 0);
-    this.row = { number, hidden: /^(?:1|true|on)$/.test(attributes['hidden'] ?? ''), cells: [] };
+    this.row = { number, hidden: isHidden(attributes), cells: [] };
     this.column = 0;
     this.columns = undefined;
     this.place = 'row';
