@@ -166,9 +166,7 @@ it('is asked about once more where the service refuses the next send, and frees 
     throw new ApiError({ kind: 'validation_failed', operation: 'pushIrm', status: 400, message: 'No such IRM.' });
   });
   await stage.resolve(filing, 'not-filed');
-  await stage.until(filing, ({ state, seq, asked }) => state === 'outcome_unknown' && seq > 5 && !asked);
-  await stage.settleWindowOver(filing);
-  const { attention } = await stage.until(filing, ({ asked }) => asked);
+  const { attention } = await stage.until(filing, ({ asked, errors }) => asked && errors.length > 0);
   expect(attention).toContain('its open rows can be corrected then');
   // The window counts from the newest send.
   await eventually(() =>
