@@ -42,6 +42,14 @@ describe('worksheets', () => {
       expect((await checkWorkbook(await twoSheets('visible', second))).warnings).toEqual([]);
     }
   });
+
+  test('a further worksheet that is damaged does not matter', async () => {
+    const bytes = Buffer.from(await twoSheets('visible', [HEADERS, ['2']]));
+    const name = 'xl/worksheets/sheet2.xml';
+    const data = bytes.indexOf(name) + name.length;
+    bytes.fill(0xff, data, data + 40);
+    expect(await checkWorkbook(bytes)).toMatchObject({ ok: true, warnings: [] });
+  });
 });
 
 describe('headers', () => {

@@ -32,6 +32,7 @@ export interface SubmissionStage extends Pick<SubmissionRecord, 'submission' | '
   attempts: number;
 }
 
+/** A filing as its last move left it: what its run, its lists and the UI show. */
 export interface FilingNow {
   seq: number;
   state: FilingState;

@@ -6,7 +6,6 @@ import { listed, quoted } from '../../domain/rules/value-messages';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { columnLetter, placeOf } from './addresses';
-import type { CellContext } from './cell-content';
 import { textsOf } from './filled-rows';
 import { readHeaders, type OwnColumn } from './headers';
 import type { openWorkbook } from './open-workbook';
@@ -80,8 +79,7 @@ export async function aboutSheets(opened: Opened, limits: WorkbookLimits): Promi
   }
   const filled: string[] = [];
   for (const { name, part, hidden } of others) {
-    const bytes = hidden ? undefined : await opened.source.bytes(part);
-    if (bytes && hasMappings(new SheetRows(bytes, limits), opened.first.context)) filled.push(quoted(name));
+    if (!hidden && (await hasMappings(opened, part, limits))) filled.push(quoted(name));
   }
   if (filled.length === 0) return [];
   const message = `Only the first worksheet is filed, not the rows of ${listed(filled)}. File each in a workbook of its own.`;
@@ -89,12 +87,13 @@ export async function aboutSheets(opened: Opened, limits: WorkbookLimits): Promi
 }
 
 /** Whether there is a row below the mandatory headers. */
-function hasMappings(sheet: SheetRows, context: CellContext): boolean {
+async function hasMappings({ source, first }: Opened, part: string, limits: WorkbookLimits): Promise<boolean> {
   let isHeader = true;
   try {
-    for (const row of sheet.rows()) {
+    const bytes = await source.bytes(part);
+    for (const row of bytes ? new SheetRows(bytes, limits).rows() : []) {
       if (!isHeader) return true;
-      const { findings } = readHeaders(row.number === 1 ? textsOf(row, context) : []);
+      const { findings } = readHeaders(row.number === 1 ? textsOf(row, first.context) : []);
       if (findings.some(({ code }) => code === 'missing_column')) return false;
       isHeader = false;
     }
