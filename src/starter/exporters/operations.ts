@@ -9,7 +9,7 @@ import type { EbrcClientDependencies } from '../dependencies';
 import { checkedInput, RefusedError } from '../errors';
 import { exporterIdOf } from '../lookup';
 import { follow } from '../../temporal/follow';
-import { answeredByWorker, silenceNotice, waitForFirstWorker } from '../../temporal/workers-present';
+import { answeredByWorker, waitForFirstWorker } from '../../temporal/workers-present';
 
 const STARTED_WITHIN_MS = 10_000;
 
@@ -143,30 +143,26 @@ async function submitToOnboarding(
 }
 
 async function followExporter(
-  { temporal, taskQueue }: EbrcClientDependencies,
+  deps: EbrcClientDependencies,
   workflowId: string,
   { wait = false, onProgress, onNotice }: ExporterWait,
 ): Promise<ExporterOutcome> {
-  const { progress } = await follow(temporal, workflowId, {
+  const { progress, notice } = await follow(deps, workflowId, {
     query: exporterQuery,
     until: ({ state, exporterId }) =>
       wait ? state === 'needs_credentials' : exporterId !== null || state !== 'started',
     onProgress,
-    onSilence: () => void silenceNotice(temporal, taskQueue).then(onNotice),
+    onNotice,
     ...(!wait && { withinMs: STARTED_WITHIN_MS }),
   });
-  if (progress) return { ...progress, notice: null };
-  return { ...NOTHING_KNOWN, workflowId, notice: await silenceNotice(temporal, taskQueue) };
+  return { ...(progress ?? { ...NOTHING_KNOWN, workflowId }), notice };
 }
 
 /** Progress of the newest onboarding of this e-mail; null if there was none, or if no worker answers. */
-export async function onboarding(
-  { temporal, mode }: EbrcClientDependencies,
-  email: string,
-): Promise<ExporterProgress | null> {
+export async function onboarding(deps: EbrcClientDependencies, email: string): Promise<ExporterProgress | null> {
   try {
     const options = { query: exporterQuery, until: () => true, withinMs: STARTED_WITHIN_MS };
-    return (await follow(temporal, onboardingIdOf(mode, email), options)).progress;
+    return (await follow(deps, onboardingIdOf(deps.mode, email), options)).progress;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;
