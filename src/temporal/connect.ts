@@ -1,9 +1,6 @@
-import { InterceptingCall, type Interceptor } from '@grpc/grpc-js';
+import { InterceptingCall, status, type Interceptor } from '@grpc/grpc-js';
 import { Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
 import type { ConnectionOptions } from '@temporalio/client';
-
-/** `CANCELLED` of gRPC. */
-const CANCELLED = 1;
 
 /** Longer than the server keeps a long poll. Without a deadline a call would wait for a stalled server for ever. */
 const CALL_WITHIN_MS = 90_000;
@@ -25,7 +22,7 @@ const boundedAndCancelled: Interceptor = (options, nextCall) => {
 function endedCall(details: string): NonNullable<ConstructorParameters<typeof InterceptingCall>[0]> {
   const nothing = () => undefined;
   return {
-    start: (metadata, listener) => listener?.onReceiveStatus?.({ code: CANCELLED, details, metadata }),
+    start: (metadata, listener) => listener?.onReceiveStatus?.({ code: status.CANCELLED, details, metadata }),
     cancelWithStatus: nothing,
     sendMessageWithContext: nothing,
     sendMessage: nothing,

@@ -3,6 +3,7 @@ import { UsageError } from '../../../errors';
 import type { Bind, Cli } from '../../context';
 import { localTime, table, optional, type Page } from '../../page';
 import type { Client } from '@temporalio/client';
+import { isGrpcStatus } from '../../../../temporal/grpc-status';
 import type { Mode } from '../../../../domain/names';
 import type { ScheduleView } from '../../../schedules';
 
@@ -96,12 +97,9 @@ async function makeCurrent(client: Client, { deployment, buildId }: { deployment
   });
 }
 
-/** gRPC `NOT_FOUND` and `FAILED_PRECONDITION`. */
-const UNKNOWN_VERSION = [5, 9];
-
 function notFound(error: unknown, message: string): unknown {
-  const { code, details } = error as { code?: number; details?: string };
-  if (code === undefined || !UNKNOWN_VERSION.includes(code)) return error;
+  if (!isGrpcStatus(error, 'NOT_FOUND', 'FAILED_PRECONDITION')) return error;
+  const { details } = error as { details?: string };
   return new UsageError(details ? `${message} (${details})` : message);
 }
 
