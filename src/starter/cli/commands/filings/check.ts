@@ -39,7 +39,7 @@ export function addCheckCommand(program: Command, bind: Bind): void {
         const { writeOutputFile } = await import('../../../../documents/output-file.js');
         const { readFilingFile } = await import('../../../filings/read-file.js');
         // Before the database is opened: errors in the file do not depend on it.
-        const read = await readFilingFile({ path }, stated, await cli.workbooks());
+        const read = await readFilingFile({ path }, stated, { workbooks: await cli.workbooks() });
         const request = { source: { read }, exporter, annotate: output !== undefined };
         const checked = await checkFile(await ledgerOf(cli), request);
         const { ok, rows, errors, warnings, columns } = checked;
