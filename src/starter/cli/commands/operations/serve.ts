@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { InvalidArgumentError, type Command } from 'commander';
 import { isLoopbackHost, parseListenAddress, type ListenAddress } from '../../../../config/listen-address';
-import { CLIENT_SECTIONS, WAIT_FOR_LEDGER_MS, type Bind, type Cli } from '../../context';
+import { CLIENT_SECTIONS, type Bind, type Cli } from '../../context';
 import { stayUp, portArgument } from '../options';
 import { readFile } from 'node:fs/promises';
 import { UsageError } from '../../../errors';
@@ -40,45 +40,21 @@ const GARBAGE_PERCENT = 30;
 async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<void> {
   setFlagsFromString(`--heap-growing-percent=${GARBAGE_PERCENT}`);
   const config = await cli.config(...CLIENT_SECTIONS, 'http', 'log', 'reports');
-  const { databaseUrl, mode, taskQueue, logLevel, temporalUi } = config;
-  const [{ startDoor }, { openLedger }, { createLogger }, { createWorkbookThreads }] = await Promise.all([
+  const { mode, logLevel, temporalUi } = config;
+  const [{ startDoor }, { createLogger }] = await Promise.all([
     import('../../../../server/door.js'),
-    import('../../../connect.js'),
     import('../../../../telemetry/logger.js'),
-    import('../../../../workbook/workbooks.js'),
   ]);
   const logger = createLogger({ level: logLevel, name: 'ebrc-door', stderr: true });
-  const temporal = await cli.temporal();
-  const documents = await cli.documents();
-  const pool = await openLedger(databaseUrl, {
-    waitMs: WAIT_FOR_LEDGER_MS,
-    onWait: (notice) => cli.terminal.note(notice),
-    applicationName: 'ebrc-door',
-    max: POOL,
-  });
-  const workbooks = createWorkbookThreads();
+  await cli.pool({ applicationName: 'ebrc-door', max: POOL });
   const links =
     temporalUi === undefined ? {} : { temporalUi: { address: temporalUi, namespace: config.temporal.namespace } };
-  try {
-    const deps = {
-      pool,
-      temporal,
-      documents,
-      workbooks,
-      cadence: { rateWindowMs: config.rateWindowMs, poll: config.poll },
-      mode,
-      taskQueue,
-      ...links,
-    };
-    const door = await startDoor({ deps, logger, address: listen ?? config.http });
-    const shown = { url: door.url, openapi: `${door.url}/v1/openapi.json`, mode };
-    const text = `The HTTP API is at ${door.url}/v1 (${mode} mode), its description at ${door.url}/docs. Ctrl-C stops it.`;
-    await stayUp(cli, shown, () => text);
-    await door.close();
-  } finally {
-    await workbooks.close();
-    await pool.end();
-  }
+  const deps = { ...(await cli.dependencies()), ...links };
+  const door = await startDoor({ deps, logger, address: listen ?? config.http });
+  const shown = { url: door.url, openapi: `${door.url}/v1/openapi.json`, mode };
+  const text = `The HTTP API is at ${door.url}/v1 (${mode} mode), its description at ${door.url}/docs. Ctrl-C stops it.`;
+  await stayUp(cli, shown, () => text);
+  await door.close();
 }
 
 interface CodecFlags {
