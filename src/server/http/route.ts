@@ -1,16 +1,15 @@
 /** How a route is declared: its fields by zod, who may call it, and what it answers. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Principal, Role } from '../../domain/principal';
+import type { Principal } from '../../domain/principal';
 import type { Gate } from '../access/gate';
-import type { MemoryRoom } from './memory-room';
-import { describeRoute, type Answers } from './openapi';
+import { MAX_BODY_BYTES, type MemoryRoom } from './memory-room';
+import { describeRoute, type Described } from './openapi';
 import { badRequest, callerGone, NOTHING_TWICE, Problem, unavailable } from './problem';
 import { within } from '../../telemetry/readiness';
 import { refuseUnstorable } from './texts';
 import { parseBoundedJson } from '../../domain/text';
 import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
-import { MAX_BODY_BYTES } from './limits';
 
 export interface Call<P = unknown, Q = unknown, B = unknown> {
   principal: Principal;
@@ -30,19 +29,9 @@ interface Answer {
   body: unknown;
 }
 
-export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
-  id: string;
+export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends Described<P, Q, B> {
   /** Method, and path below `/v1`. */
   route: `${'GET' | 'POST' | 'PUT' | 'PATCH'} /${string}`;
-  summary: string;
-  /** Who may: one of these roles is enough. Left out: every principal. */
-  roles?: readonly Role[];
-  params?: P;
-  query?: Q;
-  body?: B;
-  /** Takes multipart/form-data too: the fields of the body, and a part `file`. */
-  takesFile?: boolean;
-  answers: Answers;
   handle: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 
@@ -69,7 +58,7 @@ export function addRoute<
   app.route({
     method,
     url: path,
-    schema: describeRoute({ ...route, tag }),
+    schema: describeRoute(route, tag),
     config: { name: `${method} /v1${path}`, roles, changes: method !== 'GET' },
     async onRequest(request, reply) {
       await gate.enter(request);
