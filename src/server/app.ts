@@ -11,7 +11,7 @@ import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Gate } from './access/gate';
-import type { Door } from './context';
+import type { Door } from './http/route';
 import { docsPage } from './http/openapi';
 import { problemOf, unreadProblem } from './http/failures';
 import { createMemoryRoom, MAX_BODY_BYTES } from './http/memory-room';

@@ -6,7 +6,7 @@ import type { EbrcClientDependencies } from '../starter/dependencies';
 import { createAuditTrail } from './access/audit-trail';
 import { createGate, createTemporalWatch, type Gate } from './access/gate';
 import { createApp, type Bounds } from './app';
-import type { Door } from './context';
+import type { Door } from './http/route';
 import { createDoorMetrics } from './http/metrics';
 import { createFilingReader } from './views/filing';
 import { createFeedWatch, createFilingWatch } from './views/watch';

@@ -1,8 +1,13 @@
-/** How a route is declared: its fields by zod, who may call it, and what it answers. */
+/** How a route is declared, its fields by zod, who may call it and what it answers, and what it works with. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Principal } from '../../domain/principal';
+import type { FeedMark } from '../../ledger/events/feed';
+import type { EbrcClientDependencies } from '../../starter/dependencies';
 import type { Gate } from '../access/gate';
+import type { FilingReader } from '../views/filing';
+import type { Watch } from '../views/watch';
+import type { DoorMetrics } from './metrics';
 import { MAX_BODY_BYTES, type MemoryRoom } from './memory-room';
 import { describeRoute, type Described } from './openapi';
 import { badRequest, callerGone, NOTHING_TWICE, Problem, unavailable } from './problem';
@@ -39,6 +44,21 @@ export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.Zod
 const WITHIN_MS = 100_000;
 
 const NOTHING = z.strictObject({});
+
+/** What the routes work with. */
+export interface Door {
+  deps: EbrcClientDependencies;
+  filings: FilingReader;
+  watch: Watch<string>;
+  feed: Watch<FeedMark>;
+  metrics: DoorMetrics;
+  isStopping: () => boolean;
+}
+
+/** The dependencies for one exporter's request: its workbooks wait behind its own, and not others' behind them. */
+export function depsFor({ deps }: Pick<Door, 'deps'>, exporterId: string): EbrcClientDependencies {
+  return { ...deps, workbooks: deps.workbooks?.of(exporterId) };
+}
 
 /** What routes are registered with; each group adds its `tag`. */
 export interface Registrar {
