@@ -12,7 +12,7 @@ import { MAX_BODY_BYTES, type MemoryRoom } from './memory-room';
 import { describeRoute, type Described } from './openapi';
 import { badRequest, callerGone, NOTHING_TWICE, Problem, unavailable } from './problem';
 import { within } from '../../telemetry/readiness';
-import { refuseUnstorable } from './texts';
+import { refuseUnstorable } from './fields';
 import { parseBoundedJson } from '../../domain/text';
 import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 

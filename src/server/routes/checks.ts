@@ -5,7 +5,7 @@ import { visibleExporter } from '../access/scope';
 import { Problem, badRequest } from '../http/problem';
 import { findingsInApiTerms } from '../http/api-terms';
 import { addRoute, depsFor, type Call, type Door, type Registrar } from '../http/route';
-import { exporterName } from '../http/texts';
+import { exporterName } from '../http/fields';
 import { workbookHeaders } from './exporters';
 import { fileInput } from '../../domain/contracts';
 import { ISO_DATE, parseFilingDate } from '../../domain/dates';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { readFeed, type FeedEvent, type FeedGone, type FeedMark } from '../../ledger/events/feed';
 import { EVENT_DAYS } from '../../ledger/retention';
-import { asCursor, cursorText, pageSize, readCursor } from '../http/paging';
+import { asCursor, cursorText, pageSize, readCursor } from '../http/fields';
 import { callerGone, Problem } from '../http/problem';
 import { addRoute, type Door, type Registrar } from '../http/route';
 import { LONGEST_WAIT_S } from '../views/watch';

@@ -13,7 +13,7 @@ import { needNamed } from '../../starter/lookup';
 import { visibleFiling } from '../access/scope';
 import { Problem } from '../http/problem';
 import { addRoute, depsFor, type Door, type Registrar } from '../http/route';
-import { filingName, note, visible } from '../http/texts';
+import { filingName, note, visible } from '../http/fields';
 import { filingSchema, isAsked } from '../views/filing';
 import { recorded } from './filings';
 import { sourceOf, statedSchema } from './checks';
