@@ -6,10 +6,13 @@ import type { Environment, Reader } from './reader';
 import { hkdfSync } from 'node:crypto';
 import { subKeys, type EncryptionKey } from '../encryption/keys';
 import { modeOfKey, type Mode } from '../domain/names';
-import * as hints from './links';
+
+const API_KEY_MISSING = 'is missing; allowed: a key of the filing service, which starts with dev_ or prod_';
+const LIVE_KEY_MISSING =
+  'is missing, and a prod_ key does not start without it; allowed: keyId:base64-of-32-bytes (`openssl rand -base64 32` makes one)';
 
 export function readDatabase(env: Environment, read: Reader) {
-  const databaseUrl = read.required('DATABASE_URL', hints.DATABASE_HINT);
+  const databaseUrl = read.required('DATABASE_URL', 'is missing; allowed: postgres://USER:PASSWORD@HOST:PORT/DATABASE');
   const problem = databaseUrl !== undefined && isLive(read) ? openDatabaseLink(databaseUrl, env) : null;
   if (problem) read.report('DATABASE_URL', problem);
   refuseUncheckedTls(env, read);
@@ -23,13 +26,17 @@ function refuseUncheckedTls(env: Environment, read: Reader): void {
   read.report('NODE_TLS_REJECT_UNAUTHORIZED', problem);
 }
 
+/** What live data may not be sent to without TLS. */
+function refuseOpenHttp(read: Reader, variable: string, url: string | undefined, what: string): void {
+  if (url === undefined || !isLive(read) || !isOpenHttp(url)) return;
+  const allowed = 'allowed with a prod_ key: an https address';
+  read.report(variable, `would send ${what} over an unencrypted connection; ${allowed}`);
+}
+
 /** Spans name exporters, filings and requests. */
 export function readTraces(read: Reader) {
   const tracesEndpoint = read.optional('OTEL_EXPORTER_OTLP_ENDPOINT');
-  if (tracesEndpoint !== undefined && isLive(read) && isOpenHttp(tracesEndpoint)) {
-    const problem = 'would send traces over an unencrypted connection; allowed with a prod_ key: an https address';
-    read.report('OTEL_EXPORTER_OTLP_ENDPOINT', problem);
-  }
+  refuseOpenHttp(read, 'OTEL_EXPORTER_OTLP_ENDPOINT', tracesEndpoint, 'traces');
   return { tracesEndpoint };
 }
 
@@ -42,10 +49,7 @@ export function readDocuments(env: Environment, read: Reader): string | undefine
     read.report('AWS_ENDPOINT_URL_S3', 'is not a web address; allowed: https://HOST:PORT');
     return undefined;
   }
-  if (isLive(read) && isOpenHttp(endpoint)) {
-    const problem = 'would send documents over an unencrypted connection; allowed with a prod_ key: an https address';
-    read.report('AWS_ENDPOINT_URL_S3', problem);
-  }
+  refuseOpenHttp(read, 'AWS_ENDPOINT_URL_S3', endpoint, 'documents');
   // Servers other than Amazon's rarely have a host name for each bucket.
   const url = new URL(documents);
   if (!url.searchParams.has('path-style')) url.searchParams.set('path-style', 'true');
@@ -89,7 +93,8 @@ export function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
   const derived = keysOf(read, 'EBRC_ENCRYPTION_KEY');
   if (own === null || derived === null) return [];
   if (own.length + derived.length === 0) {
-    if (modeOf(read) === 'live') read.report('EBRC_ENCRYPTION_KEY', hints.MISSING_PAYLOAD_KEY);
+    const problem = `${LIVE_KEY_MISSING}; EBRC_PAYLOAD_KEY is enough for what opens no password`;
+    if (isLive(read)) read.report('EBRC_ENCRYPTION_KEY', problem);
     return [];
   }
   const payloads = derived.length > 0 ? subKeys(derived, 'payloads') : [];
@@ -117,10 +122,11 @@ export function readEncryption(read: Reader, warnings: string[]) {
   if (read.isSet('EBRC_ENCRYPTION_KEY')) {
     return { encryptionKeys: keysOf(read, 'EBRC_ENCRYPTION_KEY') ?? undefined };
   }
-  const apiKey = read.required('EBRC_API_KEY', hints.ENCRYPTION_HINT);
+  const or = 'or EBRC_ENCRYPTION_KEY, which is derived from it where it is not set';
+  const apiKey = read.required('EBRC_API_KEY', `${API_KEY_MISSING}; ${or}`);
   if (apiKey === undefined) return {};
-  if (modeOf(read) === 'live') {
-    read.report('EBRC_ENCRYPTION_KEY', hints.MISSING_LIVE_KEY);
+  if (isLive(read)) {
+    read.report('EBRC_ENCRYPTION_KEY', LIVE_KEY_MISSING);
     return {};
   }
   const key = Buffer.from(hkdfSync('sha256', apiKey, '', 'ebrc-worker development encryption key', 32));
@@ -148,13 +154,15 @@ function modeOf(read: Reader): Mode | undefined {
 const isLive = (read: Reader) => modeOf(read) === 'live';
 
 export function readMode(read: Reader) {
-  if (!read.isSet('EBRC_MODE')) read.required('EBRC_API_KEY', hints.MODE_HINT);
+  const or = 'EBRC_MODE (test or live) is enough for commands that only read';
+  if (!read.isSet('EBRC_MODE')) read.required('EBRC_API_KEY', `${API_KEY_MISSING}; ${or}`);
   return { mode: modeOf(read) };
 }
 
 export function readApi(read: Reader, warnings: string[]) {
-  const apiUrl = read.required('EBRC_API_URL', hints.API_URL_HINT);
-  const apiKey = read.required('EBRC_API_KEY', hints.API_KEY_HINT);
+  const urlMissing = 'is missing; allowed: the root of the filing service, ending in /api/v1';
+  const apiUrl = read.required('EBRC_API_URL', urlMissing);
+  const apiKey = read.required('EBRC_API_KEY', API_KEY_MISSING);
   const mode = modeOf(read);
   if (apiUrl !== undefined && isOpenHttp(apiUrl)) {
     if (mode === 'live')
@@ -171,11 +179,10 @@ export function readTuning(read: Reader) {
 export function readExtraction(read: Reader) {
   const extractionMapping = read.optional('EBRC_EXTRACTION_MAPPING');
   if (!read.isSet('EBRC_EXTRACTION_URL') && !read.isSet('EBRC_EXTRACTION_KEY')) return { extractionMapping };
-  const url = read.required('EBRC_EXTRACTION_URL', hints.EXTRACTION_HINT);
-  const key = read.required('EBRC_EXTRACTION_KEY', hints.EXTRACTION_HINT);
-  if (url !== undefined && isOpenHttp(url) && isLive(read)) {
-    const problem = 'would send documents and a key over an unencrypted connection; allowed with a prod_ key: https';
-    read.report('EBRC_EXTRACTION_URL', problem);
-  }
+  const missing =
+    'is missing, but the other of EBRC_EXTRACTION_URL and EBRC_EXTRACTION_KEY is set; allowed: both or neither';
+  const url = read.required('EBRC_EXTRACTION_URL', missing);
+  const key = read.required('EBRC_EXTRACTION_KEY', missing);
+  refuseOpenHttp(read, 'EBRC_EXTRACTION_URL', url, 'documents and a key');
   return { extraction: { url, key, version: read.required('EBRC_EXTRACTION_VERSION') }, extractionMapping };
 }
