@@ -98,8 +98,8 @@ export async function updateCredentials(
   }
   const workflowId = credentialsWorkflowId(mode, exporterId);
   const credentialsRef = await handedIn(deps, workflowId, credentials);
-  await refusedByValidator(
-    answeredByWorker(deps, workflowId, () =>
+  try {
+    await answeredByWorker(deps, workflowId, () =>
       temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
         args: [{ credentialsRef, by }],
         startWorkflowOperation: new WithStartWorkflowOperation('updateCredentials', {
@@ -109,9 +109,13 @@ export async function updateCredentials(
           workflowIdConflictPolicy: 'USE_EXISTING',
         }),
       }),
-    ),
-    () => discard(pool, credentialsRef),
-  );
+    );
+  } catch (error) {
+    if (!(error instanceof WorkflowUpdateFailedError)) throw error;
+    await discard(pool, credentialsRef);
+    const message = error.cause?.message ?? error.message;
+    throw new RefusedError([{ code: 'credentials_refused', message }], { state: 'refused' });
+  }
   return followExporter(deps, workflowId, wait);
 }
 
@@ -195,15 +199,3 @@ const NOTHING_KNOWN: Omit<ExporterProgress, 'workflowId'> = {
   message: null,
   errors: [],
 };
-
-async function refusedByValidator<T>(update: Promise<T>, onRefusal: () => Promise<unknown>): Promise<T> {
-  try {
-    return await update;
-  } catch (error) {
-    if (!(error instanceof WorkflowUpdateFailedError)) throw error;
-    await onRefusal();
-    throw new RefusedError([{ code: 'credentials_refused', message: error.cause?.message ?? error.message }], {
-      state: 'refused',
-    });
-  }
-}
