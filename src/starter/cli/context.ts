@@ -119,7 +119,7 @@ export function createCli(
   const temporal = once(async () => {
     changes = true;
     const { connectTemporal } = await import('../connect.js');
-    const { loadTelemetry } = await import('../../telemetry/load.js');
+    const { loadTelemetry } = await import('../../telemetry/tracer.js');
     const { tracesEndpoint } = await config('traces');
     const telemetry = await loadTelemetry(tracesEndpoint, {
       service: 'ebrc',

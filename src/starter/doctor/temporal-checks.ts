@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode } from '../../domain/names';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
 import type { Config } from '../../config/config';
-import { clientCertificateEnds } from '../../config/links';
+import { clientCertificateEnds } from '../../temporal/connect';
 import { firstLine, UnreachableError } from '../errors';
 import { listSchedules, readScheduleFile } from '../schedules';
 import { connectTemporal } from '../connect';
