@@ -40,24 +40,10 @@ export async function fileFile(
   const stated = { uploadType, declaration, allowDuplicate };
   const file = await readTemplateFirst(deps, exporterId, { file: read, stated });
   if (file !== read) await refuseWrong(deps, file, reference);
-  const outcome = await startFiling(
-    deps,
-    {
-      reference,
-      n,
-      channel,
-      madeBy,
-      approval,
-      exporterId,
-      rows: file.rows,
-      uploadType: read.uploadType,
-      declaration: read.declaration,
-      file,
-      allowDuplicate: file.allowDuplicate,
-      warnings: file.findings.filter(isWarning),
-    },
-    wait,
-  );
+  const terms = { reference, n, channel, madeBy, approval, allowDuplicate: file.allowDuplicate };
+  const content = { exporterId, rows: file.rows, uploadType: read.uploadType, declaration: read.declaration, file };
+  const warnings = file.findings.filter(({ severity }) => severity === 'warning');
+  const outcome = await startFiling(deps, { ...terms, ...content, warnings }, wait);
   const { filing } = outcome;
   // Refused by a worker before anything was recorded: only this program can return the annotated workbook.
   const annotated =
@@ -84,8 +70,6 @@ async function refuseWrong(
   const annotated = await annotateRefused(store, file, file.findings);
   refuseErrors(file.findings, { reference: reference ?? null, annotated });
 }
-
-const isWarning = ({ severity }: Finding) => severity === 'warning';
 
 const NO_UPLOAD_TYPE = 'Give the upload type, --upload-type 101|102|103|104: the file does not have it.';
 const NO_DECLARATION = 'Give --declaration Y or N: it is a legal statement, and has no default.';
