@@ -6,7 +6,6 @@ import type { EbrcClientDependencies } from '../starter/dependencies';
 import { createAuditTrail, createGate, createTemporalWatch, type Gate } from './access/gate';
 import { createApp, type Bounds } from './app';
 import type { Door } from './http/route';
-import { createDoorMetrics } from './http/metrics';
 import { createFilingReader } from './views/filing';
 import { createFeedWatch, createFilingWatch } from './views/watch';
 import pino from 'pino';
@@ -40,8 +39,7 @@ export async function startDoor(options: DoorOptions) {
   const gate = createGate({ pool, mode, audit }, createTemporalWatch(deps.temporal));
   const watch = createFilingWatch({ pool });
   const feed = createFeedWatch({ pool });
-  const metrics = createDoorMetrics();
-  const door: Door = { deps, filings: createFilingReader(deps), watch, feed, metrics, isStopping: () => stopping };
+  const door: Door = { deps, filings: createFilingReader(deps), watch, feed, isStopping: () => stopping };
   const app = await createApp(door, { gate, logger, bounds });
   await app.listen({ host: address.host, port: address.port });
   app.server.maxConnections = bounds.connections;

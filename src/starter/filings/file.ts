@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { DocumentStore } from '../../documents/document-store';
-import { WorkbookRefused, TEMPLATE_UNKNOWN } from '../../workbook/read';
+import { TEMPLATE_UNKNOWN } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
-import type { Finding } from '../../domain/rules/finding';
+import { hasErrors, type Finding } from '../../domain/rules/finding';
 import type { EbrcClientDependencies, LedgerDependencies } from '../dependencies';
 import { RefusedError, UsageError } from '../errors';
 import { exporterIdOf } from '../lookup';
+import { annotatedWorkbook } from './check';
 import { otherExporter, readFilingFile, refuseErrors } from './read-file';
 import type { FilingFile, FilingSource, StatedOptions } from './read-file';
 import type { FilingOutcome } from './outcome';
@@ -80,19 +81,13 @@ async function annotateRefused(
   file: FilingFile,
   findings: readonly Finding[],
 ): Promise<string | null> {
-  if (file.kind !== 'workbook' || !findings.some(({ severity }) => severity === 'error')) return null;
+  if (file.kind !== 'workbook' || !hasErrors(findings)) return null;
   const key = createHash('sha256').update(file.bytes).update(JSON.stringify(findings)).digest('hex').slice(0, 24);
   const name = `refused-${key}`;
   const before = await documents.find({ name, kind: 'xlsx' });
   if (before) return before.path;
-  try {
-    const buffer = await workbooks.annotate({ source: file.bytes, findings });
-    return (await documents.put({ name, kind: 'xlsx', buffer })).path;
-  } catch (error) {
-    // A file that is refused as a whole has no cells to annotate; its only error gives the reason.
-    if (error instanceof WorkbookRefused) return null;
-    throw error;
-  }
+  const buffer = await annotatedWorkbook(workbooks, file, findings);
+  return buffer && (await documents.put({ name, kind: 'xlsx', buffer })).path;
 }
 
 /**
