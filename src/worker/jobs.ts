@@ -10,7 +10,7 @@ import { templateProblem } from '../domain/rules/columns';
 import { claimTemplateReading, saveBulkTemplate } from '../ledger/service/bulk-templates';
 import type pg from 'pg';
 import { removeOldRows } from '../ledger/retention';
-import { ensureSearchAttributes } from '../temporal/search-attributes';
+import { ensureSearchAttributes } from '../temporal/connect';
 import { pruneFailedChecks } from '../ledger/vault/credential-fuse';
 
 /** A secret is stored just before its workflow is started. */
