@@ -7,7 +7,7 @@ import { readRows } from '../../ledger/rows/filing-rows';
 import { listCorrections, needFiling, nextNumber, type FilingRecord } from '../../ledger/filings/filings';
 import type { EbrcClientDependencies } from '../dependencies';
 import { type RefusedError, refusal } from '../errors';
-import { readByTemplate, refuseErrors, type FilingFile, type FilingSource } from './read-file';
+import { readFilingFile, refuseErrors, type FilingFile, type FilingSource } from './read-file';
 import { readTemplateFirst } from './file';
 import type { FilingOutcome } from './outcome';
 import { filingOf } from '../lookup';
@@ -36,7 +36,7 @@ export async function correctFiling(
 ): Promise<FilingOutcome> {
   const parent = await filingOf(deps, idOrReference);
   const stated = { uploadType: parent.uploadType, declaration: parent.declaration, allowDuplicate };
-  const read = await readByTemplate(deps, source, stated);
+  const read = await readFilingFile(source, stated, deps);
   const file = await readTemplateFirst(deps, parent.exporterId, { file: read, stated });
   const terms = { madeBy, channel, approval };
   // A reference names its newest filing: repeated, the command meets the correction that it made.
