@@ -171,7 +171,7 @@ function extractionOf(
   if (!config.extraction) return undefined;
   const { url, key, version } = config.extraction;
   return {
-    api: createExtractionApi({ url, key, httpTimeoutMs: config.httpTimeoutMs, ...observers }),
+    api: createExtractionApi({ baseUrl: url, apiKey: key, httpTimeoutMs: config.httpTimeoutMs, ...observers }),
     service: `${url} ${version}`,
     access: accessOf(url, key),
     pace: EXTRACTION_PACE,

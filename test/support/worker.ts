@@ -101,7 +101,6 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     apiKey,
     httpTimeoutMs: settings.httpTimeoutMs,
     budget: options.budget ?? openBudget,
-    clock: clock.now,
   });
   const made: Deps = {
     mode: modeOfKey(apiKey) ?? 'test',

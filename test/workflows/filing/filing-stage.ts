@@ -5,7 +5,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Decimal } from 'decimal.js';
 import pino from 'pino';
 import type { FilingApi } from '../../../src/api/client';
-import type { SubmitContext } from '../../../src/api/client-types';
+import type { SubmitContext } from '../../../src/api/http/call';
 import type { FileInput, FilingResult, ResolveArgs } from '../../../src/domain/contracts';
 import type { FilingView } from '../../../src/domain/filing/view';
 import { filingDateInKolkata } from '../../../src/domain/dates';
