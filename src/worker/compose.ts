@@ -21,11 +21,16 @@ import type { Tracer } from '../telemetry/tracer';
 import { relayEvents } from '../ledger/events/relay';
 import { createWorkbookThreads } from '../workbook/workbooks';
 import type { Probe } from '../telemetry/readiness';
-import type { BackgroundJob } from './background-jobs';
-import { watchDocumentStore } from './document-store';
-import { leaderJob } from './leader';
-import { createLedgerClock } from './ledger-clock';
-import { cleaningJobs, searchAttributesJob, secretSweepJob, templateReading, vaultKeyJob } from './jobs';
+import { leaderJob, type BackgroundJob } from './background-jobs';
+import {
+  cleaningJobs,
+  createLedgerClock,
+  searchAttributesJob,
+  secretSweepJob,
+  templateReading,
+  vaultKeyJob,
+  watchDocumentStore,
+} from './jobs';
 import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeJob, observeSweep } from './observe';
 import type { Metrics } from './metrics';
 

@@ -14,7 +14,7 @@ import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER } from '../ledger/filing-support';
 import { startProcess, type DyingProcess, type End } from '../ledger/sends/dying-process';
 import { newStore, remember, useLedgerPutBack } from '../ledger/sends/put-back';
-import { createLedgerClock } from '../../src/worker/ledger-clock';
+import { createLedgerClock } from '../../src/worker/jobs';
 import type { TestDatabase } from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
 
