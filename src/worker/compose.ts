@@ -1,6 +1,6 @@
 /** Builds the dependencies of the activities from the configuration. */
 import { randomUUID } from 'node:crypto';
-import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../domain/names';
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';

@@ -2,7 +2,7 @@
 import type { FilingApi } from '../../src/api/client';
 import type { SubmitContext } from '../../src/api/http/call';
 import type { FilingState } from '../../src/domain/filing/states';
-import { sentAs } from '../../src/domain/filing/known-send';
+import { sentAs } from '../../src/domain/filing/attempt';
 import { saveIrms } from '../../src/ledger/exporters/irms';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { EXPORTER, irmRecord, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
