@@ -18,8 +18,6 @@ export interface ExtractionRow {
   answer: unknown;
   errorCode: string | null;
   error: string | null;
-  faults: number;
-  rateLimits: number;
 }
 
 export interface ExtractionOutcome {
@@ -34,7 +32,7 @@ export interface ExtractionOutcome {
 }
 
 const COLUMNS = `extraction_id::text AS "extractionId", service, endpoint, sha256, document, file_name AS "fileName", state, data,
-  answer, error_code AS "errorCode", error, faults, rate_limits AS "rateLimits"`;
+  answer, error_code AS "errorCode", error`;
 
 /** The record of a document at an endpoint. `again`, or a changed address or key that was the cause: asked again. */
 export async function openExtraction(
