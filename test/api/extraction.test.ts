@@ -4,7 +4,7 @@
  */
 import { createExtractionApi } from '../../src/api/endpoints/extraction';
 import type { ApiError } from '../../src/api/errors/api-error';
-import { scriptedPdf } from '../../src/sandbox/endpoints/extraction';
+import { scriptedPdf } from '../support/scripted-pdf';
 import { startService, type Service } from './support/service';
 
 const KEY = 'extract_key_that_nobody_may_see';
