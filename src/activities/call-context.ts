@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { CallContext } from '../api/client-types';
+import type { CallContext } from '../api/http/call';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A step on the ledger, and the wait between two checks of the budget, end well within this. */

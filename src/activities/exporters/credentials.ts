@@ -1,6 +1,6 @@
 import { ApplicationFailure, WorkflowNotFoundError, ApplicationFailureCategory } from '@temporalio/common';
 import { ApiError } from '../../api/errors/api-error';
-import type { CallContext } from '../../api/client-types';
+import type { CallContext } from '../../api/http/call';
 import { recordConsent } from '../../ledger/filings/consents';
 import { mayCheckCredentials, recordFailedCheck } from '../../ledger/vault/credential-fuse';
 import {

@@ -1,6 +1,6 @@
 /** Moves of a filing, recorded in the transaction of the step that causes them. */
 import { COLLECTING_NOTE, endNote } from '../../domain/filing/move-texts';
-import { phaseOf } from '../../domain/filing/moves';
+import { phaseOf } from '../../domain/filing/run-judgement';
 import { type FilingState, stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
 import { readFacts, type LockedFiling } from '../../ledger/filings/filing-lock';
 import { readNow, type FilingNow } from '../../ledger/filings/filing-now';

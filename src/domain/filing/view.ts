@@ -43,7 +43,7 @@ export interface FilingView extends FilingSummary {
   request: string | null;
   /** The gravest twenty. */
   questions: QuestionView[];
-  actions: string[];
+  actions: readonly string[];
   /** The requests of its submissions, each followed to its end. */
   requests: { submission: number; requestId: string; source: string; state: string }[];
   correctedBy: string[];

@@ -9,7 +9,7 @@ import { senderOf } from '../sends/send-record';
 import { acceptAttempt } from '../gates/accept';
 import { lockAttempts, type AttemptRow } from '../gates/attempts';
 import type { Queryable } from '../pool';
-import { phaseOf } from '../../domain/filing/moves';
+import { phaseOf } from '../../domain/filing/run-judgement';
 import { processingNote } from '../../domain/filing/move-texts';
 import { isPause, mayFollow, type FilingState } from '../../domain/filing/states';
 import { moveRows } from '../rows/filing-rows';

@@ -2,7 +2,6 @@
  * How a filing ends, what it asks of people meanwhile, and how long it waits: each question is opened and closed by a
  * fact, and past the deadline of a wait somebody is asked.
  */
-import { Decimal } from 'decimal.js';
 import type { FaultInput } from '../../../src/sandbox/faults/fault-schema';
 import type { FilingResult } from '../../../src/domain/contracts';
 import type { Finding } from '../../../src/domain/rules/finding';
@@ -79,7 +78,7 @@ it('checks the balances again after “not filed”, and sends nothing that they
   await stage.until(filing, isAsked);
   // Somebody else maps the remittance meanwhile.
   const account = (await stage.sandbox.state()).accounts.find(({ username }) => username === exporter.username);
-  for (const irm of account?.irms ?? []) irm.available = new Decimal(999);
+  for (const irm of account?.irms ?? []) irm.available = '999';
   await stage.pass(0.02);
   await stage.untilAsleep(filing);
   await stage.resolve(filing, 'not-filed');

@@ -2,9 +2,8 @@
 import { asSentence } from '../../../domain/text';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { Evidence } from '../../../activities/filings/settle';
-import { NOT_FILED, type StoredAnswer } from '../../../domain/filing/attempt';
+import { NOT_FILED, type StoredAnswer, sentAs } from '../../../domain/filing/attempt';
 import { certificatesAgree } from '../../../domain/filing/questions';
-import { sentAs } from '../../../domain/filing/known-send';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';
 import { collectAlone, takeRefusal } from '../finish-filing';
