@@ -14,7 +14,7 @@ import {
 } from '../ledger/certificates/certificates';
 import { lockFiling } from '../ledger/filings/filing-lock';
 import { certifyByDetails } from '../ledger/gates/certify';
-import { windowIsOver } from '../ledger/gates/settle-window';
+import { windowIsOver } from '../ledger/gates/absence';
 import { countOpenRows } from '../ledger/rows/filing-rows';
 import { withTransaction } from '../ledger/pool';
 import type { CredentialVersion } from '../ledger/vault/credentials';

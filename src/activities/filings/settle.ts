@@ -3,9 +3,8 @@ import type { Ambiguity } from '../../domain/reconciliation/certificate-matching
 import { balancesNow, type Balance } from '../../ledger/certificates/snapshots';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { saveOfFiling } from '../../ledger/filings/filing-notes';
-import { agreeingCertificates, lineageSend } from '../../ledger/gates/absence';
+import { agreeingCertificates, lineageSend, windowIsOver } from '../../ledger/gates/absence';
 import { certifiedAs, certifyByDetails, type Contradiction } from '../../ledger/gates/certify';
-import { windowIsOver } from '../../ledger/gates/settle-window';
 import { withTransaction } from '../../ledger/pool';
 import { countOpenRows } from '../../ledger/rows/filing-rows';
 import { noteCertificatesRead, readSent } from '../../ledger/submissions/lost-time';

@@ -12,10 +12,11 @@
  */
 import { NOT_FILED, partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
-import { readRequests, settleIfDone } from '../submissions/requests';
+import { giveRowsBack } from '../rows/row-takeover';
+import { lockRequests, readRequests, settleIfDone } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
 import { closeOpenAttempts, isInDoubt, lockAttempts, requestOf } from './attempts';
-import { anyRow, freeRows, giveBackIfAllFree, holdAsSent, planAgain, SENT, withdrawReleases } from './held-rows';
+import { anyRow, freeRows, holdAsSent, planAgain, SENT, withdrawReleases } from './held-rows';
 import type { Freed, Ground } from './held-rows';
 import { writeVerdict } from './verdict';
 
@@ -97,7 +98,7 @@ export async function releaseUnfiled(
     const certified = await anyRow(client, { filingId, submission }, `state = 'certified'`);
     await settleSubmission(client, { filingId, submission, state: certified ? 'settled' : 'released', at });
   }
-  await giveBackIfAllFree(client, filingId);
+  await giveRowsBack(client, filingId);
   return { doubtful };
 }
 
@@ -144,18 +145,7 @@ export async function releaseRejected(
   client: Queryable,
   { filingId, submission, at }: { filingId: string; submission: number; at: Date },
 ): Promise<number[]> {
-  const { rows: requests } = await client.query<{
-    requestId: string;
-    attemptId: string | null;
-    source: string;
-    state: string;
-    errored: { position: number; errors: string[] }[];
-    contradicted: number[];
-  }>(
-    `SELECT request_id AS "requestId", attempt_id AS "attemptId", source, state, errored, contradicted FROM requests
-      WHERE filing_id = $1 AND submission = $2 ORDER BY since, request_id FOR UPDATE`,
-    [filingId, submission],
-  );
+  const requests = await lockRequests(client, filingId, submission);
   if (requests.some(({ state }) => state === 'followed')) return [];
   const rejected = new Map<number, string[]>();
   for (const { source, errored } of requests) {

@@ -8,7 +8,7 @@ import { readRows } from '../../../src/ledger/rows/filing-rows';
 import type { Queryable } from '../../../src/ledger/pool';
 import { withTransaction } from '../../../src/ledger/pool';
 import { minutesLater, move, readBalance } from '../filing-support';
-import { windowIsOver } from '../../../src/ledger/gates/settle-window';
+import { windowIsOver } from '../../../src/ledger/gates/absence';
 import { SETTLE_MS } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
 
