@@ -3,15 +3,9 @@ import type { DownloadInfo } from '../api/client-types';
 import { DocumentError } from '../documents/stored-document';
 import type { StoredDocument } from '../documents/document-store';
 import { compareFilingDates, filingDateFromAnything, filingDateInKolkata, type FilingDate } from '../domain/dates';
-import {
-  markArchived,
-  postponePdf,
-  readDetailsToRead,
-  readMissing,
-  readPdfToFetch,
-  type PdfsToArchive,
-  type ArchivedPdf,
-} from '../ledger/certificates/certificates';
+import { readDetailsToRead } from '../ledger/certificates/certificates';
+import { markArchived, postponePdf, readMissing, readPdfToFetch } from '../ledger/certificates/pdfs';
+import type { ArchivedPdf, PdfsToArchive } from '../ledger/certificates/pdfs';
 import { lockFiling } from '../ledger/filings/filing-lock';
 import { certifyByDetails } from '../ledger/gates/certify';
 import { windowIsOver } from '../ledger/gates/absence';

@@ -1,9 +1,8 @@
 import { ApplicationFailure, WorkflowNotFoundError, ApplicationFailureCategory } from '@temporalio/common';
 import { ApiError } from '../../api/errors/api-error';
 import type { CallContext } from '../../api/client-types';
-import { recordConsent } from '../../ledger/filings/consents';
-import { mayCheckCredentials, recordFailedCheck } from '../../ledger/vault/credential-fuse';
 import {
+  recordConsent,
   addCredentials,
   checkableVersion,
   credentialVersion,
@@ -14,6 +13,7 @@ import {
   versionOfSecret,
   waitersOf,
 } from '../../ledger/vault/credentials';
+import { mayCheckCredentials, recordFailedCheck } from '../../ledger/vault/credential-fuse';
 import { needExporter, saveExporter } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irms';
 import { VaultError } from '../../ledger/vault/vault';

@@ -4,8 +4,12 @@ import { addEvent } from '../../ledger/filings/filing-notes';
 import { type Held } from '../../ledger/filings/filing-progress';
 import { answerInShort, NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
 import type { AttemptReading, StoredAnswer } from '../../domain/filing/attempt';
-import { markRowsUnknown as markInLedger, readAttempt as readInLedger } from '../../ledger/submissions/attempts';
-import { openAttempt as openInLedger, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
+import {
+  markRowsUnknown as markInLedger,
+  readAttempt as readInLedger,
+  openAttempt as openInLedger,
+  type OpenedAttempt,
+} from '../../ledger/submissions/attempts';
 import type { Carried } from '../../domain/filing/questions';
 import { carryOutWord as carryOutInLedger } from '../../ledger/gates/persons';
 import { lockFiling, type LockedFiling } from '../../ledger/filings/filing-lock';

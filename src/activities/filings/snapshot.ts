@@ -1,7 +1,7 @@
 /** Looking at what exists before a send, and opening the attempt to send with. */
 import { filingDateInKolkata, DAY_MS } from '../../domain/dates';
 import { readSnapshotSource, saveSnapshot } from '../../ledger/certificates/snapshots';
-import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
+import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/attempts';
 import { withStepHeartbeat } from '../call-context';
 import { readDetails } from '../read-details';
 import type { Deps } from '../dependencies';

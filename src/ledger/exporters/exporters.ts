@@ -3,7 +3,6 @@ import { readIec } from '../../domain/identity';
 import { IEC_SOURCES, type IecSource, type Standing } from '../../domain/exporter/exporter';
 import type { Mode } from '../../domain/names';
 import {
-  ACTIVATES_AT,
   askAboutIec,
   attachByEmail,
   attachToIec,
@@ -13,6 +12,7 @@ import {
   partyForNew,
 } from './parties';
 import type { Collision } from './party-merge';
+import { ISO } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
@@ -60,7 +60,7 @@ export interface ExporterRow extends KnownIec {
 const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name, email, company_name AS "companyName", iec,
   iec_source AS "iecSource", stated_iec AS "statedIec", address,
   is_active AS "isActive", has_credentials AS "hasCredentials", api_state AS "apiState",
-  ${ACTIVATES_AT}, shared_credentials_likely AS "sharedCredentialsLikely",
+  ${ISO('activates_at')} AS "activatesAt", shared_credentials_likely AS "sharedCredentialsLikely",
   requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt", state`;
 
 /**

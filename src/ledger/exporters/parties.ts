@@ -40,9 +40,6 @@ export interface KnownIec {
   iecSource: IecSource | null;
 }
 
-/** When a client may file, as ISO 8601. */
-export const ACTIVATES_AT = `to_char(activates_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "activatesAt"`;
-
 /** A new exporter's party: of its IEC, of the client with its e-mail, or new. Under {@link lockPartyChanges}. */
 export async function partyForNew(
   client: Queryable,

@@ -8,6 +8,7 @@ import { warningAt, type Finding } from '../../domain/rules/finding';
 import { exporterNames } from '../exporters/exporters';
 import { sameIrm } from '../exporters/irms';
 import { HAS_REQUEST } from '../gates/attempts';
+import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 import { readQuestions } from '../questions/questions';
 import { readLastingNotices } from '../submissions/answers';
@@ -130,14 +131,14 @@ async function readRowViews(db: Queryable, filingId: string): Promise<RowView[]>
 }
 
 async function readSubmissionViews(db: Queryable, filingId: string): Promise<SubmissionView[]> {
-  const { rows } = await db.query<Omit<SubmissionView, 'submittedAt'> & { submittedAt: Date | null }>(
+  const { rows } = await db.query<SubmissionView>(
     `SELECT s.submission, s.row_count AS "rowCount", s.state, s.request_id AS "requestId", s.dgft_ack_id AS "dgftAckId",
-            s.ack_status AS "ackStatus", s.submitted_at AS "submittedAt",
+            s.ack_status AS "ackStatus", ${ISO('s.submitted_at')} AS "submittedAt",
             (SELECT count(*)::int FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission) AS attempts
        FROM submission_progress s WHERE s.filing_id = $1 ORDER BY s.submission`,
     [filingId],
   );
-  return rows.map((row) => ({ ...row, submittedAt: row.submittedAt?.toISOString() ?? null }));
+  return rows;
 }
 
 /** What `resolve` would answer: the attempt in doubt, else a request whose rows are open, else the first. */
