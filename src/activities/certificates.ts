@@ -13,7 +13,7 @@ import { countOpenRows } from '../ledger/rows/filing-rows';
 import { withTransaction } from '../ledger/pool';
 import type { CredentialVersion } from '../ledger/vault/credentials';
 import { readSubmissions } from '../ledger/submissions/submissions';
-import { withHeartbeat, withStepHeartbeat } from './call-context';
+import { withHeartbeat, withStepHeartbeat, stepId } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
 import { now, type Deps } from './dependencies';
 import { hold, moveOnSettled, recordEnd, type Decided, type FilingNow } from './filings/moves';
@@ -21,7 +21,6 @@ import { readDetails } from './read-details';
 import type pg from 'pg';
 import { endOf, mayFollow } from '../domain/filing/states';
 import { readNow } from '../ledger/filings/filing-now';
-import { stepId } from './step-id';
 
 export interface FetchedCertificates {
   withoutDetail: number;

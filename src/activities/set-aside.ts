@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { SET_ASIDE } from '../domain/names';
 import { askAboutSetAside, noteStep, postponeStep, strikeStep, type StepTry } from '../ledger/set-aside';
 import { refusal } from './application-failure';
-import { stepId } from './step-id';
+import { stepId } from './call-context';
 
 /** A step that lost its worker waits this long while another one is tried. */
 const ANOTHER_FIRST_MS = 5_000;

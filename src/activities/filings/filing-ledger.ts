@@ -11,7 +11,7 @@ import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
 import type { FilingState } from '../../domain/filing/states';
 import { refusal } from '../application-failure';
 import { now, type Deps } from '../dependencies';
-import { stepId } from '../step-id';
+import { stepId } from '../call-context';
 import { DIFFERS, type Differs, hold, type Left, type MoveArgs, moveOf, onHeld, recordMove } from './moves';
 import type { Finding } from '../../domain/rules/finding';
 import { reserveBalances as reserveInLedger } from '../../ledger/rows/balance-reservation';

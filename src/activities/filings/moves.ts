@@ -8,7 +8,7 @@ import { holdStep, moveHeld, type Held, type ProgressNote, type StepMove } from 
 import { withTransaction, type Queryable } from '../../ledger/pool';
 import type pg from 'pg';
 import { refusal } from '../application-failure';
-import { stepId } from '../step-id';
+import { stepId } from '../call-context';
 
 export type { FilingNow };
 

@@ -25,12 +25,11 @@ import { notePoll, readNextPoll, readRequests } from '../../ledger/submissions/r
 import type { NextPoll, RequestRecord, RequestToPoll, Statement } from '../../ledger/submissions/requests';
 import { needSubmission } from '../../ledger/submissions/submissions';
 import { failureOf, notYet } from '../application-failure';
-import { withHeartbeat, withStepHeartbeat } from '../call-context';
+import { withHeartbeat, withStepHeartbeat, stepId } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import { cadenceOf, type Deps } from '../dependencies';
-import { stepId } from '../step-id';
 import type { FilingNow } from './moves';
-import { settleRequest } from './settle-request';
+import { settleRequest } from './answers';
 
 export interface PollArgs {
   filingId: string;

@@ -26,7 +26,7 @@ import { withCredentials } from '../exporters/credential-guard';
 import type { Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
 import { acceptedAnswer, attemptClosed, causeOf, nothingSent } from './submit-outcome';
-import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
+import { takeOverAnswer, type AdoptedAnswer } from './answers';
 import { ledgerFailure } from './whole-ledger';
 
 export interface SubmitArgs {

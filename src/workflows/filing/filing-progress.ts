@@ -1,7 +1,7 @@
 /** Where a filing stands, and the one place that moves it: in the ledger, in the lists and in the UI. */
 import type { Decided, Differs, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
-import type { ReadSettingsResult } from '../../activities/settings';
+import type { ReadSettingsResult } from '../../activities/dependencies';
 import { NO_ROWS, type FileInput } from '../../domain/contracts';
 import {
   type FilingState,
