@@ -1,4 +1,5 @@
 /** Where a filing stands, and the one place that moves it: in the ledger, in the lists and in the UI. */
+import { log } from '@temporalio/workflow';
 import type { Decided, Differs, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/dependencies';
@@ -13,8 +14,8 @@ import {
 import { waitsFor, type Waiting } from '../../domain/filing/view';
 import type { RateClass } from '../../domain/names';
 import { calls, steps, type CallAbout, type ProfileName } from '../activity-profiles';
-import { isFilingMissing } from '../failures';
-import { deadlineOf, FilingMovedOn, inOneText, tryTo } from './filing-steps';
+import { isFilingMissing, orNull } from '../failures';
+import { deadlineOf, FilingMovedOn, inOneText } from './filing-steps';
 import type { Attention, Event, Move } from './filing-steps';
 import { showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
@@ -238,11 +239,16 @@ export class FilingProgress {
     this.show();
   }
 
+  /** Makes a write that only helps: where it cannot be made for a while, the filing goes on. */
+  private tryTo(write: () => Promise<unknown>): Promise<unknown> {
+    return orNull(write, ({ message }) => log.warn('what only helps could not be written', { message }));
+  }
+
   /** Records an event without moving. It only helps: where it cannot be written, the filing goes on. */
   async note(event: Event): Promise<void> {
     if (!this.filing) return;
     const { filingId } = this.filing;
-    await tryTo(() => steps(event.kind, { profile: 'note' }).noteEvent({ filingId, ...event }));
+    await this.tryTo(() => steps(event.kind, { profile: 'note' }).noteEvent({ filingId, ...event }));
   }
 
   /** Says, where people look, that the workflow is about to fail. */
@@ -250,7 +256,7 @@ export class FilingProgress {
     this.showWaiting(problem);
     if (!this.filing) return;
     const { filingId } = this.filing;
-    await tryTo(() =>
+    await this.tryTo(() =>
       steps('Record the workflow failure', { profile: 'note' }).recordRunProblem({ filingId, problem }),
     );
   }
