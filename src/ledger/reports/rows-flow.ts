@@ -5,15 +5,7 @@
 import type { Queryable } from '../pool';
 import { FINDING_KINDS } from '../../domain/reconciliation/findings';
 import { attentionOf } from '../questions/questions';
-import {
-  OPEN_BY_DAY,
-  OPEN_SPANS,
-  partsInScope,
-  stateSpans,
-  stepsOf,
-  type DayCount,
-  type ReportScope,
-} from './scope';
+import { OPEN_BY_DAY, OPEN_SPANS, partsInScope, stateSpans, stepsOf, type DayCount, type ReportScope } from './scope';
 
 const UPLOADED = `, uploaded AS (
     SELECT to_char(f.made_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, r.reserved_at < scope.until AS passed,
