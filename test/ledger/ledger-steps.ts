@@ -3,7 +3,7 @@ import { partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../
 import type { RowVerdict } from '../../src/domain/service/request-status';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { FilingMissing } from '../../src/ledger/filings/filings';
-import { acceptAttempt } from '../../src/ledger/gates/accept';
+import { acceptAttempt } from '../../src/ledger/gates/release';
 import { lockAttempts } from '../../src/ledger/gates/attempts';
 import { certifyByRecord } from '../../src/ledger/gates/certify';
 import { judgeRefused, judgeUnsent, releaseUnfiled } from '../../src/ledger/gates/release';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { addEvent, saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
+import { addEvent, saveBalanceFindings, saveOfFiling } from '../../ledger/filings/filing-notes';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
 import { judgeWord, recordWord as recordInLedger } from '../../ledger/submissions/words';
 import type { NewWord, OpenWords, WordOf } from '../../ledger/submissions/words';
@@ -53,7 +53,7 @@ function recordApproval(
     const { contentHash, declaration } = await needFiling(client, filingId);
     const text = note ?? `approved by ${by}`;
     const event = { ...move.event, text, who: by, data: { contentHash, declaration } };
-    await saveApproval(client, { filingId, by, at });
+    await saveOfFiling(client, filingId, { approved: { by, at } });
     return { filing: await moveOf(client, held, { ...move, event }, at) };
   });
 }

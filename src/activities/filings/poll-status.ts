@@ -223,16 +223,14 @@ async function withoutRequest({ pool }: Deps, { filingId, submission }: PollArgs
 
 /** An entry names the IEC that it was filed for, which an exporter may lack (spec: "Per-record entry"). */
 async function learnIecFrom(
-  { pool, clock, logger }: Deps,
+  { pool, clock }: Deps,
   entries: RequestStatus['ebrcBulkGenStatusLst'],
   request: RequestToPoll,
 ): Promise<void> {
   const { customerId: exporterId } = request;
   const iec = agreedIec(entries.map(({ iecNumber }) => iecNumber));
   if (!tellsIec(request, iec, 'status')) return;
-  const collisions = await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
-  for (const collision of collisions)
-    logger.warn({ exporterId, ...collision }, 'two clients turned out to be one exporter');
+  await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
 }
 
 /** The request to ask about. Where the ledger knows of none, it may be an older one than the run's. */

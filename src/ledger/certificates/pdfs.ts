@@ -68,11 +68,7 @@ export async function markArchived(db: Queryable, pdf: ArchivedPdf): Promise<voi
 }
 
 /** The hash of a certificate's PDF, null until it is recorded, and the credentials that a download would use. */
-export async function readPdfToFetch(
-  db: Queryable,
-  exporterId: string,
-  eBRCNumber: string,
-): Promise<{ sha256: string | null; credentials: CredentialVersion | null }> {
+export async function readPdfToFetch(db: Queryable, exporterId: string, eBRCNumber: string) {
   const { rows } = await db.query<{ sha256: string | null; credentials: CredentialVersion | null }>(
     `SELECT (SELECT pdf_sha256 FROM certificates
               WHERE party_id = ${PARTY} AND ebrc_number = $2 AND archived_at IS NOT NULL) AS sha256,

@@ -11,7 +11,6 @@ import {
   lockPartyChanges,
   partyForNew,
 } from './parties';
-import type { Collision } from './party-merge';
 import { ISO } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
@@ -132,27 +131,25 @@ async function upsert(
 /**
  * Records an IEC that the portal shows, unless as strong a source shows another, and attaches the exporter to its
  * party; open filings ask about a change.
- * @returns what both parties held; empty: nothing learnt
  */
 export async function learnIec(
   pool: pg.Pool,
   { exporterId, iec: said, source, at }: { exporterId: string; iec: string | null; source: IecSource; at: Date },
-): Promise<Collision[]> {
+): Promise<void> {
   const iec = readIec(said);
-  if (iec === null) return [];
-  const seen = await getExporter(pool, exporterId);
-  if (!seen || !tellsIec(seen, iec, source)) return [];
+  const seen = iec === null ? null : await getExporter(pool, exporterId);
+  if (iec === null || !seen || !tellsIec(seen, iec, source)) return;
   const { mode, exporterId: id, email } = seen;
-  return withTransaction(pool, async (client) => {
+  await withTransaction(pool, async (client) => {
     if (seen.iec !== iec) await lockForPartyChange(client, { mode, exporterId: id, iec, email });
     const known = (await getExporter(client, id)) ?? seen;
     const taken = known.iec === iec ? seen.iec === iec && !outranks(known.iecSource, source) : gives(known, source);
     if (taken)
       await client.query('UPDATE exporters SET iec = $2, iec_source = $3 WHERE exporter_id = $1', [id, iec, source]);
-    const collisions = taken && known.iec !== iec ? await attachToIec(client, { mode, exporterId: id, iec, at }) : [];
-    if (known.iec !== null && known.iec !== iec)
+    if (known.iec === iec) return;
+    if (taken) await attachToIec(client, { mode, exporterId: id, iec, at });
+    if (known.iec !== null)
       await askAboutIec(client, { exporterId: id, known, said: iec, source, used: taken ? iec : known.iec, at });
-    return collisions;
   });
 }
 

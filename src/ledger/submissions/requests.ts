@@ -168,10 +168,7 @@ export async function addRequest(
 }
 
 /** The filing of an exporter that has a request of this id; null: none has. */
-export async function requestHolder(
-  db: Queryable,
-  { filingId, requestId }: { filingId: string; requestId: string },
-): Promise<{ filingId: string; submission: number } | null> {
+export async function requestHolder(db: Queryable, { filingId, requestId }: { filingId: string; requestId: string }) {
   const { rows } = await db.query<{ filingId: string; submission: number }>(
     `SELECT q.filing_id AS "filingId", q.submission FROM filings f JOIN requests q ON q.mode = f.mode AND q.customer_id = f.exporter_id
       WHERE f.filing_id = $1 AND lower(q.request_id) = lower($2) AND q.state <> 'not_ours'`,
