@@ -22,7 +22,7 @@ import { compareParty } from '../../src/ledger/reconciliation/compare';
 import { storedPdfs } from '../../src/ledger/certificates/pdfs';
 import { openFilingsOf, partiesAfter } from '../../src/ledger/reconciliation/runs';
 import { reserveBalances } from '../../src/ledger/rows/balance-reservation';
-import { readToCount } from '../../src/ledger/sends/count-send';
+import { readToCount } from '../../src/ledger/sends/conclusion';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
 import { openAttempt } from '../../src/ledger/submissions/attempts';
 import { endedWithRequests, readNextPoll, readRequests } from '../../src/ledger/submissions/requests';

@@ -13,8 +13,7 @@ import { noteCertificatesRead, readSent } from '../../ledger/submissions/lost-ti
 import { withStepHeartbeat } from '../call-context';
 import { readDetails } from '../read-details';
 import type { Deps } from '../dependencies';
-import { hold, moveOnSettled, type FilingNow } from './moves';
-import { isWaitForLedger, onWholeLedger } from './whole-ledger';
+import { hold, moveOnSettled, type FilingNow, isWaitForLedger, onWholeLedger } from './moves';
 
 /** A filing of the same exporter made seconds ago has read today's certificates already. */
 const SNAPSHOT_STILL_FRESH_WINDOWS = 1;

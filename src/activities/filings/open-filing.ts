@@ -20,8 +20,7 @@ import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-send
 import { type Deps, settingsOf, type ReadSettingsResult } from '../dependencies';
 import { stepId } from '../call-context';
 import { chooseChannel, errorsOf, judgeRequest, withoutRepeats } from './filing-request';
-import type { Left } from './moves';
-import { onWholeLedger } from './whole-ledger';
+import { type Left, onWholeLedger } from './moves';
 
 export type { SubmissionStage };
 
