@@ -8,15 +8,8 @@ import type { StoredAnswer } from '../../src/domain/filing/attempt';
 import type { Finding } from '../../src/domain/rules/finding';
 import { withTransaction } from '../../src/ledger/pool';
 import { handIn } from '../../src/ledger/vault/vault';
-import {
-  acknowledgement,
-  clientOf,
-  CUSTOMER_ID,
-  envelope,
-  json,
-  startService,
-  type Service,
-} from '../api/support/service';
+import { acknowledgement, clientOf, CUSTOMER_ID, envelope, json, startService } from '../api/support/service';
+import type { Service } from '../api/support/service';
 import { knowExporter, open, rowsOf } from '../ledger/filing-support';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { openAttempt } from '../ledger/ledger-steps';

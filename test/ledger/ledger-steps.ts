@@ -9,11 +9,8 @@ import { certifyByRecord } from '../../src/ledger/gates/certify';
 import { judgeRefused, judgeUnsent, releaseUnfiled } from '../../src/ledger/gates/release';
 import { markSending as mark, type Mark } from '../../src/ledger/gates/send';
 import type { Queryable } from '../../src/ledger/pool';
-import {
-  readAttempt as readLocked,
-  openAttempt as openLocked,
-  type OpenedAttempt,
-} from '../../src/ledger/submissions/attempts';
+import { readAttempt as readLocked, openAttempt as openLocked } from '../../src/ledger/submissions/attempts';
+import type { OpenedAttempt } from '../../src/ledger/submissions/attempts';
 
 /** Sets the mark of an attempt whose balances were checked. */
 export async function markSending(

@@ -2,15 +2,8 @@ import type pg from 'pg';
 import { readIec } from '../../domain/identity';
 import { IEC_SOURCES, type IecSource, type Standing } from '../../domain/exporter/exporter';
 import type { Mode } from '../../domain/names';
-import {
-  askAboutIec,
-  attachByEmail,
-  attachToIec,
-  type KnownIec,
-  lockForPartyChange,
-  lockPartyChanges,
-  partyForNew,
-} from './parties';
+import { askAboutIec, attachByEmail, attachToIec, lockForPartyChange, lockPartyChanges, partyForNew } from './parties';
+import type { KnownIec } from './parties';
 import { ISO } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';

@@ -1,12 +1,6 @@
 /** Opens the attempt for a send, or says why there is none, and reads what became of it; the gates write verdicts. */
-import {
-  attemptIdOf,
-  MAYBE_FILED,
-  partsOfAttemptId,
-  type AttemptReading,
-  type AttemptVerdict,
-  type StoredAnswer,
-} from '../../domain/filing/attempt';
+import { attemptIdOf, MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import type { AttemptReading, AttemptVerdict, StoredAnswer } from '../../domain/filing/attempt';
 import type { FilingState, SubmissionState } from '../../domain/filing/states';
 import type { LockedFiling } from '../filings/filing-lock';
 import { FilingMissing } from '../filings/filings';
@@ -16,13 +10,8 @@ import { PUT_BACK_TOGETHER } from '../gates/held-rows';
 import { judgeRefused, judgeUnsent } from '../gates/release';
 import type { Queryable } from '../pool';
 import { holderBeside } from '../rows/live-mappings';
-import {
-  certificatesToRead,
-  type CertificatesToRead,
-  doubtAttempt,
-  doubtRows,
-  lostTimeCertificates,
-} from './lost-time';
+import { certificatesToRead, doubtAttempt, doubtRows, lostTimeCertificates } from './lost-time';
+import type { CertificatesToRead } from './lost-time';
 
 export type OpenedAttempt =
   /** The attempt to send with or, if its verdict is not `open`, the one that has already been sent. */

@@ -4,13 +4,8 @@ import type { Decided, Differs, FilingNow, Left } from '../../activities/filings
 import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/dependencies';
 import { NO_ROWS, type FileInput } from '../../domain/contracts';
-import {
-  type FilingState,
-  isEnd,
-  isPause,
-  needsAttention as needsSomebody,
-  stateLimitMs,
-} from '../../domain/filing/states';
+import { isEnd, isPause, needsAttention as needsSomebody, stateLimitMs } from '../../domain/filing/states';
+import type { FilingState } from '../../domain/filing/states';
 import { waitsFor, type Waiting } from '../../domain/filing/view';
 import type { RateClass } from '../../domain/names';
 import { calls, steps, type CallAbout, type ProfileName } from '../activity-profiles';
