@@ -1,4 +1,4 @@
-import type { Evidence } from '../../activities/filings/settle';
+import type { Evidence } from '../../activities/filings/looks';
 import type { FilingResult } from '../../domain/contracts';
 import { dateText } from '../../domain/dates';
 import { placeText, waitingText, waitsFor, type FilingView, type OtherUse } from '../../domain/filing/view';

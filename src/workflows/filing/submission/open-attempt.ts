@@ -1,7 +1,6 @@
 /** Opening the attempt that a submission is sent with, after a look at what exists before the send. */
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import type { Evidence } from '../../../activities/filings/settle';
-import type { TakenSnapshot } from '../../../activities/filings/snapshot';
+import { type Evidence, type TakenSnapshot } from '../../../activities/filings/looks';
 import type { AttemptVerdict } from '../../../domain/filing/attempt';
 import { certificatesAgree } from '../../../domain/filing/questions';
 import { submittingMove, type FirstMove } from '../../../domain/filing/move-texts';

@@ -1,7 +1,7 @@
 /** An unknown outcome: an answer was lost, or the service says that nothing was filed. A person is asked last. */
 import { asSentence } from '../../../domain/text';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import type { Evidence } from '../../../activities/filings/settle';
+import type { Evidence } from '../../../activities/filings/looks';
 import { NOT_FILED, type StoredAnswer, sentAs } from '../../../domain/filing/attempt';
 import { certificatesAgree } from '../../../domain/filing/questions';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
