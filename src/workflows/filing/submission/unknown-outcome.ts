@@ -161,9 +161,7 @@ async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: E
   const found = [
     ...(stage.requests.length > 0 ? [acknowledgedAs(stage)] : []),
     `rows without a certificate: ${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount}`,
-    ...(agreeing.length > 0
-      ? [`${certificatesAgree(agreeing)} with its rows, but could be of other rows too`]
-      : []),
+    ...(agreeing.length > 0 ? [`${certificatesAgree(agreeing)} with its rows, but could be of other rows too`] : []),
     ...(evidence?.contradicted
       .map(({ eBRCNumber, why }) => `${eBRCNumber} would fit, but ${why}`)
       .slice(0, CANDIDATES_NAMED) ?? []),
