@@ -10,7 +10,7 @@ import { dataConverterOf } from './encryption/payload-codec';
 import { ConfigError, loadConfig, type Config } from './config/config';
 import { migrate } from './ledger/migrate';
 import { createPool } from './ledger/pool';
-import { refuseSharedSessions } from './ledger/shared-sessions';
+import { refuseSharedSessions } from './ledger/diagnosis';
 import { LedgerUnavailableError } from './ledger/unavailable';
 import { loadTelemetry, NO_TRACES, type Tracer } from './telemetry/tracer';
 import { createLogger } from './telemetry/logger';

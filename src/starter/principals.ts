@@ -3,7 +3,7 @@ import { ROLES, type Principal, type Role, personKey } from '../domain/principal
 import type { Mode } from '../domain/names';
 import { cleanText, printable } from '../domain/text';
 import { exporterNames } from '../ledger/exporters/exporters';
-import { recordAudit } from '../ledger/principals/audit';
+import { recordAudit } from '../ledger/principals/principals';
 import * as ledger from '../ledger/principals/principals';
 import { withTransaction, type Queryable } from '../ledger/pool';
 import type { LedgerDependencies } from './dependencies';

@@ -9,7 +9,7 @@ import {
 } from '@temporalio/client';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import type { Logger } from 'pino';
-import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../domain/names';
 
 /** Longer than the server keeps a long poll. Without a deadline a call would wait for a stalled server for ever. */
 const CALL_WITHIN_MS = 90_000;

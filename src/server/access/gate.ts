@@ -2,14 +2,13 @@
 import type { FastifyRequest } from 'fastify';
 import type { Principal, Role } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
-import { principalOfToken } from '../../ledger/principals/principals';
+import { principalOfToken, recordAudit, type AuditEvent } from '../../ledger/principals/principals';
 import { Problem, temporalAway } from '../http/problem';
 import { readinessOf, temporalProbe } from '../../telemetry/readiness';
 import type { LedgerDependencies } from '../../starter/dependencies';
 import type { Client } from '@temporalio/client';
 import { MINUTE_MS } from '../../domain/dates';
 import type { Logger } from 'pino';
-import { recordAudit, type AuditEvent } from '../../ledger/principals/audit';
 
 declare module 'fastify' {
   interface FastifyRequest {

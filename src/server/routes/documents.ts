@@ -1,7 +1,7 @@
 /** Documents: certificates with their PDFs, and the annotated workbook of a filing. */
 import { z } from 'zod';
 import { dateText } from '../../domain/dates';
-import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificate-pages';
+import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
 import { readInputHead } from '../../ledger/filings/filing-inputs';
 import { evidenceBundle } from '../../starter/filings/evidence';
 import { visibleExporter, visibleFiling } from '../access/scope';

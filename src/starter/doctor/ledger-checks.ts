@@ -7,12 +7,12 @@ import {
   readServerState,
   readLoginFacts,
   tablesWithoutRights,
+  refuseSharedSessions,
 } from '../../ledger/diagnosis';
 import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
 import { readLedgerStatus } from '../../ledger/sends/ledger-status';
 import type { Mode } from '../../domain/names';
 import { createDocumentStore } from '../../documents/document-store';
-import { refuseSharedSessions } from '../../ledger/shared-sessions';
 import { publishedKey } from '../../ledger/vault/vault';
 import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
 import { statfs } from 'node:fs/promises';

@@ -1,6 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode } from '../../domain/names';
-import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
+import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode, SEARCH_ATTRIBUTES } from '../../domain/names';
 import type { Config } from '../../config/config';
 import { clientCertificateEnds } from '../../temporal/connect';
 import { firstLine, UnreachableError } from '../errors';

@@ -1,4 +1,5 @@
-import { errorAt, type Finding } from '../../domain/rules/finding';
+import { isDeepStrictEqual } from 'node:util';
+import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { contentHashOf } from '../../ledger/filings/filing-inputs';
 import { readRows } from '../../ledger/rows/filing-rows';
@@ -58,7 +59,8 @@ export async function correctFiling(
   const waiting = prepared.rows.filter(({ mapping }) => errored.has(mapping.serialNo));
   if (waiting.length === 0) throw nothingToCorrect(parent, errored.size, [...taken.values()]);
   const n = await nextNumber(deps.pool, parent);
-  return startFiling(deps, { ...prepared, rows: waiting, n }, options);
+  const warnings = [...findings, ...unchanged(waiting, errored)];
+  return startFiling(deps, { ...prepared, rows: waiting, n, warnings }, options);
 }
 
 function correctionOf(
@@ -79,7 +81,7 @@ async function rowsOf({ pool }: EbrcClientDependencies, { filingId }: FilingReco
   return {
     filingId,
     known: new Set(rows.map(({ mapping }) => mapping.serialNo)),
-    errored: new Set(inState('needs_correction').map(({ mapping }) => mapping.serialNo)),
+    errored: new Map(inState('needs_correction').map((row) => [row.mapping.serialNo, row])),
     taken: new Map(inState('corrected').map(({ mapping, takenOverBy }) => [mapping.serialNo, takenOverBy])),
   };
 }
@@ -110,6 +112,16 @@ function strangersAmong(rows: MappingRow[], { filingId }: FilingRecord, before: 
       : 'Keep the serial numbers as they were.';
     const message = `Filing ${filingId} has no row with serialNo ${serialNo}. ${next}`;
     return [{ ...errorAt(row, 'serialNo', 'unknown_row', message), filingId }];
+  });
+}
+
+/** What stood in its way may be gone, such as a missing IRM, so such a row is filed. */
+function unchanged(rows: readonly MappingRow[], errored: RowsOfFiling['errored']): Finding[] {
+  return rows.flatMap(({ row, mapping }) => {
+    const before = errored.get(mapping.serialNo);
+    if (!before || !isDeepStrictEqual({ ...before.mapping }, { ...mapping })) return [];
+    const why = before.errors.length > 0 ? ` with: ${before.errors.join('; ')}` : '';
+    return [warningAt(row, null, 'unchanged', `The row is as it was when it was refused${why}`)];
   });
 }
 
