@@ -25,7 +25,7 @@ export function sameText(a: string, b: string): boolean {
 }
 
 /** An exporter id in comparable form. UUIDs are equal in either case; the service's own spelling is sent. */
-export function comparableId(exporterId: string): string {
+function comparableId(exporterId: string): string {
   return exporterId.trim().toLowerCase();
 }
 

@@ -101,7 +101,7 @@ interface TimesPart {
 }
 
 /** The typical time of a live acknowledgement by the specification (ms). */
-export const TYPICAL_MS = 2 * 3_600_000;
+const TYPICAL_MS = 2 * 3_600_000;
 
 /** Counts like a few answers, and remains: its wide part shows an outage, and polls become rarer but never end. */
 function prior(typicalMs: number): TimesPart[] {
