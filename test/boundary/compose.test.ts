@@ -123,7 +123,7 @@ it('runs programs that the build makes', () => {
 it('starts the sandbox with options that it has', () => {
   const options = (service('sandbox').command ?? []).flatMap((word) => /^--[\w-]+/.exec(word) ?? []);
   expect(options).toContain('--state');
-  const command = readProject('src/starter/cli/commands/operations/sandbox.ts');
+  const command = readProject('src/starter/cli/commands/operations/serve.ts');
   for (const option of options) expect([option, command.includes(`'${option} <`)]).toEqual([option, true]);
 });
 

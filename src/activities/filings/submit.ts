@@ -17,8 +17,7 @@ import { anyConnection, withTransaction } from '../../ledger/pool';
 import { judgeRefused, judgeUnsent } from '../../ledger/gates/release';
 import { markSending } from '../../ledger/gates/send';
 import { lockFiling } from '../../ledger/filings/filing-lock';
-import { closeFiled } from '../../ledger/sends/conclusion';
-import { countSend } from '../../ledger/sends/count-send';
+import { closeFiled, countSend } from '../../ledger/sends/conclusion';
 import { saveSubmissionDocument } from '../../ledger/submissions/submissions';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { refusal } from '../application-failure';
@@ -27,8 +26,8 @@ import { withCredentials } from '../exporters/credential-guard';
 import type { Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
 import { acceptedAnswer, attemptClosed, causeOf, nothingSent } from './submit-outcome';
-import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
-import { ledgerFailure } from './whole-ledger';
+import { takeOverAnswer, type AdoptedAnswer } from './answers';
+import { ledgerFailure } from './moves';
 
 export interface SubmitArgs {
   filingId: string;

@@ -90,3 +90,14 @@ export type Carried =
   | { outcome: 'filed' }
   /** It is refused, or stands until a second person says the same. */
   | { outcome: 'refused' | 'stands'; why: string };
+
+const CERTIFICATES_NAMED = 5;
+
+/** `certificate 3210… agrees`, `certificates 3210…, 3211… and 3 more agree`. */
+export function certificatesAgree(numbers: Iterable<string>): string {
+  const [first = '', ...others] = new Set(numbers);
+  if (others.length === 0) return `certificate ${first} agrees`;
+  const more = others.length - CERTIFICATES_NAMED + 1;
+  const named = [first, ...others.slice(0, CERTIFICATES_NAMED - 1)].join(', ');
+  return `certificates ${named}${more > 0 ? ` and ${more} more` : ''} agree`;
+}

@@ -118,7 +118,7 @@ export const placeText = ({ place, of }: { place: number; of: number }): string 
 const SUBJECTS: Partial<Record<FilingState, string>> = {
   checking: 'the check against balances and earlier filings',
   awaiting_approval: 'the approval of somebody other than its maker',
-  submitting: 'its turn to be sent',
+  submitting: 'a look at the existing certificates, and its turn to be sent',
   processing: 'the acknowledgement of the authority',
   needs_credentials: 'new portal credentials of the exporter',
   needs_access: 'our own access to the service',

@@ -1,7 +1,7 @@
 /** What a filing shows of itself in the Temporal UI and in its lists. */
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
-import type { ReadSettingsResult } from '../../activities/settings';
+import type { ReadSettingsResult } from '../../activities/dependencies';
 import type { FilingCounts } from '../../domain/contracts';
 import type { FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';

@@ -8,7 +8,7 @@ import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-ta
 import type { ErrorKind } from '../../../domain/service/error-kinds';
 import type { Decided } from '../../../activities/filings/moves';
 import type { Submitted } from '../../../activities/filings/submit';
-import type { AdoptedAnswer } from '../../../activities/filings/take-over-answer';
+import type { AdoptedAnswer } from '../../../activities/filings/answers';
 import { readFailure, type ReadFailure } from '../../failures';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole, waitOut } from '../pauses';
