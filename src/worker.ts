@@ -24,8 +24,7 @@ import { compose } from './worker/compose';
 import { createWorkers } from './worker/create-workers';
 import { connect, ensureSearchAttributes } from './temporal/connect';
 import { once } from './domain/values';
-import { CLOSE_WITHIN_MS, runAll, shutdownTimes, succeedsWithin } from './worker/shutdown';
-import { waitFor } from './worker/wait-for';
+import { CLOSE_WITHIN_MS, runAll, shutdownTimes, succeedsWithin, waitFor } from './worker/lifecycle';
 import { workflowBundlePath } from './worker/workflows-bundle';
 
 const EXIT_CONFIGURATION = 2;

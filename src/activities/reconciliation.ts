@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../domain/report-contracts';
 import {
@@ -174,7 +175,8 @@ async function checkDocuments(
     const looks: PdfCheck[] = [];
     for (const { eBRCNumber, document, sha256 } of stored) {
       Context.current().heartbeat({ looked: total.looked + looks.length });
-      const found = (await documents.exists(document)) ? await documents.sha256Of(document) : null;
+      const content = (await documents.exists(document)) ? await documents.read(document) : null;
+      const found = content && createHash('sha256').update(content).digest('hex');
       looks.push({ eBRCNumber, found, problem: found === null ? 'missing' : found === sha256 ? null : 'damaged' });
     }
     await savePdfChecks(pool, { partyId, looks, at: now(deps) });
