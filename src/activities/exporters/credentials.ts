@@ -1,4 +1,4 @@
-import { ApplicationFailure, WorkflowNotFoundError, ApplicationFailureCategory } from '@temporalio/common';
+import { WorkflowNotFoundError } from '@temporalio/common';
 import { ApiError } from '../../api/errors/api-error';
 import type { CallContext } from '../../api/client-types';
 import {
@@ -13,10 +13,11 @@ import {
   versionOfSecret,
   waitersOf,
 } from '../../ledger/vault/credentials';
-import { mayCheckCredentials, recordFailedCheck } from '../../ledger/vault/credential-fuse';
+import { fuseBlownUntil, recordFailedCheck } from '../../ledger/vault/credential-fuse';
 import { needExporter, saveExporter } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irms';
 import { VaultError } from '../../ledger/vault/vault';
+import { notYet } from '../application-failure';
 import { withHeartbeat, keepTrying } from '../call-context';
 import type { CredentialKind, RefusalKind } from '../../domain/service/retry-table';
 import type { Deps } from '../dependencies';
@@ -112,15 +113,10 @@ async function exporterInLedger(
 
 /** Waits while the fuse is blown: a sixth check would be refused, and might lock the account. */
 async function waitForFuse({ pool, mode, clock }: Deps, exporterId: string): Promise<void> {
-  const { allowed, retryAt } = await mayCheckCredentials(pool, { mode, exporterId, at: new Date(clock()) });
-  if (allowed || !retryAt) return;
-  throw ApplicationFailure.create({
-    message: `Five credential checks failed within fifteen minutes; the next one is made at ${retryAt.toISOString()}.`,
-    type: 'credential_fuse',
-    nextRetryDelay: Math.max(1_000, retryAt.getTime() - clock()),
-    category: ApplicationFailureCategory.BENIGN,
-    details: [{ kind: 'credential_fuse', retryAt: retryAt.toISOString() }],
-  });
+  const until = await fuseBlownUntil(pool, { mode, exporterId, at: new Date(clock()) });
+  if (until === null) return;
+  const text = `Five credential checks failed within fifteen minutes; the next one is made at ${until.toISOString()}.`;
+  throw notYet(text, Math.max(1_000, until.getTime() - clock()), 'credential_fuse');
 }
 
 /** Has a version checked, unless an earlier attempt, or somebody else, has settled it already. */
