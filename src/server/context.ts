@@ -1,7 +1,7 @@
 import type { EbrcClientDependencies } from '../starter/dependencies';
 import type { DoorMetrics } from './http/metrics';
 import type { FilingReader } from './views/filing';
-import type { FeedMark } from '../ledger/events/feed';
+import type { FeedMark } from '../ledger/events';
 import type { Watch } from './views/watch';
 
 /** What the routes work with. */
