@@ -1,7 +1,7 @@
 /** The activity that runs: its heartbeats, its repeats, and the id of its step. */
 import { Context } from '@temporalio/activity';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CallContext } from '../api/client-types';
+import type { CallContext } from '../api/http/call';
 import { NOT_LOCAL, ROWS_IN_A_LOCAL_STEP } from '../domain/names';
 import { refusal } from './application-failure';
 

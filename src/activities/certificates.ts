@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import type { DownloadInfo } from '../api/client-types';
 import { DocumentError } from '../documents/stored-document';
 import type { StoredDocument } from '../documents/document-store';
 import { compareFilingDates, filingDateFromAnything, filingDateInKolkata, type FilingDate } from '../domain/dates';
@@ -132,10 +131,8 @@ async function fetchPdf(
   { exporterId, eBRCNumber, credentials }: DownloadArgs & { credentials: CredentialVersion | null },
 ): Promise<StoredDocument> {
   const { documents, mode, api } = deps;
-  const put = (stream: Readable, { contentLength }: DownloadInfo) => {
-    const expected = contentLength === null ? {} : { expectedBytes: contentLength };
-    return documents.put({ name: eBRCNumber, kind: 'pdf', mode, stream, ...expected });
-  };
+  const put = (stream: Readable, expectedBytes?: number) =>
+    documents.put({ name: eBRCNumber, kind: 'pdf', mode, stream, expectedBytes });
   try {
     const call = () =>
       withHeartbeat(exporterId, (context) =>

@@ -275,7 +275,7 @@ describe('a repeat', () => {
       iec: IEC,
       requestId: null,
       serialNo: null,
-      gst: { isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '' },
+      ...{ isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '' },
       detailsFrom: 0,
       pdfFrom: 0,
     });

@@ -4,7 +4,7 @@
  */
 import { takeOverAnswer, type AdoptedAnswer } from '../../src/activities/filings/answers';
 import type { FilingApi } from '../../src/api/client';
-import type { SubmitContext } from '../../src/api/client-types';
+import type { SubmitContext } from '../../src/api/http/call';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import { recordLook } from '../../src/ledger/submissions/lost-time';

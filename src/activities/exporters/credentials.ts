@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/common';
 import { ApiError } from '../../api/errors/api-error';
-import type { CallContext } from '../../api/client-types';
+import type { CallContext } from '../../api/http/call';
 import {
   recordConsent,
   addCredentials,

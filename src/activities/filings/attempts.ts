@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { readNow } from '../../ledger/filings/filing-now';
 import { addEvent } from '../../ledger/filings/filing-notes';
 import { type Held } from '../../ledger/filings/filing-progress';
-import { answerInShort, NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import { answerInShort, NOT_FILED, partsOfAttemptId, sentAs } from '../../domain/filing/attempt';
 import type { AttemptReading, StoredAnswer } from '../../domain/filing/attempt';
 import {
   markRowsUnknown as markInLedger,
@@ -17,7 +17,6 @@ import { detachFreed } from '../../ledger/questions/questions';
 import { updateCorrectionAttention } from '../../ledger/rows/row-takeover';
 import { judgeWord } from '../../ledger/submissions/words';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
-import { sentAs } from '../../domain/filing/known-send';
 import { withTransaction } from '../../ledger/pool';
 import { now, type Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { StoredAnswer } from '../../domain/filing/attempt';
-import { phaseOf } from '../../domain/filing/moves';
+import { phaseOf } from '../../domain/filing/run-judgement';
 import { endOf, type StateLimitSettings } from '../../domain/filing/states';
 import { errorAt, type Finding } from '../../domain/rules/finding';
 import { cutText } from '../../domain/text';

@@ -1,7 +1,7 @@
 /** Steps on a filing: under its lock, on a whole ledger where they rely on the past, with the moves that they cause. */
 import { ApplicationFailure } from '@temporalio/activity';
 import { COLLECTING_NOTE, endNote } from '../../domain/filing/move-texts';
-import { phaseOf } from '../../domain/filing/moves';
+import { phaseOf } from '../../domain/filing/run-judgement';
 import { type FilingState, stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { readFacts, type LockedFiling } from '../../ledger/filings/filing-lock';

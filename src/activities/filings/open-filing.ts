@@ -1,6 +1,6 @@
 import { fileInput, type FileInput } from '../../domain/contracts';
 import type { FilingReadiness } from '../../domain/filing/move-texts';
-import type { KnownSend } from '../../domain/filing/known-send';
+import type { KnownSend } from '../../domain/filing/attempt';
 import { isEnd } from '../../domain/filing/states';
 import { otherModeText } from '../../domain/values';
 import { filingWorkflowId } from '../../domain/names';

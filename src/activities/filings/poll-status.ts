@@ -14,7 +14,7 @@ import {
   withoutNameless,
 } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
-import type { KnownSend } from '../../domain/filing/known-send';
+import type { KnownSend } from '../../domain/filing/attempt';
 import { takeUpFiling } from '../../ledger/filings/open-filings';
 import { learnIec, tellsIec } from '../../ledger/exporters/exporters';
 import { readRows } from '../../ledger/rows/filing-rows';

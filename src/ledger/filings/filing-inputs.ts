@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import type { Queryable } from '../pool';
-import { canonicalContent, type FilingContent } from '../../domain/filing/content-hash';
+import { canonicalContent, type FilingContent } from '../../domain/identity';
 import { type PermittedDuplicate, permittedRows } from '../../domain/rules/duplicates';
 
 export interface SavedInput {

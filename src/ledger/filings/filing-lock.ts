@@ -1,5 +1,5 @@
 /** Every transaction takes its locks in one order, against deadlocks: IRMs in key order, the filing, the rest. */
-import type { FilingFacts } from '../../domain/filing/moves';
+import type { FilingFacts } from '../../domain/filing/run-judgement';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import type { FilingRecord } from './filings';

@@ -1,10 +1,9 @@
 import { NO_ROWS } from '../../domain/contracts';
 import type { FilingSummary, FilingView, OtherUse, RowView, SubmissionView } from '../../domain/filing/view';
 import { actionsOfFiling } from '../../domain/filing/questions';
-import { authorityErrors } from '../../domain/service/authority-codes';
+import { authorityErrors, warningAt, type Finding } from '../../domain/rules/finding';
 import { errorTexts } from '../../domain/service/request-status';
 import { isObject } from '../../domain/values';
-import { warningAt, type Finding } from '../../domain/rules/finding';
 import { exporterNames } from '../exporters/exporters';
 import { sameIrm } from '../exporters/irms';
 import { HAS_REQUEST } from '../gates/attempts';

@@ -6,7 +6,7 @@ import { addEvent } from './filing-notes';
 import { moveOfStep, writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
 import { withTransaction, type Queryable } from '../pool';
-import { resumesIn } from '../../domain/filing/moves';
+import { resumesIn } from '../../domain/filing/run-judgement';
 import { lockFiling, readFacts } from './filing-lock';
 import { closeOpenWords } from '../submissions/words';
 

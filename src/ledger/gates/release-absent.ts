@@ -1,5 +1,6 @@
 /** The release gate's ground `absent`: nothing of an attempt, or of a request, was filed. */
 import { MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import { certificatesAgree } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { endRequest, lockRequests } from '../submissions/requests';
@@ -76,14 +77,8 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
 
   // Nobody's certificate agrees, except those that two persons named.
   const agreeing = await agreeingCertificates(client, { filingId, submission, positions, from, before: send.before });
-  const unnamed = [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))].filter(
-    (each) => !args.notOurs.includes(each),
-  );
-  if (unnamed.length > 0) {
-    const named = unnamed.slice(0, CERTIFICATES_NAMED).join(', ');
-    const more = unnamed.length > CERTIFICATES_NAMED ? ` and ${unnamed.length - CERTIFICATES_NAMED} more` : '';
-    return refused('agrees', `certificates ${named}${more} agree with its rows`);
-  }
+  const unnamed = agreeing.map(({ eBRCNumber }) => eBRCNumber).filter((each) => !args.notOurs.includes(each));
+  if (unnamed.length > 0) return refused('agrees', `${certificatesAgree(unnamed)} with its rows`);
   if (!args.byTwo) {
     const use = await unexplainedUse(client, { filingId, submission, positions: positions ?? open });
     if (use !== null) return refused('used', use);
@@ -98,9 +93,6 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
   const { attemptId } = subjectState;
   return releaseRequest(client, requestId, { release: { ...release, requestId }, positions, attemptId, errors });
 }
-
-/** More certificates than these are in the evidence, not in the answer. */
-const CERTIFICATES_NAMED = 5;
 
 const stillAppearing = (until: Date) =>
   `its certificates may still appear: wait for the end of the settle window at ${until.toISOString()}`;

@@ -1,5 +1,6 @@
 /** The send gate: it sets the mark under which the first byte may be written, and takes the next send number. */
 import { NOT_FILED, partsOfAttemptId, type MarkRefusal } from '../../domain/filing/attempt';
+import { certificatesAgree } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { holderBeside } from '../rows/live-mappings';
@@ -109,7 +110,7 @@ async function absenceRefusal(
   return refused(
     'look',
     open.agreeing.length > 0
-      ? `certificates ${open.agreeing.join(', ')} agree with rows of it that were released as not filed`
+      ? `${certificatesAgree(open.agreeing)} with rows of it that were released as not filed`
       : 'rows of it were released as not filed, and no complete look at the certificates came after that',
   );
 }

@@ -1,4 +1,4 @@
-import { FINDING_ADVICE, FINDING_KINDS, noFindings, CHECK_OF_KIND } from '../../domain/reconciliation/findings';
+import { adviceOfKind, FINDING_KINDS, noFindings, checkOfKind } from '../../domain/reconciliation/findings';
 import type { FindingCounts, FindingKind, FindingView, ReconcileCheck } from '../../domain/reconciliation/findings';
 import { nearMatcher, type NearSide } from '../../domain/reconciliation/near-match';
 import { evidenceUntil, IS_ASKED } from '../filings/filings';
@@ -179,7 +179,7 @@ function viewOf({ gatheredUntil, ...row }: FindingRow): FindingView {
   const gathering =
     gatheredUntil &&
     `Evidence whether ${row.filingId} was filed is gathered until ${gatheredUntil}: nothing has to be done yet. If it does not tell, a person is asked.`;
-  return { ...row, advice: gathering ?? FINDING_ADVICE[row.kind] ?? CONTRADICTION_ADVICE };
+  return { ...row, advice: gathering ?? adviceOfKind(row.kind) ?? CONTRADICTION_ADVICE };
 }
 
 export interface Compared {
@@ -217,7 +217,7 @@ export async function mergeFindings(
   );
   const showed = checks.includes('certificates') && (await showedAny(client));
   const kinds = FINDING_KINDS.filter((kind) => {
-    const check = CHECK_OF_KIND[kind];
+    const check = checkOfKind(kind);
     return check !== null && checks.includes(check) && (showed || check !== 'certificates');
   });
   const closed = await client.query(

@@ -9,7 +9,7 @@ import { senderOf } from '../sends/send-record';
 import { lockAttempts, type AttemptRow } from '../gates/attempts';
 import { acceptAttempt } from '../gates/release';
 import type { Queryable } from '../pool';
-import { phaseOf } from '../../domain/filing/moves';
+import { phaseOf } from '../../domain/filing/run-judgement';
 import { processingNote } from '../../domain/filing/move-texts';
 import { isPause, mayFollow, type FilingState } from '../../domain/filing/states';
 import { moveRows } from '../rows/filing-rows';

@@ -8,7 +8,7 @@ import type { Finding } from '../../domain/rules/finding';
 import { inUtc } from '../../domain/dates';
 import { waitingText, type Waiting } from '../../domain/filing/view';
 import { markdownText } from '../../domain/text';
-import { searchAttributes } from '../../domain/search-attributes';
+import { searchAttributes } from '../../domain/names';
 
 export interface Refusal {
   errors: Finding[];

@@ -1,7 +1,6 @@
 /** What becomes known after a gate has decided: an answer, a record, a word, or a statement that comes late. */
 import { filingDateInKolkata } from '../../../src/domain/dates';
-import { attemptIdOf } from '../../../src/domain/filing/attempt';
-import { sentAs } from '../../../src/domain/filing/known-send';
+import { attemptIdOf, sentAs } from '../../../src/domain/filing/attempt';
 import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { releaseAbsent, type AbsenceArgs, type AbsentSubject } from '../../../src/ledger/gates/release-absent';

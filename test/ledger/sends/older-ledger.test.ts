@@ -1,6 +1,6 @@
 import { adoptAnswer, moveSubmission, releaseUnsent, settleRows } from '../ledger-steps';
 import { certificatesBefore, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
-import type { KnownSend } from '../../../src/domain/filing/known-send';
+import type { KnownSend } from '../../../src/domain/filing/attempt';
 import { holdStep } from '../../../src/ledger/filings/filing-progress';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import { withTransaction } from '../../../src/ledger/pool';

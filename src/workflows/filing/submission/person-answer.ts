@@ -1,6 +1,6 @@
 /** A person's answer about a send: checked at the service where it names a request, and carried out. */
 import { type Carried, SECOND_PERSON } from '../../../domain/filing/questions';
-import { sentAs } from '../../../domain/filing/known-send';
+import { sentAs } from '../../../domain/filing/attempt';
 import { orNull, readFailure } from '../../failures';
 import type { FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';

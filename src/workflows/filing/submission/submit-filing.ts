@@ -2,9 +2,8 @@
 import { counted } from '../../../domain/text';
 import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import { MAYBE_FILED, NOT_FILED } from '../../../domain/filing/attempt';
+import { MAYBE_FILED, NOT_FILED, sentAs, withoutSend } from '../../../domain/filing/attempt';
 import type { AttemptReading, StoredAnswer } from '../../../domain/filing/attempt';
-import { sentAs, withoutSend } from '../../../domain/filing/known-send';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
 import type { ErrorKind } from '../../../domain/service/error-kinds';
 import type { Decided } from '../../../activities/filings/moves';
