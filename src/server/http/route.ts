@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Principal } from '../../domain/principal';
-import type { FeedMark } from '../../ledger/events/feed';
+import type { FeedMark } from '../../ledger/events';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import type { Gate } from '../access/gate';
 import type { FilingReader } from '../views/filing';
