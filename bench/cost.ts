@@ -18,7 +18,7 @@ import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 import globalSetup from '../test/support/jest/global-setup';
 import globalTeardown from '../test/support/jest/global-teardown';
 import { openFilingStage, type FilingStage, type TestExporter } from '../test/workflows/filing/filing-stage';
-import { searchAttributes } from '../src/domain/search-attributes';
+import { searchAttributes } from '../src/domain/names';
 import { report } from './support/report';
 import { runBench } from './support/run-bench';
 

@@ -7,7 +7,6 @@
  * Targets: no history of any run has 2,000 events; everybody is compared, refreshed and repaired.
  */
 import { randomUUID } from 'node:crypto';
-import { Decimal } from 'decimal.js';
 import type pg from 'pg';
 import type { RefreshIrmsResult } from '../src/domain/contracts';
 import type { ReconcileResult } from '../src/domain/report-contracts';
@@ -51,7 +50,7 @@ async function seedSandbox(sandbox: Sandbox): Promise<void> {
       remitterName: 'Overseas Buyer',
       remitterCountry: 'UNITED STATES',
       purposeOfRemittance: 'P0102',
-      available: new Decimal(10_000),
+      available: '10000',
     };
     const certificate = (name: string, amount: number) => ({
       eBRCNumber: `EB${n}${name}`,
@@ -68,7 +67,7 @@ async function seedSandbox(sandbox: Sandbox): Promise<void> {
       iec,
       requestId: null,
       serialNo: null,
-      gst: { isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '' },
+      ...{ isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '' },
       detailsFrom: 0,
       pdfFrom: 0,
     });

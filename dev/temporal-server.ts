@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES } from '../src/domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../src/domain/names';
 import { freePort } from './free-port';
 import { ProgramEndedError, type KeptProcess } from './kept-process';
 import { keepStarting, startProgram } from './program';

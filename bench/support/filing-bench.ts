@@ -6,7 +6,7 @@ import { onboardAll } from '../../chaos/filer';
 import { makePlan } from '../../chaos/plan';
 import { openStage, type Stage } from '../../chaos/stage';
 import { forEachLimited } from '../../src/domain/values';
-import { searchAttributes } from '../../src/domain/search-attributes';
+import { searchAttributes } from '../../src/domain/names';
 import { cpuTimes } from './cpu-time';
 
 /** So short that the budget does its work and its limits keep no call waiting: 50 PDFs and 100 pushes a second. */

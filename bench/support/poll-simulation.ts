@@ -1,5 +1,5 @@
 /** Requests whose answers come at simulated times, polled by the worker's own cadence. All times in minutes. */
-import type { SeenAnswer } from '../../src/domain/filing/acknowledgement-times';
+import type { SeenAnswer } from '../../src/domain/filing/poll-cadence';
 import { nextPollDelayMs, type PollBounds } from '../../src/domain/filing/poll-cadence';
 
 const MINUTE_MS = 60_000;

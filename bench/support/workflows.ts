@@ -1,6 +1,6 @@
 import { proxyActivities, sleep, upsertSearchAttributes } from '@temporalio/workflow';
 import type { RateClass } from '../../src/domain/names';
-import { searchAttributes } from '../../src/domain/search-attributes';
+import { searchAttributes } from '../../src/domain/names';
 import type { CallActivities } from './class-workers';
 
 export interface PlannedCall {

@@ -68,17 +68,13 @@ export function failureOf(
 }
 
 /** An expected "not yet": no failure metric, no error in the log, and its own delay until the next look. */
-export function notYet(
-  message: string,
-  nextDelayMs: number,
-  details: Record<string, unknown> = {},
-): ApplicationFailure {
+export function notYet(message: string, nextDelayMs: number, type = 'not_yet'): ApplicationFailure {
   return ApplicationFailure.create({
     message: cutText(message, MESSAGE_BYTES),
-    type: 'not_yet',
+    type,
     nextRetryDelay: Math.max(1, Math.round(nextDelayMs)),
     category: ApplicationFailureCategory.BENIGN,
-    details: [{ kind: 'not_yet', ...details }],
+    details: [{ kind: type }],
   });
 }
 

@@ -1,6 +1,9 @@
+/** The activity that runs: its heartbeats, its repeats, and the id of its step. */
 import { Context } from '@temporalio/activity';
-import type { CallContext } from '../api/client-types';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { CallContext } from '../api/http/call';
+import { NOT_LOCAL, ROWS_IN_A_LOCAL_STEP } from '../domain/names';
+import { refusal } from './application-failure';
 
 /** A step on the ledger, and the wait between two checks of the budget, end well within this. */
 const STEP_MS = 60_000;
@@ -72,5 +75,18 @@ export async function keepTrying(write: () => Promise<void>, onFailure: (error: 
       onFailure(error);
       await sleep(pause, undefined, { ref: false });
     }
+  }
+}
+
+/** The same for each try of a step. With the type: a repeated workflow task may decide otherwise than the lost. */
+export function stepId(): string {
+  const { workflowExecution, activityId, activityType } = Context.current().info;
+  return `${workflowExecution?.runId ?? ''}/${activityId}/${activityType}`;
+}
+
+/** A step on many rows is no local activity: it would hold its workflow task up. @throws where this one runs locally */
+export function needFewRows(rows: number): void {
+  if (rows > ROWS_IN_A_LOCAL_STEP && Context.current().info.isLocal) {
+    throw refusal(NOT_LOCAL, `${rows} rows are for a normal activity.`);
   }
 }

@@ -1,25 +1,18 @@
 import type { Readable } from 'node:stream';
-import type { DownloadInfo } from '../api/client-types';
 import { DocumentError } from '../documents/stored-document';
 import type { StoredDocument } from '../documents/document-store';
 import { compareFilingDates, filingDateFromAnything, filingDateInKolkata, type FilingDate } from '../domain/dates';
-import {
-  markArchived,
-  postponePdf,
-  readDetailsToRead,
-  readMissing,
-  readPdfToFetch,
-  type PdfsToArchive,
-  type ArchivedPdf,
-} from '../ledger/certificates/certificates';
+import { readDetailsToRead } from '../ledger/certificates/certificates';
+import { markArchived, postponePdf, readMissing, readPdfToFetch } from '../ledger/certificates/pdfs';
+import type { ArchivedPdf, PdfsToArchive } from '../ledger/certificates/pdfs';
 import { lockFiling } from '../ledger/filings/filing-lock';
 import { certifyByDetails } from '../ledger/gates/certify';
-import { windowIsOver } from '../ledger/gates/settle-window';
+import { windowIsOver } from '../ledger/gates/absence';
 import { countOpenRows } from '../ledger/rows/filing-rows';
 import { withTransaction } from '../ledger/pool';
 import type { CredentialVersion } from '../ledger/vault/credentials';
 import { readSubmissions } from '../ledger/submissions/submissions';
-import { withHeartbeat, withStepHeartbeat } from './call-context';
+import { withHeartbeat, withStepHeartbeat, stepId } from './call-context';
 import { withCredentials } from './exporters/credential-guard';
 import { now, type Deps } from './dependencies';
 import { hold, moveOnSettled, recordEnd, type Decided, type FilingNow } from './filings/moves';
@@ -27,7 +20,6 @@ import { readDetails } from './read-details';
 import type pg from 'pg';
 import { endOf, mayFollow } from '../domain/filing/states';
 import { readNow } from '../ledger/filings/filing-now';
-import { stepId } from './step-id';
 
 export interface FetchedCertificates {
   withoutDetail: number;
@@ -139,10 +131,8 @@ async function fetchPdf(
   { exporterId, eBRCNumber, credentials }: DownloadArgs & { credentials: CredentialVersion | null },
 ): Promise<StoredDocument> {
   const { documents, mode, api } = deps;
-  const put = (stream: Readable, { contentLength }: DownloadInfo) => {
-    const expected = contentLength === null ? {} : { expectedBytes: contentLength };
-    return documents.put({ name: eBRCNumber, kind: 'pdf', mode, stream, ...expected });
-  };
+  const put = (stream: Readable, expectedBytes?: number) =>
+    documents.put({ name: eBRCNumber, kind: 'pdf', mode, stream, expectedBytes });
   try {
     const call = () =>
       withHeartbeat(exporterId, (context) =>

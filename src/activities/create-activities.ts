@@ -2,7 +2,7 @@ import { annotateActivities } from './filings/annotate';
 import { attemptActivities } from './filings/attempts';
 import { certificateActivities } from './certificates';
 import { credentialActivities } from './exporters/credentials';
-import type { Deps } from './dependencies';
+import { type Deps, settingsActivities } from './dependencies';
 import { endFilingActivities } from './filings/end-filing';
 import { exporterActivities } from './exporters/exporters';
 import { extractionActivities } from '../assistant/extraction/activities';
@@ -12,9 +12,7 @@ import { openFilingActivities } from './filings/open-filing';
 import { pollActivities } from './filings/poll-status';
 import { reconciliationActivities } from './reconciliation';
 import { reportActivities } from './daily-report';
-import { settingsActivities } from './settings';
-import { settleActivities } from './filings/settle';
-import { snapshotActivities } from './filings/snapshot';
+import { lookActivities } from './filings/looks';
 import { submitActivities } from './filings/submit';
 import { removeOldRows } from '../ledger/retention';
 
@@ -35,8 +33,7 @@ const ACTIVITIES = {
   ...attemptActivities,
   ...submitActivities,
   ...pollActivities,
-  ...snapshotActivities,
-  ...settleActivities,
+  ...lookActivities,
   ...certificateActivities,
   ...annotateActivities,
   ...reconciliationActivities,

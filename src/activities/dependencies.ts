@@ -1,10 +1,14 @@
+/** What activities are given: their dependencies, and the settings that a workflow asks them for. */
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
+import type { z } from 'zod';
 import type { FilingApi } from '../api/client';
 import type { ExtractionApi } from '../api/endpoints/extraction';
 import type { DocumentStore } from '../documents/document-store';
 import type { Cadence } from '../domain/filing/poll-cadence';
+import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../domain/contracts';
+import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import type { Mode } from '../domain/names';
 import type { Pace } from '../assistant/extraction/extractions';
 import type { Vault } from '../ledger/vault/vault';
@@ -68,3 +72,43 @@ export interface Deps {
 }
 
 export const now = ({ clock }: Pick<Deps, 'clock'>): Date => new Date(clock());
+
+export interface ReadSettingsResult extends WorkerSettings {
+  /** The search attributes that the server knows; others are left out. */
+  searchAttributes: readonly string[];
+  mode: 'test' | 'live';
+  /** What is wrong with the input that was handed in; absent where none was. */
+  inputProblems?: readonly string[];
+}
+
+/** Workflows whose input no other activity looks at as a whole, and what it has to be. */
+const INPUTS = {
+  changeExporter: changeExporterInput,
+  refreshIrms: refreshIrmsInput,
+  updateCredentials: updateCredentialsInput,
+};
+
+export interface StartedWorkflow {
+  workflow: keyof typeof INPUTS;
+  input: unknown;
+}
+
+/** Settings reach a workflow through its history: it cannot read the environment, and a replay has to see the same. */
+export function settingsOf({ settings, searchAttributes, mode }: Deps): ReadSettingsResult {
+  return { ...settings, searchAttributes, mode };
+}
+
+/** The settings; with `started`, also what is wrong with the workflow's input: workflow code has no schemas. */
+function readSettings(deps: Deps, started?: StartedWorkflow): Promise<ReadSettingsResult> {
+  return Promise.resolve({
+    ...settingsOf(deps),
+    ...(started && { inputProblems: problemsOf(INPUTS[started.workflow], started.input) }),
+  });
+}
+
+function problemsOf(schema: z.ZodType, input: unknown): string[] {
+  const { error } = schema.safeParse(input, IN_PLAIN_WORDS);
+  return (error?.issues ?? []).map(issueText);
+}
+
+export const settingsActivities = { readSettings };

@@ -6,8 +6,7 @@ import { ApiError } from '../api/errors/api-error';
 import { decide, delayMs, type Decision, type Schedule } from '../domain/service/retry-table';
 import { FILING_MISSING } from '../domain/names';
 import { FilingMissing } from '../ledger/filings/filings';
-import { withStepDeadline } from '../ledger/step-deadline';
-import { LedgerUnavailableError } from '../ledger/unavailable';
+import { withStepDeadline, LedgerUnavailableError } from '../ledger/unavailable';
 import { failureOf, ledgerUnavailable, refusal, type RetryAdvice } from './application-failure';
 import type { WorkerSettings } from './dependencies';
 

@@ -14,8 +14,7 @@ import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import { otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { compareParty, type Compared } from '../ledger/reconciliation/compare';
-import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs } from '../ledger/reconciliation/documents';
-import type { PdfCheck } from '../ledger/reconciliation/documents';
+import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs, type PdfCheck } from '../ledger/certificates/pdfs';
 import { countFindings, explainNearMatches, noteHealed, repairable } from '../ledger/reconciliation/findings';
 import type { RepairableFinding } from '../ledger/reconciliation/findings';
 import {

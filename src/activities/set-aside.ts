@@ -1,13 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { ApplicationFailure, Context } from '@temporalio/activity';
-import { ApplicationFailureCategory } from '@temporalio/common';
+import { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { SET_ASIDE } from '../domain/names';
 import { askAboutSetAside, noteStep, postponeStep, strikeStep, type StepTry } from '../ledger/set-aside';
-import { refusal } from './application-failure';
-import { stepId } from './step-id';
+import { notYet, refusal } from './application-failure';
+import { stepId } from './call-context';
 
 /** A step that lost its worker waits this long while another one is tried. */
 const ANOTHER_FIRST_MS = 5_000;
@@ -48,7 +47,7 @@ export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: L
       const suspected = found.lost > 0;
       if (suspected && suspect) {
         await postponeStep(pool, noted);
-        throw another();
+        throw notYet('Another step that lost its worker is tried first.', ANOTHER_FIRST_MS, 'cancelled');
       }
       suspect ||= suspected;
       try {
@@ -90,13 +89,4 @@ function aboutOf([first]: readonly unknown[]): { filingId?: string; exporterId?:
     ...(typeof filingId === 'string' && { filingId }),
     ...(typeof whose === 'string' && { exporterId: whose }),
   };
-}
-
-function another(): ApplicationFailure {
-  return ApplicationFailure.create({
-    message: 'Another step that lost its worker is tried first.',
-    type: 'cancelled',
-    nextRetryDelay: ANOTHER_FIRST_MS,
-    category: ApplicationFailureCategory.BENIGN,
-  });
 }

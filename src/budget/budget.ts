@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { RATE_LIMITS, type RateClass } from '../domain/names';
+import { RATE_CLASSES, RATE_LIMITS, type RateClass } from '../domain/names';
 import { createBudgetGate, type BudgetGate } from './gate';
 import { createTicketQueue, type TicketQueue } from './ticket-queue';
-import { BudgetStoppedError, type Budget, type BudgetSlot, type BudgetStore } from './ports';
+import { BudgetStoppedError, type Budget, type BudgetSlot } from './ports';
 import { createSlotReporter, type GrantedTicket } from './slot';
+import type { BudgetStore } from './store';
 import { budgetTiming } from './timing';
 
 export interface BudgetMetrics {
@@ -22,8 +23,8 @@ export interface BudgetOptions {
   guardMs?: number;
   /** Calls per window; default the service's limits. */
   limits?: Record<RateClass, number>;
-  /** Most tasks of a class in this process; default {@link DEFAULT_MAX_TASKS}. */
-  maxTasks?: Partial<Record<RateClass, number>>;
+  /** Most tasks of a class in this process; default {@link MAX_TASKS}. */
+  maxTasks?: number;
   metrics?: BudgetMetrics;
   /** Called when a report of a call could not be stored, after several tries. */
   onLostReport?: (error: unknown) => void;
@@ -42,7 +43,7 @@ export interface StoppableBudget extends Budget {
 }
 
 /** Slow calls overlap up to this many per class; more tasks would only hold memory. */
-const DEFAULT_MAX_TASKS = 20;
+const MAX_TASKS = 20;
 
 /** A stop waits this long for its tickets to be removed from the queue. */
 const STOP_WITHIN_MS = 2_000;
@@ -58,33 +59,23 @@ export function hashOfKey(apiKey: string): string {
  * clock, than its limit (spec: "Limits"), in the order of arrival and as fast as possible.
  */
 export function createBudget(options: BudgetOptions): StoppableBudget {
-  const { store, limits = RATE_LIMITS, maxTasks = {}, metrics, onLostReport = () => undefined } = options;
+  const { store, limits = RATE_LIMITS, maxTasks = MAX_TASKS, metrics, onLostReport = () => undefined } = options;
   const timing = budgetTiming(options);
   const reporter = createSlotReporter({ store, timing, onLostReport });
-  const queues = new Map<RateClass, TicketQueue>();
-  const gates = new Map<RateClass, BudgetGate>();
+  const classes = Object.fromEntries(
+    RATE_CLASSES.map((rateClass) => {
+      const onUnclaimed = (granted: GrantedTicket) => void slotOf(granted, rateClass).unused();
+      const queue = createTicketQueue({ store, timing, rateClass, limit: limits[rateClass], onUnclaimed });
+      return [rateClass, { queue, gate: createBudgetGate({ maxTasks }) }];
+    }),
+  ) as Record<RateClass, { queue: TicketQueue; gate: BudgetGate }>;
   let stopped = false;
-
-  function queueOf(rateClass: RateClass): TicketQueue {
-    const onUnclaimed = (granted: GrantedTicket) => void slotOf(granted, rateClass).unused();
-    return ensure(queues, rateClass, () =>
-      createTicketQueue({ store, timing, rateClass, limit: limits[rateClass], onUnclaimed }),
-    );
-  }
-
-  function gateOf(rateClass: RateClass): BudgetGate {
-    const gate = ensure(gates, rateClass, () =>
-      createBudgetGate({ maxTasks: maxTasks[rateClass] ?? DEFAULT_MAX_TASKS }),
-    );
-    if (stopped) gate.shut();
-    return gate;
-  }
 
   function slotOf(granted: GrantedTicket, rateClass: RateClass): BudgetSlot {
     const slot = reporter.slot(granted, rateClass);
     return {
       ...slot,
-      unused: () => slot.unused().finally(() => queues.get(rateClass)?.step()),
+      unused: () => slot.unused().finally(() => classes[rateClass].queue.step()),
       refused: () => {
         metrics?.refused(rateClass);
         return slot.refused();
@@ -95,21 +86,21 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
   async function stop(): Promise<void> {
     stopped = true;
     // The gates first: otherwise tasks would keep coming and be rejected one by one.
-    for (const gate of gates.values()) gate.shut();
-    const rejected = Promise.all([...queues.values()].map((queue) => queue.rejectAll(new BudgetStoppedError())));
+    for (const { gate } of Object.values(classes)) gate.shut();
+    const rejected = Promise.all(Object.values(classes).map(({ queue }) => queue.rejectAll(new BudgetStoppedError())));
     await Promise.race([rejected, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
   }
 
   return {
-    gate: gateOf,
+    gate: (rateClass) => classes[rateClass].gate,
 
     async acquire(rateClass, { signal, onWaiting }) {
       if (stopped) throw new BudgetStoppedError();
-      const gate = gateOf(rateClass);
+      const { gate, queue } = classes[rateClass];
       const from = performance.now();
       gate.startsWaiting();
       try {
-        const granted = await queueOf(rateClass).wait({ signal, onWaiting });
+        const granted = await queue.wait({ signal, onWaiting });
         metrics?.granted(rateClass, performance.now() - from);
         return slotOf(granted, rateClass);
       } finally {
@@ -125,12 +116,4 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
       reporter.close();
     },
   };
-}
-
-function ensure<K, V>(map: Map<K, V>, key: K, create: () => V): V {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const created = create();
-  map.set(key, created);
-  return created;
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RateClass } from '../domain/names';
-import type { BudgetSlot, BudgetStore } from './ports';
+import type { BudgetSlot } from './ports';
+import type { BudgetStore } from './store';
 import { elapsedMs, thisMoment, type Moment, type BudgetTiming } from './timing';
 
 type SlotReport = 'taken' | 'written' | 'answered' | 'refused' | 'unused';
@@ -64,7 +65,7 @@ export function createSlotReporter(args: {
     if (outcome === 'written') return store.written(ticket, rateClass, timing.holdMs, performance.now() - writtenAt);
     if (outcome === 'answered') return store.answered(ticket, timing.windowMs);
     if (outcome === 'refused') return store.refused(ticket, rateClass, timing.windowMs);
-    return store.unused(ticket);
+    return store.leave([ticket]);
   }
 
   function track(work: Promise<void>): void {

@@ -1,16 +1,22 @@
 import type { RateClass } from '../domain/names';
 import type { Queryable } from '../ledger/pool';
-import type { BudgetStore, TicketState } from './ports';
 
-/** The budget's statements: one round trip each, none waits for a slot, and each may be repeated. */
-export function createBudgetStore(
-  args: {
-    /** SHA-256 of the API key, hex: the key itself is never stored. */
-    keyHash: string;
-    owner: string;
-  } & { pool: Queryable },
-): BudgetStore {
-  const { pool, keyHash, owner } = args;
+export interface TicketState {
+  ticket: string;
+  granted: boolean;
+  /** Live tickets in front of it, over all processes. */
+  ahead: number;
+  /** Milliseconds until the slot that it can expect is free, as known now; 0 when granted. */
+  waitMs: number;
+}
+
+export type BudgetStore = ReturnType<typeof createBudgetStore>;
+
+/**
+ * A budget's shared state: one round trip each, none waits for a slot, each may be repeated. Times are PostgreSQL's.
+ * @param keyHash SHA-256 of the API key, hex: the key itself is never stored
+ */
+export function createBudgetStore({ pool, keyHash, owner }: { pool: Queryable; keyHash: string; owner: string }) {
   /** The answer's headers have arrived, so the service counted the call before now. */
   async function answered(ticket: string, windowMs: number): Promise<void> {
     await pool.query(
@@ -25,8 +31,18 @@ export function createBudgetStore(
   return {
     answered,
 
-    /** One step of the queue: enters new tickets, renews the others, grants what is due. */
-    async step({ rateClass, limit, holdMs, leaseMs, tickets }) {
+    /** Enters new tickets at the end of the queue, renews the leases of the others and grants what is due. */
+    async step(options: {
+      rateClass: RateClass;
+      /** Calls that the window holds. */
+      limit: number;
+      /** How long an unreported slot counts after its lease: window and guard, in milliseconds. */
+      holdMs: number;
+      leaseMs: number;
+      /** UUIDs of this process's waiting calls, in their order. */
+      tickets: string[];
+    }): Promise<TicketState[]> {
+      const { rateClass, limit, holdMs, leaseMs, tickets } = options;
       const { rows } = await pool.query<TicketState>(
         `SELECT ticket, granted, ahead, wait_ms AS "waitMs" FROM budget_step($1, $2, $3, $4, $5, $6, $7)`,
         [keyHash, rateClass, limit, holdMs, leaseMs, owner, tickets],
@@ -34,7 +50,7 @@ export function createBudgetStore(
       return rows;
     },
 
-    /** Removes tickets from the queue, and the slots of those that were granted without their caller's knowledge. */
+    /** Removes tickets from the queue, and the slots of those that were granted and of which nothing was written. */
     async leave(tickets: string[]): Promise<void> {
       await pool.query(
         `WITH slots AS (DELETE FROM budget_slots WHERE ticket = ANY ($1) AND written_at IS NULL)
@@ -53,7 +69,7 @@ export function createBudgetStore(
     },
 
     /** The headers were written `agoMs` ago. A row that is gone is inserted again: the call counts, although late. */
-    async written(ticket: string, rateClass: RateClass, holdMs: number, agoMs = 0): Promise<void> {
+    async written(ticket: string, rateClass: RateClass, holdMs: number, agoMs: number): Promise<void> {
       await pool.query(
         `INSERT INTO budget_slots AS s (ticket, key_hash, rate_class, owner, written_at, free_at)
          SELECT $1, $2, $3, $4, at, at + $5::float8 * interval '1 ms'
@@ -62,11 +78,6 @@ export function createBudgetStore(
           WHERE s.written_at IS NULL`,
         [ticket, keyHash, rateClass, owner, holdMs, agoMs],
       );
-    },
-
-    /** Nothing was written: the slot is free at once. */
-    async unused(ticket: string): Promise<void> {
-      await pool.query('DELETE FROM budget_slots WHERE ticket = $1 AND written_at IS NULL', [ticket]);
     },
 
     /** A 429: nothing of the class is granted for one window. `answered_at` keeps a repeat from counting twice. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { RateClass } from '../domain/names';
 import { thisMoment, type Moment, type BudgetTiming } from './timing';
 import type { GrantedTicket } from './slot';
-import type { BudgetStore, TicketState } from './ports';
+import type { BudgetStore, TicketState } from './store';
 
 /** The budget's store could not be reached for longer than a lease. The call was not sent. */
 export class BudgetUnavailableError extends Error {

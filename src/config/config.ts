@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import type { Mode } from '../domain/names';
 import type { EncryptionKey } from '../encryption/keys';
-import * as hints from './links';
 import type { ListenAddress } from './listen-address';
 import {
   readEncryption,
@@ -180,7 +179,8 @@ function readDeployment(read: Reader, { whole }: { whole: boolean }) {
   const buildId = read.optional('EBRC_BUILD_ID');
   if (whole && (name === undefined) !== (buildId === undefined)) {
     const missing = name === undefined ? 'EBRC_DEPLOYMENT' : 'EBRC_BUILD_ID';
-    read.report(missing, hints.DEPLOYMENT_HINT);
+    const problem = 'is missing, but the other of EBRC_DEPLOYMENT and EBRC_BUILD_ID is set; allowed: both or neither';
+    read.report(missing, problem);
   }
   return name === undefined ? {} : { deployment: { name, buildId } };
 }

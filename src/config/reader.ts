@@ -1,16 +1,15 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../domain/dates';
 import * as values from './values';
-
-const { MINUTE, HOUR, DAY } = values;
 
 /** How to read each variable, and its default text (none: required). A secret may be given as NAME_FILE. */
 export const VARIABLES = {
   EBRC_API_URL: { value: values.apiUrl },
   EBRC_API_KEY: { value: values.apiKey, secret: true },
   EBRC_MODE: { value: values.mode },
-  EBRC_EXTRACTION_URL: { value: values.extractionUrl },
+  EBRC_EXTRACTION_URL: { value: values.webAddress },
   EBRC_EXTRACTION_KEY: { value: values.headerKey, secret: true },
   EBRC_EXTRACTION_MAPPING: { value: values.filePath },
   EBRC_EXTRACTION_VERSION: { value: values.word, default: '1' },
@@ -25,22 +24,22 @@ export const VARIABLES = {
   EBRC_TOKEN: { value: values.token, secret: true },
   EBRC_HTTP: { value: values.listenAddress, default: '127.0.0.1:8080' },
   EBRC_HEALTH: { value: values.listenAddress },
-  OTEL_EXPORTER_OTLP_ENDPOINT: { value: values.otlpEndpoint },
+  OTEL_EXPORTER_OTLP_ENDPOINT: { value: values.webAddress },
   EBRC_DEPLOYMENT: { value: values.word },
   EBRC_BUILD_ID: { value: values.word },
   EBRC_CODEC_TOKEN: { value: values.headerKey, secret: true },
   EBRC_CODEC_ORIGINS: { value: values.origins, default: '' },
   TEMPORAL_API_KEY: { value: values.headerKey, secret: true },
-  EBRC_POLL_FIRST: { value: values.duration(0, 7 * DAY), default: '15m' },
-  EBRC_POLL_MIN: { value: values.duration(100, 7 * DAY), default: '2m' },
-  EBRC_POLL_MAX: { value: values.duration(100, 7 * DAY), default: '15m' },
-  EBRC_OVERDUE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },
-  EBRC_SETTLE_AFTER: { value: values.duration(1_000, 365 * DAY), default: '4h' },
+  EBRC_POLL_FIRST: { value: values.duration(0, 7 * DAY_MS), default: '15m' },
+  EBRC_POLL_MIN: { value: values.duration(100, 7 * DAY_MS), default: '2m' },
+  EBRC_POLL_MAX: { value: values.duration(100, 7 * DAY_MS), default: '15m' },
+  EBRC_OVERDUE_AFTER: { value: values.duration(1_000, 365 * DAY_MS), default: '4h' },
+  EBRC_SETTLE_AFTER: { value: values.duration(1_000, 365 * DAY_MS), default: '4h' },
   EBRC_SINGLE_PERSON: { value: values.yes },
   EBRC_SCHEDULES: { value: values.filePath },
-  EBRC_TEMPORAL_UI: { value: values.temporalUi },
-  EBRC_HTTP_TIMEOUT: { value: values.duration(100, 10 * MINUTE), default: '60s' },
-  EBRC_RATE_WINDOW: { value: values.duration(100, HOUR), default: '60s' },
+  EBRC_TEMPORAL_UI: { value: values.webAddress },
+  EBRC_HTTP_TIMEOUT: { value: values.duration(100, 10 * MINUTE_MS), default: '60s' },
+  EBRC_RATE_WINDOW: { value: values.duration(100, HOUR_MS), default: '60s' },
   LOG_LEVEL: { value: values.logLevel, default: 'info' },
 } as const satisfies Record<string, { value: z.ZodType<unknown, string>; default?: string; secret?: true }>;
 

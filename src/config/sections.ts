@@ -1,15 +1,19 @@
 /** Settings that are read together: servers, keys and the mode of the key. */
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { isS3 } from '../documents/s3-location';
-import { isOpenHttp, openDatabaseLink, openTemporalLink, weakEncryptionKey } from './links';
 import type { Environment, Reader } from './reader';
 import { hkdfSync } from 'node:crypto';
 import { subKeys, type EncryptionKey } from '../encryption/keys';
 import { modeOfKey, type Mode } from '../domain/names';
-import * as hints from './links';
+import { parse } from 'pg-connection-string';
+import { isLoopbackHost } from './listen-address';
+
+const API_KEY_MISSING = 'is missing; allowed: a key of the filing service, which starts with dev_ or prod_';
+const LIVE_KEY_MISSING =
+  'is missing, and a prod_ key does not start without it; allowed: keyId:base64-of-32-bytes (`openssl rand -base64 32` makes one)';
 
 export function readDatabase(env: Environment, read: Reader) {
-  const databaseUrl = read.required('DATABASE_URL', hints.DATABASE_HINT);
+  const databaseUrl = read.required('DATABASE_URL', 'is missing; allowed: postgres://USER:PASSWORD@HOST:PORT/DATABASE');
   const problem = databaseUrl !== undefined && isLive(read) ? openDatabaseLink(databaseUrl, env) : null;
   if (problem) read.report('DATABASE_URL', problem);
   refuseUncheckedTls(env, read);
@@ -23,13 +27,17 @@ function refuseUncheckedTls(env: Environment, read: Reader): void {
   read.report('NODE_TLS_REJECT_UNAUTHORIZED', problem);
 }
 
+/** What live data may not be sent to without TLS. */
+function refuseOpenHttp(read: Reader, variable: string, url: string | undefined, what: string): void {
+  if (url === undefined || !isLive(read) || !isOpenHttp(url)) return;
+  const allowed = 'allowed with a prod_ key: an https address';
+  read.report(variable, `would send ${what} over an unencrypted connection; ${allowed}`);
+}
+
 /** Spans name exporters, filings and requests. */
 export function readTraces(read: Reader) {
   const tracesEndpoint = read.optional('OTEL_EXPORTER_OTLP_ENDPOINT');
-  if (tracesEndpoint !== undefined && isLive(read) && isOpenHttp(tracesEndpoint)) {
-    const problem = 'would send traces over an unencrypted connection; allowed with a prod_ key: an https address';
-    read.report('OTEL_EXPORTER_OTLP_ENDPOINT', problem);
-  }
+  refuseOpenHttp(read, 'OTEL_EXPORTER_OTLP_ENDPOINT', tracesEndpoint, 'traces');
   return { tracesEndpoint };
 }
 
@@ -42,10 +50,7 @@ export function readDocuments(env: Environment, read: Reader): string | undefine
     read.report('AWS_ENDPOINT_URL_S3', 'is not a web address; allowed: https://HOST:PORT');
     return undefined;
   }
-  if (isLive(read) && isOpenHttp(endpoint)) {
-    const problem = 'would send documents over an unencrypted connection; allowed with a prod_ key: an https address';
-    read.report('AWS_ENDPOINT_URL_S3', problem);
-  }
+  refuseOpenHttp(read, 'AWS_ENDPOINT_URL_S3', endpoint, 'documents');
   // Servers other than Amazon's rarely have a host name for each bucket.
   const url = new URL(documents);
   if (!url.searchParams.has('path-style')) url.searchParams.set('path-style', 'true');
@@ -89,7 +94,8 @@ export function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
   const derived = keysOf(read, 'EBRC_ENCRYPTION_KEY');
   if (own === null || derived === null) return [];
   if (own.length + derived.length === 0) {
-    if (modeOf(read) === 'live') read.report('EBRC_ENCRYPTION_KEY', hints.MISSING_PAYLOAD_KEY);
+    const problem = `${LIVE_KEY_MISSING}; EBRC_PAYLOAD_KEY is enough for what opens no password`;
+    if (isLive(read)) read.report('EBRC_ENCRYPTION_KEY', problem);
     return [];
   }
   const payloads = derived.length > 0 ? subKeys(derived, 'payloads') : [];
@@ -117,10 +123,11 @@ export function readEncryption(read: Reader, warnings: string[]) {
   if (read.isSet('EBRC_ENCRYPTION_KEY')) {
     return { encryptionKeys: keysOf(read, 'EBRC_ENCRYPTION_KEY') ?? undefined };
   }
-  const apiKey = read.required('EBRC_API_KEY', hints.ENCRYPTION_HINT);
+  const or = 'or EBRC_ENCRYPTION_KEY, which is derived from it where it is not set';
+  const apiKey = read.required('EBRC_API_KEY', `${API_KEY_MISSING}; ${or}`);
   if (apiKey === undefined) return {};
-  if (modeOf(read) === 'live') {
-    read.report('EBRC_ENCRYPTION_KEY', hints.MISSING_LIVE_KEY);
+  if (isLive(read)) {
+    read.report('EBRC_ENCRYPTION_KEY', LIVE_KEY_MISSING);
     return {};
   }
   const key = Buffer.from(hkdfSync('sha256', apiKey, '', 'ebrc-worker development encryption key', 32));
@@ -148,13 +155,15 @@ function modeOf(read: Reader): Mode | undefined {
 const isLive = (read: Reader) => modeOf(read) === 'live';
 
 export function readMode(read: Reader) {
-  if (!read.isSet('EBRC_MODE')) read.required('EBRC_API_KEY', hints.MODE_HINT);
+  const or = 'EBRC_MODE (test or live) is enough for commands that only read';
+  if (!read.isSet('EBRC_MODE')) read.required('EBRC_API_KEY', `${API_KEY_MISSING}; ${or}`);
   return { mode: modeOf(read) };
 }
 
 export function readApi(read: Reader, warnings: string[]) {
-  const apiUrl = read.required('EBRC_API_URL', hints.API_URL_HINT);
-  const apiKey = read.required('EBRC_API_KEY', hints.API_KEY_HINT);
+  const urlMissing = 'is missing; allowed: the root of the filing service, ending in /api/v1';
+  const apiUrl = read.required('EBRC_API_URL', urlMissing);
+  const apiKey = read.required('EBRC_API_KEY', API_KEY_MISSING);
   const mode = modeOf(read);
   if (apiUrl !== undefined && isOpenHttp(apiUrl)) {
     if (mode === 'live')
@@ -171,11 +180,71 @@ export function readTuning(read: Reader) {
 export function readExtraction(read: Reader) {
   const extractionMapping = read.optional('EBRC_EXTRACTION_MAPPING');
   if (!read.isSet('EBRC_EXTRACTION_URL') && !read.isSet('EBRC_EXTRACTION_KEY')) return { extractionMapping };
-  const url = read.required('EBRC_EXTRACTION_URL', hints.EXTRACTION_HINT);
-  const key = read.required('EBRC_EXTRACTION_KEY', hints.EXTRACTION_HINT);
-  if (url !== undefined && isOpenHttp(url) && isLive(read)) {
-    const problem = 'would send documents and a key over an unencrypted connection; allowed with a prod_ key: https';
-    read.report('EBRC_EXTRACTION_URL', problem);
-  }
+  const missing =
+    'is missing, but the other of EBRC_EXTRACTION_URL and EBRC_EXTRACTION_KEY is set; allowed: both or neither';
+  const url = read.required('EBRC_EXTRACTION_URL', missing);
+  const key = read.required('EBRC_EXTRACTION_KEY', missing);
+  refuseOpenHttp(read, 'EBRC_EXTRACTION_URL', url, 'documents and a key');
   return { extraction: { url, key, version: read.required('EBRC_EXTRACTION_VERSION') }, extractionMapping };
+}
+
+// What a `prod_` key requires of links and keys: each check answers what is wrong, or null, without secrets.
+
+/** Whether `url` is reached without TLS over a network. */
+function isOpenHttp(url: string): boolean {
+  return url.startsWith('http:') && !isLoopbackHost(new URL(url).hostname);
+}
+
+/** A connection to PostgreSQL that somebody on the way could read, or answer in PostgreSQL's stead. */
+function openDatabaseLink(databaseUrl: string, env: Environment): string | null {
+  // The driver's own parser decides which value counts where a parameter is given twice.
+  const link = parse(withoutFiles(databaseUrl)) as ReturnType<typeof parse> & { sslmode?: string };
+  const host = link.host || env['PGHOST'] || 'localhost';
+  // A path is the folder of a Unix socket.
+  if (host.startsWith('/') || isLoopbackHost(host)) return null;
+  const asked = link.ssl === true ? 'verify-full' : link.ssl === false ? 'disable' : env['PGSSLMODE'];
+  const mode = link.sslmode ?? asked ?? 'none';
+  // The driver takes `require` for `verify-full` today; its next major version checks no certificate under it.
+  if (mode === 'verify-full') return null;
+  return (
+    `reaches another machine with sslmode ${mode}, and a prod_ key is set: others could read or change the ledger's data; ` +
+    'allowed: ?sslmode=verify-full at its end (with &sslrootcert=FILE for an authority of your own), or a PostgreSQL on this machine'
+  );
+}
+
+/** A connection string without its certificate files, which the parser would read. */
+function withoutFiles(databaseUrl: string): string {
+  const url = new URL(databaseUrl);
+  for (const name of ['sslcert', 'sslkey', 'sslrootcert']) url.searchParams.delete(name);
+  return url.href;
+}
+
+/** A connection to Temporal that is not encrypted. */
+function openTemporalLink({ address, tls }: { address: string; tls: boolean }): string | null {
+  if (tls || isLoopbackHost(address.replace(/:\d+$/, ''))) return null;
+  return (
+    `"${address}" is another machine and TLS is off, but a prod_ key is set; allowed: TEMPORAL_TLS=true ` +
+    '(or a certificate, an API key or a profile that has it), or a server on this machine'
+  );
+}
+
+/** Fewer different bytes than any of a million random keys has (32 random bytes have 30 on average). */
+const MIN_DISTINCT_BYTES = 20;
+
+/** A key that was typed or counted instead of drawn, or that stands under two ids. */
+function weakEncryptionKey(keys: readonly EncryptionKey[]): string | null {
+  const how = 'allowed: keys of random bytes, each of its own (`openssl rand -base64 32` makes one)';
+  for (const [nth, { id, key }] of keys.entries()) {
+    if (isTrivial(key)) return `has a key "${id}" that can be guessed; ${how}`;
+    const same = keys.slice(0, nth).find((other) => other.key.equals(key));
+    if (same) return `has the same key under the ids "${same.id}" and "${id}"; ${how}`;
+  }
+  return null;
+}
+
+function isTrivial(key: Buffer): boolean {
+  if (new Set(key).size < MIN_DISTINCT_BYTES) return true;
+  // 00 01 02 … and the like: every byte as far from the last as the one before.
+  const steps = [...key.subarray(1)].map((byte, nth) => (byte - (key[nth] ?? 0) + 256) % 256);
+  return new Set(steps).size <= 2 || [...key].every((byte) => byte >= 0x20 && byte < 0x7f);
 }

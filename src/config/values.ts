@@ -8,15 +8,14 @@ import { DURATION_FORM, formatDuration, parseDuration } from '../domain/dates';
 import { modeOfKey, type Mode } from '../domain/names';
 import type { EncryptionKey } from '../encryption/keys';
 
-/** In ms. */
-export const MINUTE = 60_000;
-export const HOUR = 60 * MINUTE;
-export const DAY = 24 * HOUR;
-
 function wrong(context: z.core.$RefinementCtx<string>, message: string): typeof z.NEVER {
   context.addIssue({ code: 'custom', message });
   return z.NEVER;
 }
+
+/** What has a form; `problem` follows the text that has another. */
+const formed = (form: RegExp, problem: string) =>
+  z.string().regex(form, { error: ({ input }) => `"${String(input)}" ${problem}` });
 
 /** Milliseconds between two bounds, both included. */
 export function duration(atLeastMs: number, atMostMs: number) {
@@ -40,19 +39,10 @@ export const apiUrl = z.string().transform((text, context) => {
 });
 
 /** A web address. Comes out without a slash at the end. */
-const webAddress = z.string().transform((text, context) => {
+export const webAddress = z.string().transform((text, context) => {
   const url = httpUrl(text);
   return typeof url === 'string' ? wrong(context, url) : url.href.replace(/\/$/, '');
 });
-
-/** The root of the extraction service, whose paths start with /platform. */
-export const extractionUrl = webAddress;
-
-/** The root of the Temporal UI. */
-export const temporalUi = webAddress;
-
-/** The root of an OTLP/HTTP receiver. */
-export const otlpEndpoint = webAddress;
 
 /** The address, or a sentence about what is wrong with it. */
 function httpUrl(text: string): URL | string {
@@ -83,17 +73,9 @@ export const apiKey = headerKey.transform((key, context) =>
 );
 
 /** A switch: set to yes, or not set. */
-export const yes = z
-  .string()
-  .transform((text, context): true | typeof z.NEVER =>
-    text === 'yes' ? true : wrong(context, `"${text}" is not allowed here; allowed: yes, or leave it out`),
-  );
+export const yes = formed(/^yes$/, 'is not allowed here; allowed: yes, or leave it out').transform(() => true);
 
-export const mode = z
-  .string()
-  .transform((text, context): Mode | typeof z.NEVER =>
-    text === 'test' || text === 'live' ? text : wrong(context, `"${text}" is no mode; allowed: test or live`),
-  );
+export const mode = formed(/^(test|live)$/, 'is no mode; allowed: test or live').transform((text) => text as Mode);
 
 export const databaseUrl = z.string().transform((text, context) => {
   const protocol = URL.canParse(text) ? new URL(text).protocol : '';
@@ -104,13 +86,10 @@ export const databaseUrl = z.string().transform((text, context) => {
   );
 });
 
-export const taskQueue = z
-  .string()
-  .transform((name, context) =>
-    /^[\w./-]{1,100}$/.test(name)
-      ? name
-      : wrong(context, `"${name}" cannot name a task queue; allowed: 1 to 100 letters, digits, and . _ / -`),
-  );
+export const taskQueue = formed(
+  /^[\w./-]{1,100}$/,
+  'cannot name a task queue; allowed: 1 to 100 letters, digits, and . _ / -',
+);
 
 /** `host:port` to listen on; IPv6 hosts in brackets. */
 export const listenAddress = z.string().transform((text, context): ListenAddress | typeof z.NEVER => {

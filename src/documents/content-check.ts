@@ -10,56 +10,40 @@ interface Scan {
   problem(): string | null;
 }
 
-const WORKBOOK_START = Buffer.from('PK\x03\x04');
-const WORKBOOK_END = Buffer.from('PK\x05\x06');
-/** The end record of a zip file may be followed by a comment of at most 64 KB. */
-const WORKBOOK_END_WITHIN = 65_557;
-
-/** A workbook is a zip file: local header first, the end record last. */
-class WorkbookScan implements Scan {
+/** A document that begins and ends with marks of its form, in ASCII: the end within the last `endWithin` bytes. */
+class MarkedScan implements Scan {
   private head = Buffer.alloc(0);
   private tail = Buffer.alloc(0);
 
+  constructor(
+    private readonly what: string,
+    private readonly marks: { start: string; end: string; endWithin: number },
+  ) {}
+
   push(piece: Buffer): void {
-    if (this.head.length < WORKBOOK_START.length) {
-      this.head = Buffer.concat([this.head, piece]).subarray(0, WORKBOOK_START.length);
-    }
+    const { start, endWithin } = this.marks;
+    if (this.head.length < start.length) this.head = Buffer.concat([this.head, piece]).subarray(0, start.length);
     // Copied, because a slice would keep the whole large piece in memory.
-    this.tail = Buffer.from(Buffer.concat([this.tail, piece]).subarray(-WORKBOOK_END_WITHIN));
+    this.tail = Buffer.from(Buffer.concat([this.tail, piece]).subarray(-endWithin));
   }
 
   problem(): string | null {
-    if (this.head.length === 0) return 'the workbook is empty';
-    if (!this.head.equals(WORKBOOK_START)) return 'it is not a workbook: its first bytes are something else';
-    return this.tail.includes(WORKBOOK_END) ? null : 'the workbook is cut short: its end marker is missing';
+    const { start, end } = this.marks;
+    if (this.head.length === 0) return `the ${this.what} is empty`;
+    if (this.head.toString('latin1') !== start) return `it is not a ${this.what}: its first bytes are something else`;
+    return this.tail.includes(end) ? null : `the ${this.what} is cut short: its end marker is missing`;
   }
 }
 
-const PAGE_START = '<!doctype html>';
-const PAGE_END = '</html>';
-
-class PageScan implements Scan {
-  private head = '';
-  private tail = '';
-
-  push(piece: Buffer): void {
-    // Both marks are ASCII, so a character that is split between two pieces does not matter.
-    const text = piece.toString('latin1');
-    if (this.head.length < PAGE_START.length) this.head = (this.head + text).slice(0, PAGE_START.length);
-    this.tail = (this.tail + text).slice(-PAGE_END.length - 2);
-  }
-
-  problem(): string | null {
-    if (this.head.length === 0) return 'the page is empty';
-    if (this.head.toLowerCase() !== PAGE_START) return 'it is not a page: its first bytes are something else';
-    return this.tail.trimEnd().endsWith(PAGE_END) ? null : 'the page is cut short: its end is missing';
-  }
-}
+/** A zip file: local header first, the end record last, which may be followed by a comment of at most 64 KB. */
+const WORKBOOK_MARKS = { start: 'PK\x03\x04', end: 'PK\x05\x06', endWithin: 65_557 };
+/** Behind its end there is a line feed at most. */
+const PAGE_MARKS = { start: '<!doctype html>', end: '</html>', endWithin: '</html>\r\n'.length };
 
 const SCANS: Readonly<Record<DocumentKind, { what: string; make: () => Scan }>> = {
   pdf: { what: 'PDF', make: () => new PdfScan() },
-  xlsx: { what: 'workbook', make: () => new WorkbookScan() },
-  html: { what: 'page', make: () => new PageScan() },
+  xlsx: { what: 'workbook', make: () => new MarkedScan('workbook', WORKBOOK_MARKS) },
+  html: { what: 'page', make: () => new MarkedScan('page', PAGE_MARKS) },
 };
 
 /** Passes a document through and determines its length, its hash and whether it is complete. Holds at most 64 KB. */

@@ -152,11 +152,12 @@ const counts = z.object({
   certified: z.number().int(),
   archived: z.number().int(),
   errored: z.number().int(),
+  corrected: z.number().int().describe('of the errored ones, those that a correction has taken over'),
   open: z.number().int(),
 });
 export type FilingCounts = z.infer<typeof counts>;
 
-export const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
+export const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, corrected: 0, open: 0 };
 
 /** A problem of a filing, as the command line prints it, workbooks show it and the ledger stores it. */
 export const finding = z.object({

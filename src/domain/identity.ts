@@ -1,7 +1,9 @@
 /** Identities of texts, exporters, IRMs and mappings: everything compares by these; sent texts keep their form. */
 import { filingDateFromAnything } from './dates';
-import type { Mapping } from './filing/mapping';
+import { FIELD_NAMES, MAPPING_FIELDS } from './filing/mapping';
+import type { ExtraValues, Mapping, MappingField, MappingRow } from './filing/mapping';
 import { canonicalAmount, isAmount } from './money';
+import { normaliseHeader } from './rules/columns';
 
 /** Spaces, control and format characters, and what is drawn as nothing (zero-width, fillers, half a surrogate). */
 const UNSEEN = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
@@ -23,7 +25,7 @@ export function sameText(a: string, b: string): boolean {
 }
 
 /** An exporter id in comparable form. UUIDs are equal in either case; the service's own spelling is sent. */
-export function comparableId(exporterId: string): string {
+function comparableId(exporterId: string): string {
   return exporterId.trim().toLowerCase();
 }
 
@@ -96,4 +98,37 @@ export function readIrmCursor(
   const [, irmNumber, adCode, ifscCode, issueDate] = /^(.*)\/([^/]*)\/([^/]*)\/([^/]*)$/u.exec(cursor) ?? [];
   if (!irmNumber || adCode === undefined || ifscCode === undefined || issueDate === undefined) return null;
   return { irmNumber, adCode, ifscCode, issueDate };
+}
+
+export interface FilingContent {
+  exporterId: string;
+  uploadType: number;
+  declaration: string;
+  rows: readonly Pick<MappingRow, 'mapping' | 'extra'>[];
+}
+
+/**
+ * A filing's canonical text, whose SHA-256 is the content hash, whatever the order of properties and rows: properties
+ * as in the item table, amounts in one spelling, rows sorted by text.
+ */
+export function canonicalContent({ exporterId, uploadType, declaration, rows }: FilingContent): string {
+  const texts = rows.map(({ mapping, extra }) => JSON.stringify([canonicalMapping(mapping), canonicalExtra(extra)]));
+  return JSON.stringify([comparableId(exporterId), uploadType, declaration, texts.sort()]);
+}
+
+function canonicalMapping(mapping: Mapping): unknown[] {
+  return FIELD_NAMES.map((field) => canonicalValue(field, mapping[field]));
+}
+
+function canonicalValue(field: MappingField, value: Mapping[MappingField]): unknown {
+  if (value === null) return null;
+  if (MAPPING_FIELDS[field] === 'amount') return canonicalAmount(value);
+  if (field === 'sbCumInvoiceNumber') return comparableText(String(value));
+  return typeof value === 'string' ? value.trim() : value;
+}
+
+function canonicalExtra(extra: ExtraValues = {}): unknown[] {
+  return Object.entries(extra)
+    .map(([label, value]) => [normaliseHeader(label), typeof value === 'string' ? value.trim() : value])
+    .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 }

@@ -6,9 +6,11 @@ import { join } from 'node:path';
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
 const ENCODING = 'binary/encrypted';
+const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
 /** Authenticated with every payload: data of another use of the sub-key is not mistaken for one. */
-const CONTEXT = 'temporal payload';
+const CONTEXT = Buffer.from('temporal payload');
 
 const utf8 = new TextEncoder();
 const text = new TextDecoder();
@@ -36,13 +38,14 @@ const MAX_VALUES = 100_000;
  * @throws EncryptionError for keys that cannot be used
  */
 export function createPayloadCodec({ keys, onUnreadable, bounded = false }: PayloadCodecOptions): PayloadCodec {
-  const sealer = sealerOf(keys);
+  const usable = checkedKeys(keys);
+  const [current] = usable;
   return {
-    encode: (payloads) => Promise.resolve(payloads.map((payload) => encrypt(sealer, payload))),
+    encode: (payloads) => Promise.resolve(payloads.map((payload) => encrypt(current, payload))),
     // Rejects instead of throwing: a caller of a promise does not expect an exception.
     decode: async (payloads) => {
       try {
-        const opened = payloads.map((payload) => decrypt(sealer, payload));
+        const opened = payloads.map((payload) => decrypt(usable, payload));
         return await Promise.resolve(bounded ? opened.map(withinBounds) : opened);
       } catch (error) {
         if (error instanceof EncryptionError) onUnreadable?.(error);
@@ -52,23 +55,33 @@ export function createPayloadCodec({ keys, onUnreadable, bounded = false }: Payl
   };
 }
 
-function encrypt(sealer: Sealer, payload: Payload): Payload {
-  const whole = Buffer.from(temporal.api.common.v1.Payload.encode(payload).finish());
-  const { keyId, nonce, ciphertext } = sealer.seal(whole, CONTEXT);
+/** The data is the nonce, the ciphertext and its tag. */
+function encrypt({ id, key }: EncryptionKey, payload: Payload): Payload {
+  const whole = temporal.api.common.v1.Payload.encode(payload).finish();
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(ALGORITHM, key, nonce).setAAD(CONTEXT);
   return {
-    metadata: { encoding: utf8.encode(ENCODING), 'encryption-key-id': utf8.encode(keyId) },
-    data: Buffer.concat([nonce, ciphertext]),
+    metadata: { encoding: utf8.encode(ENCODING), 'encryption-key-id': utf8.encode(id) },
+    data: Buffer.concat([nonce, cipher.update(whole), cipher.final(), cipher.getAuthTag()]),
   };
 }
 
-function decrypt(sealer: Sealer, payload: Payload): Payload {
+/** @throws EncryptionError `key_missing` or `unreadable` */
+function decrypt(keys: readonly EncryptionKey[], payload: Payload): Payload {
   if (text.decode(payload.metadata?.['encoding'] ?? new Uint8Array()) !== ENCODING) return payload;
   const keyId = text.decode(payload.metadata?.['encryption-key-id'] ?? new Uint8Array());
+  const known = keys.find(({ id }) => id === keyId);
+  if (!known) throw missingKey(keyId);
   const data = Buffer.from(payload.data ?? new Uint8Array());
-  const opened = sealer.open(
-    { keyId, nonce: data.subarray(0, NONCE_BYTES), ciphertext: data.subarray(NONCE_BYTES) },
-    CONTEXT,
-  );
+  let opened: Buffer;
+  try {
+    const nonce = data.subarray(0, NONCE_BYTES);
+    const decipher = createDecipheriv(ALGORITHM, known.key, nonce, { authTagLength: TAG_BYTES });
+    decipher.setAAD(CONTEXT).setAuthTag(data.subarray(-TAG_BYTES));
+    opened = Buffer.concat([decipher.update(data.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+  } catch {
+    throw unreadable(keyId);
+  }
   return temporal.api.common.v1.Payload.decode(opened);
 }
 
@@ -93,50 +106,4 @@ export function dataConverterOf(
 ): DataConverter | undefined {
   if (keys.length === 0) return undefined;
   return { payloadCodecs: [createPayloadCodec({ keys, ...options })], failureConverterPath: FAILURE_CONVERTER };
-}
-
-/** Encrypted bytes, with everything except the key that is needed to open them. */
-interface Sealed {
-  keyId: string;
-  nonce: Buffer;
-  /** The ciphertext followed by its 16-byte tag. */
-  ciphertext: Buffer;
-}
-
-/** AES-256-GCM: the first key encrypts, all decrypt. */
-export interface Sealer {
-  /** Encrypts bytes that open only with the same `context`, which is authenticated and not stored. */
-  seal(bytes: Buffer, context: string): Sealed;
-  /** @throws EncryptionError `key_missing` or `unreadable` */
-  open(sealed: Sealed, context: string): Buffer;
-}
-
-const ALGORITHM = 'aes-256-gcm';
-const TAG_BYTES = 16;
-
-/** @throws EncryptionError `keys_invalid` */
-export function sealerOf(keys: readonly EncryptionKey[]): Sealer {
-  const own = checkedKeys(keys);
-  const [primary] = own;
-  const byId = new Map(own.map(({ id, key }) => [id, key]));
-  return {
-    seal(bytes, context) {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv(ALGORITHM, primary.key, nonce).setAAD(Buffer.from(context));
-      const ciphertext = Buffer.concat([cipher.update(bytes), cipher.final(), cipher.getAuthTag()]);
-      return { keyId: primary.id, nonce, ciphertext };
-    },
-
-    open({ keyId, nonce, ciphertext }, context) {
-      const key = byId.get(keyId);
-      if (!key) throw missingKey(keyId);
-      try {
-        const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES });
-        decipher.setAAD(Buffer.from(context)).setAuthTag(ciphertext.subarray(-TAG_BYTES));
-        return Buffer.concat([decipher.update(ciphertext.subarray(0, -TAG_BYTES)), decipher.final()]);
-      } catch {
-        throw unreadable(keyId);
-      }
-    },
-  };
 }

@@ -3,7 +3,10 @@
 /** The time of a column in ms since the epoch. */
 export const MS = (column: string) => `floor(extract(epoch FROM ${column}) * 1000)::float8`;
 
-/** The time of a column as such a text. */
+/** The time of a column as ISO 8601, as `toISOString` writes it. */
+export const ISO = (column: string) => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** The time of a column as whole microseconds, for a mark. */
 export const MICROSECONDS = (column: string) => `(extract(epoch FROM ${column}) * 1000000)::bigint::text`;
 
 /** The time that a parameter with such a text stands for. */

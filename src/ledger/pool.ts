@@ -1,7 +1,6 @@
 import pg from 'pg';
 import { NO_TRACES, type SpanAttributes, type Tracer } from '../telemetry/tracer';
-import { beginStatement, timeLeft } from './step-deadline';
-import { connectFailure, LedgerUnavailableError, asLedgerError } from './unavailable';
+import { asLedgerError, beginStatement, connectFailure, LedgerUnavailableError, timeLeft } from './unavailable';
 
 /** What a statement needs: a pool, or a client inside a transaction. A value that is undefined is NULL. */
 export type Queryable = Pick<pg.Pool, 'query'>;

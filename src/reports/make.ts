@@ -1,8 +1,9 @@
 /** Makes the daily report and the ageing report, from the ledger alone. */
 import type pg from 'pg';
+import type { Queryable } from '../ledger/pool';
 import { BUCKETS, realisationAgeing, type Ageing, type BucketId, type RealisationRule } from '../ledger/reports/ageing';
 import { type ReportScope, inSnapshot } from '../ledger/reports/scope';
-import { ageingGroup, ageingGroupOf, irmGroup } from './groups/balances';
+import { ageingGroup, irmGroup } from './groups/balances';
 import { funnelGroup, latencyGroup, rejectionsGroup, unknownGroup } from './groups/filings';
 import { archiveGroup, breaksGroup, credentialsGroup, quotaGroup } from './groups/operations';
 import { filingDateInKolkata, isoFromFilingDate, KOLKATA_OFFSET_MS, DAY_MS, filingDateFromIso } from '../domain/dates';
@@ -36,7 +37,7 @@ export async function dailyReport(pool: pg.Pool, request: ReportInput): Promise<
     latencyGroup,
     rejectionsGroup,
     irmGroup,
-    (...args: Parameters<typeof irmGroup>) => ageingGroup(...args, request.rules),
+    async (db: Queryable) => ageingGroup(await realisationAgeing(db, scope, request.rules), request),
     breaksGroup,
     credentialsGroup,
     quotaGroup,
@@ -55,7 +56,7 @@ export async function ageingReport(pool: pg.Pool, request: ReportInput): Promise
   const scope = scopeOf(request);
   const { mode, on, now, rules } = request;
   const ageing = await inSnapshot(pool, (db) => realisationAgeing(db, scope, rules));
-  const groups = [ageingGroupOf(ageing, request), exporterGroup(ageing), rulesGroup(request)];
+  const groups = [ageingGroup(ageing, request), exporterGroup(ageing), rulesGroup(request)];
   const title = `Realisation ageing on ${on}`;
   return { report: 'ageing', title, mode, on, madeAt: now, groups, notes: notesOf(request) };
 }

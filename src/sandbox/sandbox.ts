@@ -1,9 +1,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
-import { Decimal } from 'decimal.js';
 import type { AddressInfo } from 'node:net';
 import { type FastifyInstance, fastify, type FastifyError } from 'fastify';
-import { CallLog, type CallRecord } from './http/calls';
 import { DEFAULT_SEED } from './authority/default-seed';
 import type { FaultInput } from './faults/fault-schema';
 import { FaultRegistry, type ArmedFault, seededRandom } from './faults/faults';
@@ -11,9 +9,10 @@ import { doubleFilings, type DoubleFiling } from './endpoints/filings';
 import { settingsOf, type SandboxOptions, type Settings } from './options';
 import { processDue } from './authority/processing';
 import { createRateLimiter } from './http/admission';
-import { addRoute, type Context } from './http/route';
+import { Problem } from './http/problem';
+import { addRoute, CallLog, type CallRecord, type Context } from './http/route';
 import { keySchema, loadSeed, seedSchema, type ParsedSeed } from './authority/seed';
-import { createWorld, type PortalIrm, type World } from './authority/world';
+import { createWorld, type World } from './authority/world';
 import multipart from '@fastify/multipart';
 import { BULK_ROUTE } from './bulk/bulk';
 import { CERTIFICATE_ROUTES } from './endpoints/certificates';
@@ -43,7 +42,8 @@ async function buildServer(context: Context, refuse: (refuse: boolean) => Promis
   });
   // A file beyond its limit is cut here and refused by the endpoint, with the service's message.
   await app.register(multipart, { throwFileSizeLimit: false });
-  app.setErrorHandler((error: FastifyError, _request, reply) => {
+  app.setErrorHandler((error: FastifyError | Problem, _request, reply) => {
+    if (error instanceof Problem) return reply.code(error.status).send(error.body);
     const status = error.statusCode ?? 500;
     const message = status === 500 ? 'Internal server error' : error.message;
     if (status === 500) context.settings.log.warn({ error: String(error) }, 'sandbox failed');
@@ -97,7 +97,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const settings = settingsOf(options);
   const seed = completeSeed(options);
   const world = createWorld(seed);
-  if (options.stateFile) loadWorld(world, options.stateFile);
+  if (options.stateFile && existsSync(options.stateFile))
+    Object.assign(world, deserialize(readFileSync(options.stateFile)));
   const keep = () => void (options.stateFile && saveWorld(world, options.stateFile));
   const stop = new AbortController();
   const context: Context = {
@@ -175,31 +176,6 @@ function completeSeed(options: SandboxOptions): ParsedSeed {
 
 /** Keeps the state in a file. Synchronously: the last state before the process ends is the one that counts. */
 function saveWorld(world: World, file: string): void {
-  writeFileSync(`${file}.new`, serialize(withBalances(world, ({ available }) => available.toFixed())), { mode: 0o600 });
+  writeFileSync(`${file}.new`, serialize(world), { mode: 0o600 });
   renameSync(`${file}.new`, file);
-}
-
-/** Puts the state of the file, if there is one, into a world. @throws Error if it is not the state of a sandbox */
-function loadWorld(world: World, file: string): void {
-  if (!existsSync(file)) return;
-  const stored = deserialize(readFileSync(file)) as World;
-  Object.assign(
-    world,
-    withBalances(stored, ({ available }) => new Decimal(available)),
-  );
-}
-
-/** A copy in which each balance is what `balance` makes of it; filings and rows remain the same objects throughout. */
-function withBalances<T>(world: World, balance: (irm: PortalIrm) => T) {
-  const converted = (irm: PortalIrm) => ({ ...irm, available: balance(irm) });
-  return {
-    ...world,
-    accounts: world.accounts.map((account) => ({ ...account, irms: account.irms.map(converted) })),
-    customers: new Map(
-      [...world.customers].map(([id, customer]) => [
-        id,
-        { ...customer, irms: customer.irms.map((saved) => ({ ...saved, record: converted(saved.record) })) },
-      ]),
-    ),
-  };
 }

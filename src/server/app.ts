@@ -11,11 +11,10 @@ import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Gate } from './access/gate';
-import type { Door } from './context';
+import type { Door } from './http/route';
 import { docsPage } from './http/openapi';
 import { problemOf, unreadProblem } from './http/failures';
-import * as limits from './http/limits';
-import { createMemoryRoom } from './http/memory-room';
+import { createMemoryRoom, MAX_BODY_BYTES } from './http/memory-room';
 import type { DoorMetrics } from './http/metrics';
 import { addCheckRoutes } from './routes/checks';
 import { addDocumentRoutes } from './routes/documents';
@@ -26,10 +25,25 @@ import { addFilingRoutes } from './routes/filings';
 import { addReconciliationRoutes } from './routes/reconciliation';
 import { postgresqlProbe, readinessOf, temporalProbe } from '../telemetry/readiness';
 
+/** Bounds of one request and of all connections. What is beyond is refused, and the others are served. */
+export interface Bounds {
+  /** A whole request has to arrive within this time, its headers within a third of it. */
+  requestWithinMs: number;
+  /** A connection on which nothing is read or written for this long is closed; longer than the longest wait. */
+  idleMs: number;
+  /** Connections of one process; an idle one takes 6 KB, one that waits 15 KB. */
+  connections: number;
+  /** Of one principal. */
+  requestsPerSecond: number;
+}
+
+/** The longest part of a path: an encoded reference of 200 characters. */
+const MAX_PARAM_LENGTH = 2_000;
+
 /** The application, which does not listen yet. */
 export async function createApp(
   door: Door,
-  { gate, logger, bounds }: { gate: Gate; logger: Logger; bounds: limits.Bounds },
+  { gate, logger, bounds }: { gate: Gate; logger: Logger; bounds: Bounds },
 ): Promise<FastifyInstance> {
   const app = bareApp(bounds);
   answerProblems(app, gate, logger);
@@ -74,15 +88,15 @@ export async function createApp(
   return app;
 }
 
-function bareApp({ requestWithinMs, idleMs }: limits.Bounds): FastifyInstance {
+function bareApp({ requestWithinMs, idleMs }: Bounds): FastifyInstance {
   const app = fastify({
-    bodyLimit: limits.MAX_BODY_BYTES,
+    bodyLimit: MAX_BODY_BYTES,
     requestTimeout: requestWithinMs,
     connectionTimeout: idleMs,
     keepAliveTimeout: idleMs,
     // Node looks for requests that are late every 30 s by default.
     http: { headersTimeout: requestWithinMs / 3, connectionsCheckingInterval: requestWithinMs / 6 },
-    routerOptions: { maxParamLength: limits.MAX_PARAM_LENGTH },
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     genReqId: () => randomUUID(),
     // Addresses and headers of requests hold references and tokens: what is logged is chosen below.
     logger: false,

@@ -5,19 +5,24 @@ import { hostForUrl, type ListenAddress } from '../config/listen-address';
 import type { EbrcClientDependencies } from '../starter/dependencies';
 import { createAuditTrail } from './access/audit-trail';
 import { createGate, createTemporalWatch, type Gate } from './access/gate';
-import { createApp } from './app';
-import { BOUNDS, type Bounds } from './http/limits';
-import type { Door } from './context';
+import { createApp, type Bounds } from './app';
+import type { Door } from './http/route';
 import { createDoorMetrics } from './http/metrics';
 import { createFilingReader } from './views/filing';
 import { createFeedWatch, createFilingWatch } from './views/watch';
 import pino from 'pino';
 
+const BOUNDS: Bounds = {
+  requestWithinMs: 30_000,
+  idleMs: 75_000,
+  connections: 12_000,
+  requestsPerSecond: 2_000,
+};
+
 export interface DoorOptions {
   deps: EbrcClientDependencies;
   logger: Logger;
   address: ListenAddress;
-  /** Default {@link BOUNDS}. */
   bounds?: Partial<Bounds>;
 }
 

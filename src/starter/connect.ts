@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { createPool, type Queryable } from '../ledger/pool';
 import { readSchemaState } from '../ledger/schema-state';
-import { refuseSharedSessions } from '../ledger/shared-sessions';
+import { refuseSharedSessions } from '../ledger/diagnosis';
 import { LedgerUnavailableError } from '../ledger/unavailable';
 import { UnreachableError, UsageError } from './errors';
 import type { Client, WorkflowClientInterceptor } from '@temporalio/client';

@@ -58,9 +58,6 @@ export class UsageError extends Error {
   }
 }
 
-/** gRPC: unauthenticated, permission denied. */
-const REFUSED_BY_TEMPORAL = new Set<unknown>([16, 7]);
-
 /** A required server does not answer. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
@@ -73,7 +70,7 @@ export class UnreachableError extends Error {
   ) {
     // Temporal's client says only that connecting failed; what the server answered is the cause of that.
     const reason = server === 'Temporal' && cause instanceof Error && cause.cause ? cause.cause : cause;
-    const refused = REFUSED_BY_TEMPORAL.has((reason as { code?: unknown } | null)?.code);
+    const refused = isGrpcStatus(reason, 'UNAUTHENTICATED', 'PERMISSION_DENIED');
     const advice = refused ? 'It refuses this caller: check TEMPORAL_API_KEY and TEMPORAL_NAMESPACE.' : ADVICE[server];
     // Its own text is about gRPC's inner parts.
     const why = isGrpcStatus(reason, 'DEADLINE_EXCEEDED') ? 'it did not answer in time' : firstLine(reason);

@@ -1,22 +1,7 @@
 import { z } from 'zod';
 import { FIELD_VALUES } from '../api/schemas/filings';
 import { BULK_COLUMNS, UPLOAD_TYPES } from '../domain/rules/columns';
-import {
-  abandonArgs,
-  approveArgs,
-  changeExporterInput,
-  changeExporterResult,
-  exporterProgress,
-  fileInput,
-  filingResult,
-  onboardInput,
-  refreshIrmsInput,
-  refreshIrmsResult,
-  refusalDetails,
-  resolveArgs,
-  submitCredentialsArgs,
-  updateCredentialsInput,
-} from '../domain/contracts';
+import * as contracts from '../domain/contracts';
 import { dailyReportInput, dailyReportResult, reconcileInput, reconcileResult } from '../domain/report-contracts';
 import { extractDocumentInput, extractDocumentResult } from '../assistant/extraction/contracts';
 
@@ -36,32 +21,32 @@ const pushMessage = z.strictObject({
   uploadType: z.enum(Object.keys(UPLOAD_TYPES)),
   decalarationFlag: z.enum(['Y', 'N']).describe('the legal declaration; spelled as the authority does'),
   ebrcBulkGenDtos: z.array(item).min(1),
-  allowDuplicate: fileInput.shape.allowDuplicate,
+  allowDuplicate: contracts.fileInput.shape.allowDuplicate,
 });
 
 /** What workflows and their updates take and answer, and push messages, by the names of the files under `schemas/`. */
 const CONTRACTS = {
-  'onboardExporter.input': { schema: onboardInput, io: 'input' },
-  'onboardExporter.result': { schema: exporterProgress, io: 'output' },
-  'updateCredentials.input': { schema: updateCredentialsInput, io: 'input' },
-  'updateCredentials.result': { schema: exporterProgress, io: 'output' },
-  'changeExporter.input': { schema: changeExporterInput, io: 'input' },
-  'changeExporter.result': { schema: changeExporterResult, io: 'output' },
-  'refreshIrms.input': { schema: refreshIrmsInput, io: 'input' },
-  'refreshIrms.result': { schema: refreshIrmsResult, io: 'output' },
+  'onboardExporter.input': { schema: contracts.onboardInput, io: 'input' },
+  'onboardExporter.result': { schema: contracts.exporterProgress, io: 'output' },
+  'updateCredentials.input': { schema: contracts.updateCredentialsInput, io: 'input' },
+  'updateCredentials.result': { schema: contracts.exporterProgress, io: 'output' },
+  'changeExporter.input': { schema: contracts.changeExporterInput, io: 'input' },
+  'changeExporter.result': { schema: contracts.changeExporterResult, io: 'output' },
+  'refreshIrms.input': { schema: contracts.refreshIrmsInput, io: 'input' },
+  'refreshIrms.result': { schema: contracts.refreshIrmsResult, io: 'output' },
   'reconcile.input': { schema: reconcileInput, io: 'input' },
   'reconcile.result': { schema: reconcileResult, io: 'output' },
   'dailyReport.input': { schema: dailyReportInput, io: 'input' },
   'dailyReport.result': { schema: dailyReportResult, io: 'output' },
   'extractDocument.input': { schema: extractDocumentInput, io: 'input' },
   'extractDocument.result': { schema: extractDocumentResult, io: 'output' },
-  'fileRemittances.input': { schema: fileInput, io: 'input' },
-  'fileRemittances.result': { schema: filingResult, io: 'output' },
-  'fileRemittances.approve': { schema: approveArgs, io: 'input' },
-  'fileRemittances.resolve': { schema: resolveArgs, io: 'input' },
-  'fileRemittances.abandon': { schema: abandonArgs, io: 'input' },
-  'fileRemittances.refusal': { schema: refusalDetails, io: 'output' },
-  'onboardExporter.submitCredentials': { schema: submitCredentialsArgs, io: 'input' },
+  'fileRemittances.input': { schema: contracts.fileInput, io: 'input' },
+  'fileRemittances.result': { schema: contracts.filingResult, io: 'output' },
+  'fileRemittances.approve': { schema: contracts.approveArgs, io: 'input' },
+  'fileRemittances.resolve': { schema: contracts.resolveArgs, io: 'input' },
+  'fileRemittances.abandon': { schema: contracts.abandonArgs, io: 'input' },
+  'fileRemittances.refusal': { schema: contracts.refusalDetails, io: 'output' },
+  'onboardExporter.submitCredentials': { schema: contracts.submitCredentialsArgs, io: 'input' },
   pushMessage: { schema: pushMessage, io: 'input' },
 } as const;
 

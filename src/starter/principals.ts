@@ -3,29 +3,18 @@ import { ROLES, type Principal, type Role, personKey } from '../domain/principal
 import type { Mode } from '../domain/names';
 import { cleanText, printable } from '../domain/text';
 import { exporterNames } from '../ledger/exporters/exporters';
-import { recordAudit } from '../ledger/principals/audit';
+import { recordAudit } from '../ledger/principals/principals';
 import * as ledger from '../ledger/principals/principals';
 import { withTransaction, type Queryable } from '../ledger/pool';
 import type { LedgerDependencies } from './dependencies';
 import { refusal, UsageError } from './errors';
 import { exporterIdOf } from './lookup';
 
-export interface PrincipalView {
-  principal: string;
-  name: string;
-  roles: Role[];
-  system: boolean;
-  /** Ids of the exporters that it may see; null: all. */
-  exporters: string[] | null;
-  /** Their names; the id of one that the ledger does not know. */
-  exporterNames: string[] | null;
-  expiresAt: string | null;
-}
+/** A principal as it is printed. */
+export type PrincipalView = ReturnType<typeof principalView>;
 
 /** With its new token, which is shown this once. */
-export interface PrincipalWithToken extends PrincipalView {
-  token: string;
-}
+export type PrincipalWithToken = PrincipalView & { token: string };
 
 const LONGEST_NAME = 100;
 
@@ -155,13 +144,15 @@ const namesOf = (db: Queryable, principals: readonly Principal[]) =>
 function principalView(
   { principalId, name, roles, isSystem, exporters, expiresAt }: Principal,
   names: ReadonlyMap<string, string>,
-): PrincipalView {
+) {
   return {
     principal: principalId,
     name,
     roles,
     system: isSystem,
+    /** Ids of the exporters that it may see; null: all. */
     exporters,
+    /** Their names; the id of one that the ledger does not know. */
     exporterNames: exporters && exporters.map((id) => names.get(id) ?? id),
     expiresAt: expiresAt?.toISOString() ?? null,
   };

@@ -1,5 +1,5 @@
 import type { FilingView } from '../domain/filing/view';
-import { pageOfCertificates, type PagedCertificate } from '../ledger/certificates/certificate-pages';
+import { pageOfCertificates, type PagedCertificate } from '../ledger/certificates/certificates';
 import { getExporter, listExporters, type ExporterRow } from '../ledger/exporters/exporters';
 import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
 import { listFilingViews, type FilingSummary } from '../ledger/filings/filing-view';

@@ -4,9 +4,7 @@ import { reconciliationBegun, reconciliationQuery } from '../workflows/messages'
 import type { EbrcClientDependencies, LedgerDependencies } from './dependencies';
 import { checkedInput, refusal } from './errors';
 import { exporterIdOf } from './lookup';
-import { follow } from '../temporal/follow';
-import { pendingCallText } from '../temporal/pending-calls';
-import { silenceNotice } from '../temporal/workers-present';
+import { follow, pendingCallText } from '../temporal/follow';
 import {
   acknowledgeFinding as acknowledgeInLedger,
   healedFindings,
@@ -63,11 +61,11 @@ export async function reconcile(
       now.parties > 0 || now.state === 'done' ? null : await pendingCallText(handle, converter).catch(() => null);
     onProgress?.(now, waits);
   };
-  const { progress } = await follow<ReconcileResult>(temporal, workflowId, {
+  const { progress } = await follow<ReconcileResult>(deps, workflowId, {
     query: reconciliationQuery,
     until: () => !wait,
     onProgress: (now) => void tellProgress(now),
-    onSilence: () => void silenceNotice(temporal, taskQueue).then(onNotice),
+    onNotice,
     ...(!wait && { withinMs: STARTED_WITHIN_MS }),
   });
   const result = progress ?? reconciliationBegun(handle.firstExecutionRunId, workflowId, input);

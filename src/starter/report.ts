@@ -1,8 +1,7 @@
 import { extname } from 'node:path';
 import { filingDateFromIso, filingDateInKolkata, isoFromFilingDate } from '../domain/dates';
-import type { Mode } from '../domain/names';
 import { writeOutputFile } from '../documents/output-file';
-import type { Grouping, Chart, Figure, Report } from '../reports/report';
+import type { Grouping, Report } from '../reports/report';
 import { reportsInProcess, ROWS_LISTED, workflowLinks, type ReportForm } from '../reports/render';
 import type { EbrcReaderDependencies } from './dependencies';
 import { UsageError } from './errors';
@@ -18,22 +17,8 @@ export interface ReportRequest {
   grouping?: Grouping;
 }
 
-export interface ReportOutcome {
-  path: string;
-  report: ReportKind;
-  mode: Mode;
-  on: string;
-  madeAt: Date;
-  groups: {
-    id: string;
-    title: string;
-    definition: string;
-    figures: Figure[];
-    trend: Pick<Chart, 'categories' | 'series' | 'unit'> | null;
-    /** Rows listed in the tables of the group, by the table's id. */
-    tables: Record<string, number>;
-  }[];
-}
+/** What was written, with its figures by group. */
+export type ReportOutcome = ReturnType<typeof outcomeOf> & { path: string };
 
 export type ReportDependencies = Pick<EbrcReaderDependencies, 'pool' | 'mode' | 'temporalUi'>;
 
@@ -50,7 +35,7 @@ export async function makeReport(deps: ReportDependencies, request: ReportReques
 export async function figuresOf(
   deps: ReportDependencies,
   request: Pick<ReportRequest, 'report' | 'on'>,
-): Promise<Omit<ReportOutcome, 'path'>> {
+): Promise<ReturnType<typeof outcomeOf>> {
   return outcomeOf(await composeReport(deps, request, ROWS_LISTED.html));
 }
 
@@ -92,7 +77,7 @@ function refuseDay(on: string, now: Date): void {
   }
 }
 
-function outcomeOf({ report, mode, on, madeAt, groups }: Report): Omit<ReportOutcome, 'path'> {
+function outcomeOf({ report, mode, on, madeAt, groups }: Report) {
   return {
     report,
     mode,
@@ -104,6 +89,7 @@ function outcomeOf({ report, mode, on, madeAt, groups }: Report): Omit<ReportOut
       definition,
       figures,
       trend: trend && { categories: trend.categories, series: trend.series, unit: trend.unit },
+      /** Rows listed in the tables of the group, by the table's id. */
       tables: Object.fromEntries(tables.map((table) => [table.id, table.rows.length])),
     })),
   };

@@ -16,8 +16,22 @@ import {
 } from '@temporalio/interceptors-opentelemetry/lib/worker';
 import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker';
 import type { OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry/lib/workflow/definitions';
-import type { SpanAttributes, Tracer } from './tracer';
 import { maskText } from './log-fields';
+
+/** Short words of ours, never a payload. Undefined values are left out. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export interface Span {
+  set(attributes: SpanAttributes): void;
+}
+
+/** Measures operations, as children of the operation that they are part of. */
+export interface Tracer {
+  /** Runs `work` in a span that ends with it; a failure is marked in the span and passed on. */
+  span<T>(name: string, attributes: SpanAttributes, work: (span: Span) => Promise<T>): Promise<T>;
+  /** The span of the caller; null outside of any span. */
+  current(): { traceId: string; spanId: string } | null;
+}
 
 /** The SDK puts whole records into a span (memo, attributes, failures). Only these attributes are sent. */
 const ALLOWED = new Set([

@@ -1,17 +1,8 @@
-/** Short words of ours, never a payload. Undefined values are left out. */
-export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Span, Telemetry, TelemetryOptions, Tracer } from './open-telemetry';
 
-export interface Span {
-  set(attributes: SpanAttributes): void;
-}
-
-/** Measures operations, as children of the operation that they are part of. */
-export interface Tracer {
-  /** Runs `work` in a span that ends with it; a failure is marked in the span and passed on. */
-  span<T>(name: string, attributes: SpanAttributes, work: (span: Span) => Promise<T>): Promise<T>;
-  /** The span of the caller; null outside of any span. */
-  current(): { traceId: string; spanId: string } | null;
-}
+export type { Span, SpanAttributes, Tracer } from './open-telemetry';
 
 const SILENT: Span = { set: () => undefined };
 
@@ -20,3 +11,17 @@ export const NO_TRACES: Tracer = {
   span: (_name, _attributes, work) => work(SILENT),
   current: () => null,
 };
+
+/** Loads telemetry if an endpoint is given; null, without loading anything, if not. */
+export async function loadTelemetry(
+  endpoint: string | undefined,
+  options: Pick<TelemetryOptions, 'service' | 'onLost'>,
+): Promise<Telemetry | null> {
+  if (endpoint === undefined) return null;
+  const [{ startTelemetry }, text] = await Promise.all([
+    import('./open-telemetry.js'),
+    readFile(join(__dirname, '..', '..', 'package.json'), 'utf8'),
+  ]);
+  const { version } = JSON.parse(text) as { version: string };
+  return startTelemetry({ endpoint, version, ...options });
+}

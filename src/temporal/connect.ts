@@ -1,9 +1,8 @@
-import { InterceptingCall, type Interceptor } from '@grpc/grpc-js';
+import { X509Certificate } from 'node:crypto';
+import { InterceptingCall, status, type Interceptor } from '@grpc/grpc-js';
 import { Connection, defaultGrpcRetryOptions, makeGrpcRetryInterceptor } from '@temporalio/client';
 import type { ConnectionOptions } from '@temporalio/client';
-
-/** `CANCELLED` of gRPC. */
-const CANCELLED = 1;
+import type { ClientConnectConfig } from '@temporalio/envconfig';
 
 /** Longer than the server keeps a long poll. Without a deadline a call would wait for a stalled server for ever. */
 const CALL_WITHIN_MS = 90_000;
@@ -25,7 +24,7 @@ const boundedAndCancelled: Interceptor = (options, nextCall) => {
 function endedCall(details: string): NonNullable<ConstructorParameters<typeof InterceptingCall>[0]> {
   const nothing = () => undefined;
   return {
-    start: (metadata, listener) => listener?.onReceiveStatus?.({ code: CANCELLED, details, metadata }),
+    start: (metadata, listener) => listener?.onReceiveStatus?.({ code: status.CANCELLED, details, metadata }),
     cancelWithStatus: nothing,
     sendMessageWithContext: nothing,
     sendMessage: nothing,
@@ -34,4 +33,14 @@ function endedCall(details: string): NonNullable<ConstructorParameters<typeof In
     getPeer: () => '',
     getAuthContext: () => null,
   };
+}
+
+/** When the client certificate of a connection to Temporal ends; null where it has none, or none that can be read. */
+export function clientCertificateEnds(tls: ClientConnectConfig['connectionOptions']['tls']): Date | null {
+  const certificate = typeof tls === 'object' && tls ? tls.clientCertPair?.crt : undefined;
+  try {
+    return certificate ? new Date(new X509Certificate(certificate).validTo) : null;
+  } catch {
+    return null;
+  }
 }

@@ -4,7 +4,7 @@ import { WorkflowIdConflictPolicy } from '@temporalio/common';
 import { type FilingRunStatus, judgeRun, resumeInput, type ResumedFiling } from '../domain/filing/run-judgement';
 import { needsAttention, type FilingState } from '../domain/filing/states';
 import type { Mode } from '../domain/names';
-import { searchAttributes } from '../domain/search-attributes';
+import { searchAttributes } from '../domain/names';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import { openFiling, recordRunProblem, type OpenFilingRun } from '../ledger/filings/open-filings';

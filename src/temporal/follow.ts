@@ -1,37 +1,37 @@
 import type { Client, WorkflowHandle } from '@temporalio/client';
-import type { QueryDefinition } from '@temporalio/common';
+import type { LoadedDataConverter, QueryDefinition } from '@temporalio/common';
+import { decodeOptionalFailureToOptionalError } from '@temporalio/common/lib/internal-non-workflow';
+import { optionalTsToDate } from '@temporalio/common/lib/time';
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { counted } from '../domain/text';
+import { silenceNotice } from './workers-present';
 
 const QUERY_WITHIN_MS = 5_000;
 const INITIAL_PAUSE_MS = 150;
 const MAX_PAUSE_MS = 2_000;
 
-export interface FollowOptions<P> {
-  /** A query of the workflow that returns the same shape as its result. */
-  query: QueryDefinition<P>;
-  /** Stops following although the workflow continues. */
-  until: (progress: P) => boolean;
-  onProgress?: (progress: P) => void;
-  /** Called once if no worker answers, with the reason. */
-  onSilence?: (reason: string) => void;
-  /** Gives up after this time; without it, never. */
-  withinMs?: number;
-}
-
-/** Progress of a followed workflow; null if no worker has answered yet. */
-export interface Followed<P> {
-  progress: P | null;
-  /** Whether the workflow has ended; `progress` is its result then. */
-  ended: boolean;
-}
-
 /**
  * Follows a workflow over all its runs, by query (needs a worker) and result, until it ends, `until` holds, or the time
  * is up.
+ * @returns its progress, or its result; null, with what to tell the user, if no worker has answered yet
  * @throws what it failed with
  */
-export async function follow<P>(client: Client, workflowId: string, options: FollowOptions<P>): Promise<Followed<P>> {
+export async function follow<P>(
+  { temporal: client, taskQueue }: { temporal: Client; taskQueue: string },
+  workflowId: string,
+  options: {
+    /** A query of the workflow that returns the same shape as its result. */
+    query: QueryDefinition<P>;
+    /** Stops following although the workflow continues. */
+    until: (progress: P) => boolean;
+    onProgress?: (progress: P) => void;
+    /** Called once if no worker answers, with what to tell the user. */
+    onNotice?: (notice: string) => void;
+    /** Gives up after this time; without it, never. */
+    withinMs?: number;
+  },
+): Promise<{ progress: P; notice: null } | { progress: null; notice: string }> {
   const handle = client.workflow.getHandle(workflowId);
   const stop = new AbortController();
   // Every call of the long poll adds a listener to it, which Node would report as a leak.
@@ -51,17 +51,20 @@ export async function follow<P>(client: Client, workflowId: string, options: Fol
     const within = Math.min(QUERY_WITHIN_MS, Math.max(deadline - Date.now(), 100));
     return client.workflow
       .withDeadline(Date.now() + within, () => handle.query(options.query))
-      .then((answer) => ({ answer }), firstReason);
+      .then(
+        (answer) => ({ answer }),
+        () => ({ silent: true }),
+      );
   };
   let progress: P | null = null;
-  let silent = false;
+  let silence: Promise<string> | undefined;
   const report = (answer: Awaited<ReturnType<typeof query>>) => {
     if ('answer' in answer) {
       progress = answer.answer;
       options.onProgress?.(progress);
-    } else if (!silent) {
-      silent = true;
-      options.onSilence?.(answer.reason);
+    } else if (!silence) {
+      silence = silenceNotice(client, taskQueue);
+      void silence.then(options.onNotice);
     }
   };
   try {
@@ -81,10 +84,11 @@ export async function follow<P>(client: Client, workflowId: string, options: Fol
   } finally {
     stop.abort();
   }
-  if (!end) return { progress, ended: false };
-  if ('error' in end) throw end.error;
-  options.onProgress?.(end.result);
-  return { progress: end.result, ended: true };
+  if (end && 'error' in end) throw end.error;
+  if (end) options.onProgress?.(end.result);
+  const last = end ? end.result : progress;
+  if (last !== null) return { progress: last, notice: null };
+  return { progress: null, notice: await (silence ?? silenceNotice(client, taskQueue)) };
 }
 
 /** Whether another run goes on: a reset terminates the run that was followed. */
@@ -97,6 +101,17 @@ async function runsAgain(client: Client, handle: WorkflowHandle): Promise<boolea
     );
 }
 
-function firstReason(error: unknown): { reason: string } {
-  return { reason: error instanceof Error ? error.message : String(error) };
+/** What a run waits for: a line for people about the call that was tried most; null: none is under way. */
+export async function pendingCallText(handle: WorkflowHandle, converter: LoadedDataConverter): Promise<string | null> {
+  const { raw } = await handle.describe();
+  const [call, ...others] = (raw.pendingActivities ?? []).sort((a, b) => (b.attempt ?? 0) - (a.attempt ?? 0));
+  if (!call) return null;
+  const name = (call.activityType?.name ?? 'a call').replace(/[A-Z]/gu, (letter) => ` ${letter.toLowerCase()}`);
+  const failure = await decodeOptionalFailureToOptionalError(converter, call.lastFailure);
+  const next = optionalTsToDate(call.nextAttemptScheduleTime)?.toISOString();
+  // The number is that of the attempt that comes next.
+  const tries =
+    failure &&
+    `, which failed ${counted((call.attempt ?? 1) - 1, 'time')}: ${failure.message}${next ? `; next try at ${next}` : ''}`;
+  return `waits for: ${name}${tries ?? ''}${others.length > 0 ? ` (and ${others.length} more)` : ''}`;
 }

@@ -1,10 +1,14 @@
 /** The gRPC statuses that callers tell apart. */
 const GRPC = {
+  CANCELLED: 1,
   INVALID_ARGUMENT: 3,
   DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  PERMISSION_DENIED: 7,
   RESOURCE_EXHAUSTED: 8,
   FAILED_PRECONDITION: 9,
   UNAVAILABLE: 14,
+  UNAUTHENTICATED: 16,
 } as const;
 
 /** An answer of Temporal's server as its client passes it on. By its shape: who only reads loads no client. */

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
-import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../domain/names';
 
 /** `temporal.api.enums.v1.IndexedValueType`. */
 const INDEXED_VALUE_TYPES = { Keyword: 2, Bool: 5 } as const;

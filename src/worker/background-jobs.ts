@@ -1,5 +1,8 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
 import type { Logger } from 'pino';
+import type { Mode } from '../domain/names';
 
 /** Work that a worker does periodically, besides Temporal's tasks. */
 export interface BackgroundJob {
@@ -59,5 +62,53 @@ async function runForever(
     }
     // A waiting job must not keep a worker alive whose other work has ended.
     await sleep(everyMs, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}
+
+/** What one worker of a mode does for all of them: a lock of the ledger says which one. */
+const LEAD_EVERY_MS = 15_000;
+
+/**
+ * Runs `jobs` while this worker holds the lock, which PostgreSQL frees with its connection: another follows within
+ * {@link LEAD_EVERY_MS}. For a moment two may run them.
+ */
+export function leaderJob(args: {
+  pool: pg.Pool;
+  mode: Mode;
+  jobs: readonly BackgroundJob[];
+  logger: Logger;
+  onRun?: (outcome: JobOutcome) => void;
+}): BackgroundJob {
+  const { pool, mode, jobs, logger, onRun } = args;
+  return {
+    id: 'lead',
+    name: 'do what one worker does for all',
+    everyMs: LEAD_EVERY_MS,
+    async run(signal) {
+      const connection = await pool.connect();
+      let leads = false;
+      try {
+        const { rows } = await connection.query<{ leads: boolean }>(
+          'SELECT pg_try_advisory_lock(hashtextextended($1, 8)) AS leads',
+          [`lead/${mode}`],
+        );
+        leads = rows[0]?.leads ?? false;
+        if (leads) await runUntilLost(connection, signal);
+      } finally {
+        // The lock ends with the connection.
+        connection.release(leads);
+      }
+    },
+  };
+
+  async function runUntilLost(connection: pg.PoolClient, signal: AbortSignal): Promise<void> {
+    const lost = new AbortController();
+    const onLost = () => lost.abort();
+    connection.once('error', onLost).once('end', onLost);
+    const running = startBackgroundJobs(jobs, logger, onRun);
+    const over = AbortSignal.any([signal, lost.signal]);
+    if (!over.aborted) await once(over, 'abort');
+    connection.off('error', onLost).off('end', onLost);
+    await running.stop();
   }
 }

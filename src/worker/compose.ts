@@ -1,6 +1,6 @@
 /** Builds the dependencies of the activities from the configuration. */
 import { randomUUID } from 'node:crypto';
-import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../domain/names';
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
@@ -21,11 +21,16 @@ import type { Tracer } from '../telemetry/tracer';
 import { relayEvents } from '../ledger/events/relay';
 import { createWorkbookThreads } from '../workbook/workbooks';
 import type { Probe } from '../telemetry/readiness';
-import type { BackgroundJob } from './background-jobs';
-import { watchDocumentStore } from './document-store';
-import { leaderJob } from './leader';
-import { createLedgerClock } from './ledger-clock';
-import { cleaningJobs, searchAttributesJob, secretSweepJob, templateReading, vaultKeyJob } from './jobs';
+import { leaderJob, type BackgroundJob } from './background-jobs';
+import {
+  cleaningJobs,
+  createLedgerClock,
+  searchAttributesJob,
+  secretSweepJob,
+  templateReading,
+  vaultKeyJob,
+  watchDocumentStore,
+} from './jobs';
 import { figuresJob, processJob, budgetMetrics, countingVault, observeCall, observeJob, observeSweep } from './observe';
 import type { Metrics } from './metrics';
 
@@ -171,7 +176,7 @@ function extractionOf(
   if (!config.extraction) return undefined;
   const { url, key, version } = config.extraction;
   return {
-    api: createExtractionApi({ url, key, httpTimeoutMs: config.httpTimeoutMs, ...observers }),
+    api: createExtractionApi({ baseUrl: url, apiKey: key, httpTimeoutMs: config.httpTimeoutMs, ...observers }),
     service: `${url} ${version}`,
     access: accessOf(url, key),
     pace: EXTRACTION_PACE,

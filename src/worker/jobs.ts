@@ -2,8 +2,9 @@ import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../domain/dates';
 import type { Logger } from 'pino';
 import type { Mode } from '../domain/names';
-import { orphanedSecrets, removeOrphanedSecrets, type Vault } from '../ledger/vault/vault';
+import { orphanedSecrets, removeOrphanedSecrets } from '../ledger/vault/vault';
 import type { BackgroundJob } from './background-jobs';
+import type { Metrics } from './metrics';
 import { buffer } from 'node:stream/consumers';
 import type { Deps } from '../activities/dependencies';
 import { templateProblem } from '../domain/rules/columns';
@@ -12,6 +13,10 @@ import type pg from 'pg';
 import { removeOldRows } from '../ledger/retention';
 import { ensureSearchAttributes } from '../temporal/search-attributes';
 import { pruneFailedChecks } from '../ledger/vault/credential-fuse';
+import type { DocumentStore } from '../documents/document-store';
+import type { Queryable } from '../ledger/pool';
+import { askStore, claimStore } from '../ledger/sends/sends';
+import { NotReady, type Probe } from '../telemetry/readiness';
 
 /** A secret is stored just before its workflow is started. */
 const SETTLED_AFTER_MS = 10 * 60_000;
@@ -63,13 +68,12 @@ async function isRunning(client: Client, workflowId: string): Promise<boolean> {
 }
 
 /** Publishes the vault's key. Repeated: somebody who puts another there could read what is handed in. */
-export function vaultKeyJob(args: {
-  vault: Pick<Vault, 'publish'>;
-  pool: pg.Pool;
-  mode: Mode;
-  logger: Logger;
-}): BackgroundJob {
-  const { vault, pool, mode, logger } = args;
+export function vaultKeyJob({
+  vault,
+  pool,
+  mode,
+  logger,
+}: Pick<Deps, 'vault' | 'pool' | 'mode' | 'logger'>): BackgroundJob {
   return {
     id: 'vault_key',
     name: 'publish the key that passwords are sealed to',
@@ -136,4 +140,83 @@ export function cleaningJobs(pool: pg.Pool, logger: Logger): BackgroundJob[] {
   function logRemoved(rows: number, what: string): void {
     if (rows > 0) logger.info({ rows, what }, 'old rows removed');
   }
+}
+
+/** More than this is worth a line in the log. */
+const NOTABLE_MS = 5_000;
+
+/**
+ * The machine's clock, corrected by PostgreSQL's: a sender hours behind would mark its send too early, and the settle
+ * window would seem over.
+ * @param own the machine's
+ */
+export function createLedgerClock(options: { db: Queryable; logger: Logger; own?: () => number }): {
+  now: () => number;
+  /** Compares the clocks; must have run once before the worker takes work. */
+  job: BackgroundJob;
+} {
+  const { db, logger, own = Date.now } = options;
+  let off = 0;
+  return {
+    now: () => own() + off,
+    job: {
+      id: 'ledger_clock',
+      name: 'compare the clock with PostgreSQL’s',
+      everyMs: MINUTE_MS,
+      run: async () => {
+        const asked = own();
+        const { rows } = await db.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+        const answered = own();
+        const theirs = rows[0]?.now.getTime() ?? answered;
+        // It was read between question and answer: only a time outside of that interval is a difference.
+        off = Math.max(0, theirs - answered) + Math.min(0, theirs - asked);
+        if (Math.abs(off) > NOTABLE_MS) logger.warn({ offMs: off }, 'this clock is wrong: PostgreSQL’s is used');
+      },
+    },
+  };
+}
+
+/** A bucket gets several tries of the SDK. */
+const ANSWERS_WITHIN_MS = 30_000;
+
+/** Writes, reads and lists, and sees whether the store is the ledger's. The probe answers the last run's find. */
+export function watchDocumentStore(options: {
+  pool: pg.Pool;
+  documents: DocumentStore;
+  metrics: Pick<Metrics, 'set'>;
+}): { job: BackgroundJob; probe: Probe } {
+  const { pool, documents, metrics } = options;
+  let usable: boolean | undefined;
+  const note = (found: boolean) => {
+    usable = found;
+    metrics.set('ebrc_document_store_up', found ? 1 : 0);
+  };
+  // A call that hangs occupies a thread of the process: it is not made again until it has ended.
+  let running: Promise<void> | undefined;
+  const useOnce = () => (running ??= documents.probe().finally(() => (running = undefined)));
+  return {
+    job: {
+      id: 'document_store',
+      name: 'see whether the document store can be used and is the one of the ledger',
+      everyMs: MINUTE_MS,
+      run: async () => {
+        try {
+          await askStore(useOnce, ANSWERS_WITHIN_MS);
+          await claimStore(pool, documents);
+          note(true);
+        } catch (error) {
+          note(false);
+          throw error;
+        }
+      },
+    },
+    probe: {
+      name: 'documents',
+      look: () => {
+        if (usable) return Promise.resolve('can be written, read and listed');
+        const message = usable === undefined ? 'not seen yet' : 'the document store cannot be used; the log says why';
+        return Promise.reject(new NotReady(message));
+      },
+    },
+  };
 }

@@ -4,71 +4,63 @@ import type { RuntimeOptions } from '@temporalio/worker';
 import type { ListenAddress } from '../config/listen-address';
 import { RATE_CLASSES, type Mode } from '../domain/names';
 
-interface Definition {
-  help: string;
-}
 /** Read from the ledger by the worker that leads, 0 or absent in the others: take `max` over workers. */
 export const LEDGER_GAUGES = {
-  ebrc_figures_read_timestamp_seconds: { help: 'When these figures were read from PostgreSQL last' },
-  ebrc_filings: { help: 'Filings by state' },
-  ebrc_filing_oldest_seconds: { help: 'Age of the oldest open filing of a state; 0 where there is none' },
-  ebrc_filings_needing_attention: { help: 'Open filings that need a person' },
-  ebrc_filings_past_due: { help: 'Open filings that have not moved for longer than their state allows' },
-  ebrc_filings_with_run_problem: { help: 'Open filings whose workflow failed, is gone or does not move' },
-  ebrc_question_oldest_seconds: { help: 'Age of the oldest open question or finding that nobody acknowledged' },
-  ebrc_event_unplaced_seconds: { help: 'How long the oldest event has waited for its place in the feed' },
-  ebrc_database_connections: { help: 'Connections of the PostgreSQL server: in use, and the most it takes' },
-  ebrc_unknown_rows: { help: 'Rows of which it is not known whether they were filed' },
-  ebrc_open_requests: { help: 'Requests that are being polled' },
-  ebrc_acknowledgement_seconds: { help: 'Time from submission to outcome in the last 24 hours, by quantile' },
-  ebrc_budget_slots: { help: 'Calls that a rate class may make in a window' },
-  ebrc_budget_slots_used: { help: 'Calls that the service may still count in the window' },
-  ebrc_budget_waiting: { help: 'Calls that wait for a slot in worker processes' },
-  ebrc_certificates: { help: 'Certificates that the ledger knows' },
-  ebrc_certificate_pdfs: { help: 'Certificates by what became of their PDF: stored, missing or damaged' },
-  ebrc_findings: { help: 'Open findings of reconciliations that nobody acknowledged' },
-  ebrc_finding_oldest_seconds: { help: 'Age of the oldest open finding of a kind; 0 where there is none' },
-} as const satisfies Record<string, Definition>;
+  ebrc_figures_read_timestamp_seconds: 'When these figures were read from PostgreSQL last',
+  ebrc_filings: 'Filings by state',
+  ebrc_filing_oldest_seconds: 'Age of the oldest open filing of a state; 0 where there is none',
+  ebrc_filings_needing_attention: 'Open filings that need a person',
+  ebrc_filings_past_due: 'Open filings that have not moved for longer than their state allows',
+  ebrc_filings_with_run_problem: 'Open filings whose workflow failed, is gone or does not move',
+  ebrc_question_oldest_seconds: 'Age of the oldest open question or finding that nobody acknowledged',
+  ebrc_event_unplaced_seconds: 'How long the oldest event has waited for its place in the feed',
+  ebrc_database_connections: 'Connections of the PostgreSQL server: in use, and the most it takes',
+  ebrc_unknown_rows: 'Rows of which it is not known whether they were filed',
+  ebrc_open_requests: 'Requests that are being polled',
+  ebrc_acknowledgement_seconds: 'Time from submission to outcome in the last 24 hours, by quantile',
+  ebrc_budget_slots: 'Calls that a rate class may make in a window',
+  ebrc_budget_slots_used: 'Calls that the service may still count in the window',
+  ebrc_budget_waiting: 'Calls that wait for a slot in worker processes',
+  ebrc_certificates: 'Certificates that the ledger knows',
+  ebrc_certificate_pdfs: 'Certificates by what became of their PDF: stored, missing or damaged',
+  ebrc_findings: 'Open findings of reconciliations that nobody acknowledged',
+  ebrc_finding_oldest_seconds: 'Age of the oldest open finding of a kind; 0 where there is none',
+} as const;
 
 /** Gauges of this process. */
 export const PROCESS_GAUGES = {
-  ebrc_ledger_up: { help: '1 while this worker reaches PostgreSQL' },
-  ebrc_document_store_up: { help: '1 while this worker can write, read and list the document store of the ledger' },
-  ebrc_job_last_success_timestamp_seconds: { help: 'When a background job of this worker last succeeded' },
-  ebrc_event_loop_delay_seconds: { help: 'Longest delay of the event loop since the last reading' },
-  ebrc_process_start_timestamp_seconds: { help: 'When this process started' },
-  ebrc_tls_expiry_timestamp_seconds: { help: 'When the client certificate for Temporal ends; 0 where there is none' },
-  ebrc_memory_limit_bytes: { help: 'Memory that this process may hold' },
-  ebrc_resident_memory_bytes: { help: 'Memory that this process holds' },
-} as const satisfies Record<string, Definition>;
+  ebrc_ledger_up: '1 while this worker reaches PostgreSQL',
+  ebrc_document_store_up: '1 while this worker can write, read and list the document store of the ledger',
+  ebrc_job_last_success_timestamp_seconds: 'When a background job of this worker last succeeded',
+  ebrc_event_loop_delay_seconds: 'Longest delay of the event loop since the last reading',
+  ebrc_process_start_timestamp_seconds: 'When this process started',
+  ebrc_tls_expiry_timestamp_seconds: 'When the client certificate for Temporal ends; 0 where there is none',
+  ebrc_memory_limit_bytes: 'Memory that this process may hold',
+  ebrc_resident_memory_bytes: 'Memory that this process holds',
+} as const;
 
 /** Exported with `_total` behind the name. */
 export const COUNTERS = {
-  ebrc_api_calls: { help: 'Calls to the service by operation and kind of error (ok for none)' },
-  ebrc_rate_limit_refusals: { help: '429 answers: something else uses the key' },
-  ebrc_vault_failures: { help: 'Stored passwords that did not open' },
-  ebrc_codec_failures: { help: 'Payloads that did not open' },
-  ebrc_job_runs: { help: 'Runs of background jobs by outcome' },
-  ebrc_sweep_filings: { help: 'Filings that the sweep resumed or reported to a person' },
-} as const satisfies Record<string, Definition>;
+  ebrc_api_calls: 'Calls to the service by operation and kind of error (ok for none)',
+  ebrc_rate_limit_refusals: '429 answers: something else uses the key',
+  ebrc_vault_failures: 'Stored passwords that did not open',
+  ebrc_codec_failures: 'Payloads that did not open',
+  ebrc_job_runs: 'Runs of background jobs by outcome',
+  ebrc_sweep_filings: 'Filings that the sweep resumed or reported to a person',
+} as const;
 
 export const HISTOGRAMS = {
-  ebrc_api_call_seconds: { help: 'Time of a call to the service', buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60] },
-  ebrc_budget_wait_seconds: {
-    help: 'Wait for a slot of a rate class',
-    buckets: [0.1, 1, 5, 15, 30, 60, 120, 300, 900],
-  },
-  ebrc_poll_lag_seconds: {
-    help: 'How late a poll began after it was due',
-    buckets: [0.1, 1, 5, 15, 60, 300, 900, 3600],
-  },
-} as const satisfies Record<
-  string,
-  Definition & {
-    /** Upper bounds, in seconds. */
-    buckets: readonly number[];
-  }
->;
+  ebrc_api_call_seconds: 'Time of a call to the service',
+  ebrc_budget_wait_seconds: 'Wait for a slot of a rate class',
+  ebrc_poll_lag_seconds: 'How late a poll began after it was due',
+} as const;
+
+/** Upper bounds, in seconds. */
+const BUCKETS: Record<keyof typeof HISTOGRAMS, number[]> = {
+  ebrc_api_call_seconds: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+  ebrc_budget_wait_seconds: [0.1, 1, 5, 15, 30, 60, 120, 300, 900],
+  ebrc_poll_lag_seconds: [0.1, 1, 5, 15, 60, 300, 900, 3600],
+};
 
 export interface Metrics {
   count(name: keyof typeof COUNTERS, tags?: MetricTags, by?: number): void;
@@ -89,19 +81,15 @@ export function metricsOptions(
       bindAddress: `${host}:${address.port}`,
       countersTotalSuffix: true,
       useSecondsForDurations: true,
-      histogramBucketOverrides: Object.fromEntries(
-        Object.entries(HISTOGRAMS).map(([name, { buckets }]) => [name, [...buckets]]),
-      ),
+      histogramBucketOverrides: BUCKETS,
     },
   };
 }
 
 /** @param meter `Runtime.instance().metricMeter` */
 export function createMetrics(meter: MetricMeter): Metrics {
-  const each = <K extends string, D extends { help: string }, M>(
-    definitions: Record<K, D>,
-    make: (name: K, help: string) => M,
-  ) => new Map((Object.entries(definitions) as [K, D][]).map(([name, { help }]) => [name, make(name, help)]));
+  const each = <K extends string, M>(definitions: Record<K, string>, make: (name: K, help: string) => M) =>
+    new Map((Object.entries(definitions) as [K, string][]).map(([name, help]) => [name, make(name, help)]));
 
   const counters = each(COUNTERS, (name, help) => meter.createCounter(name, undefined, help));
   const histograms = each(HISTOGRAMS, (name, help) => meter.createHistogram(name, 'float', undefined, help));

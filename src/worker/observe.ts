@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import type { ApiCall } from '../domain/service/operations';
 import type { Config } from '../config/config';
-import { clientCertificateEnds } from '../config/links';
+import { clientCertificateEnds } from '../temporal/connect';
 import type { BudgetMetrics } from '../budget/budget';
 import type { Vault } from '../ledger/vault/vault';
 import type { Swept } from '../temporal/sweep';

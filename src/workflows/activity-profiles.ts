@@ -11,7 +11,7 @@ import {
   type LocalActivityOptions,
 } from '@temporalio/workflow';
 import type { Activities } from '../activities/create-activities';
-import type { StartedWorkflow } from '../activities/settings';
+import type { StartedWorkflow } from '../activities/dependencies';
 import { queueOfClass, ROWS_IN_A_LOCAL_STEP, type EXTRACTION, type RateClass } from '../domain/names';
 import { summaryText } from '../domain/text';
 import { otherModeText } from '../domain/values';

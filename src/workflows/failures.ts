@@ -1,5 +1,11 @@
 /** Reading what an activity failed with. Workflows branch on the failure's `type`, never on its message. */
-import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure, TimeoutFailure } from '@temporalio/workflow';
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  ChildWorkflowFailure,
+  isCancellation,
+  TimeoutFailure,
+} from '@temporalio/workflow';
 import type { FailureDetails } from '../activities/application-failure';
 import { FILING_MISSING, SET_ASIDE } from '../domain/names';
 import { isErrorKind, type ErrorKind } from '../domain/service/error-kinds';
@@ -47,6 +53,24 @@ function textOf(failure: unknown): string {
       ? 'the worker that did it ended, or stood still'
       : 'it did not end in time';
   return failure instanceof Error ? failure.message : String(failure);
+}
+
+/**
+ * Makes a call that its workflow can go on without: null where it failed, which `onFailure` is told. A cancellation,
+ * and what the workflow itself throws, such as a filing given up, come through.
+ */
+export async function orNull<T>(
+  call: () => Promise<T>,
+  onFailure: (failure: ReadFailure) => unknown = () => undefined,
+): Promise<T | null> {
+  try {
+    return await call();
+  } catch (error) {
+    const helpFailed = error instanceof ActivityFailure || error instanceof ChildWorkflowFailure;
+    if (!helpFailed || isCancellation(error)) throw error;
+    await onFailure(readFailure(error));
+    return null;
+  }
 }
 
 /**

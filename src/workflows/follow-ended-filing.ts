@@ -1,9 +1,9 @@
 /** What is left of a filing that has ended: requests without an outcome, and what a person says of its rows. */
-import { ActivityFailure, executeChild, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { executeChild, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { ResolveArgs } from '../domain/contracts';
 import { calls, steps } from './activity-profiles';
 import type { collectCertificates } from './collect-certificates';
-import { readFailure } from './failures';
+import { orNull } from './failures';
 
 export interface EndedFilingArgs {
   filingId: string;
@@ -40,7 +40,7 @@ export async function followEndedFiling(args: EndedFilingArgs): Promise<EndedFil
 
 async function askOnce({ filingId, exporterId }: EndedFilingArgs, submission: number): Promise<void> {
   const status = { summary: `Status of submission ${submission}`, rateClass: 'api', exporterId } as const;
-  const polled = await orNull(() =>
+  const polled = await orLater(() =>
     calls('helpful', { ...status, priorityKey: 5 }).pollStatus({ filingId, submission, ackErrors: [], once: true }),
   );
   if (!polled || polled.outcome === 'not_yet' || polled.requestId === null) return;
@@ -53,7 +53,7 @@ async function askOnce({ filingId, exporterId }: EndedFilingArgs, submission: nu
 function look({ filingId, exporterId }: Ended, submission: number, attemptId: string | null): Promise<unknown> {
   const summary = 'Look for certificates of the filing';
   const about = { summary, rateClass: 'details', exporterId, priorityKey: 1 } as const;
-  return orNull(() => calls('helpful', about).gatherEvidence({ filingId, submission, exporterId, attemptId }));
+  return orLater(() => calls('helpful', about).gatherEvidence({ filingId, submission, exporterId, attemptId }));
 }
 
 type Ended = Pick<EndedFilingArgs, 'filingId' | 'exporterId'>;
@@ -64,7 +64,7 @@ async function carryOut(ended: Ended, answer: NonNullable<EndedFilingArgs['answe
   const { certificates = [], notOurs = [], unseen = false, grant: grantId = null } = answer;
   if (as === 'filed' && requestId !== null && certificates.length === 0) {
     const about = { summary: `Check that the service has request ${requestId}`, rateClass: 'api', exporterId } as const;
-    const found = await orNull(() => calls('helpful', about).knowsRequest({ exporterId, requestId }));
+    const found = await orLater(() => calls('helpful', about).knowsRequest({ exporterId, requestId }));
     if (!found?.known)
       return { refused: `the service does not know request ${requestId}, or cannot be asked about it now` };
   } else {
@@ -86,12 +86,5 @@ async function carryOut(ended: Ended, answer: NonNullable<EndedFilingArgs['answe
 }
 
 /** A call that only helps: the next sweep makes it again. */
-async function orNull<T>(call: () => Promise<T>): Promise<T | null> {
-  try {
-    return await call();
-  } catch (error) {
-    if (!(error instanceof ActivityFailure)) throw error;
-    setCurrentDetails(readFailure(error).message);
-    return null;
-  }
-}
+const orLater = <T>(call: () => Promise<T>): Promise<T | null> =>
+  orNull(call, ({ message }) => setCurrentDetails(message));

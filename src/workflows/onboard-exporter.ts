@@ -7,12 +7,16 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ExporterProgress, OnboardInput } from '../domain/contracts';
+import type { CredentialCheck } from '../activities/exporters/credentials';
+import type { ExporterState } from '../activities/exporters/exporters';
+import type { ErrorKind } from '../domain/service/error-kinds';
+import { CREDENTIAL_KINDS, CREDENTIALS_OF_A_PERSON, delayMs } from '../domain/service/retry-table';
 import { calls } from './activity-profiles';
-import { handleSubmissions } from './exporter/credential-submissions';
+import { checkSubmission, checkVersion, handleSubmissions, type Submissions } from './exporter/credential-submissions';
 import { ExporterStatus, retryUntilFixed } from './exporter/exporter-progress';
 import { credentialsRenewedSignal } from './messages';
-import { makeReady } from './exporter/make-ready';
-import { needInput } from './failures';
+import { needInput, readFailure } from './failures';
+import { waitForActivation, whileAwaitingCredentials } from './waits';
 
 /** An onboarding may wait for months; it continues as new well before its history is long. */
 const LONG_HISTORY = 2_000;
@@ -66,4 +70,184 @@ async function createOrAdopt(status: ExporterStatus, input: OnboardInput): Promi
   }
   status.update({ exporterId: result.exporter.exporterId });
   return false;
+}
+
+const UNKNOWN_CLIENT = 'customer_not_found';
+const PENDING = 'activation_pending';
+/** Credentials may be linked elsewhere, so the refresh is tried again at each look. */
+const NONE_ON_FILE = 'credentials_missing';
+
+interface ReadyContext {
+  status: ExporterStatus;
+  submissions: Submissions;
+  /** Whether better credentials came by another way. */
+  renewal: { came: boolean };
+}
+
+/** Whether they came since it was last asked. */
+function takeRenewal({ renewal }: ReadyContext): boolean {
+  const { came } = renewal;
+  renewal.came = false;
+  return came;
+}
+
+/** Why a person is asked for credentials, and which ones were found wanting. */
+interface Need {
+  code: string;
+  message: string;
+  versionSeen?: number;
+}
+
+type Step = { go: 'on'; exporter: ExporterState } | { go: 'ask'; need: Need } | { go: 'end' };
+
+/** From a client that exists to one that can file: validated, active, its IRMs in the ledger. Ends refused or ready. */
+async function makeReady(context: ReadyContext): Promise<void> {
+  const { status } = context;
+  let step = await readExporter(context);
+  while (step.go !== 'end') {
+    step = await validate(context, step);
+    if (step.go !== 'on') continue;
+    const exporter = await waitForActivation(status, status.waits, step.exporter, async () => {
+      const again = await readExporter(context);
+      return again.go === 'on' ? again.exporter : { exporterId: '', readiness: 'created', activatesAt: null };
+    });
+    if (exporter.readiness !== 'ready') {
+      // Deactivated, or gone, while it waited: it is validated again, or a person is asked.
+      step = await readExporter(context);
+      continue;
+    }
+    const refreshed = await refresh(context, exporter);
+    if (refreshed !== PENDING) {
+      // What was submitted while the IRMs were read is checked before the onboarding ends.
+      const more = refreshed.go === 'end' && status.view.state === 'ready' && context.submissions.size > 0;
+      step = more ? await readExporter(context) : refreshed;
+      continue;
+    }
+    // The service reports ready and the refresh fails as pending: the refresh is right, and the time is not known.
+    const { activation } = status.waits;
+    const text = 'The service refuses the refresh because API access is not open yet';
+    const ms = activation.nextMs();
+    status.showWait({ reason: 'activation', activatesAt: exporter.activatesAt, text, ms });
+    await rest(context, ms);
+    activation.ended();
+    step = await readExporter(context);
+  }
+}
+
+async function readExporter({ status }: ReadyContext): Promise<Step> {
+  const exporterId = idOf(status);
+  try {
+    const exporter = await retryUntilFixed(status, [UNKNOWN_CLIENT], () =>
+      calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).readExporter({ exporterId }),
+    );
+    return { go: 'on', exporter };
+  } catch (error) {
+    return refuse(status, error);
+  }
+}
+
+/** Has whatever was submitted checked, in order; asks for more where that does not do. */
+async function validate(context: ReadyContext, from: Step & { go: 'on' | 'ask' }): Promise<Step> {
+  const { status, submissions } = context;
+  const check = { status, exporterId: idOf(status) };
+  let step: Step = from;
+  while (step.go !== 'end') {
+    const submission = submissions.next();
+    if (submission) {
+      step = await stepOf(context, await checkSubmission(check, submission));
+    } else if (step.go === 'ask') {
+      step = await askForCredentials(context, step.need);
+    } else if (isValidated(step.exporter)) {
+      return step;
+    } else {
+      const { version } = await calls('ledger', 'Look for stored credentials').storedCredentials(check);
+      step =
+        version === null
+          ? { go: 'ask', need: NOTHING_SUBMITTED }
+          : await stepOf(context, await checkVersion(check, version));
+    }
+  }
+  return step;
+}
+
+const NOTHING_SUBMITTED: Need = {
+  code: 'credentials_missing',
+  message: 'No portal credentials were submitted for this exporter yet. Submit its DGFT user name and password.',
+};
+
+async function stepOf(context: ReadyContext, result: CredentialCheck): Promise<Step> {
+  if (result.outcome === 'validated') return { go: 'on', exporter: result.exporter };
+  if (result.outcome === 'superseded') return readExporter(context);
+  const need = { code: result.reason, message: result.message };
+  if (result.outcome !== 'exporter_unknown') return { go: 'ask', need };
+  context.status.update({ state: 'refused', message: need.message, errors: [need] });
+  return { go: 'end' };
+}
+
+/** Waits for a submission, for credentials that came by another way, or for a validation that was made elsewhere. */
+async function askForCredentials(context: ReadyContext, need: Need): Promise<Step> {
+  const { status, submissions } = context;
+  const exporterId = idOf(status);
+  const ledger = await calls('ledger', 'Read the exporter from the ledger').exporterInLedger({ exporterId });
+  const versionSeen = need.versionSeen ?? ledger.currentVersion;
+  const { code, message } = need;
+  status.update({ state: 'needs_credentials', activatesAt: null, message, errors: [{ code, message }] });
+  return whileAwaitingCredentials({ exporterId, versionSeen }, async (renewed) => {
+    for (let looks = 1; submissions.size === 0; looks += 1) {
+      const newer = renewed || takeRenewal(context);
+      if (!newer) await rest(context, delayMs(CREDENTIALS_OF_A_PERSON, looks));
+      if (submissions.size > 0) break;
+      const read = await readExporter(context);
+      if (read.go === 'end' || newer || takeRenewal(context)) return read;
+      if (read.go === 'on' && isValidated(read.exporter) && (!isValidated(ledger) || code === NONE_ON_FILE))
+        return read;
+    }
+    return { go: 'ask', need };
+  });
+}
+
+/** Sleeps until something is submitted or renewed, at most as long as given. */
+function rest({ status, submissions, renewal }: ReadyContext, ms: number): Promise<void> {
+  return status.rest(ms, 'Check the exporter again', () => submissions.size > 0 || renewal.came);
+}
+
+/** Refreshes the IRMs live and reads them; `activation_pending` where the service is not open yet. */
+async function refresh({ status }: ReadyContext, exporter: ExporterState): Promise<Step | typeof PENDING> {
+  const { exporterId } = exporter;
+  status.update({ state: 'started', activatesAt: null, message: 'API access is open; the IRMs are being read.' });
+  const expected: ErrorKind[] = [...CREDENTIAL_KINDS, UNKNOWN_CLIENT, PENDING];
+  try {
+    await retryUntilFixed(status, expected, () =>
+      calls('api', { summary: 'Refresh the IRMs', rateClass: 'irm-refresh', exporterId }).refreshIrms({ exporterId }),
+    );
+    const { irmCount } = await retryUntilFixed(status, [UNKNOWN_CLIENT], () =>
+      calls('api', { summary: 'Read the IRMs', rateClass: 'api', exporterId }).readIrms({ exporterId }),
+    );
+    status.update({ state: 'ready', irmCount });
+    return { go: 'end' };
+  } catch (error) {
+    const { kind, message, details } = readFailure(error);
+    if (kind === PENDING) return PENDING;
+    if (kind === null || !CREDENTIAL_KINDS.includes(kind)) return refuse(status, error);
+    return { go: 'ask', need: { code: kind, message, versionSeen: details.credentialsVersion } };
+  }
+}
+
+/** Ends an onboarding whose client the service does not know; anything else is not ours to swallow. */
+function refuse(status: ExporterStatus, error: unknown): Step {
+  const { kind: code } = readFailure(error);
+  if (code !== UNKNOWN_CLIENT) throw error;
+  const message = 'The service has no such client in the mode of the API key any more. Onboard the exporter again.';
+  status.update({ state: 'refused', message, errors: [{ code, message }] });
+  return { go: 'end' };
+}
+
+function isValidated({ readiness }: Pick<ExporterState, 'readiness'>): boolean {
+  return readiness === 'ready' || readiness === 'activation_pending';
+}
+
+function idOf(status: ExporterStatus): string {
+  const { exporterId } = status.view;
+  if (exporterId === null) throw new Error('The exporter is not created yet.');
+  return exporterId;
 }

@@ -1,9 +1,8 @@
 import { counted } from '../domain/text';
-import { isCancellation } from '@temporalio/workflow';
 import type { PartyToReconcile, RepairableFinding, WindowReading } from '../activities/reconciliation';
 import type { ReconcileCheck } from '../domain/reconciliation/findings';
 import { calls, callsInBackground } from './activity-profiles';
-import { readFailure } from './failures';
+import { orNull } from './failures';
 
 export interface PartyScope {
   /** YYYY-MM-DD, both included. */
@@ -174,13 +173,5 @@ async function followLost({ filingId }: RepairableFinding): Promise<string | nul
 }
 
 /** Makes a call that the reconciliation can go on without; what it failed with is added to `problems`. */
-async function noted<T>(problems: string[], call: () => Promise<T>): Promise<T | null> {
-  try {
-    return await call();
-  } catch (error) {
-    if (isCancellation(error)) throw error;
-    const { kind, message } = readFailure(error);
-    problems.push(`${kind ?? 'failed'}: ${message}`);
-    return null;
-  }
-}
+const noted = <T>(problems: string[], call: () => Promise<T>): Promise<T | null> =>
+  orNull(call, ({ kind, message }) => problems.push(`${kind ?? 'failed'}: ${message}`));

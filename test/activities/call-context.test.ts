@@ -1,6 +1,6 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createProgress, withHeartbeat, withStepHeartbeat } from '../../src/activities/call-context';
-import type { CallContext } from '../../src/api/client-types';
+import type { CallContext } from '../../src/api/http/call';
 
 describe('what a heartbeat means', () => {
   it('is that the last step began no longer ago than it may take', () => {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import type { PushMessage } from '../../src/domain/filing/mapping';
 import type { FilingApi } from '../../src/api/client';
-import type { SubmitContext } from '../../src/api/client-types';
+import type { SubmitContext } from '../../src/api/http/call';
 import { partsOfAttemptId } from '../../src/domain/filing/attempt';
 import type { DocumentStore } from '../../src/documents/document-store';
 import { readIdentity } from '../../src/ledger/sends/sends';
@@ -14,7 +14,7 @@ import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER } from '../ledger/filing-support';
 import { startProcess, type DyingProcess, type End } from '../ledger/sends/dying-process';
 import { newStore, remember, useLedgerPutBack } from '../ledger/sends/put-back';
-import { createLedgerClock } from '../../src/worker/ledger-clock';
+import { createLedgerClock } from '../../src/worker/jobs';
 import type { TestDatabase } from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
 

@@ -3,7 +3,7 @@
  * the number up to which the store is known to be whole would stand still for ever.
  */
 import type { FilingApi } from '../../src/api/client';
-import type { SubmitContext } from '../../src/api/client-types';
+import type { SubmitContext } from '../../src/api/http/call';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { importSends } from '../../src/ledger/sends/send-import';
 import { readIdentity, readSend } from '../../src/ledger/sends/sends';

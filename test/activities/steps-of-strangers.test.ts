@@ -1,8 +1,8 @@
 /** What whoever can schedule steps on the workers' queues, without any grant, cannot do. */
 import type { FilingApi } from '../../src/api/client';
-import type { SubmitContext } from '../../src/api/client-types';
+import type { SubmitContext } from '../../src/api/http/call';
 import type { FilingState } from '../../src/domain/filing/states';
-import { sentAs } from '../../src/domain/filing/known-send';
+import { sentAs } from '../../src/domain/filing/attempt';
 import { saveIrms } from '../../src/ledger/exporters/irms';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { EXPORTER, irmRecord, knowExporter, move, open, rowsOf } from '../ledger/filing-support';

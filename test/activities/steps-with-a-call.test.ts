@@ -5,7 +5,6 @@
 import { settleRows } from '../ledger/ledger-steps';
 import { Readable } from 'node:stream';
 import type { FilingApi } from '../../src/api/client';
-import type { DownloadInfo } from '../../src/api/client-types';
 import type { Irm } from '../../src/api/schemas/exporters';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
@@ -24,10 +23,8 @@ let available = 10_000;
 const attempts = attemptSteps(() => ledger);
 
 const service = {
-  downloadPdf: ({ eBRCNumber }: { eBRCNumber: string }, put: (stream: Readable, info: DownloadInfo) => unknown) =>
-    put(Readable.from([`%PDF-1.4\n1 0 obj\n<< /T (${eBRCNumber}) >>\nendobj\n%%EOF\n`]), {
-      contentLength: null,
-    } as DownloadInfo),
+  downloadPdf: ({ eBRCNumber }: { eBRCNumber: string }, put: (stream: Readable) => unknown) =>
+    put(Readable.from([`%PDF-1.4\n1 0 obj\n<< /T (${eBRCNumber}) >>\nendobj\n%%EOF\n`])),
   fetchDetails: () => Promise.resolve({ certificates: [], unread: 0 }),
   async *listIrms() {
     yield await Promise.resolve(irmRecord(available) as Irm);

@@ -2,9 +2,9 @@
  * An acceptance is stored with what follows of it, in one transaction: its submission is acknowledged and the filing is
  * being processed. Nothing that goes wrong with the second costs the first.
  */
-import { takeOverAnswer, type AdoptedAnswer } from '../../src/activities/filings/take-over-answer';
+import { takeOverAnswer, type AdoptedAnswer } from '../../src/activities/filings/answers';
 import type { FilingApi } from '../../src/api/client';
-import type { SubmitContext } from '../../src/api/client-types';
+import type { SubmitContext } from '../../src/api/http/call';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import { recordLook } from '../../src/ledger/submissions/lost-time';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Workbook } from 'exceljs';
 import type { Finding } from '../../src/domain/rules/finding';
 import type { FilingView } from '../../src/domain/filing/view';
-import { scriptedPdf } from '../../src/sandbox/endpoints/extraction';
+import { scriptedPdf } from '../support/scripted-pdf';
 import type { DraftOutcome } from '../../src/assistant/drafts/draft';
 import { startExtractionStage, type ExtractionStage } from './extraction-stage';
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FilingView } from '../../src/domain/filing/view';
-import { scriptedPdf } from '../../src/sandbox/endpoints/extraction';
+import { scriptedPdf } from '../support/scripted-pdf';
 import type { ExtractedFile } from '../../src/assistant/extraction/extract';
 import { ebrc } from '../support/command-line';
 import { startExtractionStage, type ExtractionStage } from './extraction-stage';

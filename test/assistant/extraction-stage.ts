@@ -58,7 +58,7 @@ export async function startExtractionStage(options: SandboxOptions = {}): Promis
         vault: createVault({ keys: encryptionKeys }),
         extraction: extraction
           ? {
-              api: createExtractionApi({ ...extraction, httpTimeoutMs: 5_000 }),
+              api: createExtractionApi({ baseUrl: extraction.url, apiKey: extraction.key, httpTimeoutMs: 5_000 }),
               service: `${extraction.url} 1`,
               access: accessOf(extraction.url, extraction.key),
               pace: { atOnce: 3, pauseMs: 20 },

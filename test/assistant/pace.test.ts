@@ -64,6 +64,7 @@ it('closes the service for all after a failure, each time for twice as long, and
 
 it('waits at least as long as the service asks for, and never longer than a quarter of an hour of its own', async () => {
   const a = await document('a');
+  await take(a);
   expect((await fail(a, { atLeastMs: 600_000 })).pauseMs).toBe(600_000);
   for (let times = 0; times < 12; times += 1) await fail(a);
   expect((await fail(a)).pauseMs).toBe(15 * 60_000);

@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { parseEnv } from 'node:util';
 import { parse } from 'yaml';
 import { VARIABLES, loadConfig } from '../../src/config/config';
-import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { shutdownTimes } from '../../src/worker/shutdown';
 import { START_WITHIN_MS } from '../../src/worker/wait-for';
 import { ROOT, readProject } from './project';
@@ -124,7 +124,7 @@ it('runs programs that the build makes', () => {
 it('starts the sandbox with options that it has', () => {
   const options = (service('sandbox').command ?? []).flatMap((word) => /^--[\w-]+/.exec(word) ?? []);
   expect(options).toContain('--state');
-  const command = readProject('src/starter/cli/commands/operations/sandbox.ts');
+  const command = readProject('src/starter/cli/commands/operations/serve.ts');
   for (const option of options) expect([option, command.includes(`'${option} <`)]).toEqual([option, true]);
 });
 

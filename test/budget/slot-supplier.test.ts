@@ -51,7 +51,7 @@ async function startProcess(makeCall: (call: { name: string }, budget: Stoppable
     keyHash: queue,
     limit: LIMIT,
     windowMs: WINDOW_MS,
-    maxTasks: { pdf: MAX_TASKS },
+    maxTasks: MAX_TASKS,
   });
   const activities = { makeCall: (call: { name: string }) => makeCall(call, budget) };
   const gated = await Worker.create({

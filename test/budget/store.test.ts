@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createBudgetStore, readBudgetUsage } from '../../src/budget/store';
-import type { TicketState } from '../../src/budget/ports';
+import { createBudgetStore, readBudgetUsage, type TicketState } from '../../src/budget/store';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
 const LEASE_MS = 400;
@@ -39,7 +38,7 @@ test('places follow the order of the tickets, with the number ahead of each', as
     { ticket: third, ahead: 1 },
     { ticket: fourth, ahead: 2 },
   ]);
-  await a.unused(first);
+  await a.leave([first]);
   expect(granted(await b.step([third, fourth]))).toEqual([]);
   expect(granted(await a.step([second]))).toEqual([second]);
 });
@@ -60,7 +59,7 @@ test('the ticket of a silent process leaves the queue when its lease ends', asyn
   await alive.step([held]);
   await dead.step([lost], { leaseMs: LEASE_MS });
   await alive.step([next]);
-  await alive.unused(held);
+  await alive.leave([held]);
   expect(granted(await alive.step([next]))).toEqual([]);
   await sleep(LEASE_MS);
   expect(granted(await alive.step([next]))).toEqual([next]);
@@ -83,7 +82,7 @@ test('a taken slot is kept by renewals, a written one is not', async () => {
   await store.renew([held], LONG_MS, HOLD_MS);
   await sleep(HOLD_MS + 10);
   expect(granted(await store.step([next]))).toEqual([]);
-  await store.written(held, 'pdf', HOLD_MS);
+  await store.written(held, 'pdf', HOLD_MS, 0);
   await store.renew([held], LONG_MS, HOLD_MS);
   await sleep(HOLD_MS);
   expect(granted(await store.step([next]))).toEqual([next]);
@@ -103,7 +102,7 @@ test('a call that is written after its slot expired still counts', async () => {
   await store.step([late], { leaseMs: 1, holdMs: 1 });
   await sleep(10);
   await store.step([other], { limit: 2 });
-  await store.written(late, 'pdf', LONG_MS);
+  await store.written(late, 'pdf', LONG_MS, 0);
   expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 2 }]);
 });
 
@@ -123,7 +122,7 @@ test('an answer that comes after its slot was freed takes none', async () => {
   const store = processStore();
   const [slow, other] = ticketsOf(2) as [string, string];
   await store.step([slow]);
-  await store.written(slow, 'pdf', 1);
+  await store.written(slow, 'pdf', 1, 0);
   await sleep(10);
   await store.step([other]);
   await store.answered(slow, LONG_MS);

@@ -328,8 +328,12 @@ describe('filing', () => {
   });
 
   it('files a workbook by upload, the template filled in', async () => {
+    const template = join(stage.folder, 'template.xlsx');
+    const untouched = await json([...fileArgs(template, 'CON-WB'), '--declaration', 'Y'], 3);
+    // No cell of it is wrong, so there is no workbook with marked cells.
+    expect(untouched).toMatchObject({ annotated: null, errors: [{ row: null }] });
     const workbook = new Workbook();
-    await workbook.xlsx.readFile(join(stage.folder, 'template.xlsx'));
+    await workbook.xlsx.readFile(template);
     const sheet = workbook.worksheets[0];
     const headers = (sheet?.getRow(1).values as unknown[]).map((value) =>
       String(value)

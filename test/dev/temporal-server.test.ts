@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { findServer } from '../../dev/servers';
 import { startTemporalServer } from '../../dev/temporal-server';
 import { isAlive } from '../support/processes';

@@ -3,14 +3,14 @@ import { partsOfAttemptId, type AttemptReading, type StoredAnswer } from '../../
 import type { RowVerdict } from '../../src/domain/service/request-status';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { FilingMissing } from '../../src/ledger/filings/filings';
-import { acceptAttempt } from '../../src/ledger/gates/accept';
+import { acceptAttempt } from '../../src/ledger/gates/release';
 import { lockAttempts } from '../../src/ledger/gates/attempts';
 import { certifyByRecord } from '../../src/ledger/gates/certify';
 import { judgeRefused, judgeUnsent, releaseUnfiled } from '../../src/ledger/gates/release';
 import { markSending as mark, type Mark } from '../../src/ledger/gates/send';
 import type { Queryable } from '../../src/ledger/pool';
-import { readAttempt as readLocked } from '../../src/ledger/submissions/attempts';
-import { openAttempt as openLocked, type OpenedAttempt } from '../../src/ledger/submissions/open-attempt';
+import { readAttempt as readLocked, openAttempt as openLocked } from '../../src/ledger/submissions/attempts';
+import type { OpenedAttempt } from '../../src/ledger/submissions/attempts';
 
 /** Sets the mark of an attempt whose balances were checked. */
 export async function markSending(

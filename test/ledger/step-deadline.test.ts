@@ -1,5 +1,5 @@
 import { createPool, withTransaction } from '../../src/ledger/pool';
-import { STEP_DEADLINE, withStepDeadline } from '../../src/ledger/step-deadline';
+import { STEP_DEADLINE, withStepDeadline } from '../../src/ledger/unavailable';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
 let database: TestDatabase;

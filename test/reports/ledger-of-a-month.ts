@@ -5,11 +5,8 @@ import type { StoredAnswer } from '../../src/domain/filing/attempt';
 import type { Mapping } from '../../src/domain/filing/mapping';
 import { markRowsUnknown, noteUnknown } from '../../src/ledger/submissions/attempts';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
-import {
-  markArchived,
-  saveCertificates,
-  type CertificateDetailRecord,
-} from '../../src/ledger/certificates/certificates';
+import { saveCertificates, type CertificateDetailRecord } from '../../src/ledger/certificates/certificates';
+import { markArchived } from '../../src/ledger/certificates/pdfs';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import type { FilingState } from '../../src/domain/filing/states';

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/processes';
 import { contentsOfZip, unsummed } from '../support/zips';
-import { pageOfCertificates } from '../../src/ledger/certificates/certificate-pages';
+import { pageOfCertificates } from '../../src/ledger/certificates/certificates';
 import type { FilingBody } from '../../src/server/views/filing';
 import { KAVERI, messageOf, onboard, openDoorStage, watchedPool } from './door-stage';
 import type { DoorStage, ProblemBody } from './door-stage';

@@ -7,7 +7,7 @@ import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { knowExporter, NOW, open, record, rowsOf } from '../ledger/filing-support';
 import { newStore, remember, SETTINGS } from '../ledger/sends/put-back';
 import { claimStore } from '../../src/ledger/sends/sends';
-import { countSend } from '../../src/ledger/sends/count-send';
+import { countSend } from '../../src/ledger/sends/conclusion';
 import type { LedgerStatus } from '../../src/ledger/sends/ledger-status';
 import { ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Client, type Connection } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { NativeConnection } from '@temporalio/worker';
-import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { connect } from '../../src/temporal/connect';
 import { noteOpen } from './jest/left-open';
 import { findServer, type TemporalServers } from '../../dev/servers';

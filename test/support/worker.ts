@@ -13,8 +13,7 @@ import { FailureInterceptor } from '../../src/activities/interceptor';
 import type { Budget, BudgetSlot } from '../../src/budget/ports';
 import { createFilingApi } from '../../src/api/client';
 import { createDocumentStore } from '../../src/documents/document-store';
-import { EXTRACTION, modeOfKey, queueOfClass, RATE_CLASSES } from '../../src/domain/names';
-import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
+import { EXTRACTION, modeOfKey, queueOfClass, RATE_CLASSES, SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { reportsInProcess } from '../../src/reports/render';
 import { createVault } from '../../src/ledger/vault/vault';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
@@ -101,7 +100,6 @@ export async function startTestWorker(options: TestWorkerOptions): Promise<TestW
     apiKey,
     httpTimeoutMs: settings.httpTimeoutMs,
     budget: options.budget ?? openBudget,
-    clock: clock.now,
   });
   const made: Deps = {
     mode: modeOfKey(apiKey) ?? 'test',

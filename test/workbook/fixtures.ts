@@ -1,7 +1,8 @@
+import { crc32, deflateRawSync } from 'node:zlib';
 import { Workbook, type CellValue, type Worksheet } from 'exceljs';
 import { BULK_COLUMNS } from '../../src/domain/rules/columns';
 import type { Finding } from '../../src/domain/rules/finding';
-import { pack, writeZip } from '../../src/workbook/ooxml/zip';
+import { type PackagePart, writeZip } from '../../src/workbook/ooxml/zip';
 
 export type CellValues = Record<string, CellValue>;
 
@@ -77,8 +78,17 @@ export function rawParts(
   };
 }
 
-export async function zipOf(parts: Record<string, string | Buffer>): Promise<Buffer> {
-  return writeZip(await Promise.all(Object.entries(parts).map(([name, content]) => pack(name, content, 'deflate'))));
+/** A part as it is, and packed. */
+export function stored(name: string, content: string | Buffer): PackagePart {
+  const packed = Buffer.from(content);
+  return { name, size: packed.length, packed, method: 0, crc: crc32(packed) };
+}
+export function deflated(name: string, content: string | Buffer): PackagePart {
+  return { ...stored(name, content), packed: deflateRawSync(content), method: 8 };
+}
+
+export function zipOf(parts: Record<string, string | Buffer>): Promise<Buffer> {
+  return Promise.resolve(writeZip(Object.entries(parts).map(([name, content]) => deflated(name, content))));
 }
 
 /** The same parts with more of them, which the workbook or, for notes and their drawing, the first sheet refers to. */

@@ -5,9 +5,9 @@ import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';
 import { readWorkbook } from '../../src/workbook/read';
 import { columnLetter } from '../../src/workbook/sheet/addresses';
-import { readZip, writeZip, pack } from '../../src/workbook/ooxml/zip';
+import { readZip, writeZip } from '../../src/workbook/ooxml/zip';
 import { BULK_COLUMNS } from '../../src/domain/rules/columns';
-import { HEADERS, book, cells, columnIndex, rawParts, withRelations, zipOf } from './fixtures';
+import { HEADERS, book, cells, columnIndex, deflated, rawParts, stored, withRelations, zipOf } from './fixtures';
 
 const EMPTY_SHEET = '<sheetData/>';
 
@@ -122,19 +122,15 @@ test.each(['utf8', 'utf16le'] as const)('XML entities are refused, in %s too', a
 
 test('a part that unpacks to more than its directory entry is stopped there', async () => {
   const parts = rawParts(EMPTY_SHEET);
-  const lying = await pack('xl/worksheets/sheet1.xml', ' '.repeat(10_000_000), 'deflate');
-  const honest = await Promise.all(
-    Object.entries(parts)
-      .filter(([name]) => name !== lying.name)
-      .map(([name, text]) => pack(name, text, 'deflate')),
-  );
+  const lying = deflated('xl/worksheets/sheet1.xml', ' '.repeat(10_000_000));
+  const honest = Object.entries(parts)
+    .filter(([name]) => name !== lying.name)
+    .map(([name, text]) => deflated(name, text));
   expect((await refusal(writeZip([...honest, { ...lying, size: 1000 }])))?.code).toBe('zip_bomb');
 });
 
 test('two parts of one name are refused: two readers would see two workbooks', async () => {
-  const entries = await Promise.all(
-    Object.entries(rawParts(EMPTY_SHEET)).map(([name, text]) => pack(name, text, 'deflate')),
-  );
+  const entries = Object.entries(rawParts(EMPTY_SHEET)).map(([name, text]) => deflated(name, text));
   expect((await refusal(writeZip([...entries, ...entries])))?.code).toBe('damaged');
 });
 
@@ -198,7 +194,7 @@ describe('what is unlike any spreadsheet program is refused', () => {
 
   test('a part whose bytes are not those of its checksum', async () => {
     const parts = rawParts(sheetXml([['x']]));
-    const entries = await Promise.all(Object.entries(parts).map(([name, text]) => pack(name, text, 'store')));
+    const entries = Object.entries(parts).map(([name, text]) => stored(name, text));
     const changed = entries.map((entry) =>
       entry.name === 'xl/worksheets/sheet1.xml'
         ? { ...entry, packed: Buffer.from(entry.packed.toString().replace('<t>x', '<t>y')) }
@@ -231,12 +227,11 @@ describe('what is unlike any spreadsheet program is refused', () => {
 describe('what costs a careless reader hours costs no more than its length', () => {
   const through = async (parts: Record<string, string>) => {
     // Stored: packed as small as in a real attack, most of these would be refused for their ratio alone.
-    const packed = async (name: string, content: string) => {
-      const entry = await pack(name, content, 'deflate');
-      return entry.size < 200 * entry.packed.length ? entry : pack(name, content, 'store');
+    const packed = (name: string, content: string) => {
+      const entry = deflated(name, content);
+      return entry.size < 200 * entry.packed.length ? entry : stored(name, content);
     };
-    const entries = Object.entries(parts).map(([name, content]) => packed(name, content));
-    const source = writeZip(await Promise.all(entries));
+    const source = writeZip(Object.entries(parts).map(([name, content]) => packed(name, content)));
     const { errors, warnings } = await checkWorkbook(source);
     await annotateWorkbook({ source, findings: [...errors, ...warnings] });
     return errors;

@@ -1,8 +1,7 @@
 import pino from 'pino';
 import { recordFailedCheck } from '../../src/ledger/vault/credential-fuse';
-import { startBackgroundJobs, type BackgroundJob } from '../../src/worker/background-jobs';
+import { leaderJob, startBackgroundJobs, type BackgroundJob } from '../../src/worker/background-jobs';
 import { cleaningJobs } from '../../src/worker/jobs';
-import { leaderJob } from '../../src/worker/leader';
 import { createTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 

@@ -6,7 +6,7 @@ import pino from 'pino';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { readinessOf } from '../../src/telemetry/readiness';
 import { startBackgroundJobs } from '../../src/worker/background-jobs';
-import { watchDocumentStore } from '../../src/worker/document-store';
+import { watchDocumentStore } from '../../src/worker/jobs';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 

@@ -1,6 +1,6 @@
 /** Temporal is started empty while workers run: workflows that set a search attribute need it back. */
 import pino from 'pino';
-import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
+import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { startBackgroundJobs } from '../../src/worker/background-jobs';
 import { searchAttributesJob } from '../../src/worker/jobs';
 import { devServer, type DevServer } from '../support/temporal';

@@ -105,7 +105,7 @@ describe('a difference', () => {
     account.certificates.push({ ...doubled, eBRCNumber: 'EBDOUBLE1' });
     account.certificates.push({ ...doubled, eBRCNumber: 'EBFOREIGN1', sbCumInvoiceNumber: '7654321' });
     const irm = account.irms[0];
-    if (irm) irm.available = irm.available.minus(777);
+    if (irm) irm.available = String(Number(irm.available) - 777);
 
     const found = await run(input);
     expect(found).toMatchObject({ opened: 6, closed: 0, skipped: [] });

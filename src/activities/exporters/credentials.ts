@@ -1,9 +1,8 @@
-import { ApplicationFailure, WorkflowNotFoundError, ApplicationFailureCategory } from '@temporalio/common';
+import { WorkflowNotFoundError } from '@temporalio/common';
 import { ApiError } from '../../api/errors/api-error';
-import type { CallContext } from '../../api/client-types';
-import { recordConsent } from '../../ledger/filings/consents';
-import { mayCheckCredentials, recordFailedCheck } from '../../ledger/vault/credential-fuse';
+import type { CallContext } from '../../api/http/call';
 import {
+  recordConsent,
   addCredentials,
   checkableVersion,
   credentialVersion,
@@ -14,17 +13,35 @@ import {
   versionOfSecret,
   waitersOf,
 } from '../../ledger/vault/credentials';
+import { fuseBlownUntil, recordFailedCheck } from '../../ledger/vault/credential-fuse';
 import { needExporter, saveExporter } from '../../ledger/exporters/exporters';
 import { countIrms } from '../../ledger/exporters/irms';
 import { VaultError } from '../../ledger/vault/vault';
+import { notYet } from '../application-failure';
 import { withHeartbeat, keepTrying } from '../call-context';
-import { countsAgainstFuse, outcomeOf, type CheckRefusal } from './credential-outcome';
+import type { CredentialKind, RefusalKind } from '../../domain/service/retry-table';
 import type { Deps } from '../dependencies';
 import { exporterState, type ExporterState } from './exporters';
 
 /** What the person who submits credentials agrees to. It is evidence: a changed text is a new consent. */
 const CONSENT_STATEMENT =
   'I am authorised to use this DGFT portal account and consent to its credentials being submitted to the filing service, which logs in with them on the exporter’s behalf.';
+
+/**
+ * What a refused check means (spec: "Validate credentials", the error table). Other credentials can help with all but
+ * `exporter_unknown`.
+ * - `rejected`: the portal refused the login; a person has to give other credentials.
+ * - `username_differs`: the service holds another user name for this exporter and takes no other.
+ * - `incomplete`: what was submitted cannot be sent, or is gone; it has to be submitted again.
+ * - `username_taken`: the user name belongs to another client of the account; another user name can help.
+ * - `undecided`: refused for a reason that nobody has shown; nothing is known of the credentials, so they are kept.
+ * - `exporter_unknown`: the service has no such client in the mode of the key.
+ */
+interface CheckRefusal {
+  outcome: 'rejected' | 'username_differs' | 'incomplete' | 'username_taken' | 'undecided' | 'exporter_unknown';
+  reason: string;
+  message: string;
+}
 
 export type CredentialCheck =
   | { outcome: 'validated'; exporter: ExporterState }
@@ -96,15 +113,10 @@ async function exporterInLedger(
 
 /** Waits while the fuse is blown: a sixth check would be refused, and might lock the account. */
 async function waitForFuse({ pool, mode, clock }: Deps, exporterId: string): Promise<void> {
-  const { allowed, retryAt } = await mayCheckCredentials(pool, { mode, exporterId, at: new Date(clock()) });
-  if (allowed || !retryAt) return;
-  throw ApplicationFailure.create({
-    message: `Five credential checks failed within fifteen minutes; the next one is made at ${retryAt.toISOString()}.`,
-    type: 'credential_fuse',
-    nextRetryDelay: Math.max(1_000, retryAt.getTime() - clock()),
-    category: ApplicationFailureCategory.BENIGN,
-    details: [{ kind: 'credential_fuse', retryAt: retryAt.toISOString() }],
-  });
+  const until = await fuseBlownUntil(pool, { mode, exporterId, at: new Date(clock()) });
+  if (until === null) return;
+  const text = `Five credential checks failed within fifteen minutes; the next one is made at ${until.toISOString()}.`;
+  throw notYet(text, Math.max(1_000, until.getTime() - clock()), 'credential_fuse');
 }
 
 /** Has a version checked, unless an earlier attempt, or somebody else, has settled it already. */
@@ -139,6 +151,84 @@ async function check(deps: Deps, exporterId: string, version: number, call: Call
     logger.info({ exporterId, version, reason: refused.reason }, 'credentials refused');
     return refused;
   }
+}
+
+type ListedRefusal = Omit<CheckRefusal, 'reason'>;
+
+/** Whether the service made a login of it, which it counts. */
+const countsAgainstFuse = ({ outcome }: CheckRefusal): boolean =>
+  outcome !== 'incomplete' && outcome !== 'exporter_unknown';
+
+const REJECTED: ListedRefusal = {
+  outcome: 'rejected',
+  message: 'The DGFT portal rejected the user name or password. Check them at the portal and submit them again.',
+};
+
+const UNDECIDED: ListedRefusal = {
+  outcome: 'undecided',
+  message:
+    'The service refused the check for a reason that is not documented; the submitted credentials are kept. Resolve what it names, then submit them again.',
+};
+
+/** Null: no answer of the check; it is tried again. */
+const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing', ListedRefusal | null>> = {
+  credentials_rejected: REJECTED,
+  // The portal refuses the login, spoken by another endpoint.
+  credentials_invalid: REJECTED,
+  account_locked: {
+    outcome: 'rejected',
+    message: 'The DGFT portal account is locked. Reset it at the portal, then submit the new password.',
+  },
+  credentials_already_set: {
+    outcome: 'username_differs',
+    message:
+      'The service holds another DGFT user name for this exporter and takes no other. Submit that user name with its current password; to change the user name itself, ask the service.',
+  },
+  validation_failed: {
+    outcome: 'incomplete',
+    message: 'The service found the user name or the password missing or empty. Submit both again.',
+  },
+  secret_missing: {
+    outcome: 'incomplete',
+    message: 'The submitted credentials are no longer in the vault. Submit them again.',
+  },
+  dgft_username_taken: {
+    outcome: 'username_taken',
+    message:
+      'Another client of this account uses the same DGFT user name. Submit the user name that is this exporter’s own, use that client, or have the service release the user name.',
+  },
+  customer_not_found: {
+    outcome: 'exporter_unknown',
+    message: 'The service has no such client in the mode of the API key. Check the key, or onboard the exporter again.',
+  },
+  // Refusals that prove nothing about the credentials.
+  refused: UNDECIDED,
+  conflict: UNDECIDED,
+  credentials_missing: UNDECIDED,
+  workbook_rejected: null,
+  too_large: null,
+  email_taken: null,
+  window_too_wide: null,
+  not_found: null,
+  attempt_closed: null,
+  cancelled: null,
+  extraction_unconfigured: null,
+};
+
+/** The outcome of a kind of refusal; null for a failure that may pass. Without an error: a kind recorded earlier. */
+function outcomeOf(reason: string): CheckRefusal;
+function outcomeOf(reason: string, error: ApiError): CheckRefusal | null;
+function outcomeOf(reason: string, error?: ApiError): CheckRefusal | null {
+  const row = Object.hasOwn(REFUSALS, reason) ? REFUSALS[reason as keyof typeof REFUSALS] : null;
+  if (row) return { ...row, reason, message: withServiceWords(row.message, error) };
+  if (error) return null;
+  return { ...REJECTED, reason };
+}
+
+/** The service's message tells the two meanings apart ("in use", "already aligned with another"). */
+function withServiceWords(message: string, error?: ApiError): string {
+  const words = error?.message.trim();
+  return words ? `${message} (The service: "${words}")` : message;
 }
 
 export const credentialActivities = {

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { ApiError } from '../../api/errors/api-error';
-import type { CallContext } from '../../api/client-types';
+import type { CallContext } from '../../api/http/call';
 import type { Customer } from '../../api/schemas/exporters';
 import { onboardInput, type ChangeExporterInput, type OnboardInput } from '../../domain/contracts';
 import { readinessOf } from '../../domain/exporter/exporter';

@@ -33,8 +33,6 @@ async function readIrms(
   args: { exporterId: string; reserve?: ReserveArgs & { seq: number } },
 ): Promise<{
   irmCount: number;
-  /** How many were amended, cancelled, or have another balance or status than before. */
-  changed: number;
   /** What became of the filing's reservation; null where none was asked for. */
   reserved: Reserved | null;
 }> {
@@ -51,13 +49,13 @@ async function readIrms(
     }
   });
   const { count, changed } = await saveIrms(pool, exporterId, records, balancesAt);
-  for (const change of changed) {
-    if (!change.what.includes('amended') && !change.what.includes('cancelled')) continue;
-    logger.warn({ exporterId, what: change.what }, 'an IRM was amended or cancelled');
+  for (const { what } of changed) {
+    if (!what.includes('amended') && !what.includes('cancelled')) continue;
+    logger.warn({ exporterId, what }, 'an IRM was amended or cancelled');
   }
   const { reserve } = args;
   const reserved = reserve ? await withStepHeartbeat(() => reserveBalances(deps, reserve)) : null;
-  return { irmCount: count, changed: changed.length, reserved };
+  return { irmCount: count, reserved };
 }
 
 /** A page of the exporters whose IRMs are to be refreshed; the one exporter where one is named. */

@@ -2,10 +2,14 @@ import type pg from 'pg';
 import { readNow } from '../../ledger/filings/filing-now';
 import { addEvent } from '../../ledger/filings/filing-notes';
 import { type Held } from '../../ledger/filings/filing-progress';
-import { answerInShort, NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import { answerInShort, NOT_FILED, partsOfAttemptId, sentAs } from '../../domain/filing/attempt';
 import type { AttemptReading, StoredAnswer } from '../../domain/filing/attempt';
-import { markRowsUnknown as markInLedger, readAttempt as readInLedger } from '../../ledger/submissions/attempts';
-import { openAttempt as openInLedger, type OpenedAttempt } from '../../ledger/submissions/open-attempt';
+import {
+  markRowsUnknown as markInLedger,
+  readAttempt as readInLedger,
+  openAttempt as openInLedger,
+  type OpenedAttempt,
+} from '../../ledger/submissions/attempts';
 import type { Carried } from '../../domain/filing/questions';
 import { carryOutWord as carryOutInLedger } from '../../ledger/gates/persons';
 import { lockFiling, type LockedFiling } from '../../ledger/filings/filing-lock';
@@ -13,15 +17,14 @@ import { detachFreed } from '../../ledger/questions/questions';
 import { updateCorrectionAttention } from '../../ledger/rows/row-takeover';
 import { judgeWord } from '../../ledger/submissions/words';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
-import { sentAs } from '../../domain/filing/known-send';
 import { withTransaction } from '../../ledger/pool';
 import { now, type Deps } from '../dependencies';
 import { senderOf } from '../../ledger/sends/send-record';
-import { stepId } from '../step-id';
+import { stepId } from '../call-context';
 import { DIFFERS, hold, moveOf, moveOnSettled, recordMove, settledStep } from './moves';
 import type { Decided, Differs, Left, MoveArgs } from './moves';
-import { takeOverAnswer, type AdoptedAnswer } from './take-over-answer';
-import { onHeldWhole, onWholeLedger } from './whole-ledger';
+import { takeOverAnswer, type AdoptedAnswer } from './answers';
+import { onHeldWhole, onWholeLedger } from './moves';
 
 /** Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more. */
 function openAttempt(

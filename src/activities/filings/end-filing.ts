@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { StoredAnswer } from '../../domain/filing/attempt';
-import { phaseOf } from '../../domain/filing/moves';
+import { phaseOf } from '../../domain/filing/run-judgement';
 import { endOf, type StateLimitSettings } from '../../domain/filing/states';
 import { errorAt, type Finding } from '../../domain/rules/finding';
 import { cutText } from '../../domain/text';
@@ -16,10 +16,10 @@ import { readRequests, type Statement } from '../../ledger/submissions/requests'
 import { readSubmissions, settleSubmission } from '../../ledger/submissions/submissions';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
 import { now, type Deps } from '../dependencies';
-import { stepId } from '../step-id';
+import { stepId } from '../call-context';
 import { FINDINGS_IN_RESULT } from './filing-request';
-import { type Decided, type Differs, DIFFERS, type Left, moveOnSettled, onHeld, recordEnd, settledStep } from './moves';
-import { onHeldWhole } from './whole-ledger';
+import { DIFFERS, moveOnSettled, onHeld, recordEnd, settledStep, onHeldWhole } from './moves';
+import type { Decided, Differs, Left } from './moves';
 
 /** A refused part of a filing: what is wrong with it. The filing may have ended with it. */
 export interface Refused extends Left {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { addEvent, saveApproval, saveBalanceFindings } from '../../ledger/filings/filing-notes';
+import { addEvent, saveBalanceFindings, saveOfFiling } from '../../ledger/filings/filing-notes';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
 import { judgeWord, recordWord as recordInLedger } from '../../ledger/submissions/words';
 import type { NewWord, OpenWords, WordOf } from '../../ledger/submissions/words';
@@ -11,7 +11,7 @@ import { registerWaiter, removeWaiter } from '../../ledger/vault/credentials';
 import type { FilingState } from '../../domain/filing/states';
 import { refusal } from '../application-failure';
 import { now, type Deps } from '../dependencies';
-import { stepId } from '../step-id';
+import { stepId } from '../call-context';
 import { DIFFERS, type Differs, hold, type Left, type MoveArgs, moveOf, onHeld, recordMove } from './moves';
 import type { Finding } from '../../domain/rules/finding';
 import { reserveBalances as reserveInLedger } from '../../ledger/rows/balance-reservation';
@@ -53,7 +53,7 @@ function recordApproval(
     const { contentHash, declaration } = await needFiling(client, filingId);
     const text = note ?? `approved by ${by}`;
     const event = { ...move.event, text, who: by, data: { contentHash, declaration } };
-    await saveApproval(client, { filingId, by, at });
+    await saveOfFiling(client, filingId, { approved: { by, at } });
     return { filing: await moveOf(client, held, { ...move, event }, at) };
   });
 }

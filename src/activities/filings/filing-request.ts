@@ -8,7 +8,7 @@ import { parsePushMessage } from '../../domain/rules/push-message';
 import { checkRows } from '../../domain/rules/rules';
 import { readInput, readInputHead } from '../../ledger/filings/filing-inputs';
 import type { Queryable } from '../../ledger/pool';
-import { needFewRows } from '../step-id';
+import { needFewRows } from '../call-context';
 import type { RateClass } from '../../domain/names';
 
 interface FilingRequest {

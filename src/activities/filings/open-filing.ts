@@ -1,6 +1,6 @@
 import { fileInput, type FileInput } from '../../domain/contracts';
 import type { FilingReadiness } from '../../domain/filing/move-texts';
-import type { KnownSend } from '../../domain/filing/known-send';
+import type { KnownSend } from '../../domain/filing/attempt';
 import { isEnd } from '../../domain/filing/states';
 import { otherModeText } from '../../domain/values';
 import { filingWorkflowId } from '../../domain/names';
@@ -17,12 +17,10 @@ import { readReadiness } from '../../ledger/filings/first-move';
 import { withTransaction } from '../../ledger/pool';
 import { shownToFile } from '../../ledger/principals/granted-words';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
-import type { Deps } from '../dependencies';
-import { stepId } from '../step-id';
+import { type Deps, settingsOf, type ReadSettingsResult } from '../dependencies';
+import { stepId } from '../call-context';
 import { chooseChannel, errorsOf, judgeRequest, withoutRepeats } from './filing-request';
-import type { Left } from './moves';
-import { settingsOf, type ReadSettingsResult } from '../settings';
-import { onWholeLedger } from './whole-ledger';
+import { type Left, onWholeLedger } from './moves';
 
 export type { SubmissionStage };
 

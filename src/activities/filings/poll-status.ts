@@ -14,7 +14,7 @@ import {
   withoutNameless,
 } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
-import type { KnownSend } from '../../domain/filing/known-send';
+import type { KnownSend } from '../../domain/filing/attempt';
 import { takeUpFiling } from '../../ledger/filings/open-filings';
 import { learnIec, tellsIec } from '../../ledger/exporters/exporters';
 import { readRows } from '../../ledger/rows/filing-rows';
@@ -25,12 +25,11 @@ import { notePoll, readNextPoll, readRequests } from '../../ledger/submissions/r
 import type { NextPoll, RequestRecord, RequestToPoll, Statement } from '../../ledger/submissions/requests';
 import { needSubmission } from '../../ledger/submissions/submissions';
 import { failureOf, notYet } from '../application-failure';
-import { withHeartbeat, withStepHeartbeat } from '../call-context';
+import { withHeartbeat, withStepHeartbeat, stepId } from '../call-context';
 import { withCredentials } from '../exporters/credential-guard';
 import { cadenceOf, type Deps } from '../dependencies';
-import { stepId } from '../step-id';
 import type { FilingNow } from './moves';
-import { settleRequest } from './settle-request';
+import { settleRequest } from './answers';
 
 export interface PollArgs {
   filingId: string;
@@ -224,16 +223,14 @@ async function withoutRequest({ pool }: Deps, { filingId, submission }: PollArgs
 
 /** An entry names the IEC that it was filed for, which an exporter may lack (spec: "Per-record entry"). */
 async function learnIecFrom(
-  { pool, clock, logger }: Deps,
+  { pool, clock }: Deps,
   entries: RequestStatus['ebrcBulkGenStatusLst'],
   request: RequestToPoll,
 ): Promise<void> {
   const { customerId: exporterId } = request;
   const iec = agreedIec(entries.map(({ iecNumber }) => iecNumber));
   if (!tellsIec(request, iec, 'status')) return;
-  const collisions = await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
-  for (const collision of collisions)
-    logger.warn({ exporterId, ...collision }, 'two clients turned out to be one exporter');
+  await learnIec(pool, { exporterId, iec, source: 'status', at: new Date(clock()) });
 }
 
 /** The request to ask about. Where the ledger knows of none, it may be an older one than the run's. */

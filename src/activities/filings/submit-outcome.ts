@@ -1,6 +1,6 @@
 /** What the exchange of a submission came to: the answer that is stored, or the failure that the workflow reads. */
 import { ApiError } from '../../api/errors/api-error';
-import type { SubmissionResult } from '../../api/client-types';
+import type { SubmissionResult } from '../../api/endpoints/filings';
 import type { BulkUploadAnswer, PushAnswer } from '../../api/schemas/filings';
 import type { StoredAnswer } from '../../domain/filing/attempt';
 import { LedgerUnavailableError } from '../../ledger/unavailable';

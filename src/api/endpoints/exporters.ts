@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { Operation } from '../../domain/service/operations';
-import type { Caller, CallRequest } from '../http/call';
-import type { CallContext, DownloadSink } from '../client-types';
-import { callJson, download, jsonBody, outgoing } from './calls';
+import type { CallContext, Caller, CallRequest } from '../http/call';
+import { callJson, download, jsonBody, outgoing, type DownloadSink } from './calls';
 import { MAX_PAGE_SIZE, allPages, readPage, type Page } from './paging';
 import {
   createCustomerBody,

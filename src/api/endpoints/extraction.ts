@@ -1,20 +1,12 @@
-import type { Readable } from 'node:stream';
 import { isObject } from '../../domain/values';
 import type { Operation } from '../../domain/service/operations';
 import { cutText } from '../../domain/text';
-import { MAX_EXTRACTION_BYTES, pdfProblem } from '../../domain/pdf';
-import { createCaller, type Caller, type CallerOptions } from '../http/call';
-import type { CallContext } from '../client-types';
+import { createCaller, type CallContext, type Caller, type CallerOptions } from '../http/call';
 import { ApiError } from '../errors/api-error';
 import { readEnvelope, readText } from '../http/answers';
 import { cleanAnswer, parseJson } from '../schemas/clean';
 import { createRedactor, type Redactor } from '../errors/redact';
-import { multipartBody, readUpload, unsendable } from './calls';
-
-interface ExtractionInput {
-  file: string | Readable | Buffer;
-  fileName: string;
-}
+import { multipartBody } from './calls';
 
 /** Fields of `data` are not specified. For an answer of another shape `problem` says so, and `answer` has all of it. */
 export interface Extraction {
@@ -24,49 +16,35 @@ export interface Extraction {
   problem: string | null;
 }
 
-/** The extraction service (spec: "Extraction service"). Rejects with `ApiError`. */
-export interface ExtractionApi {
-  extractShippingBill(input: ExtractionInput, call?: CallContext): Promise<Extraction>;
-  extractShippingBillFull(input: ExtractionInput, call?: CallContext): Promise<Extraction>;
-  extractInvoice(input: ExtractionInput, call?: CallContext): Promise<Extraction>;
-  close(): Promise<void>;
-}
-
 /** Texts of a document (terms, descriptions) may be longer than those of the filing service. */
 const MAX_TEXT_BYTES = 64 * 1024;
 
-export function createExtractionApi(
-  options: Omit<CallerOptions, 'baseUrl' | 'apiKey' | 'budget'> & { url?: string; key?: string },
-): ExtractionApi {
-  const { url, key, ...rest } = options;
-  const caller = url && key ? createCaller({ ...rest, baseUrl: url, apiKey: key }) : null;
-  const extract =
-    (operation: Operation) =>
-    (input: ExtractionInput, call: CallContext = {}) =>
-      caller === null
-        ? Promise.reject(unconfigured(operation))
-        : extractWith({ caller, operation, redact: createRedactor([key]) }, input, call);
+/** The extraction service (spec: "Extraction service"), which has an address and a key of its own. */
+export function createExtractionApi(options: Omit<CallerOptions, 'budget'>) {
+  const caller = createCaller(options);
+  const redact = createRedactor([options.apiKey]);
   return {
-    extractShippingBill: extract('extractShippingBill'),
-    extractShippingBillFull: extract('extractShippingBillFull'),
-    extractInvoice: extract('extractInvoice'),
-    close: async () => caller?.close(),
+    /** Sends a PDF that `pdfProblem` has nothing against. Rejects with `ApiError`. */
+    extract: (
+      operation: Extract<Operation, `extract${string}`>,
+      pdf: { file: Buffer; fileName: string },
+      call: CallContext = {},
+    ) => extractWith({ caller, operation, redact }, pdf, call),
+    close: () => caller.close(),
   };
 }
 
+export type ExtractionApi = ReturnType<typeof createExtractionApi>;
+
 async function extractWith(
-  deps: { caller: Caller; operation: Operation; redact: Redactor },
-  input: ExtractionInput,
+  { caller, operation, redact }: { caller: Caller; operation: Operation; redact: Redactor },
+  pdf: { file: Buffer; fileName: string },
   call: CallContext,
 ): Promise<Extraction> {
-  const { caller, operation, redact } = deps;
-  const content = await readUpload(operation, input.file, MAX_EXTRACTION_BYTES);
-  const problem = pdfProblem(content);
-  if (problem !== null) throw unsendable(operation, problem.message);
-  const fileName = input.fileName.replace(/[\r\n"\\/]/gu, '_') || 'document.pdf';
+  const fileName = pdf.fileName.replace(/[\r\n"\\/]/gu, '_') || 'document.pdf';
   const request = {
     operation,
-    ...(await multipartBody({ content, fileName, contentType: 'application/pdf' })),
+    ...(await multipartBody({ file: pdf.file, fileName, contentType: 'application/pdf' })),
     readRefusal: (raw: string, status: number) =>
       NOT_ABOUT_THE_DOCUMENT.includes(status) ? null : refusalIn(readJson(raw, redact), { operation, status }),
   };
@@ -114,11 +92,6 @@ function readJson(raw: string, redact: Redactor): unknown {
   } catch {
     return null;
   }
-}
-
-function unconfigured(operation: Operation): ApiError {
-  const message = 'Extraction is not configured: set EBRC_EXTRACTION_URL and EBRC_EXTRACTION_KEY.';
-  return new ApiError({ kind: 'extraction_unconfigured', operation, message });
 }
 
 function textOf(value: unknown): string | undefined {

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { MAX_WORKBOOK_BYTES } from '../../domain/service/limits';
 import { isObject } from '../../domain/values';
 import { BadAnswerError, parseAnswer, readText, unknownRemarks, unwrap } from '../http/answers';
-import type { Caller, CallRequest } from '../http/call';
-import type { BulkUploadInput, CallContext, DownloadSink, SubmissionResult, SubmitContext } from '../client-types';
-import { download, callJson, jsonBody, outgoing, multipartBody, readUpload } from './calls';
+import type { CallContext, Caller, CallRequest, SubmitContext } from '../http/call';
+import { download, callJson, jsonBody, outgoing, multipartBody, type DownloadSink } from './calls';
 import { ApiError, type FieldError } from '../errors/api-error';
 import { NOTHING_LISTED } from '../errors/classify';
 import { isAbsent, recordList } from '../schemas/tolerant';
@@ -51,9 +50,23 @@ function placeOf(error: FieldError): { index: number; field: string } | null {
 const KNOWN_PUSH_FIELDS = ['dgftAckId', 'requestId', 'ackStatus', 'recordResCount', 'errorDetails'];
 const KNOWN_BULK_FIELDS = [...KNOWN_PUSH_FIELDS, 'parsedRowCount', 'irmNumbers', 'irms'];
 
-const fileName = z
-  .string()
-  .regex(/^[^\r\n"\\/]+\.xlsx?$/iu, 'fileName must be a plain name that ends in .xlsx or .xls');
+/** The answer to a submission: parsed, with every list for the ledger. */
+export interface SubmissionResult<T> {
+  parsed: T;
+  status: number;
+  /** Under names that the specification does not show: observations on an accepted filing are among them. */
+  warnings: unknown[];
+}
+
+const upload = z.strictObject({
+  file: z
+    .instanceof(Buffer)
+    .refine((content) => content.length > 0, 'the file is empty')
+    .refine((content) => content.length <= MAX_WORKBOOK_BYTES, {
+      message: `the file is longer than ${MAX_WORKBOOK_BYTES} bytes; make it smaller or split it`,
+    }),
+  fileName: z.string().regex(/^[^\r\n"\\/]+\.xlsx?$/iu, 'fileName must be a plain name that ends in .xlsx or .xls'),
+});
 const downloadQuery = z.strictObject({ eBRCNumber: z.string().min(1), platformCustomerId: z.string().min(1) });
 
 const CERTIFICATES = recordList(certificateDetail);
@@ -91,7 +104,10 @@ export function createFilingsApi(caller: Caller) {
       }
     },
     /** On a connection of its own. Never repeat it on a guess. */
-    async bulkUpload(input: BulkUploadInput, call: SubmitContext): Promise<SubmissionResult<BulkUploadAnswer>> {
+    async bulkUpload(
+      input: z.input<typeof bulkUploadQuery> & z.input<typeof upload>,
+      call: SubmitContext,
+    ): Promise<SubmissionResult<BulkUploadAnswer>> {
       const { query, request } = await bulkRequest(input);
       return submit(caller, { ...request, query }, call, { schema: bulkUploadAnswer, known: KNOWN_BULK_FIELDS });
     },
@@ -128,15 +144,13 @@ export function createFilingsApi(caller: Caller) {
   };
 }
 
-async function bulkRequest(input: BulkUploadInput) {
-  const { file, fileName: name, ...fields } = input;
+async function bulkRequest({ file, fileName, ...fields }: z.input<typeof bulkUploadQuery> & z.input<typeof upload>) {
   const query = outgoing('bulkUpload', bulkUploadQuery, fields);
-  const content = await readUpload('bulkUpload', file, MAX_WORKBOOK_BYTES);
-  const contentType = /\.xlsx$/iu.test(name)
+  const part = outgoing('bulkUpload', upload, { file, fileName });
+  const contentType = /\.xlsx$/iu.test(fileName)
     ? 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'
     : 'application/vnd.ms-excel';
-  const part = { content, fileName: outgoing('bulkUpload', fileName, name), contentType };
-  return { query, request: { operation: 'bulkUpload' as const, ...(await multipartBody(part)) } };
+  return { query, request: { operation: 'bulkUpload' as const, ...(await multipartBody({ ...part, contentType })) } };
 }
 
 /** Makes a submission. An unreadable answer proves nothing, so it becomes outcome_unknown. */
@@ -146,15 +160,13 @@ async function submit<T>(
   call: SubmitContext,
   { schema, known }: { schema: z.ZodType<T>; known: readonly string[] },
 ): Promise<SubmissionResult<T>> {
-  const context: CallContext = call;
-  return caller.call({ ...request, beforeWrite: call.beforeWrite }, context, async (answer) => {
+  return caller.call({ ...request, beforeWrite: call.beforeWrite }, call, async (answer) => {
     const raw = await readText(answer.body);
     const { data, beside } = unwrap(raw);
     if (!isObject(data)) throw new BadAnswerError('the answer has no acknowledgement', raw);
     if (isError(data)) throw new BadAnswerError('the answer is an error with a status of success', raw);
     return {
       parsed: parseAnswer(schema, data, raw),
-      raw,
       status: answer.status,
       warnings: [...unknownRemarks(data, known), ...unknownRemarks(beside, known)],
     };

@@ -1,7 +1,6 @@
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { OPERATIONS, callTimeoutMs, type Operation, type ApiCall } from '../../domain/service/operations';
 import { type Budget, type BudgetSlot, BudgetStoppedError } from '../../budget/ports';
-import type { CallContext } from '../client-types';
 import { ApiError } from '../errors/api-error';
 import { failureOf, refusalOf } from '../errors/failure';
 import { NO_TRACES, type Span, type Tracer } from '../../telemetry/tracer';
@@ -17,12 +16,31 @@ export interface CallerOptions {
   audit?: Audit;
   logger?: Logger;
   tracer?: Tracer;
-  /** ms since the epoch, for the audit. */
-  clock?: () => number;
   /** Time-outs that override those derived from `httpTimeoutMs`. */
   timeouts?: Partial<Timeouts>;
   /** A certificate authority to trust, PEM. */
   ca?: string;
+}
+
+export interface CallContext {
+  /** Cancels the wait for a slot, and the call. A submission that began to be written becomes outcome_unknown. */
+  signal?: AbortSignal;
+  /** For the audit; never sent. */
+  exporterId?: string;
+  /** The caller's attempt number, for the audit. */
+  attempt?: number;
+  /** Called repeatedly with the number of callers ahead while the call waits for its slot. */
+  onWaiting?: (position: number) => void;
+  /** Called when the call has its slot and begins; it ends within `withinMs`. */
+  onStarted?: (withinMs: number) => void;
+}
+
+/**
+ * `beforeWrite` runs when the connection is up and nothing is written: the place to commit the `sending` mark. If it
+ * throws, nothing is sent; what is no `ApiError` becomes the cause of one of kind attempt_closed.
+ */
+export interface SubmitContext extends CallContext {
+  beforeWrite: () => Promise<void>;
 }
 
 export interface CallRequest {
@@ -86,7 +104,7 @@ class Call {
   constructor(
     private readonly deps: CallerOptions & {
       transport: Transport;
-      bookkeeper: Bookkeeper;
+      bookkeeper: ReturnType<typeof createBookkeeper>;
       prefix: string;
       connectMs: number;
     },
@@ -132,10 +150,10 @@ class Call {
 
   private async acquireSlot(): Promise<BudgetSlot | null> {
     const { rateClass } = OPERATIONS[this.request.operation];
-    const { signal, onWaiting, exporterId } = this.context;
+    const { signal, onWaiting } = this.context;
     if (rateClass === null || this.deps.budget === undefined) return null;
     try {
-      return await this.deps.budget.acquire(rateClass, { signal, onWaiting, exporterId });
+      return await this.deps.budget.acquire(rateClass, { signal, onWaiting });
     } catch (cause) {
       if (signal?.aborted)
         throw this.ownError('cancelled', 'The call was cancelled while it waited for its turn.', cause);
@@ -225,21 +243,11 @@ export type Audit = (call: ApiCall) => void | Promise<void>;
 
 /** The part of a pino logger that the client uses. */
 export interface Logger {
-  debug(details: object, message: string): void;
   warn(details: object, message: string): void;
 }
 
 /** Reports calls to budget and audit in the background: calls neither wait for it nor fail because of it. */
-export interface Bookkeeper {
-  /** Reports to the budget; the reports of one slot are made in order. */
-  note(slot: BudgetSlot | null, event: keyof BudgetSlot): void;
-  audit(row: Omit<ApiCall, 'at'>): void;
-  /** Resolves when everything reported so far has been stored or has failed. */
-  settled(): Promise<void>;
-}
-
-function createBookkeeper(options: { audit?: Audit; logger?: Logger; clock?: () => number }): Bookkeeper {
-  const { audit, logger, clock = Date.now } = options;
+function createBookkeeper({ audit, logger }: Pick<CallerOptions, 'audit' | 'logger'>) {
   const pending = new Set<Promise<void>>();
   const lastOf = new WeakMap<BudgetSlot, Promise<void>>();
 
@@ -252,21 +260,23 @@ function createBookkeeper(options: { audit?: Audit; logger?: Logger; clock?: () 
   }
 
   return {
-    note: (slot, event) => {
+    /** Reports to the budget; the reports of one slot are made in order. */
+    note: (slot: BudgetSlot | null, event: keyof BudgetSlot): void => {
       if (slot === null) return;
       const before = lastOf.get(slot);
       // The first report starts in this turn of the event loop: the stamp of a written request must not come late.
       const work = before === undefined ? attempt(() => slot[event]()) : before.then(() => slot[event]());
       lastOf.set(slot, keep(work, `The budget event ${event}`));
     },
-    audit: (row) => {
+    audit: (row: Omit<ApiCall, 'at'>): void => {
       if (audit === undefined) return;
       void keep(
-        attempt(async () => audit({ at: new Date(clock()), ...row })),
+        attempt(async () => audit({ at: new Date(), ...row })),
         'An API call',
       );
     },
-    settled: async () => {
+    /** Resolves when everything reported so far has been stored or has failed. */
+    settled: async (): Promise<void> => {
       while (pending.size > 0) await Promise.all(pending);
     },
   };

@@ -9,6 +9,8 @@ import { cutText, harmless } from '../../domain/text';
 import { finishBulkSheet } from '../../workbook/bulk-sheet';
 import type { NewCell } from '../../workbook/read';
 import { BULK_SHEET } from '../../workbook/write';
+import type { LedgerDependencies } from '../../starter/dependencies';
+import { checkFile, type CheckOutcome } from '../../starter/filings/check';
 
 const FILLS: Readonly<Record<CellMark, string>> = { gap: 'FFF8CBAD', guess: 'FFFFEB9C', default: 'FFE2EFDA' };
 const LEGEND: readonly (readonly [CellMark | null, string])[] = [
@@ -20,21 +22,34 @@ const LEGEND: readonly (readonly [CellMark | null, string])[] = [
 const NOTE_BYTES = 1_000;
 const IRM_SHEET = 'IRMs';
 
-export interface DraftWorkbook {
+interface DraftWorkbook {
   rows: readonly DraftRow[];
   /** The text at the top of the legend. */
   title: string;
   /** Findings of the check, by Excel row and field. */
-  findings?: readonly { row: number | null; field: string | null; severity: string; message: string }[];
+  findings: readonly { row: number | null; field: string | null; severity: string; message: string }[];
 }
 
 /**
- * Drafted rows in the upload template's form, with each cell's source in its note, coloured gaps and guesses, and other
- * IRMs to choose from, which changes the IRM's other cells.
- * @returns the workbook
+ * Drafted rows as a workbook that tells what `ebrc check` says of it.
+ * @param of the exporter's id or e-mail, and a name for the sheet that is checked
+ * @returns the bytes, whether they pass, and what is refused
  */
-export async function writeDraftWorkbook(args: DraftWorkbook): Promise<Buffer> {
-  const { rows, title, findings = [] } = args;
+export async function checkedDraft(
+  deps: LedgerDependencies,
+  of: { exporter: string; name: string },
+  draft: Omit<DraftWorkbook, 'findings'>,
+): Promise<Pick<CheckOutcome, 'ok' | 'errors'> & { workbook: Buffer }> {
+  const source = { name: of.name, cells: draftValues(draft.rows) };
+  const { ok, errors, warnings } = await checkFile(deps, { source, exporter: of.exporter });
+  return { ok, errors, workbook: await writeDraftWorkbook({ ...draft, findings: [...errors, ...warnings] }) };
+}
+
+/**
+ * In the upload template's form, with each cell's source in its note, coloured gaps and guesses, and other IRMs to
+ * choose from, which changes the IRM's other cells.
+ */
+async function writeDraftWorkbook({ rows, title, findings }: DraftWorkbook): Promise<Buffer> {
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(BULK_SHEET);
   for (const cells of draftValues(rows)) sheet.addRow(cells);
@@ -57,7 +72,7 @@ export async function writeDraftWorkbook(args: DraftWorkbook): Promise<Buffer> {
  * The values of the sheet, its headers first. It has two columns more than the template, for people; they stay in the
  * workbook.
  */
-export function draftValues(rows: readonly DraftRow[]): NewCell[][] {
+function draftValues(rows: readonly DraftRow[]): NewCell[][] {
   const valueOf = ({ cells }: DraftRow, field: ColumnField) =>
     isExtraField(field) ? (field === 'isThirdPartyExport' ? 'N' : null) : cellValue(field, cells[field]?.value ?? null);
   return [
@@ -148,7 +163,7 @@ function literal(field: MappingField, value: string | number): string {
   return `DATE(${year},${month},${day})`;
 }
 
-function writeLegend(workbook: Workbook, title: string, findings: NonNullable<DraftWorkbook['findings']>): void {
+function writeLegend(workbook: Workbook, title: string, findings: DraftWorkbook['findings']): void {
   const sheet = workbook.addWorksheet('Legend');
   sheet.getColumn(1).width = 12;
   sheet.getColumn(2).width = 110;

@@ -9,11 +9,10 @@ import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { getExporter } from '../../ledger/exporters/exporters';
 import { listIrms } from '../../ledger/exporters/irms';
 import { ledgerDocuments, openIrms } from '../proposals/open-documents';
-import { draftValues, writeDraftWorkbook } from './draft-workbook';
+import { checkedDraft } from './draft-workbook';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import { RefusedError } from '../../starter/errors';
 import { exporterIdOf } from '../../starter/lookup';
-import { checkFile } from '../../starter/filings/check';
 import type { ExtractWait } from '../extraction/extract';
 import { readDocuments, type DraftFile } from './read-documents';
 
@@ -61,18 +60,10 @@ export async function draftFiling(
   }
   if (all.length > rows.length)
     notes.push(`${all.length - rows.length} rows do not fit into one workbook; draft again after filing these.`);
-  const book = { rows, title: `Draft for ${exporter}, upload type ${type}. Nothing is filed until you file it.` };
-  const checked = await checkFile(deps, { source: { name: 'draft.xlsx', cells: draftValues(rows) }, exporter });
-  const findings = [...checked.errors, ...checked.warnings];
-  return {
-    workbook: await writeDraftWorkbook({ ...book, findings }),
-    uploadType: type,
-    rows: rows.length,
-    gaps: withErrors(gapsOf(rows), checked.errors),
-    files,
-    ok: checked.ok,
-    notes,
-  };
+  const title = `Draft for ${exporter}, upload type ${type}. Nothing is filed until you file it.`;
+  const { workbook, ok, errors } = await checkedDraft(deps, { exporter, name: 'draft.xlsx' }, { rows, title });
+  const gaps = withErrors(gapsOf(rows), errors);
+  return { workbook, uploadType: type, rows: rows.length, gaps, files, ok, notes };
 }
 
 interface Selection {

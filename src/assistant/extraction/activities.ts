@@ -91,7 +91,7 @@ async function askExtraction(
   const outcome = problem
     ? refusedBy(extractionId, problem)
     : await withHeartbeat(service, (call) =>
-        api[operation]({ file, fileName: row.fileName }, { ...call, exporterId: undefined }),
+        api.extract(operation, { file, fileName: row.fileName }, { ...call, exporterId: undefined }),
       ).then(
         (answer) => answered(extractionId, answer),
         (error: unknown) => failed(error, row, { pool, pace, access }),

@@ -18,8 +18,6 @@ export interface ExtractionRow {
   answer: unknown;
   errorCode: string | null;
   error: string | null;
-  faults: number;
-  rateLimits: number;
 }
 
 export interface ExtractionOutcome {
@@ -34,7 +32,7 @@ export interface ExtractionOutcome {
 }
 
 const COLUMNS = `extraction_id::text AS "extractionId", service, endpoint, sha256, document, file_name AS "fileName", state, data,
-  answer, error_code AS "errorCode", error, faults, rate_limits AS "rateLimits"`;
+  answer, error_code AS "errorCode", error`;
 
 /** The record of a document at an endpoint. `again`, or a changed address or key that was the cause: asked again. */
 export async function openExtraction(
@@ -144,10 +142,9 @@ export async function takeSlot(
   { extractionId, service, callMs, pace }: { extractionId: string; service: string; callMs: number; pace: Pace },
 ): Promise<number> {
   return withTransaction(pool, async (client) => {
-    await client.query('INSERT INTO extraction_pace (service) VALUES ($1) ON CONFLICT DO NOTHING', [service]);
     const { rows } = await client.query<{ faults: number; closedMs: number | null }>(
-      `SELECT faults, (extract(epoch FROM closed_until - clock_timestamp()) * 1000)::float8 AS "closedMs"
-         FROM extraction_pace WHERE service = $1 FOR UPDATE`,
+      `INSERT INTO extraction_pace (service) VALUES ($1) ON CONFLICT (service) DO UPDATE SET service = excluded.service
+       RETURNING faults, (extract(epoch FROM closed_until - clock_timestamp()) * 1000)::float8 AS "closedMs"`,
       [service],
     );
     const { faults = 0, closedMs = null } = rows[0] ?? {};
@@ -184,13 +181,11 @@ export async function noteFailedCall(
 ): Promise<{ faults: number; rateLimits: number; pauseMs: number }> {
   const { extractionId, service, scope, reason, atLeastMs = 0, pace } = call;
   return withTransaction(pool, async (client) => {
-    await client.query('INSERT INTO extraction_pace (service) VALUES ($1) ON CONFLICT DO NOTHING', [service]);
+    const pauseAfter = (faults: string) => `greatest(least($2 * 2 ^ least(${faults}, 30), $3), $4)::float8`;
     const { rows: paces } = await client.query<{ pauseMs: number }>(
-      `WITH before AS (SELECT service, least($2 * 2 ^ least(faults, 30), $3)::float8 AS pause FROM extraction_pace
-                        WHERE service = $1 FOR UPDATE)
-       UPDATE extraction_pace p SET faults = p.faults + 1,
-              closed_until = greatest(closed_until, clock_timestamp() + greatest(b.pause, $4) * interval '1 millisecond')
-         FROM before b WHERE p.service = b.service RETURNING greatest(b.pause, $4)::float8 AS "pauseMs"`,
+      `UPDATE extraction_pace SET faults = faults + 1,
+              closed_until = greatest(closed_until, clock_timestamp() + ${pauseAfter('faults')} * interval '1 millisecond')
+        WHERE service = $1 RETURNING ${pauseAfter('faults - 1')} AS "pauseMs"`,
       [service, pace.pauseMs, MAX_PAUSE_MS, atLeastMs],
     );
     const { rows } = await client.query<{ faults: number; rateLimits: number }>(

@@ -1,9 +1,8 @@
 import { filingDateFromIso, isFilingDate } from '../../domain/dates';
 import type { Mapping } from '../../domain/filing/mapping';
-import type { IrmKey } from '../../ledger/exporters/irm-change';
 import type { Queryable } from '../../ledger/pool';
 import type { OpenIrm } from './score';
-import type { IrmRow } from '../../ledger/exporters/irms';
+import type { IrmKey, IrmRow } from '../../ledger/exporters/irms';
 import { comparableText } from '../../domain/identity';
 import { groupBy } from '../../domain/values';
 import { irmViews } from '../../starter/exporters/views';

@@ -5,10 +5,9 @@ import { comparableText } from '../../domain/identity';
 import { groupBy } from '../../domain/values';
 import { propose, type Proposal } from './assignment';
 import { listIrms, type IrmRow } from '../../ledger/exporters/irms';
-import { draftValues, writeDraftWorkbook } from '../drafts/draft-workbook';
+import { checkedDraft } from '../drafts/draft-workbook';
 import { refusal } from '../../starter/errors';
 import { exporterIdOf } from '../../starter/lookup';
-import { checkFile } from '../../starter/filings/check';
 import { knownDocuments, openIrms } from './open-documents';
 
 export interface ProposalView {
@@ -62,30 +61,24 @@ export async function proposeMappings(
     most: LOOKED_AT.irms,
     sorted: (open) => likeliestOf(open, looked),
   });
-  const { proposals, cut } = propose(irms, looked);
-  const { type, chosen, notes } = choose(proposals, asked);
+  const { proposals: all, cut } = propose(irms, looked);
+  const { type, chosen, notes } = choose(all, asked);
   if (documents.length > looked.length || balances > LOOKED_AT.irms)
     notes.push(
       `Looked at ${looked.length} of ${documents.length} open documents, the oldest, and ${irms.length} of ${balances} remittances with a balance; propose again after filing these.`,
     );
   if (cut > 0) notes.push(`${cut} pairs were ignored because both sides have more likely ones.`);
   if (chosen.length === 0) throw nothing(balances, documents.length, notes);
-  const drafted = chosen.slice(0, MAX_ROWS_PER_SUBMISSION).map((each, index) => rowOf(each, type, index + 1));
+  const filed = chosen.slice(0, MAX_ROWS_PER_SUBMISSION);
+  const drafted = filed.map((each, index) => rowOf(each, type, index + 1));
   if (chosen.length > drafted.length)
     notes.push(
       `${chosen.length - drafted.length} proposals do not fit into one workbook; propose again after filing these.`,
     );
   const title = `Proposed mappings of ${exporter}, upload type ${type}. Nothing is filed until you file it.`;
-  const checked = await checkFile(deps, { source: { name: 'proposals.xlsx', cells: draftValues(drafted) }, exporter });
-  const findings = [...checked.errors, ...checked.warnings];
-  return {
-    workbook: await writeDraftWorkbook({ rows: drafted, title, findings }),
-    uploadType: type,
-    proposals: chosen.slice(0, MAX_ROWS_PER_SUBMISSION).map((each) => viewOf(each, type)),
-    gaps: gapsOf(drafted),
-    ok: checked.ok,
-    notes,
-  };
+  const { workbook, ok } = await checkedDraft(deps, { exporter, name: 'proposals.xlsx' }, { rows: drafted, title });
+  const proposals = filed.map((each) => viewOf(each, type));
+  return { workbook, uploadType: type, proposals, gaps: gapsOf(drafted), ok, notes };
 }
 
 /** Of each so many are looked at: every remittance is compared with every document. */

@@ -4,28 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type * as S3 from '@aws-sdk/client-s3';
 import type { S3Location } from '../s3-location';
 
-/** The operations on objects that the store needs; keys are below the location's prefix. */
-export interface S3Objects {
-  /** Writes an object unless its key is taken; the server checks the SHA-256. @returns whether the key was free */
-  create(key: string, content: Buffer): Promise<boolean>;
-  /** Replaces the version `etag` of an object. @returns false if the object has changed since */
-  replace(key: string, content: Buffer, etag: string): Promise<boolean>;
-  /** Null where there is none. */
-  read(key: string): Promise<{ body: Readable; etag: string } | null>;
-  exists(key: string): Promise<boolean>;
-  /** Keys below `folder` (which ends in a slash) that sort after `after`, in order, at most `limit`. */
-  list(folder: string, after: string, limit: number): Promise<string[]>;
-  copy(from: string, to: string): Promise<void>;
-  remove(key: string): Promise<void>;
-}
-
 /** If two writers use one key at the same time, the server asks the later one to retry. */
 const CONFLICT_TRIES = 5;
 const CONFLICT_PAUSE_MS = 200;
 const LIST_PAGE = 1_000;
 
-/** The SDK is loaded at the first call, so that commands without documents do not load it. */
-export function createS3Objects(location: S3Location): S3Objects {
+/**
+ * The operations on objects that the store needs; keys are below the location's prefix. The SDK is loaded at the first
+ * call, so that commands without documents do not load it.
+ */
+export function createS3Objects(location: S3Location) {
   const { bucket: Bucket, prefix } = location;
   let loading: Promise<{ sdk: typeof S3; client: S3.S3Client }> | undefined;
   const load = () => (loading ??= loadClient(location));
@@ -54,9 +42,12 @@ export function createS3Objects(location: S3Location): S3Objects {
   }
 
   return {
-    create: (key, content) => put(key, content, { IfNoneMatch: '*' }),
-    replace: (key, content, etag) => put(key, content, { IfMatch: etag }),
-    async read(key) {
+    /** Writes an object unless its key is taken; the server checks the SHA-256. @returns whether the key was free */
+    create: (key: string, content: Buffer) => put(key, content, { IfNoneMatch: '*' }),
+    /** Replaces the version `etag` of an object. @returns false if the object has changed since */
+    replace: (key: string, content: Buffer, etag: string) => put(key, content, { IfMatch: etag }),
+    /** Null where there is none. */
+    async read(key: string) {
       const { sdk, client } = await load();
       try {
         const { Body, ETag = '' } = await client.send(new sdk.GetObjectCommand({ Bucket, Key: prefix + key }));
@@ -66,7 +57,7 @@ export function createS3Objects(location: S3Location): S3Objects {
         throw named(error);
       }
     },
-    async exists(key) {
+    async exists(key: string): Promise<boolean> {
       const { sdk, client } = await load();
       try {
         await client.send(new sdk.HeadObjectCommand({ Bucket, Key: prefix + key }));
@@ -80,7 +71,8 @@ export function createS3Objects(location: S3Location): S3Objects {
         return false;
       }
     },
-    async list(folder, after, limit) {
+    /** Keys below `folder` (which ends in a slash) that sort after `after`, in order, at most `limit`. */
+    async list(folder: string, after: string, limit: number): Promise<string[]> {
       const { sdk, client } = await load();
       const keys: string[] = [];
       let StartAfter = prefix + after;
@@ -98,12 +90,12 @@ export function createS3Objects(location: S3Location): S3Objects {
         StartAfter = last;
       }
     },
-    async copy(from, to) {
+    async copy(from: string, to: string): Promise<void> {
       const { sdk, client } = await load();
       const CopySource = `${Bucket}/${encodeURI(prefix + from)}`;
       await client.send(new sdk.CopyObjectCommand({ Bucket, Key: prefix + to, CopySource, ...encryption }));
     },
-    async remove(key) {
+    async remove(key: string): Promise<void> {
       const { sdk, client } = await load();
       await client.send(new sdk.DeleteObjectCommand({ Bucket, Key: prefix + key }));
     },
@@ -122,7 +114,7 @@ async function loadClient({ pathStyle }: S3Location) {
 }
 
 /** Checks `If-None-Match: *`: a server that ignores it would let two senders take one number. @throws Error */
-export async function assertConditionalWrites(objects: S3Objects): Promise<void> {
+export async function assertConditionalWrites(objects: ReturnType<typeof createS3Objects>): Promise<void> {
   const key = `.probe-${randomUUID()}`;
   const content = Buffer.from('probe\n');
   try {

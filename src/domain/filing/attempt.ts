@@ -26,21 +26,16 @@ const SAMPLE_BYTES = 500;
 /** What of an answer passes between activities and workflows: the ledger has all, and payloads are limited. */
 export function answerInShort(answer: StoredAnswer): StoredAnswer {
   const { irms: _, warnings, errorDetails, fieldErrors, message, errorCode, ...ids } = answer;
+  const inShort = (text: string | undefined) => (text === undefined ? undefined : cutText(text, SAMPLE_BYTES));
   return {
     ...ids,
-    ...(message === undefined ? {} : { message: cutText(message, SAMPLE_BYTES) }),
-    ...(errorCode === undefined ? {} : { errorCode: cutText(errorCode, SAMPLE_BYTES) }),
-    ...(errorDetails === undefined ? {} : { errorDetails: errorDetails.slice(0, SAMPLE_ENTRIES).map(entryInShort) }),
-    ...(warnings === undefined ? {} : { warnings: warnings.slice(0, SAMPLE_ENTRIES).map(entryInShort) }),
-    ...(fieldErrors === undefined
-      ? {}
-      : {
-          fieldErrors: fieldErrors.slice(0, SAMPLE_ENTRIES).map((each) => ({
-            ...each,
-            ...(each.field === undefined ? {} : { field: cutText(each.field, SAMPLE_BYTES) }),
-            message: cutText(each.message, SAMPLE_BYTES),
-          })),
-        }),
+    message: inShort(message),
+    errorCode: inShort(errorCode),
+    errorDetails: errorDetails?.slice(0, SAMPLE_ENTRIES).map(entryInShort),
+    warnings: warnings?.slice(0, SAMPLE_ENTRIES).map(entryInShort),
+    fieldErrors: fieldErrors
+      ?.slice(0, SAMPLE_ENTRIES)
+      .map((each) => ({ ...each, field: inShort(each.field), message: cutText(each.message, SAMPLE_BYTES) })),
   };
 }
 
@@ -95,4 +90,46 @@ export function partsOfAttemptId(attemptId: string): { filingId: string; submiss
   const [, filingId, submission, number] = /^(.+)-(\d+)-(\d+)$/u.exec(attemptId) ?? [];
   if (!filingId) throw new RangeError(`${attemptId} is not the id of an attempt.`);
   return { filingId, submission: Number(submission), number: Number(number) };
+}
+
+/** Sends in a run's own history, which it passes on to a ledger that was restored to an earlier state. */
+export interface KnownSend {
+  submission: number;
+  /** Number of the attempt, from 1. */
+  attempt: number;
+  /** When it was marked as being sent, ms since the epoch; null if the history does not contain it. */
+  sentAt: number | null;
+  /** The request id under which it is polled; null if its outcome is not known. */
+  requestId: string | null;
+  /** The secret of the execution that the service itself told the request id; null: a person or the ledger did. */
+  sentBy: string | null;
+  dgftAckId: string | null;
+  ackStatus: string | null;
+}
+
+/** Adds a send to the list; it replaces an entry for the same attempt, but for the proof that the run has of it. */
+export function withSend(sends: readonly KnownSend[], send: KnownSend): KnownSend[] {
+  const known = sends.find((each) => isOf(each, send) && each.requestId === send.requestId);
+  const sentBy = send.sentBy ?? known?.sentBy ?? null;
+  return [...sends.filter((each) => !isOf(each, send)), { ...send, sentBy }];
+}
+
+/** Removes an attempt of which nothing was sent after all. */
+export function withoutSend(sends: readonly KnownSend[], attemptId: string): KnownSend[] {
+  const { submission, number: attempt } = partsOfAttemptId(attemptId);
+  return sends.filter((each) => !isOf(each, { submission, attempt }));
+}
+
+const isOf = (
+  send: Pick<KnownSend, 'submission' | 'attempt'>,
+  other: Pick<KnownSend, 'submission' | 'attempt'>,
+): boolean => send.submission === other.submission && send.attempt === other.attempt;
+
+/** The known send of an attempt. */
+export function sentAs(
+  attemptId: string,
+  known: Pick<KnownSend, 'requestId' | 'sentAt'> & Partial<Pick<KnownSend, 'sentBy' | 'dgftAckId' | 'ackStatus'>>,
+): KnownSend {
+  const { submission, number } = partsOfAttemptId(attemptId);
+  return { sentBy: null, dgftAckId: null, ackStatus: null, ...known, submission, attempt: number };
 }

@@ -1,5 +1,5 @@
 /** What somebody has to look at about a filing: kinds, until when they stand, and what may be done. */
-import { type FilingState, isEnd, needsAttention } from './states';
+import { type FilingState, isEnd, needsAttention, QUESTION_OF_STATE } from './states';
 
 /** `fact`: until a fact closes it, or somebody acknowledges it; the filing's end closes none of these. */
 export type QuestionUntil = 'move' | 'state' | 'fact';
@@ -9,18 +9,6 @@ export interface Question {
   text: string;
   until: QuestionUntil;
 }
-
-/** What a state asks for as long as the filing is in it. */
-const OF_STATE: Partial<Record<FilingState, string>> = {
-  awaiting_approval: 'awaiting_approval',
-  needs_credentials: 'needs_credentials',
-  needs_access: 'needs_access',
-  outcome_unknown: 'outcome_unknown',
-  overdue: 'filing_overdue',
-  needs_correction: 'needs_correction',
-  partly_certified: 'needs_correction',
-  rejected: 'needs_correction',
-};
 
 /** The question that a move opens; null: none. */
 export function questionOfMove(move: {
@@ -35,7 +23,7 @@ export function questionOfMove(move: {
   // What was brought back from the document store stays to be looked at.
   if (isEnd(state) && event.kind === 'imported') return { kind: 'imported', text, until: 'fact' };
   if (event.kind === 'not_moving') return { kind: 'not_moving', text, until: 'state' };
-  const kind = OF_STATE[state];
+  const kind = QUESTION_OF_STATE[state];
   return kind === undefined ? { kind: event.kind, text, until: 'move' } : { kind, text, until: 'state' };
 }
 
@@ -59,30 +47,18 @@ export const actionsOfQuestion = ({ kind, until }: Pick<Question, 'kind' | 'unti
   ACTIONS[kind] ?? (until === 'fact' ? ['acknowledge'] : ['abandon']);
 
 /** What may be done about a filing next, by the names of the commands. */
-export function actionsOfFiling({
-  state,
-  asked,
-  needsAttention,
-  correctable,
-}: {
+export function actionsOfFiling(filing: {
   state: FilingState;
   asked: boolean;
   needsAttention: boolean;
   correctable: boolean;
-}): string[] {
-  switch (state) {
-    case 'awaiting_approval':
-      return ['approve', 'abandon'];
-    case 'outcome_unknown':
-      return asked ? ['resolve', 'abandon'] : ['abandon'];
-    case 'overdue':
-      return ['resolve', 'abandon'];
-    case 'needs_credentials':
-      return ['credentials', 'abandon'];
-    default:
-      if (isEnd(state)) return correctable ? ['correct'] : [];
-      return needsAttention ? ['resume', 'abandon'] : ['abandon'];
-  }
+}): readonly string[] {
+  const { state, asked, correctable } = filing;
+  if (isEnd(state)) return correctable ? ['correct'] : [];
+  // Until a person is asked, evidence is gathered; access comes back by itself.
+  if (state === 'outcome_unknown' && !asked) return ['abandon'];
+  const own = state === 'needs_access' ? undefined : ACTIONS[QUESTION_OF_STATE[state] ?? ''];
+  return own ?? (filing.needsAttention ? ['resume', 'abandon'] : ['abandon']);
 }
 
 export interface QuestionView {
@@ -114,3 +90,14 @@ export type Carried =
   | { outcome: 'filed' }
   /** It is refused, or stands until a second person says the same. */
   | { outcome: 'refused' | 'stands'; why: string };
+
+const CERTIFICATES_NAMED = 5;
+
+/** `certificate 3210… agrees`, `certificates 3210…, 3211… and 3 more agree`. */
+export function certificatesAgree(numbers: Iterable<string>): string {
+  const [first = '', ...others] = new Set(numbers);
+  if (others.length === 0) return `certificate ${first} agrees`;
+  const more = others.length - CERTIFICATES_NAMED + 1;
+  const named = [first, ...others.slice(0, CERTIFICATES_NAMED - 1)].join(', ');
+  return `certificates ${named}${more > 0 ? ` and ${more} more` : ''} agree`;
+}

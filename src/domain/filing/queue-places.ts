@@ -20,7 +20,7 @@ export function queuePlaces(queued: readonly Queued[], limit: number): Map<strin
     return { filingId, last };
   });
   // Until a filing's last call, each exporter has had as many as it, or all that it needs.
-  const callsUntil = sumsOfMinimum([...totals.values()]);
+  const callsUntil = (last: number) => [...totals.values()].reduce((sum, all) => sum + Math.min(all, last), 0);
   const ordered = own
     .map(({ filingId, last }) => ({ filingId, calls: callsUntil(last) }))
     .sort((one, other) => one.calls - other.calls);
@@ -30,20 +30,4 @@ export function queuePlaces(queued: readonly Queued[], limit: number): Map<strin
       return [filingId, { place: index + 1, of: ordered.length, windows }];
     }),
   );
-}
-
-/** A function of `limit`: the sum of the smaller of each number and it. */
-function sumsOfMinimum(numbers: readonly number[]): (limit: number) => number {
-  const sorted = [...numbers].sort((one, other) => one - other);
-  const sums = [0];
-  for (const [index, each] of sorted.entries()) sums.push((sums[index] ?? 0) + each);
-  return (limit) => {
-    let [low, high] = [0, sorted.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((sorted[middle] ?? 0) <= limit) low = middle + 1;
-      else high = middle;
-    }
-    return (sums[low] ?? 0) + (sorted.length - low) * limit;
-  };
 }

@@ -1,7 +1,7 @@
+/** How a filing goes on when its run is not there, or when another run takes it over. Pure. */
 import type { FileInput } from '../contracts';
 import type { Mode } from '../names';
-
-/** What to do about the workflow of an open filing, from its description in Temporal. Pure. */
+import { mayFollow, type FilingState } from './states';
 
 /** Status of the newest run of a filing's workflow; `gone`: Temporal does not have it (any more). */
 export interface FilingRunStatus {
@@ -60,4 +60,47 @@ export interface ResumedFiling {
 /** The input of `fileRemittances` with which a new run continues a filing from the ledger. */
 export function resumeInput({ filingId, mode, exporterId, reference, madeBy, n }: ResumedFiling): FileInput {
   return { mode, exporterId, reference, madeBy, n, resume: filingId };
+}
+
+/** Phase of a run. `send` may lead back to `prepare`: balances are checked again before another attempt. */
+export const PHASES = ['prepare', 'send', 'follow', 'collect'] as const;
+export type Phase = (typeof PHASES)[number];
+
+export interface FilingFacts {
+  /** A submission waits to be sent, and nothing of it is at the service. */
+  planned: boolean;
+  /** A submission was, or may have been, sent, and its outcome is not known. */
+  doubtful: boolean;
+  /** A submission is acknowledged under a request id, and the authority has not answered for it. */
+  followed: boolean;
+  /** Every row of a submission has its outcome. */
+  settled: boolean;
+  /** The approval is still missing. */
+  unapproved: boolean;
+}
+
+/** The phase in which a run with these facts begins. */
+export function phaseOf({ planned, doubtful, followed, settled }: FilingFacts): Phase {
+  if (planned || doubtful) return doubtful || followed || settled ? 'send' : 'prepare';
+  if (followed) return 'follow';
+  // Nothing remains to be done: the run only has to end the filing, as after a refusal.
+  return settled ? 'collect' : 'prepare';
+}
+
+/** By what is at the service. The recorded state is kept if it agrees, so that an open question stays open. */
+export function resumesIn(state: FilingState, facts: FilingFacts): FilingState {
+  switch (phaseOf(facts)) {
+    case 'prepare': {
+      if (!facts.planned) return mayFollow(state, 'needs_correction') ? state : 'submitting';
+      if (facts.unapproved) return state === 'awaiting_approval' ? state : 'checking';
+      const tried = !['checking', 'awaiting_approval', 'needs_credentials', 'needs_access'].includes(state);
+      return tried ? 'submitting' : 'checking';
+    }
+    case 'send':
+      return facts.doubtful && state === 'outcome_unknown' ? state : 'submitting';
+    case 'follow':
+      return state === 'overdue' ? state : 'processing';
+    case 'collect':
+      return 'collecting';
+  }
 }

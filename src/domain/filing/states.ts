@@ -20,27 +20,17 @@ export const FILING_STATES = [
 
 export type FilingState = (typeof FILING_STATES)[number];
 
-const ENDS: ReadonlySet<FilingState> = new Set([
-  'certified',
-  'partly_certified',
-  'rejected',
-  'needs_correction',
-  'abandoned',
-]);
-
-const ATTENTION: ReadonlySet<FilingState> = new Set([
-  'awaiting_approval',
-  'needs_credentials',
-  'needs_access',
-  'outcome_unknown',
-  'overdue',
-  'needs_correction',
-  'partly_certified',
-  'rejected',
-]);
-
-/** The states in which rows may have certificates, or errors of the authority. */
-export const SHOWS_ROWS: readonly FilingState[] = ['collecting', 'outcome_unknown', 'overdue', ...ENDS];
+/** The question that a filing asks as long as it is in a state. */
+export const QUESTION_OF_STATE: Partial<Record<FilingState, string>> = {
+  awaiting_approval: 'awaiting_approval',
+  needs_credentials: 'needs_credentials',
+  needs_access: 'needs_access',
+  outcome_unknown: 'outcome_unknown',
+  overdue: 'filing_overdue',
+  needs_correction: 'needs_correction',
+  partly_certified: 'needs_correction',
+  rejected: 'needs_correction',
+};
 
 /** The states that interrupt a filing at any point, and where it returns afterwards. */
 const PAUSES: readonly FilingState[] = ['needs_credentials', 'needs_access'];
@@ -96,12 +86,17 @@ export function isPause(state: FilingState): boolean {
 
 /** Whether the filing has ended. */
 export function isEnd(state: FilingState): boolean {
-  return ENDS.has(state);
+  return FILING_TRANSITIONS[state].length === 0;
 }
+
+/** The states in which rows may have certificates, or errors of the authority. */
+export const SHOWS_ROWS = FILING_STATES.filter(
+  (state) => isEnd(state) || ['collecting', 'outcome_unknown', 'overdue'].includes(state),
+);
 
 /** Whether a filing in this state needs a person. */
 export function needsAttention(state: FilingState): boolean {
-  return ATTENTION.has(state);
+  return QUESTION_OF_STATE[state] !== undefined;
 }
 
 export const OPEN_ROW_STATES = ['planned', 'submitted', 'unknown'] as const;

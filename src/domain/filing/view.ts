@@ -43,7 +43,7 @@ export interface FilingView extends FilingSummary {
   request: string | null;
   /** The gravest twenty. */
   questions: QuestionView[];
-  actions: string[];
+  actions: readonly string[];
   /** The requests of its submissions, each followed to its end. */
   requests: { submission: number; requestId: string; source: string; state: string }[];
   correctedBy: string[];
@@ -118,7 +118,7 @@ export const placeText = ({ place, of }: { place: number; of: number }): string 
 const SUBJECTS: Partial<Record<FilingState, string>> = {
   checking: 'the check against balances and earlier filings',
   awaiting_approval: 'the approval of somebody other than its maker',
-  submitting: 'its turn to be sent',
+  submitting: 'a look at the existing certificates, and its turn to be sent',
   processing: 'the acknowledgement of the authority',
   needs_credentials: 'new portal credentials of the exporter',
   needs_access: 'our own access to the service',

@@ -9,7 +9,6 @@ export interface Schedule {
   initialMs: number;
   factor: number;
   maxMs: number;
-  maxAttempts?: number;
 }
 
 export type Decision =

@@ -4,12 +4,13 @@ import { certificateIdentity, comparableText } from '../../domain/identity';
 import { isAmount } from '../../domain/money';
 import { type Look, lookToRecord, recordsLook } from '../submissions/lost-time';
 import { DETAILS_CALLER, type DetailsCaller } from '../exporters/exporters';
+import { Conditions, MICROSECONDS } from '../paging';
 import type { Queryable } from '../pool';
+import type { Mode } from '../../domain/names';
 import { IS_OPEN } from '../rows/filing-rows';
-import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
-/** Of exporter $1: fetch-details answers per IEC, so clients of one IEC see the same certificates. */
-const PARTY = '(SELECT party_id FROM exporters WHERE exporter_id = $1)';
+/** The party of exporter $1: fetch-details answers per IEC, so clients of one IEC see the same certificates. */
+export const PARTY = '(SELECT party_id FROM exporters WHERE exporter_id = $1)';
 
 /** A fetch-details entry (spec: "Certificate detail"); fields that are not read here are kept in `detail`. */
 export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNumber'> {
@@ -145,85 +146,6 @@ export async function readDetailsToRead(
   return rows[0] ?? { iecCode: null, credentials: null, open: 0, issued: [] };
 }
 
-/** PDFs of a filing that can be requested now; `nextInMs`: when the next one can be, null if none is left. */
-export interface PdfsToArchive {
-  due: string[];
-  nextInMs: number | null;
-}
-
-/** What the certificates of a filing still lack; `limit`: of the PDFs. */
-export async function readMissing(
-  db: Queryable,
-  { filingId, limit, at }: { filingId: string; limit: number; at: Date },
-): Promise<{
-  withoutDetail: number;
-  /** The first certificates that have no PDF in the document store yet, those that were never refused first. */
-  toArchive: PdfsToArchive;
-}> {
-  const { rows } = await db.query<{ withoutDetail: number; next: { number: string; nextAt: number | null }[] }>(
-    `SELECT (SELECT count(*)::int FROM certificates WHERE filing_id = $1 AND detail IS NULL) AS "withoutDetail",
-            (SELECT coalesce(jsonb_agg(jsonb_build_object('number', n.ebrc_number, 'nextAt', extract(epoch FROM n.pdf_next_at) * 1000)
-                ORDER BY n.pdf_next_at NULLS FIRST, n.position, n.ebrc_number), '[]')
-               FROM (SELECT ebrc_number, position, pdf_next_at FROM certificates WHERE filing_id = $1 AND archived_at IS NULL
-                      ORDER BY pdf_next_at NULLS FIRST, position, ebrc_number LIMIT $2) AS n) AS next`,
-    [filingId, limit],
-  );
-  const { withoutDetail = 0, next = [] } = rows[0] ?? {};
-  const due = next.filter(({ nextAt }) => nextAt === null || nextAt <= at.getTime()).map(({ number }) => number);
-  const [first] = next;
-  const nextInMs = due.length === 0 && first?.nextAt ? first.nextAt - at.getTime() : null;
-  return { withoutDetail, toArchive: { due, nextInMs } };
-}
-
-/** Schedules the next request for a certificate whose PDF was not complete. @returns the interval in ms */
-export async function postponePdf(
-  db: Queryable,
-  args: { exporterId: string; eBRCNumber: string; at: Date; firstMs: number; longestMs: number },
-): Promise<number> {
-  const { rows } = await db.query<{ ms: number }>(
-    `WITH refused AS (
-       UPDATE certificates SET pdf_refused = pdf_refused + 1,
-         pdf_next_at = $3::timestamptz + least($4 * 2 ^ least(pdf_refused, 20), $5) * interval '1 millisecond'
-        WHERE party_id = ${PARTY} AND ebrc_number = $2 RETURNING pdf_next_at
-     ) SELECT (extract(epoch FROM pdf_next_at - $3::timestamptz) * 1000)::float8 AS ms FROM refused`,
-    [args.exporterId, args.eBRCNumber, args.at, args.firstMs, args.longestMs],
-  );
-  return rows[0]?.ms ?? args.firstMs;
-}
-
-export interface ArchivedPdf {
-  exporterId: string;
-  eBRCNumber: string;
-  document: string;
-  sha256: string;
-  bytes: number;
-  at: Date;
-}
-
-export async function markArchived(db: Queryable, pdf: ArchivedPdf): Promise<void> {
-  await db.query(
-    `UPDATE certificates SET pdf_document = $3, pdf_sha256 = $4, pdf_bytes = $5, archived_at = $6,
-        pdf_problem = NULL, pdf_found = NULL, pdf_checked_at = NULL
-      WHERE party_id = ${PARTY} AND ebrc_number = $2`,
-    [pdf.exporterId, pdf.eBRCNumber, pdf.document, pdf.sha256, pdf.bytes, pdf.at],
-  );
-}
-
-/** The hash of a certificate's PDF, null until it is recorded, and the credentials that a download would use. */
-export async function readPdfToFetch(
-  db: Queryable,
-  exporterId: string,
-  eBRCNumber: string,
-): Promise<{ sha256: string | null; credentials: CredentialVersion | null }> {
-  const { rows } = await db.query<{ sha256: string | null; credentials: CredentialVersion | null }>(
-    `SELECT (SELECT pdf_sha256 FROM certificates
-              WHERE party_id = ${PARTY} AND ebrc_number = $2 AND archived_at IS NOT NULL) AS sha256,
-            ${credentialsHeld('$1')} AS credentials`,
-    [exporterId, eBRCNumber],
-  );
-  return rows[0] ?? { sha256: null, credentials: null };
-}
-
 /** A certificate as lists show it; clients of one IEC share theirs. Amounts are exact decimal text. */
 export interface CertificateView {
   eBRCNumber: string;
@@ -242,8 +164,8 @@ export interface CertificateView {
   archivedAt: Date | null;
 }
 
-/** Columns of a {@link CertificateView}, of a certificate `c` and what {@link CERTIFICATE_SOURCES} joins. */
-export const CERTIFICATE_COLUMNS = `c.ebrc_number AS "eBRCNumber", c.ebrc_date AS "eBRCDate", c.status AS "eBRCStatus",
+/** Columns of a {@link CertificateView}, of a certificate `c` and its filing and row. */
+const COLUMNS = `c.ebrc_number AS "eBRCNumber", c.ebrc_date AS "eBRCDate", c.status AS "eBRCStatus",
   c.exporter_id AS "exporterId", c.filing_id AS "filingId", f.reference,
   coalesce(r.mapping->>'sbCumInvoiceNumber', c.document_no) AS "sbCumInvoiceNumber",
   coalesce(r.mapping->>'billNo', c.bill_no) AS "billNo",
@@ -251,6 +173,44 @@ export const CERTIFICATE_COLUMNS = `c.ebrc_number AS "eBRCNumber", c.ebrc_date A
   coalesce(c.currency, r.currency) AS "currencyCode", c.pdf_document AS document, c.pdf_sha256 AS sha256,
   c.archived_at AS "archivedAt"`;
 
-/** The filing and the row of a certificate `c`, where it has them. */
-export const CERTIFICATE_SOURCES = `LEFT JOIN filings f ON f.filing_id = c.filing_id
-  LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position`;
+/** A certificate; `mark` is what the next page begins behind. */
+export type PagedCertificate = CertificateView & { mark: string };
+
+/** Of our row and as the authority has them, a line each. */
+const DOCUMENT_NUMBERS = `concat_ws(E'\\n', r.mapping->>'sbCumInvoiceNumber', r.mapping->>'billNo',
+  r.mapping->>'gstinInvoiceNumber', c.document_no, c.bill_no, c.detail->>'gstInvoiceNo')`;
+
+/** Certificates, the newest in the ledger first. */
+export async function pageOfCertificates(
+  db: Queryable,
+  page: {
+    mode: Mode;
+    exporterId?: string;
+    /** Only of the parties of these exporters, lower-cased ids; null: of all. */
+    exporters: readonly string[] | null;
+    eBRCNumber?: string;
+    filingId?: string;
+    /** Part of a number of its document: of the shipping bill, Softex or (GST) invoice, or its Bill No. */
+    document?: string;
+    after?: { seenAt: string; eBRCNumber: string };
+    limit: number;
+  },
+): Promise<PagedCertificate[]> {
+  const { mode, exporterId, exporters, eBRCNumber, filingId, document, after, limit } = page;
+  const parties = (ids: string) => `c.party_id IN (SELECT party_id FROM exporters WHERE lower(exporter_id) ${ids})`;
+  const where = new Conditions(mode, limit)
+    .add(exporterId, (p) => `c.party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower(${p}))`)
+    .add(exporters, (p) => parties(`= ANY(${p})`))
+    .add(eBRCNumber, (p) => `c.ebrc_number = ${p}`)
+    .add(filingId, (p) => `c.filing_id = ${p}`)
+    .add(document, (p) => `strpos(lower(${DOCUMENT_NUMBERS}), lower(${p})) > 0`)
+    .behind(after && { at: after.seenAt, id: after.eBRCNumber }, { at: 'c.first_seen_at', id: 'c.ebrc_number' });
+  const { rows } = await db.query<PagedCertificate>(
+    `SELECT ${COLUMNS}, ${MICROSECONDS('c.first_seen_at')} AS mark
+       FROM certificates c JOIN parties p USING (party_id) LEFT JOIN filings f ON f.filing_id = c.filing_id
+       LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
+      WHERE p.mode = $1 ${where.text} ORDER BY c.first_seen_at DESC, c.ebrc_number LIMIT $2`,
+    where.values,
+  );
+  return rows;
+}

@@ -2,17 +2,9 @@ import type pg from 'pg';
 import { readIec } from '../../domain/identity';
 import { IEC_SOURCES, type IecSource, type Standing } from '../../domain/exporter/exporter';
 import type { Mode } from '../../domain/names';
-import {
-  ACTIVATES_AT,
-  askAboutIec,
-  attachByEmail,
-  attachToIec,
-  type KnownIec,
-  lockForPartyChange,
-  lockPartyChanges,
-  partyForNew,
-} from './parties';
-import type { Collision } from './party-merge';
+import { askAboutIec, attachByEmail, attachToIec, lockForPartyChange, lockPartyChanges, partyForNew } from './parties';
+import type { KnownIec } from './parties';
+import { ISO } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 
@@ -60,7 +52,7 @@ export interface ExporterRow extends KnownIec {
 const COLUMNS = `exporter_id AS "exporterId", party_id AS "partyId", mode, name, email, company_name AS "companyName", iec,
   iec_source AS "iecSource", stated_iec AS "statedIec", address,
   is_active AS "isActive", has_credentials AS "hasCredentials", api_state AS "apiState",
-  ${ACTIVATES_AT}, shared_credentials_likely AS "sharedCredentialsLikely",
+  ${ISO('activates_at')} AS "activatesAt", shared_credentials_likely AS "sharedCredentialsLikely",
   requires_approval AS "requiresApproval", irms_refreshed_at AS "irmsRefreshedAt", read_at AS "readAt", state`;
 
 /**
@@ -132,27 +124,25 @@ async function upsert(
 /**
  * Records an IEC that the portal shows, unless as strong a source shows another, and attaches the exporter to its
  * party; open filings ask about a change.
- * @returns what both parties held; empty: nothing learnt
  */
 export async function learnIec(
   pool: pg.Pool,
   { exporterId, iec: said, source, at }: { exporterId: string; iec: string | null; source: IecSource; at: Date },
-): Promise<Collision[]> {
+): Promise<void> {
   const iec = readIec(said);
-  if (iec === null) return [];
-  const seen = await getExporter(pool, exporterId);
-  if (!seen || !tellsIec(seen, iec, source)) return [];
+  const seen = iec === null ? null : await getExporter(pool, exporterId);
+  if (iec === null || !seen || !tellsIec(seen, iec, source)) return;
   const { mode, exporterId: id, email } = seen;
-  return withTransaction(pool, async (client) => {
+  await withTransaction(pool, async (client) => {
     if (seen.iec !== iec) await lockForPartyChange(client, { mode, exporterId: id, iec, email });
     const known = (await getExporter(client, id)) ?? seen;
     const taken = known.iec === iec ? seen.iec === iec && !outranks(known.iecSource, source) : gives(known, source);
     if (taken)
       await client.query('UPDATE exporters SET iec = $2, iec_source = $3 WHERE exporter_id = $1', [id, iec, source]);
-    const collisions = taken && known.iec !== iec ? await attachToIec(client, { mode, exporterId: id, iec, at }) : [];
-    if (known.iec !== null && known.iec !== iec)
+    if (known.iec === iec) return;
+    if (taken) await attachToIec(client, { mode, exporterId: id, iec, at });
+    if (known.iec !== null)
       await askAboutIec(client, { exporterId: id, known, said: iec, source, used: taken ? iec : known.iec, at });
-    return collisions;
   });
 }
 

@@ -4,7 +4,6 @@ import { canonicalAmount, subtractAmounts } from '../../domain/money';
 import type { HeldIrm } from '../../domain/exporter/balance-sums';
 import { comparableText, irmIdentity, readIec } from '../../domain/identity';
 import { learnIec } from './exporters';
-import { changeOf, type IrmChange, type IrmFacts, type IrmKey } from './irm-change';
 import { Conditions } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
 
@@ -29,11 +28,25 @@ export interface IrmRecord {
   purposeOfRemittance: string | null;
 }
 
+/** The key that distinguishes the IRM records of an exporter (spec: "An IRM number alone is not unique"). */
+export interface IrmKey {
+  irmNumber: string;
+  adCode: string;
+  ifscCode: string;
+  /** DDMMYYYY if it could be read. */
+  issueDate: string;
+}
+
 /** An IRM of the ledger. Dates are DDMMYYYY if they could be read, amounts exact text in `currency`. */
-export interface IrmRow extends IrmKey, IrmFacts {
+export interface IrmRow extends IrmKey {
   exporterId: string;
   remittanceDate: string | null;
+  amount: string | null;
+  available: string | null;
   utilized: string | null;
+  currency: string | null;
+  purposeCode: string | null;
+  status: string | null;
   remitterName: string | null;
   remitterCountry: string | null;
   iec: string | null;
@@ -48,6 +61,17 @@ const COLUMNS = `exporter_id AS "exporterId", irm_number AS "irmNumber", ad_code
 /** Records per statement: a payload of a few hundred kilobytes. */
 const BATCH = 1_000;
 
+/** What became of an IRM that the ledger knew; several words where several things changed. */
+export interface IrmChange {
+  irmNumber: string;
+  /**
+   * - `balance`: the available amount changed, as it does when something is filed.
+   * - `amended`: the remittance itself changed: amount, currency or purpose.
+   * - `cancelled`: the status now reads as cancelled; `status`: the status changed otherwise.
+   */
+  what: ('balance' | 'amended' | 'cancelled' | 'status')[];
+}
+
 /**
  * Stores an exporter's IRMs by their full key (spec: "An IRM number alone is not unique"), with the history of their
  * balances, and detects amendments and cancellations. `readAt` is the time of the balances; a record for which the
@@ -59,33 +83,58 @@ export async function saveIrms(
   exporterId: string,
   records: readonly IrmRecord[],
   readAt: Date,
-): Promise<{
-  count: number;
-  changed: IrmChange[];
-}> {
-  const rows = records.map((record) => ({ ...rowOf(exporterId, record, readAt), record }));
-  const incoming = new Map(rows.map((row) => [keyOf(row), row]));
-  const saved = await withTransaction(pool, async (client) => {
+): Promise<{ count: number; changed: IrmChange[] }> {
+  const incoming = new Map(
+    records.map((record) => {
+      const row = rowOf(exporterId, record, readAt);
+      const irmKey = irmIdentity({ irmNumber: row.irmNumber, irmAdCode: row.adCode });
+      const key = JSON.stringify([row.irmNumber, row.adCode, row.ifscCode, row.issueDate]);
+      return [key, { ...row, irmKey, record }];
+    }),
+  );
+  const rows = [...incoming.values()];
+  const changed = await withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 5))', [`irms/${exporterId}`]);
-    const known = new Map((await listIrms(client, exporterId)).map((row) => [keyOf(row), row]));
-    const writes: (IrmRow & { record: IrmRecord })[] = [];
     const changes: IrmChange[] = [];
-    for (const [key, row] of incoming) {
-      const before = known.get(key) ?? null;
-      if (before && before.readAt > readAt) continue;
-      const change = changeOf(before, row);
-      if (change) changes.push(change);
-      writes.push(row);
+    for (let from = 0; from < rows.length; from += BATCH) {
+      const batch = JSON.stringify(rows.slice(from, from + BATCH));
+      changes.push(...(await client.query<IrmChange>(SAVE, [batch])).rows);
     }
-    for (let from = 0; from < writes.length; from += BATCH) await upsert(client, writes.slice(from, from + BATCH));
-    for (let from = 0; from < changes.length; from += BATCH) {
-      await keepHistory(client, exporterId, changes.slice(from, from + BATCH), readAt);
-    }
-    return { count: incoming.size, changed: changes.filter((change) => !change.what.includes('first_seen')) };
+    return changes;
   });
   await learnIec(pool, { exporterId, iec: await agreedIec(pool, exporterId), source: 'irms', at: readAt });
-  return saved;
+  return { count: rows.length, changed };
 }
+
+/** The status is documented as `fresh` only; what starts with "cancel", or is a single C, counts as cancelled. */
+const SAVE = `WITH incoming AS (
+    SELECT r.*, CASE WHEN b.exporter_id IS NULL THEN 'first_seen' ELSE concat_ws(',',
+        CASE WHEN (b.amount, b.currency, b.purpose_code) IS DISTINCT FROM (r.amount, r.currency, r."purposeCode") THEN 'amended' END,
+        CASE WHEN b.available IS DISTINCT FROM r.available THEN 'balance' END,
+        CASE WHEN b.status IS DISTINCT FROM r.status THEN CASE WHEN r.status ~* '^c(ancel|$)' THEN 'cancelled' ELSE 'status' END END) END AS what
+      FROM jsonb_to_recordset($1::jsonb) AS r ("exporterId" text, "irmKey" text, "irmNumber" text, "adCode" text, "ifscCode" text,
+        "issueDate" text, "remittanceDate" text, currency text, "purposeCode" text, amount numeric, available numeric,
+        utilized numeric, status text, "remitterName" text, "remitterCountry" text, iec text, record jsonb, "readAt" timestamptz)
+      LEFT JOIN irms b ON b.exporter_id = r."exporterId" AND b.irm_number = r."irmNumber" AND b.ad_code = r."adCode"
+       AND b.ifsc_code = r."ifscCode" AND b.issue_date = r."issueDate"
+     WHERE b.read_at IS NULL OR b.read_at <= r."readAt"
+  ), saved AS (
+    INSERT INTO irms (exporter_id, irm_key, irm_number, ad_code, ifsc_code, issue_date, remittance_date, currency, purpose_code,
+       amount, available, utilized, status, remitter_name, remitter_country, iec, record, read_at)
+    SELECT "exporterId", "irmKey", "irmNumber", "adCode", "ifscCode", "issueDate", "remittanceDate", currency, "purposeCode",
+       amount, available, utilized, status, "remitterName", "remitterCountry", iec, record, "readAt" FROM incoming
+    ON CONFLICT (exporter_id, irm_number, ad_code, ifsc_code, issue_date) DO UPDATE SET
+       remittance_date = excluded.remittance_date, currency = excluded.currency, purpose_code = excluded.purpose_code,
+       amount = excluded.amount, available = excluded.available, utilized = excluded.utilized, status = excluded.status,
+       remitter_name = excluded.remitter_name, remitter_country = excluded.remitter_country, iec = excluded.iec,
+       record = excluded.record, read_at = excluded.read_at
+  ), noted AS (
+    INSERT INTO irm_changes (exporter_id, irm_number, ad_code, ifsc_code, issue_date, amount, available, currency, purpose_code,
+       status, what, seen_at)
+    SELECT "exporterId", "irmNumber", "adCode", "ifscCode", "issueDate", amount, available, currency, "purposeCode", status, what,
+       "readAt" FROM incoming WHERE what <> '' RETURNING irm_number, what
+  )
+  SELECT irm_number AS "irmNumber", string_to_array(what, ',') AS what FROM noted WHERE what <> 'first_seen'`;
 
 /** The IEC on which all IRMs of an exporter agree; null if they have none, or several. */
 async function agreedIec(db: Queryable, exporterId: string): Promise<string | null> {
@@ -219,51 +268,6 @@ function dateOf(value: string | null): string | null {
 
 function amountOf(value: number | null): string | null {
   return value === null ? null : canonicalAmount(value);
-}
-
-function keyOf({ irmNumber, adCode, ifscCode, issueDate }: IrmKey): string {
-  return JSON.stringify([irmNumber, adCode, ifscCode, issueDate]);
-}
-
-async function upsert(client: Queryable, rows: readonly (IrmRow & { record: IrmRecord })[]): Promise<void> {
-  await client.query(
-    `INSERT INTO irms (exporter_id, irm_key, irm_number, ad_code, ifsc_code, issue_date, remittance_date, currency, purpose_code,
-       amount, available, utilized, status, remitter_name, remitter_country, iec, record, read_at)
-     SELECT "exporterId", "irmKey", "irmNumber", "adCode", "ifscCode", "issueDate", "remittanceDate", currency, "purposeCode",
-       amount, available, utilized, status, "remitterName", "remitterCountry", iec, record, "readAt"
-       FROM jsonb_to_recordset($1::jsonb) AS r ("exporterId" text, "irmKey" text, "irmNumber" text, "adCode" text, "ifscCode" text,
-         "issueDate" text, "remittanceDate" text, currency text, "purposeCode" text, amount numeric, available numeric,
-         utilized numeric, status text, "remitterName" text, "remitterCountry" text, iec text, record jsonb,
-         "readAt" timestamptz)
-     ON CONFLICT (exporter_id, irm_number, ad_code, ifsc_code, issue_date) DO UPDATE SET
-       remittance_date = excluded.remittance_date, currency = excluded.currency, purpose_code = excluded.purpose_code,
-       amount = excluded.amount, available = excluded.available, utilized = excluded.utilized, status = excluded.status,
-       remitter_name = excluded.remitter_name, remitter_country = excluded.remitter_country, iec = excluded.iec,
-       record = excluded.record, read_at = excluded.read_at`,
-    [
-      JSON.stringify(
-        rows.map((row) => ({ ...row, irmKey: irmIdentity({ irmNumber: row.irmNumber, irmAdCode: row.adCode }) })),
-      ),
-    ],
-  );
-}
-
-async function keepHistory(
-  client: Queryable,
-  exporterId: string,
-  changes: readonly IrmChange[],
-  seenAt: Date,
-): Promise<void> {
-  await client.query(
-    `INSERT INTO irm_changes (exporter_id, irm_number, ad_code, ifsc_code, issue_date, amount, available, currency,
-       purpose_code, status, what, seen_at)
-     SELECT $1, "irmNumber", "adCode", "ifscCode", "issueDate", (after->>'amount')::numeric,
-       (after->>'available')::numeric, after->>'currency', after->>'purposeCode', after->>'status',
-       (SELECT string_agg(word, ',') FROM jsonb_array_elements_text(what) AS word), $3
-       FROM jsonb_to_recordset($2::jsonb) AS r ("irmNumber" text, "adCode" text, "ifscCode" text, "issueDate" text,
-         what jsonb, after jsonb)`,
-    [exporterId, JSON.stringify(changes), seenAt],
-  );
 }
 
 /** How many IRMs the ledger has of each of these exporters; one without any is left out. */

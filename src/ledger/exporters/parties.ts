@@ -1,6 +1,6 @@
 import { type IecSource, SHOWN_BY } from '../../domain/exporter/exporter';
 import type { Mode } from '../../domain/names';
-import { movePartyOf, type Collision } from './party-merge';
+import { movePartyOf } from './party-merge';
 import { addEvent } from '../filings/filing-notes';
 import { askAbout } from '../questions/questions';
 import type { Queryable } from '../pool';
@@ -40,9 +40,6 @@ export interface KnownIec {
   iecSource: IecSource | null;
 }
 
-/** When a client may file, as ISO 8601. */
-export const ACTIVATES_AT = `to_char(activates_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS "activatesAt"`;
-
 /** A new exporter's party: of its IEC, of the client with its e-mail, or new. Under {@link lockPartyChanges}. */
 export async function partyForNew(
   client: Queryable,
@@ -52,32 +49,32 @@ export async function partyForNew(
   return (await partyOfEmail(client, mode, email))?.partyId ?? newParty(client, mode, null);
 }
 
-/** Attaches an exporter and its filings to an IEC's party. Under {@link lockForPartyChange}. @returns what both held */
+/** Attaches an exporter and its filings to an IEC's party. Under {@link lockForPartyChange}. */
 export async function attachToIec(
   client: Queryable,
   { mode, exporterId, iec, at }: { mode: Mode; exporterId: string; iec: string; at: Date },
-): Promise<Collision[]> {
+): Promise<void> {
   const current = await partyOfExporter(client, exporterId);
-  if (current.iec === iec) return [];
+  if (current.iec === iec) return;
   const target = await partyOfIec(client, mode, iec);
   if (current.iec === null) {
     if (target) return movePartyOf(client, { from: current.partyId, to: target.partyId, exporterId: null, at });
     await client.query('UPDATE parties SET iec = $2 WHERE party_id = $1', [current.partyId, iec]);
-    return [];
+    return;
   }
   const to = target?.partyId ?? (await newParty(client, mode, iec));
-  return movePartyOf(client, { from: current.partyId, to, exporterId, at });
+  await movePartyOf(client, { from: current.partyId, to, exporterId, at });
 }
 
-/** A client without IEC that had the e-mail was the same. Under {@link lockForPartyChange}. @returns what both held */
+/** A client without IEC that had the e-mail was the same. Under {@link lockForPartyChange}. */
 export async function attachByEmail(
   client: Queryable,
   { mode, exporterId, email, at }: { mode: Mode; exporterId: string; email: string | null; at: Date },
-): Promise<Collision[]> {
+): Promise<void> {
   const current = await partyOfExporter(client, exporterId);
   const former = await partyOfEmail(client, mode, email, 'AND p.iec IS NULL');
-  if (!former || former.partyId === current.partyId) return [];
-  return movePartyOf(client, { from: former.partyId, to: current.partyId, exporterId: null, at });
+  if (!former || former.partyId === current.partyId) return;
+  await movePartyOf(client, { from: former.partyId, to: current.partyId, exporterId: null, at });
 }
 
 /** Asks, in each open filing of an exporter, about an IEC that is not the known one: one of the two is another's. */

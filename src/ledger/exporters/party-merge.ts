@@ -4,7 +4,7 @@ import type { Queryable } from '../pool';
 import { askAbout } from '../questions/questions';
 
 /** Two filings with the same mapping or certificate, found when their parties turned out to be one. */
-export interface Collision {
+interface Collision {
   filingId: string;
   row: number;
   besides: string;
@@ -21,9 +21,9 @@ interface PartyMove {
 
 /**
  * Moves clients and their filings to another party, under both locks. A mapping both hold takes the next ordinal, a
- * certificate both claim is disputed; each is recorded with both filings and returned.
+ * certificate both claim is disputed; each is recorded with both filings.
  */
-export async function movePartyOf(client: Queryable, move: PartyMove): Promise<Collision[]> {
+export async function movePartyOf(client: Queryable, move: PartyMove): Promise<void> {
   const { from, to, exporterId } = move;
   await client.query('SELECT 1 FROM exporters WHERE party_id = ANY($1) ORDER BY exporter_id FOR NO KEY UPDATE', [
     [from, to],
@@ -41,7 +41,6 @@ export async function movePartyOf(client: Queryable, move: PartyMove): Promise<C
   const collisions = await moveRows(client, move);
   await moveCertificates(client, move);
   for (const collision of collisions) await tell(client, collision, move.at);
-  return collisions;
 }
 
 async function moveRows(client: Queryable, { from, to, exporterId }: PartyMove): Promise<Collision[]> {

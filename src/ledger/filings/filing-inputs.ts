@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import type { Queryable } from '../pool';
-import { canonicalContent, type FilingContent } from '../../domain/filing/content-hash';
+import { canonicalContent, type FilingContent } from '../../domain/identity';
 import { type PermittedDuplicate, permittedRows } from '../../domain/rules/duplicates';
 
 export interface SavedInput {
@@ -37,10 +37,7 @@ export const savesInput = (input: string): string =>
      ON CONFLICT (input_ref) DO UPDATE SET warnings = EXCLUDED.warnings, created_at = now()`;
 
 /** What is known of an input without its rows, or null if this ledger does not hold it. */
-export async function readInputHead(
-  db: Queryable,
-  inputRef: string,
-): Promise<{ rowCount: number; sourceDocument: string | null } | null> {
+export async function readInputHead(db: Queryable, inputRef: string) {
   const { rows } = await db.query<{ rowCount: number; sourceDocument: string | null }>(
     'SELECT row_count AS "rowCount", source_document AS "sourceDocument" FROM filing_inputs WHERE input_ref = $1',
     [inputRef],

@@ -1,12 +1,16 @@
 /** Every transaction takes its locks in one order, against deadlocks: IRMs in key order, the filing, the rest. */
-import type { FilingFacts } from '../../domain/filing/moves';
+import type { FilingFacts } from '../../domain/filing/run-judgement';
+import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import type { FilingRecord } from './filings';
 import { irmIdentity, type IrmNames } from '../../domain/identity';
 import type { Mode } from '../../domain/names';
 
 /** The data that every step on a filing needs for its decision, read under the filing's lock. */
-export interface LockedFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'state' | 'seq'> {
+export interface LockedFiling extends Pick<
+  FilingRecord,
+  'filingId' | 'exporterId' | 'state' | 'seq' | 'dueAt' | 'waitsFor'
+> {
   ended: boolean;
   /** It waits for somebody else's approval, whatever its state says. */
   unapproved: boolean;
@@ -16,7 +20,7 @@ export interface LockedFiling extends Pick<FilingRecord, 'filingId' | 'exporterI
 export async function lockFiling(client: Queryable, filingId: string): Promise<LockedFiling | null> {
   const { rows } = await client.query<LockedFiling>(
     `SELECT filing_id AS "filingId", exporter_id AS "exporterId", state, seq::int AS seq, closed_at IS NOT NULL AS ended,
-            approval_needed AND approved_by IS NULL AS unapproved
+            approval_needed AND approved_by IS NULL AS unapproved, ${MS('due_at')} AS "dueAt", waits_for AS "waitsFor"
        FROM filings WHERE filing_id = $1 FOR UPDATE`,
     [filingId],
   );

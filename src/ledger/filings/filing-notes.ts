@@ -2,24 +2,34 @@
 import type { Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 
-/** What a filing's record keeps of its end, its last round of evidence, and its annotated workbook in the store. */
+/** What a filing's record keeps of its approval, end, last round of evidence, and annotated workbook in the store. */
 interface Kept {
   errors?: readonly Finding[];
   evidence?: unknown;
   note?: string;
   annotated?: string;
+  approved?: { by: string; at: Date };
 }
 
 /** Replaces what is given. */
 export async function saveOfFiling(
   db: Queryable,
   filingId: string,
-  { errors, evidence, note, annotated }: Kept,
+  { errors, evidence, note, annotated, approved }: Kept,
 ): Promise<void> {
   await db.query(
     `UPDATE filings SET errors = coalesce($2, errors), evidence = coalesce($3, evidence), note = coalesce($4, note),
-        annotated = coalesce($5, annotated) WHERE filing_id = $1`,
-    [filingId, errors && JSON.stringify(errors), evidence && JSON.stringify(evidence), note, annotated],
+        annotated = coalesce($5, annotated), approved_by = coalesce($6, approved_by), approved_at = coalesce($7, approved_at)
+      WHERE filing_id = $1`,
+    [
+      filingId,
+      errors && JSON.stringify(errors),
+      evidence && JSON.stringify(evidence),
+      note,
+      annotated,
+      approved?.by,
+      approved?.at,
+    ],
   );
 }
 
@@ -37,14 +47,6 @@ export async function saveBalanceFindings(
       WHERE filing_id = $1`,
     [filingId, findings.map((finding) => finding.code), JSON.stringify(warnings), JSON.stringify(errors)],
   );
-}
-
-export async function saveApproval(db: Queryable, approval: { filingId: string; by: string; at: Date }): Promise<void> {
-  await db.query('UPDATE filings SET approved_by = $2, approved_at = $3 WHERE filing_id = $1', [
-    approval.filingId,
-    approval.by,
-    approval.at,
-  ]);
 }
 
 /** Adds an event to a filing that is no move; with a `step` it is written once. */

@@ -1,7 +1,6 @@
 /** A filing as its run, its lists and the UI see it, read in one statement: state, questions, counts, rows, stages. */
 import type { FilingCounts, ResultRow } from '../../domain/contracts';
 import type { QueuePlace } from '../../domain/filing/queue-places';
-import type { FilingState } from '../../domain/filing/states';
 import { errorsInShort } from '../../domain/service/request-status';
 import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
 import { MS } from '../paging';
@@ -33,25 +32,17 @@ export interface SubmissionStage extends Pick<SubmissionRecord, 'submission' | '
 }
 
 /** A filing as its last move left it: what its run, its lists and the UI show. */
-export interface FilingNow {
-  seq: number;
-  state: FilingState;
+export interface FilingNow extends Pick<
+  FilingHead,
+  'seq' | 'state' | 'dueAt' | 'waitsFor' | 'asks' | 'late' | 'asked'
+> {
   /** When it came to its state, ms since the epoch. */
   since: number;
-  /** When the next state is due at the latest, ms since the epoch; null while a person is waited for, or was asked. */
-  dueAt: number | null;
-  waitsFor: string | null;
   /** The event of the move: its kind, and what it says. */
   kind: string;
   text: string;
-  /** What the move asks of a person; null: nothing. */
-  asks: string | null;
-  /** What was asked when the time of its state was over. */
-  late: string | null;
   /** What facts ask about it, whatever its state. */
   standing: string | null;
-  /** Whether a person has been asked about its unknown outcome. */
-  asked: boolean;
   counts: FilingCounts;
   /** Its first rows; null in a state in which nothing is known of them yet. */
   rows: ResultRow[] | null;

@@ -68,19 +68,6 @@ export async function markBehind(db: Queryable, filingId: string): Promise<Filin
   return rows[0];
 }
 
-/** One id is no list: PostgreSQL keeps a plan for `=`, and makes one at each call for `= ANY`. */
-const amongThem = (ids: readonly string[]): [condition: string, value: unknown] =>
-  ids.length === 1 ? ['= $1', ids[0]] : ['= ANY($1)', ids];
-
-export async function countRowsOf(db: Queryable, filingIds: readonly string[]): Promise<Map<string, FilingCounts>> {
-  const [of, value] = amongThem(filingIds);
-  const { rows } = await db.query<FilingCounts & { filingId: string }>(
-    `SELECT r.filing_id AS "filingId", ${ROW_COUNTS} WHERE r.filing_id ${of} GROUP BY r.filing_id`,
-    [value],
-  );
-  return new Map(rows.map(({ filingId, ...counts }) => [filingId, counts]));
-}
-
 export interface PagedSubmission {
   submission: number;
   requests: { requestId: string; source: string; state: string }[];
@@ -88,11 +75,13 @@ export interface PagedSubmission {
   since: Date | null;
 }
 
+/** The rows of some filings by outcome, and their submissions. */
 export async function partsOf(
   db: Queryable,
   filingIds: readonly string[],
 ): Promise<Map<string, { counts: FilingCounts; submissions: PagedSubmission[] }>> {
-  const [of, value] = amongThem(filingIds);
+  // One id is no list: PostgreSQL keeps a plan for `=`, and makes one at each call for `= ANY`.
+  const [of, value] = filingIds.length === 1 ? ['= $1', filingIds[0]] : ['= ANY($1)', filingIds];
   const { rows } = await db.query<
     FilingCounts & { filingId: string; submissions: (Omit<PagedSubmission, 'since'> & { since: string | null })[] }
   >(
@@ -163,10 +152,7 @@ export async function pageOfEvents(
 }
 
 /** How filings stand, for those that wait for them: what says whether they continue automatically. */
-export async function standingsOf(
-  db: Queryable,
-  filingIds: readonly string[],
-): Promise<Pick<FilingRecord, 'filingId' | 'state' | 'asked'>[]> {
+export async function standingsOf(db: Queryable, filingIds: readonly string[]) {
   const { rows } = await db.query<Pick<FilingRecord, 'filingId' | 'state' | 'asked'>>(
     `SELECT filing_id AS "filingId", state, ${IS_ASKED} AS asked FROM filings WHERE filing_id = ANY($1)`,
     [filingIds],

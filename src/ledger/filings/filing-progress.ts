@@ -73,7 +73,8 @@ export async function holdStep(
   return same ? 'repeated' : 'differs';
 }
 
-async function moveOfStep(db: Queryable, filingId: string, step: string): Promise<StepMove | undefined> {
+/** The move that a step recorded, if it did. */
+export async function moveOfStep(db: Queryable, filingId: string, step: string): Promise<StepMove | undefined> {
   const { rows } = await db.query<StepMove>(
     'SELECT state, kind FROM filing_events WHERE filing_id = $1 AND step = $2',
     [filingId, step],

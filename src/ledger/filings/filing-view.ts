@@ -1,17 +1,17 @@
 import { NO_ROWS } from '../../domain/contracts';
 import type { FilingSummary, FilingView, OtherUse, RowView, SubmissionView } from '../../domain/filing/view';
 import { actionsOfFiling } from '../../domain/filing/questions';
-import { authorityErrors } from '../../domain/service/authority-codes';
+import { authorityErrors, warningAt, type Finding } from '../../domain/rules/finding';
 import { errorTexts } from '../../domain/service/request-status';
 import { isObject } from '../../domain/values';
-import { warningAt, type Finding } from '../../domain/rules/finding';
 import { exporterNames } from '../exporters/exporters';
 import { sameIrm } from '../exporters/irms';
 import { HAS_REQUEST } from '../gates/attempts';
+import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 import { readQuestions } from '../questions/questions';
 import { readLastingNotices } from '../submissions/answers';
-import { countRowsOf, pageOfFilings, partsOf, ROW_VIEWS, type FilingPage } from './filing-pages';
+import { pageOfFilings, partsOf, ROW_VIEWS, type FilingPage } from './filing-pages';
 import { getFiling, listCorrections, numberToFileAgain, type FilingRecord } from './filings';
 import type { Cadence } from '../../domain/filing/poll-cadence';
 import { readWaiting } from '../questions/waiting';
@@ -30,7 +30,7 @@ export async function readFilingView(db: Queryable, filingId: string, cadence: C
   return {
     ...headOf(filing),
     exporterName: (await exporterNames(db, [filing.exporterId])).get(filing.exporterId) ?? null,
-    waiting: (await readWaiting(db, [filing], new Map([[filingId, counts]]), cadence)).get(filingId) ?? null,
+    waiting: (await readWaiting(db, [filing], parts, cadence)).get(filingId) ?? null,
     ...(await inQuestion(db, filingId)),
     questions: (await readQuestions(db, [filingId])).get(filingId) ?? [],
     actions: actionsOfFiling(filing),
@@ -50,16 +50,16 @@ export type { FilingSummary };
 
 export async function listFilingViews(db: Queryable, page: FilingPage, cadence: Cadence): Promise<FilingSummary[]> {
   const filings = await pageOfFilings(db, page);
-  const counts = await countRowsOf(
+  const parts = await partsOf(
     db,
     filings.map(({ filingId }) => filingId),
   );
-  const waiting = await readWaiting(db, filings, counts, cadence);
+  const waiting = await readWaiting(db, filings, parts, cadence);
   return filings.map((filing) => ({
     ...headOf(filing),
     exporterName: filing.exporterName,
     waiting: waiting.get(filing.filingId) ?? null,
-    counts: counts.get(filing.filingId) ?? NO_ROWS,
+    counts: parts.get(filing.filingId)?.counts ?? NO_ROWS,
     warnings: filing.warnings,
   }));
 }
@@ -130,21 +130,18 @@ async function readRowViews(db: Queryable, filingId: string): Promise<RowView[]>
 }
 
 async function readSubmissionViews(db: Queryable, filingId: string): Promise<SubmissionView[]> {
-  const { rows } = await db.query<Omit<SubmissionView, 'submittedAt'> & { submittedAt: Date | null }>(
+  const { rows } = await db.query<SubmissionView>(
     `SELECT s.submission, s.row_count AS "rowCount", s.state, s.request_id AS "requestId", s.dgft_ack_id AS "dgftAckId",
-            s.ack_status AS "ackStatus", s.submitted_at AS "submittedAt",
+            s.ack_status AS "ackStatus", ${ISO('s.submitted_at')} AS "submittedAt",
             (SELECT count(*)::int FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission) AS attempts
        FROM submission_progress s WHERE s.filing_id = $1 ORDER BY s.submission`,
     [filingId],
   );
-  return rows.map((row) => ({ ...row, submittedAt: row.submittedAt?.toISOString() ?? null }));
+  return rows;
 }
 
 /** What `resolve` would answer: the attempt in doubt, else a request whose rows are open, else the first. */
-export async function inQuestion(
-  db: Queryable,
-  filingId: string,
-): Promise<{ attempt: string | null; request: string | null }> {
+export async function inQuestion(db: Queryable, filingId: string) {
   const { rows } = await db.query<{ attempt: string | null; request: string | null }>(
     `SELECT a.attempt_id AS attempt, q.request_id AS request FROM submissions s
        LEFT JOIN LATERAL (SELECT * FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission

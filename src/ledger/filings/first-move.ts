@@ -10,12 +10,11 @@ import {
 } from '../../domain/filing/move-texts';
 import { stateLimitMs, type StateLimitSettings } from '../../domain/filing/states';
 import { type Finding, hasErrors } from '../../domain/rules/finding';
-import { MS } from '../paging';
+import { ISO, MS } from '../paging';
 import type { Queryable } from '../pool';
 import { saveBalanceFindings } from './filing-notes';
 import { writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
-import { ACTIVATES_AT } from '../exporters/parties';
 import { heldIrmsQuery, irmNumberOf } from '../exporters/irms';
 
 interface NewFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'madeBy' | 'approvalNeeded'> {
@@ -65,8 +64,7 @@ export async function readReadiness(
      )
      SELECT CASE WHEN (SELECT count(*) FROM wanted) = (SELECT count(DISTINCT number) FROM newest)
               THEN (SELECT ${MS('min(read_at)')} FROM newest) END AS "balancesReadAt",
-            e.api_state AS "apiState",
-            ${ACTIVATES_AT}
+            e.api_state AS "apiState", ${ISO('activates_at')} AS "activatesAt"
        FROM (VALUES (1)) AS one LEFT JOIN exporters e ON lower(e.exporter_id) = lower($2)`,
     [filingId, exporterId],
   );

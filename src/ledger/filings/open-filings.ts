@@ -3,12 +3,11 @@ import type { Mode } from '../../domain/names';
 import type { ResumedFiling, JudgedFiling } from '../../domain/filing/run-judgement';
 import { askAbout, closeQuestion } from '../questions/questions';
 import { addEvent } from './filing-notes';
-import { writeMove } from './filing-progress';
+import { moveOfStep, writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
 import { withTransaction, type Queryable } from '../pool';
-import { resumesIn } from '../../domain/filing/moves';
-import { isEnd, type FilingState } from '../../domain/filing/states';
-import { readFacts } from './filing-lock';
+import { resumesIn } from '../../domain/filing/run-judgement';
+import { lockFiling, readFacts } from './filing-lock';
 import { closeOpenWords } from '../submissions/words';
 
 export type OpenFilingRun = ResumedFiling & Pick<FilingRecord, 'workflowId' | 'state' | 'seq'> & JudgedFiling;
@@ -69,19 +68,9 @@ export async function takeUpFiling(
   db: Queryable,
   { filingId, step, at }: { filingId: string; step: string; at: Date },
 ): Promise<void> {
-  const { rows } = await db.query<{ state: FilingState; seq: number; dueAt: Date | null; waitsFor: string | null }>(
-    `SELECT state, seq::int AS seq, due_at AS "dueAt",
-            waits_for AS "waitsFor" FROM filings WHERE filing_id = $1 FOR UPDATE`,
-    [filingId],
-  );
-  const before = rows[0];
-  if (!before || isEnd(before.state)) return;
+  const before = await lockFiling(db, filingId);
+  if (!before || before.ended || (await moveOfStep(db, filingId, step))) return;
   const state = resumesIn(before.state, await readFacts(db, filingId));
-  const { rowCount } = await db.query('SELECT 1 FROM filing_events WHERE filing_id = $1 AND step = $2', [
-    filingId,
-    step,
-  ]);
-  if (rowCount) return;
   const same = state === before.state;
   // An answer to a question that is no longer open must not be applied to the next question.
   if (!same || !(state === 'outcome_unknown' || state === 'overdue'))
@@ -98,7 +87,7 @@ export async function takeUpFiling(
     state,
     attention: null,
     keepQuestions: same,
-    dueAt: same ? before.dueAt : null,
+    dueAt: same && before.dueAt !== null ? new Date(before.dueAt) : null,
     waitsFor: same ? before.waitsFor : null,
     at,
     event: {

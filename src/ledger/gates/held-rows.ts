@@ -3,7 +3,6 @@ import { MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
 import type { RowState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
-import { giveRowsBack } from '../rows/row-takeover';
 import { closeOpenAttempts } from './attempts';
 
 export type Ground = 'never_attempted' | 'unsent' | 'refused' | 'rejected' | 'absent';
@@ -88,12 +87,6 @@ export async function freeRows(
     [filingId, submission, releaseId, state, at, given ? JSON.stringify(given) : null, from],
   );
   return rows.map(({ position }) => position);
-}
-
-/** Rows that were taken over from a corrected filing go back to it, where nothing of the correction is held. */
-export async function giveBackIfAllFree(client: Queryable, filingId: string): Promise<void> {
-  const { rows } = await client.query('SELECT FROM filing_rows WHERE filing_id = $1 AND live LIMIT 1', [filingId]);
-  if (rows.length === 0) await giveRowsBack(client, filingId);
 }
 
 /** Whether row `s` is held again. $3: positions known to be filed, or null for all; rejected ones then stay free. */

@@ -13,12 +13,10 @@ import { findSupport } from '../principals/granted-words';
 import { settleSubmission } from '../submissions/submissions';
 import { judgeWord, readWord, type Word, type WordOf } from '../submissions/words';
 import { certifyByPersons, judgeNamed, UNSETTLED } from './certify';
-import type { Absence, AbsentSubject } from './absent-subject';
-import type { AttemptRow } from './attempts';
-import { confirmAbsence } from './confirm-absence';
-import { closeNotOurs } from './not-ours';
+import { lockAttempts } from './attempts';
 import { holdForRequest } from './release';
-import { releaseAbsent } from './release-absent';
+import { releaseAbsent, type Absence, type AbsentSubject } from './release-absent';
+import { closeNotOurs, confirmAbsence } from './two-persons';
 import { isPermitted, permitBeside, positionsInDoubt } from '../rows/live-mappings';
 
 export interface CarryOut extends WordOf {
@@ -148,11 +146,8 @@ async function subjectOf(client: Queryable, word: Word): Promise<AbsentSubject |
 }
 
 async function readAttempt(client: Queryable, attemptId: string) {
-  const { rows } = await client.query<Pick<AttemptRow, 'markedAt' | 'verdict'>>(
-    'SELECT marked_at AS "markedAt", verdict FROM attempts WHERE attempt_id = $1',
-    [attemptId],
-  );
-  return rows[0];
+  const { filingId, submission } = partsOfAttemptId(attemptId);
+  return (await lockAttempts(client, filingId, submission)).find((each) => each.attemptId === attemptId);
 }
 
 async function positionsOf(client: Queryable, filingId: string, sourceRows: readonly number[]): Promise<number[]> {

@@ -1,17 +1,27 @@
 /** The release gate's ground `absent`: nothing of an attempt, or of a request, was filed. */
 import { MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import { certificatesAgree } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
-import { endRequest } from '../submissions/requests';
+import { endRequest, lockRequests } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
-import { agreeingCertificates, completeLook, lineageSend } from './absence';
-import { refused, stateOfSubject, type Absence, type AbsentSubject } from './absent-subject';
-import { insertAttempt, lockAttempts, type AttemptRow } from './attempts';
+import { agreeingCertificates, completeLook, lastProblem, lineageSend, longestWindow, windowEnd } from './absence';
+import { insertAttempt, isInDoubt, lockAttempts, requestOf, type AttemptRow } from './attempts';
 import { unexplainedUse } from './balance-evidence';
 import { anyRow, freeRows, planAgain, recordRelease, SENT, type Release } from './held-rows';
 import { releaseRejected } from './release';
-import { lastProblem, longestWindow, noLookSince, windowEnd } from './settle-window';
 import { writeVerdict } from './verdict';
+
+/** What is said to have filed nothing: an attempt in doubt, or a request and the rows that it was to file. */
+export type AbsentSubject =
+  { attemptId: string } | { requestId: string; filingId: string; submission: number; positions?: readonly number[] };
+
+export type Absence =
+  /** The submission may be sent again. */
+  | { outcome: 'again' }
+  /** Rows were freed: another row of it was certified, a request is about it, or a refusal ended it. */
+  | { outcome: 'freed'; freed: number[] }
+  | { outcome: 'refused'; code: 'too_early' | 'look' | 'agrees' | 'used' | 'unfinished' | 'not_in_doubt'; why: string };
 
 export interface AbsenceArgs {
   subject: AbsentSubject;
@@ -59,24 +69,16 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
   const from = send.from ?? at;
   const since = subjectState.statementAt && subjectState.statementAt > window ? subjectState.statementAt : window;
   const lookId = await completeLook(client, { exporterId: filing.exporterId, since, from });
-  if (
-    lookId === null &&
-    !(args.unseen && (await noLookSince(client, filing.exporterId, at.getTime() - settleMs, from)))
-  ) {
+  const windowAgo = { exporterId: filing.exporterId, since: new Date(at.getTime() - settleMs), from };
+  if (lookId === null && (!args.unseen || (await completeLook(client, windowAgo)) !== null)) {
     const problem = await lastProblem(client, filing.exporterId);
     return refused('look', `no complete look at the certificates was possible since ${since.toISOString()}${problem}`);
   }
 
   // Nobody's certificate agrees, except those that two persons named.
   const agreeing = await agreeingCertificates(client, { filingId, submission, positions, from, before: send.before });
-  const unnamed = [...new Set(agreeing.map(({ eBRCNumber }) => eBRCNumber))].filter(
-    (each) => !args.notOurs.includes(each),
-  );
-  if (unnamed.length > 0) {
-    const named = unnamed.slice(0, CERTIFICATES_NAMED).join(', ');
-    const more = unnamed.length > CERTIFICATES_NAMED ? ` and ${unnamed.length - CERTIFICATES_NAMED} more` : '';
-    return refused('agrees', `certificates ${named}${more} agree with its rows`);
-  }
+  const unnamed = agreeing.map(({ eBRCNumber }) => eBRCNumber).filter((each) => !args.notOurs.includes(each));
+  if (unnamed.length > 0) return refused('agrees', `${certificatesAgree(unnamed)} with its rows`);
   if (!args.byTwo) {
     const use = await unexplainedUse(client, { filingId, submission, positions: positions ?? open });
     if (use !== null) return refused('used', use);
@@ -91,9 +93,6 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
   const { attemptId } = subjectState;
   return releaseRequest(client, requestId, { release: { ...release, requestId }, positions, attemptId, errors });
 }
-
-/** More certificates than these are in the evidence, not in the answer. */
-const CERTIFICATES_NAMED = 5;
 
 const stillAppearing = (until: Date) =>
   `its certificates may still appear: wait for the end of the settle window at ${until.toISOString()}`;
@@ -170,3 +169,69 @@ async function livePositions(client: Queryable, { filingId, submission }: { fili
   );
   return rows.map(({ position }) => position);
 }
+
+/** What is known of the subject; refused where it was filed, or where something else has to be judged first. */
+async function stateOfSubject(
+  client: Queryable,
+  args: {
+    subject: AbsentSubject;
+    filingId: string;
+    submission: number;
+    attempts: readonly AttemptRow[];
+    settleMs: number;
+    at: Date;
+  },
+): Promise<
+  | {
+      /** The attempt that a request answers, where the subject is one. */
+      attemptId: string | null;
+      /** When the service first said so, and last. */
+      statementSince: Date | null;
+      statementAt: Date | null;
+    }
+  | Extract<Absence, { outcome: 'refused' }>
+> {
+  const { subject, filingId, submission, attempts, settleMs, at } = args;
+  const requests = await lockRequests(client, filingId, submission);
+  // One that the service denied through its own window is over for the others: two would block each other.
+  const deniedThrough = (since: Date | null) => since !== null && since.getTime() <= at.getTime() - settleMs;
+  if ('attemptId' in subject) {
+    const own = attempts.find(({ attemptId }) => attemptId === subject.attemptId);
+    if (own?.verdict === 'open') return refused('not_in_doubt', `attempt ${own.attemptId} has not been sent yet`);
+    const request = own && requestOf(own, requests);
+    if (request)
+      return refused(
+        'not_in_doubt',
+        `the service answered attempt ${subject.attemptId} with request ${request.requestId}, so it was filed`,
+      );
+    const followed = requests.find(
+      ({ state, statementSince }) => state === 'followed' && !deniedThrough(statementSince),
+    );
+    if (followed)
+      return refused('unfinished', `request ${followed.requestId} of the submission is still being asked about`);
+    if (own && !MAYBE_FILED.includes(own.verdict))
+      return refused('not_in_doubt', `attempt ${own.attemptId} is ${own.verdict}: there is nothing to answer`);
+    return { attemptId: null, statementSince: null, statementAt: null };
+  }
+  const own = requests.find(({ requestId }) => requestId === subject.requestId);
+  if (!own || own.state === 'not_ours')
+    return refused('not_in_doubt', `request ${subject.requestId} is not one of the submission`);
+  const other = requests.find(
+    (each) => each.requestId !== own.requestId && each.state === 'followed' && !deniedThrough(each.statementSince),
+  );
+  if (other) return refused('unfinished', `request ${other.requestId} of the submission is still being asked about`);
+  // A person named this request as that of the attempt in doubt: what becomes of it decides on both.
+  const named = own.source === 'named';
+  const [doubt, second] = attempts.filter((each) => each.attemptId !== own.attemptId && isInDoubt(each, requests));
+  if (doubt && (second || !named))
+    return refused('unfinished', `attempt ${doubt.attemptId} of the submission is in doubt too`);
+  if (own.state === 'followed' && own.statement === null)
+    return refused('unfinished', `request ${own.requestId} has no outcome yet: the service still processes it`);
+  const attemptId = own.attemptId ?? doubt?.attemptId ?? null;
+  return { attemptId, statementSince: own.statementSince, statementAt: own.statementAt };
+}
+
+const refused = (
+  code: Extract<Absence, { outcome: 'refused' }>['code'],
+  why: string,
+): Extract<Absence, { outcome: 'refused' }> => ({ outcome: 'refused', code, why });

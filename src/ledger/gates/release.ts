@@ -1,6 +1,6 @@
 /**
  * The release gate: the only place that judges an attempt as not filed, and that frees rows. Each ground says what has
- * to be proven; without it nothing is freed. Taking a release back is part of it.
+ * to be proven; without it nothing is freed. Taking a release back is part of it, as an acceptance does.
  *
  * - never_attempted: the submission never had an attempt.
  * - unsent: nothing was written (unmarked and closed, a void file, a worker that says so of its own mark).
@@ -12,10 +12,12 @@
  */
 import { NOT_FILED, partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
-import { readRequests, settleIfDone } from '../submissions/requests';
+import { giveRowsBack } from '../rows/row-takeover';
+import { askAbout } from '../questions/questions';
+import { acknowledgeSubmission, addRequest, lockRequests, readRequests, settleIfDone } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
-import { closeOpenAttempts, isInDoubt, lockAttempts, requestOf } from './attempts';
-import { anyRow, freeRows, giveBackIfAllFree, holdAsSent, planAgain, SENT, withdrawReleases } from './held-rows';
+import { closeOpenAttempts, insertAttempt, isInDoubt, lockAttempts, requestOf, type AttemptRow } from './attempts';
+import { anyRow, freeRows, holdAsSent, planAgain, SENT, withdrawReleases } from './held-rows';
 import type { Freed, Ground } from './held-rows';
 import { writeVerdict } from './verdict';
 
@@ -97,7 +99,7 @@ export async function releaseUnfiled(
     const certified = await anyRow(client, { filingId, submission }, `state = 'certified'`);
     await settleSubmission(client, { filingId, submission, state: certified ? 'settled' : 'released', at });
   }
-  await giveBackIfAllFree(client, filingId);
+  await giveRowsBack(client, filingId);
   return { doubtful };
 }
 
@@ -110,6 +112,61 @@ async function reopenDoubt(client: Queryable, attemptId: string, reason: string,
       WHERE filing_id = $1 AND submission = $2 AND live AND state = 'planned'`,
     [filingId, submission, at],
   );
+}
+
+const ANY: readonly AttemptVerdict[] = ['open', 'marked', 'unsent', 'refused', 'rejected', 'absent', 'accepted'];
+
+/**
+ * Judges an attempt as accepted, and adds its request; freed rows hold their mappings again. Must run in a transaction
+ * that holds the filing's lock.
+ * @param attempts of the submission, locked
+ */
+export async function acceptAttempt(
+  client: Queryable,
+  args: { attemptId: string; attempts: readonly AttemptRow[]; answer: StoredAnswer; late: boolean; at: Date },
+): Promise<void> {
+  const { attemptId, attempts, answer, late, at } = args;
+  const { filingId, submission } = partsOfAttemptId(attemptId);
+  const before = attempts.find((each) => each.attemptId === attemptId);
+  const reason = `attempt ${attemptId} was accepted after all`;
+  if (attempts.some((each) => each.verdict === 'open' && each !== before))
+    await closeOpenAttempts(client, { filingId, submission, except: attemptId, reason, at });
+  // An attempt that is missing because the ledger was put back to an earlier state is recorded with its answer.
+  if (!before) await insertAttempt(client, attemptId);
+  await writeVerdict(client, { attemptId, from: ANY, verdict: 'accepted', answer, at });
+  const sentAt = before?.markedAt ?? at;
+  // Rows of an attempt in doubt may have been freed too: by what was said of a request that a person had named.
+  const freed = await anyRow(client, { filingId, submission }, 'NOT live');
+  if (before?.verdict !== 'marked' || freed) await holdAsSent(client, { filingId, submission, sentAt, at });
+  await acknowledgeSubmission(client, filingId, submission);
+  const { requestId, dgftAckId, ackStatus, warnings } = answer;
+  if (!requestId) return;
+  const source = late ? 'acknowledged_late' : 'acknowledged';
+  const request = { filingId, submission, requestId, source, attemptId, dgftAckId, ackStatus, warnings } as const;
+  const added = { ...request, since: sentAt };
+  const holder = await addRequest(client, added);
+  const elsewhere = holder.filingId !== filingId || holder.submission !== submission;
+  if (elsewhere && (await takeFromNamed(client, { ...request, at }))) await addRequest(client, added);
+}
+
+/** A person may have named the request for another send: the answer says whose it is. @returns whether one was taken */
+async function takeFromNamed(
+  client: Queryable,
+  of: { filingId: string; submission: number; requestId: string; attemptId: string; at: Date },
+): Promise<boolean> {
+  const { filingId, submission, requestId, attemptId, at } = of;
+  const { rows } = await client.query<{ filingId: string }>(
+    `UPDATE requests o SET state = 'not_ours', ended_at = coalesce(o.ended_at, $4) FROM submissions s
+      WHERE s.filing_id = $1 AND s.submission = $2 AND o.mode = s.mode AND o.customer_id = s.customer_id
+        AND lower(o.request_id) = lower($3) AND o.source = 'named' AND o.state <> 'not_ours'
+        AND (o.filing_id, o.submission) <> (s.filing_id, s.submission) RETURNING o.filing_id AS "filingId"`,
+    [filingId, submission, requestId, at],
+  );
+  for (const { filingId: other } of rows) {
+    const text = `Request ${requestId}, which was named for this filing, is the one of attempt ${attemptId}: look at what came of it.`;
+    await askAbout(client, { filingId: other, kind: 'request_taken', text, until: 'fact', key: requestId, at });
+  }
+  return rows.length > 0;
 }
 
 /**
@@ -144,18 +201,7 @@ export async function releaseRejected(
   client: Queryable,
   { filingId, submission, at }: { filingId: string; submission: number; at: Date },
 ): Promise<number[]> {
-  const { rows: requests } = await client.query<{
-    requestId: string;
-    attemptId: string | null;
-    source: string;
-    state: string;
-    errored: { position: number; errors: string[] }[];
-    contradicted: number[];
-  }>(
-    `SELECT request_id AS "requestId", attempt_id AS "attemptId", source, state, errored, contradicted FROM requests
-      WHERE filing_id = $1 AND submission = $2 ORDER BY since, request_id FOR UPDATE`,
-    [filingId, submission],
-  );
+  const requests = await lockRequests(client, filingId, submission);
   if (requests.some(({ state }) => state === 'followed')) return [];
   const rejected = new Map<number, string[]>();
   for (const { source, errored } of requests) {

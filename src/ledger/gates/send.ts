@@ -1,9 +1,11 @@
 /** The send gate: it sets the mark under which the first byte may be written, and takes the next send number. */
-import { NOT_FILED, partsOfAttemptId, type AttemptVerdict, type MarkRefusal } from '../../domain/filing/attempt';
+import { NOT_FILED, partsOfAttemptId, type MarkRefusal } from '../../domain/filing/attempt';
+import { certificatesAgree } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { holderBeside } from '../rows/live-mappings';
 import { absenceToConfirm } from './absence';
+import { lockAttempts } from './attempts';
 import { writeVerdict } from './verdict';
 
 export type Mark =
@@ -68,19 +70,15 @@ async function refusalOf(client: Queryable, asked: Asked): Promise<Extract<Mark,
   const { attemptId, filingId, submission } = asked;
   const filing = await lockFiling(client, filingId);
   if (!filing) return refused('gone', `filing ${filingId} is not in this ledger`);
-  const { rows: attempts } = await client.query<{ id: string; verdict: AttemptVerdict; reason: string | null }>(
-    `SELECT attempt_id AS id, verdict, reason FROM attempts WHERE filing_id = $1 AND submission = $2
-      ORDER BY number FOR UPDATE`,
-    [filingId, submission],
-  );
-  const own = attempts.find(({ id }) => id === attemptId);
+  const attempts = await lockAttempts(client, filingId, submission);
+  const own = attempts.find((each) => each.attemptId === attemptId);
   if (!own) return refused('gone', `attempt ${attemptId} is not in this ledger`);
   if (filing.ended) return refused('ended', `its filing has ended as ${filing.state}`);
   if (filing.unapproved) return refused('unapproved', 'nobody has approved its filing');
   if (own.verdict !== 'open')
     return refused('closed', `the attempt is ${own.verdict}${own.reason ? ` (${own.reason})` : ''}`);
-  const other = attempts.find(({ id, verdict }) => id !== attemptId && !NOT_FILED.includes(verdict));
-  if (other) return refused('other_attempt', `attempt ${other.id} of the same submission is ${other.verdict}`);
+  const other = attempts.find((each) => each !== own && !NOT_FILED.includes(each.verdict));
+  if (other) return refused('other_attempt', `attempt ${other.attemptId} of the same submission is ${other.verdict}`);
   return (await rowsRefusal(client, asked)) ?? absenceRefusal(client, asked);
 }
 
@@ -112,7 +110,7 @@ async function absenceRefusal(
   return refused(
     'look',
     open.agreeing.length > 0
-      ? `certificates ${open.agreeing.join(', ')} agree with rows of it that were released as not filed`
+      ? `${certificatesAgree(open.agreeing)} with rows of it that were released as not filed`
       : 'rows of it were released as not filed, and no complete look at the certificates came after that',
   );
 }

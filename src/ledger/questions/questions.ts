@@ -1,5 +1,6 @@
 /** What somebody has to look at, with an age: opened by a fact, closed by a fact. */
 import { actionsOfQuestion, type Question, type QuestionUntil, type QuestionView } from '../../domain/filing/questions';
+import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 
 /** Open questions about a filing of a statement, which nobody has acknowledged. */
@@ -82,28 +83,17 @@ export const standingOf = (filingId: string) => `(SELECT string_agg(${TEXT}, ' '
 
 /** The gravest questions about each of some filings; filings without any are left out. */
 export async function readQuestions(db: Queryable, filingIds: readonly string[]): Promise<Map<string, QuestionView[]>> {
-  const { rows } = await db.query<
-    Omit<QuestionView, 'actions' | 'since' | 'lastSeenAt'> & {
-      filingId: string;
-      until: QuestionUntil;
-      since: Date;
-      lastSeenAt: Date;
-    }
-  >(
+  const { rows } = await db.query<Omit<QuestionView, 'actions'> & { filingId: string; until: QuestionUntil }>(
     `SELECT of.id AS "filingId", gravest.* FROM unnest($1::text[]) AS of (id) CROSS JOIN LATERAL (
-       SELECT question_id::text AS id, kind, ${TEXT} AS text, until, first_seen_at AS since, last_seen_at AS "lastSeenAt",
+       SELECT question_id::text AS id, kind, ${TEXT} AS text, until, ${ISO('first_seen_at')} AS since,
+              ${ISO('last_seen_at')} AS "lastSeenAt",
               attempt_id AS "attemptId", ebrc_number AS "eBRCNumber", source_row AS row
          FROM questions q WHERE filing_id = of.id AND closed_at IS NULL AND acknowledged_at IS NULL ${BY_GRAVITY} LIMIT ${SHOWN}) AS gravest`,
     [filingIds],
   );
   const found = new Map<string, QuestionView[]>();
-  for (const { filingId, until, since, lastSeenAt, ...question } of rows) {
-    const view = {
-      ...question,
-      actions: actionsOfQuestion({ kind: question.kind, until }),
-      since: since.toISOString(),
-      lastSeenAt: lastSeenAt.toISOString(),
-    };
+  for (const { filingId, until, ...question } of rows) {
+    const view = { ...question, actions: actionsOfQuestion({ kind: question.kind, until }) };
     found.set(filingId, [...(found.get(filingId) ?? []), view]);
   }
   return found;

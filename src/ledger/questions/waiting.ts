@@ -14,12 +14,12 @@ import { RATE_LIMITS } from '../../domain/names';
 export async function readWaiting(
   db: Queryable,
   filings: readonly FilingRecord[],
-  counts: ReadonlyMap<string, FilingCounts>,
+  parts: ReadonlyMap<string, { counts: FilingCounts }>,
   cadence: Cadence,
 ): Promise<Map<string, Waiting>> {
   const subjects = new Map(
     filings.flatMap((filing) => {
-      const subject = waitsFor(filing, counts.get(filing.filingId) ?? NO_ROWS);
+      const subject = waitsFor(filing, parts.get(filing.filingId)?.counts ?? NO_ROWS);
       return subject === null ? [] : [[filing.filingId, subject] as const];
     }),
   );

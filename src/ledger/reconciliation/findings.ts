@@ -1,25 +1,22 @@
-import { FINDING_ADVICE, FINDING_KINDS, noFindings, CHECK_OF_KIND } from '../../domain/reconciliation/findings';
+import { adviceOfKind, FINDING_KINDS, noFindings, checkOfKind } from '../../domain/reconciliation/findings';
 import type { FindingCounts, FindingKind, FindingView, ReconcileCheck } from '../../domain/reconciliation/findings';
 import { nearMatcher, type NearSide } from '../../domain/reconciliation/near-match';
 import { evidenceUntil, IS_ASKED } from '../filings/filings';
+import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 
-type FindingRow = Omit<FindingView, 'advice' | 'firstSeenAt' | 'lastSeenAt' | 'closedAt' | 'acknowledgedAt'> & {
-  firstSeenAt: Date;
-  lastSeenAt: Date;
-  closedAt: Date | null;
-  acknowledgedAt: Date | null;
+type FindingRow = Omit<FindingView, 'advice'> & {
   /** Of a filing whose outcome is unknown, and about which nobody has been asked yet. */
-  gatheredUntil: Date | null;
+  gatheredUntil: string | null;
 };
 
 const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
   (SELECT name FROM exporters e WHERE e.exporter_id = questions.exporter_id) AS "exporterName", ebrc_number AS "eBRCNumber",
   filing_id AS "filingId", source_row AS row, irm_number AS "irmNumber", ours, theirs, amount::text AS amount, currency,
   coalesce(reason, text) AS reason, greatest(0, extract(day FROM coalesce(closed_at, last_seen_at) - first_seen_at))::int AS "ageDays",
-  first_seen_at AS "firstSeenAt", last_seen_at AS "lastSeenAt", closed_at AS "closedAt", healed,
-  acknowledged_at AS "acknowledgedAt", acknowledged_by AS "acknowledgedBy", note,
-  (SELECT ${evidenceUntil('filings.filing_id')} FROM filings WHERE filings.filing_id = questions.filing_id AND kind = 'outcome_unknown'
+  ${ISO('first_seen_at')} AS "firstSeenAt", ${ISO('last_seen_at')} AS "lastSeenAt", ${ISO('closed_at')} AS "closedAt", healed,
+  ${ISO('acknowledged_at')} AS "acknowledgedAt", acknowledged_by AS "acknowledgedBy", note,
+  (SELECT ${ISO(evidenceUntil('filings.filing_id'))} FROM filings WHERE filings.filing_id = questions.filing_id AND kind = 'outcome_unknown'
      AND state = 'outcome_unknown' AND NOT ${IS_ASKED}) AS "gatheredUntil"`;
 
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */
@@ -181,15 +178,8 @@ const CONTRADICTION_ADVICE =
 function viewOf({ gatheredUntil, ...row }: FindingRow): FindingView {
   const gathering =
     gatheredUntil &&
-    `Evidence whether ${row.filingId} was filed is gathered until ${gatheredUntil.toISOString()}: nothing has to be done yet. If it does not tell, a person is asked.`;
-  return {
-    ...row,
-    firstSeenAt: row.firstSeenAt.toISOString(),
-    lastSeenAt: row.lastSeenAt.toISOString(),
-    closedAt: row.closedAt?.toISOString() ?? null,
-    acknowledgedAt: row.acknowledgedAt?.toISOString() ?? null,
-    advice: gathering ?? FINDING_ADVICE[row.kind] ?? CONTRADICTION_ADVICE,
-  };
+    `Evidence whether ${row.filingId} was filed is gathered until ${gatheredUntil}: nothing has to be done yet. If it does not tell, a person is asked.`;
+  return { ...row, advice: gathering ?? adviceOfKind(row.kind) ?? CONTRADICTION_ADVICE };
 }
 
 export interface Compared {
@@ -227,7 +217,7 @@ export async function mergeFindings(
   );
   const showed = checks.includes('certificates') && (await showedAny(client));
   const kinds = FINDING_KINDS.filter((kind) => {
-    const check = CHECK_OF_KIND[kind];
+    const check = checkOfKind(kind);
     return check !== null && checks.includes(check) && (showed || check !== 'certificates');
   });
   const closed = await client.query(

@@ -45,10 +45,7 @@ export async function partyToReconcile(db: Queryable, exporterId: string): Promi
   return rows[0] ?? null;
 }
 
-export async function openFilingsOf(
-  db: Queryable,
-  { mode, partyId }: { mode: string; partyId: number },
-): Promise<{ filingId: string; workflowId: string }[]> {
+export async function openFilingsOf(db: Queryable, { mode, partyId }: { mode: string; partyId: number }) {
   const { rows } = await db.query<{ filingId: string; workflowId: string }>(
     `SELECT filing_id AS "filingId", workflow_id AS "workflowId" FROM filings
       WHERE mode = $1 AND closed_at IS NULL AND exporter_id IN (SELECT exporter_id FROM exporters WHERE party_id = $2)
@@ -112,7 +109,7 @@ export async function saveWindow(
 export async function lastReadings(
   db: Queryable,
   { partyId, windows }: { partyId: number; windows: readonly { from: string; to: string }[] },
-): Promise<{ readAt: Date | null; open: boolean }[]> {
+) {
   const { rows } = await db.query<{ readAt: Date | null; open: boolean }>(
     `SELECT (SELECT max(c.read_at) FROM certificate_windows c
               WHERE c.party_id = $1 AND c.from_date <= w."from" AND c.to_date >= w."to") AS "readAt",

@@ -1,34 +1,22 @@
 /** Differences between the ledger and the authority, and certificates without a verified PDF. */
 import type { Queryable } from '../pool';
-import { inScope, partsInScope, OPEN_BY_DAY, openByDay, stepsOf, type DayCount, type ReportScope } from './scope';
+import { partsInScope, OPEN_BY_DAY, stepsOf, type DayCount, type ReportScope } from './scope';
 
 const OPEN = `, open_findings AS (
     SELECT f.* , extract(epoch FROM scope.until - f.first_seen_at)::float8 / 86400 AS days
       FROM questions f JOIN scope ON scope.mode = f.mode
-     WHERE f.until = 'fact' AND f.first_seen_at < scope.until AND (f.closed_at IS NULL OR f.closed_at >= scope.until))`;
+     WHERE f.until = 'fact' AND f.first_seen_at < scope.until AND (f.closed_at IS NULL OR f.closed_at >= scope.until)),
+  found AS (
+    SELECT f.first_seen_at AS since, f.closed_at AS until FROM questions f JOIN scope ON scope.mode = f.mode WHERE f.until = 'fact'),
+  ${stepsOf('found')}`;
 
 /** Findings that were open at the end of the scope. */
 export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
-  return {
-    byKind: await inScope<{ kind: string; n: number; acknowledged: number; oldestDays: number }>(
-      db,
-      scope,
-      `${OPEN} SELECT kind, count(*)::int AS n, count(*) FILTER (WHERE acknowledged_at IS NOT NULL)::int AS acknowledged,
-         max(days) AS "oldestDays" FROM open_findings GROUP BY kind ORDER BY n DESC, kind`,
-    ),
-    byCurrency: await inScope<{ currency: string; value: string }>(
-      db,
-      scope,
-      `${OPEN} SELECT currency, sum(amount)::text AS value FROM open_findings
-        WHERE currency IS NOT NULL AND amount IS NOT NULL GROUP BY currency ORDER BY currency`,
-    ),
-    trend: await inScope<DayCount>(
-      db,
-      scope,
-      `, found AS (SELECT f.first_seen_at AS since, f.closed_at AS until FROM questions f JOIN scope ON scope.mode = f.mode WHERE f.until = 'fact'),
-       ${openByDay('found')}`,
-    ),
-    findings: await inScope<{
+  return partsInScope<{
+    byKind: { kind: string; n: number; acknowledged: number; oldestDays: number }[];
+    byCurrency: { currency: string; value: string }[];
+    trend: DayCount[];
+    findings: {
       id: string;
       kind: string;
       exporter: string | null;
@@ -40,15 +28,20 @@ export async function reconciliationBreaks(db: Queryable, scope: ReportScope) {
       currency: string | null;
       days: number;
       reason: string | null;
-    }>(
-      db,
-      scope,
-      `${OPEN} SELECT o.question_id::text AS id, o.kind, e.name AS exporter, o.ebrc_number AS "eBRCNumber", f.reference,
+    }[];
+  }>(db, scope, OPEN, {
+    lists: {
+      byKind: `SELECT kind, count(*)::int AS n, count(*) FILTER (WHERE acknowledged_at IS NOT NULL)::int AS acknowledged,
+         max(days) AS "oldestDays" FROM open_findings GROUP BY kind ORDER BY n DESC, kind`,
+      byCurrency: `SELECT currency, sum(amount)::text AS value FROM open_findings
+        WHERE currency IS NOT NULL AND amount IS NOT NULL GROUP BY currency ORDER BY currency`,
+      trend: OPEN_BY_DAY,
+      findings: `SELECT o.question_id::text AS id, o.kind, e.name AS exporter, o.ebrc_number AS "eBRCNumber", f.reference,
          f.workflow_id AS "workflowId", o.irm_number AS "irmNumber", o.amount::text AS value, o.currency, o.days, o.reason
          FROM open_findings o LEFT JOIN exporters e USING (exporter_id) LEFT JOIN filings f ON f.filing_id = o.filing_id
         ORDER BY o.first_seen_at, o.question_id LIMIT (SELECT row_limit FROM scope)`,
-    ),
-  };
+    },
+  });
 }
 
 /** Certificates of our rows whose PDF was missing or damaged at some time of the scope. */

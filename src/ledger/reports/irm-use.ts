@@ -1,6 +1,6 @@
 import type { Queryable } from '../pool';
 import { sameIrm } from '../exporters/irms';
-import { inScope, partsInScope, stepsOf, type ReportScope } from './scope';
+import { partsInScope, stepsOf, type ReportScope } from './scope';
 
 /** Balances of a currency. `free` is what is available and no filing of ours takes, by the age of its remittance. */
 export interface IrmUse {
@@ -75,9 +75,18 @@ const OLDEST = `SELECT exporter, irm_number AS "irmNumber", to_char(remitted_on,
     remitter_name AS remitter, free::text AS free, currency
     FROM aged WHERE free > 0 ORDER BY remitted_on NULLS FIRST, irm_number LIMIT (SELECT row_limit FROM scope)`;
 
+const BALANCE_CHANGES = `changes AS (
+    SELECT coalesce(h.currency, '') AS currency, coalesce(h.available, 0) AS available, h.seen_at AS since,
+           lead(h.seen_at) OVER (PARTITION BY e.party_id, h.irm_number, h.ad_code, h.ifsc_code, h.issue_date
+                                 ORDER BY h.seen_at, h.change_id) AS until
+      FROM irm_changes h JOIN exporters e USING (exporter_id) JOIN scope ON scope.mode = e.mode)`;
+const BY_DAY = `SELECT d.name AS day, s.currency, sum(s.n)::text AS available FROM numbered d JOIN steps s ON s.k < d.no
+    GROUP BY d.name, s.currency ORDER BY d.name, s.currency`;
+
 /** Balances of the inward remittances. */
 export async function irmUse(db: Queryable, scope: ReportScope) {
-  const balances = await partsInScope<{
+  const changes = `${BALANCE_CHANGES}, ${stepsOf('changes', { amount: 'available', by: 'currency' })}`;
+  return partsInScope<{
     byCurrency: IrmUse[];
     oldest: {
       exporter: string;
@@ -88,20 +97,6 @@ export async function irmUse(db: Queryable, scope: ReportScope) {
       free: string;
       currency: string;
     }[];
-  }>(db, scope, BALANCES, { lists: { byCurrency: BY_CURRENCY, oldest: OLDEST } });
-  return {
-    ...balances,
-    trend: await inScope<{ day: string; currency: string; available: string }>(
-      db,
-      scope,
-      `, changes AS (
-         SELECT coalesce(h.currency, '') AS currency, coalesce(h.available, 0) AS available, h.seen_at AS since,
-                lead(h.seen_at) OVER (PARTITION BY e.party_id, h.irm_number, h.ad_code, h.ifsc_code, h.issue_date
-                                      ORDER BY h.seen_at, h.change_id) AS until
-           FROM irm_changes h JOIN exporters e USING (exporter_id) JOIN scope ON scope.mode = e.mode),
-       ${stepsOf('changes', { amount: 'available', by: 'currency' })}
-       SELECT d.name AS day, s.currency, sum(s.n)::text AS available FROM numbered d JOIN steps s ON s.k < d.no
-        GROUP BY d.name, s.currency ORDER BY d.name, s.currency`,
-    ),
-  };
+    trend: { day: string; currency: string; available: string }[];
+  }>(db, scope, `${BALANCES}, ${changes}`, { lists: { byCurrency: BY_CURRENCY, oldest: OLDEST, trend: BY_DAY } });
 }

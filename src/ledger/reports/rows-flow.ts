@@ -1,7 +1,11 @@
-/** Outcomes of the uploaded rows: the funnel, how long requests took, and what the authority rejected. */
+/**
+ * Outcomes of the uploaded rows: the funnel, how long requests took, and what the authority rejected; and the filings
+ * that wait for somebody, or of unknown outcome.
+ */
 import type { Queryable } from '../pool';
 import { FINDING_KINDS } from '../../domain/reconciliation/findings';
-import { inScope, partsInScope, type ReportScope } from './scope';
+import { attentionOf } from '../questions/questions';
+import { OPEN_BY_DAY, OPEN_SPANS, partsInScope, stateSpans, stepsOf, type DayCount, type ReportScope } from './scope';
 
 const UPLOADED = `, uploaded AS (
     SELECT to_char(f.made_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, r.reserved_at < scope.until AS passed,
@@ -14,22 +18,18 @@ const UPLOADED = `, uploaded AS (
       JOIN submission_progress s ON s.filing_id = r.filing_id AND s.submission = r.submission
       LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number)`;
 
-export interface WaitingFiling {
+interface WaitingFiling {
   filingId: string;
   reference: string;
   exporter: string;
   workflowId: string;
-  since: Date;
+  since: string;
   hours: number;
   attention: string;
 }
 
 /** Filings about which a person was asked at the end of the scope, beside findings, which have a list of their own. */
-export async function waitingFilings(db: Queryable, scope: ReportScope): Promise<WaitingFiling[]> {
-  return inScope<WaitingFiling>(
-    db,
-    scope,
-    `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", min(q.first_seen_at) AS since,
+const WAITING = `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", min(q.first_seen_at) AS since,
             extract(epoch FROM max(scope.until) - min(q.first_seen_at))::float8 / 3600 AS hours,
             string_agg(coalesce(q.text, q.reason, q.kind), ' ' ORDER BY q.question_id) AS attention
        FROM scope JOIN questions q ON q.mode = scope.mode AND q.first_seen_at < scope.until
@@ -37,9 +37,43 @@ export async function waitingFilings(db: Queryable, scope: ReportScope): Promise
        JOIN filings f USING (filing_id) JOIN exporters e ON e.exporter_id = f.exporter_id
       WHERE q.kind <> ALL ($6)
       GROUP BY f.filing_id, f.reference, e.name, f.workflow_id
-      ORDER BY since, f.filing_id LIMIT (SELECT row_limit FROM scope)`,
-    [FINDING_KINDS],
-  );
+      ORDER BY since, f.filing_id LIMIT (SELECT row_limit FROM scope)`;
+
+const UNKNOWN = `, ${stateSpans('outcome_unknown')}, ${OPEN_SPANS}, ${stepsOf('spans')}`;
+/** Rows of such a filing that were sent and not settled by then. */
+const SENT = `r.filing_id = o.filing_id AND r.live AND r.submitted_at < scope.until
+  AND (r.settled_at IS NULL OR r.settled_at >= scope.until)`;
+
+/** Filings of unknown outcome. */
+export async function unknownOutcomes(db: Queryable, scope: ReportScope) {
+  return partsInScope<{
+    totals: { filings: number; olderThanDay: number; oldestHours: number | null };
+    /** The amounts that were sent and have no outcome, by currency. */
+    atRisk: { currency: string; value: string }[];
+    trend: DayCount[];
+    filings: (Omit<WaitingFiling, 'attention'> & {
+      rows: number;
+      value: string;
+      currency: string | null;
+      attention: string | null;
+    })[];
+  }>(db, scope, UNKNOWN, {
+    one: {
+      totals: `SELECT count(*)::int AS filings, count(*) FILTER (WHERE hours > 24)::int AS "olderThanDay",
+         max(hours) AS "oldestHours" FROM open_spans`,
+    },
+    lists: {
+      atRisk: `SELECT r.currency, sum(r.mapped_amount)::text AS value
+         FROM open_spans o CROSS JOIN scope JOIN filing_rows r ON ${SENT} GROUP BY r.currency ORDER BY r.currency`,
+      trend: OPEN_BY_DAY,
+      filings: `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", o.since, o.hours,
+         count(r.filing_id)::int AS rows, coalesce(sum(r.mapped_amount), 0)::text AS value, r.currency, ${attentionOf('f')} AS attention
+         FROM open_spans o CROSS JOIN scope JOIN filings f USING (filing_id) JOIN exporters e USING (exporter_id)
+         LEFT JOIN filing_rows r ON ${SENT}
+        GROUP BY f.filing_id, f.reference, e.name, f.workflow_id, o.since, o.hours, r.currency
+        ORDER BY o.since, f.filing_id LIMIT (SELECT row_limit FROM scope)`,
+    },
+  });
 }
 
 /** Rows of the filings that were made in the scope, step by step, and by the day on which they were made. */
@@ -57,13 +91,21 @@ export async function rowFunnel(db: Queryable, scope: ReportScope) {
       archived: number;
     };
     trend: { day: string; uploaded: number; processed: number }[];
-  }>(db, scope, UPLOADED, {
-    one: { steps: `SELECT count(*)::int AS uploaded, ${counted} FROM uploaded` },
-    lists: {
-      trend: `SELECT d.name AS day, count(u.day)::int AS uploaded, count(*) FILTER (WHERE u.processed)::int AS processed
+    waiting: WaitingFiling[];
+  }>(
+    db,
+    scope,
+    UPLOADED,
+    {
+      one: { steps: `SELECT count(*)::int AS uploaded, ${counted} FROM uploaded` },
+      lists: {
+        trend: `SELECT d.name AS day, count(u.day)::int AS uploaded, count(*) FILTER (WHERE u.processed)::int AS processed
          FROM days d LEFT JOIN uploaded u ON u.day = d.name GROUP BY d.name ORDER BY d.name`,
+        waiting: WAITING,
+      },
     },
-  });
+    [FINDING_KINDS],
+  );
 }
 
 const TOOK = `, took AS (

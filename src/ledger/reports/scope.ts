@@ -27,31 +27,10 @@ const SCOPE = `scope AS (
            least((d::date + 1)::timestamp AT TIME ZONE 'Asia/Kolkata', scope.until) AS ends
       FROM scope, generate_series(from_date::timestamp, to_date::timestamp, interval '1 day') d)`;
 
-/** Runs `WITH scope, days, …`; `sql` begins with a comma where it adds CTEs. Further parameters are $6 and so on. */
-export async function inScope<T extends pg.QueryResultRow>(
-  db: Queryable,
-  scope: ReportScope,
-  sql: string,
-  more: readonly unknown[] = [],
-): Promise<T[]> {
-  const { mode, from, to, until, rows: limit } = scope;
-  const { rows } = await db.query<T>(`WITH ${SCOPE} ${sql}`, [mode, from, to, until, limit, ...more]);
-  return rows;
-}
-
-/** As {@link inScope}, for a statement that answers one row. */
-export async function oneInScope<T extends pg.QueryResultRow>(
-  db: Queryable,
-  scope: ReportScope,
-  sql: string,
-  more: readonly unknown[] = [],
-): Promise<T> {
-  const [row] = await inScope<T>(db, scope, sql, more);
-  if (!row) throw new Error('A figure of the report has no row.');
-  return row;
-}
-
-/** As {@link inScope}, for several answers of one statement: lists, and `one` of one row. Instants arrive as text. */
+/**
+ * Runs `WITH scope, days, …` for several answers of one statement: lists, and `one` of one row. `sql` begins with a
+ * comma where it adds CTEs; further parameters are $6 and so on. Instants arrive as text.
+ */
 export async function partsInScope<T>(
   db: Queryable,
   scope: ReportScope,
@@ -67,7 +46,11 @@ export async function partsInScope<T>(
       ([name, list]) => `(SELECT coalesce(jsonb_agg(to_jsonb(part)), '[]') FROM (${list}) part) AS "${name}"`,
     ),
   ];
-  const [parts] = await inScope<T & pg.QueryResultRow>(db, scope, `${sql} SELECT ${selected.join(',\n')}`, more);
+  const { mode, from, to, until, rows: limit } = scope;
+  const values = [mode, from, to, until, limit, ...more];
+  const statement = `WITH ${SCOPE} ${sql} SELECT ${selected.join(',\n')}`;
+  const { rows } = await db.query<T & pg.QueryResultRow>(statement, values);
+  const [parts] = rows;
   if (!parts) throw new Error('A statement of single values has one row.');
   return parts;
 }
@@ -103,9 +86,6 @@ export function stepsOf(relation: string, { amount = '1', by }: { amount?: strin
 /** What {@link stepsOf} counts, at the end of each day. */
 export const OPEN_BY_DAY = `SELECT d.name AS day, coalesce(sum(s.n), 0)::int AS n FROM numbered d LEFT JOIN steps s ON s.k < d.no
      GROUP BY d.name ORDER BY d.name`;
-
-/** The number of spans of a relation that were open at the end of each day. */
-export const openByDay = (relation: string): string => `${stepsOf(relation)} ${OPEN_BY_DAY}`;
 
 /** Spans that are open at the end of the scope. Requires `spans`. */
 export const OPEN_SPANS = `open_spans AS (

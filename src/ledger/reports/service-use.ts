@@ -2,7 +2,7 @@
 import { OPERATIONS, OPERATION_NAMES } from '../../domain/service/operations';
 import { RATE_LIMITS } from '../../domain/names';
 import type { Queryable } from '../pool';
-import { inScope, oneInScope, openByDay, OPEN_SPANS, stateSpans, type DayCount, type ReportScope } from './scope';
+import { OPEN_BY_DAY, OPEN_SPANS, partsInScope, stateSpans, stepsOf, type DayCount, type ReportScope } from './scope';
 
 /** The state of each exporter today, with why its credentials are known to be bad. */
 const STANDING = `, standing AS (
@@ -16,36 +16,29 @@ const STANDING = `, standing AS (
 
 /** Exporters by their standing, and the filings that wait for credentials. */
 export async function credentialStanding(db: Queryable, scope: ReportScope) {
-  const waiting = stateSpans('needs_credentials');
-  return {
-    byState: await inScope<{ state: string; n: number }>(
-      db,
-      scope,
-      `${STANDING} SELECT state, count(*)::int AS n FROM standing GROUP BY state ORDER BY state`,
-    ),
-    blocked: (
-      await oneInScope<{ n: number }>(
-        db,
-        scope,
-        `, ${waiting}, ${OPEN_SPANS} SELECT count(*)::int AS n FROM open_spans`,
-      )
-    ).n,
-    trend: await inScope<DayCount>(db, scope, `, ${waiting}, ${openByDay('spans')}`),
-    exporters: await inScope<{
+  const sql = `${STANDING}, ${stateSpans('needs_credentials')}, ${OPEN_SPANS}, ${stepsOf('spans')}`;
+  return partsInScope<{
+    blocked: { n: number };
+    byState: { state: string; n: number }[];
+    trend: DayCount[];
+    exporters: {
       name: string;
       email: string;
       state: string;
       hoursLeft: number | null;
       reason: string | null;
       filings: number;
-    }>(
-      db,
-      scope,
-      `${STANDING} SELECT s.name, s.email, s.state, CASE WHEN s.state = 'pending' THEN greatest(s."hoursLeft", 0) END AS "hoursLeft",
+    }[];
+  }>(db, scope, sql, {
+    one: { blocked: 'SELECT count(*)::int AS n FROM open_spans' },
+    lists: {
+      byState: 'SELECT state, count(*)::int AS n FROM standing GROUP BY state ORDER BY state',
+      trend: OPEN_BY_DAY,
+      exporters: `SELECT s.name, s.email, s.state, CASE WHEN s.state = 'pending' THEN greatest(s."hoursLeft", 0) END AS "hoursLeft",
          s.reason, (SELECT count(*)::int FROM filings f WHERE f.exporter_id = s.exporter_id AND f.closed_at IS NULL) AS filings
          FROM standing s WHERE s.state <> 'ready' ORDER BY filings DESC, s.name LIMIT (SELECT row_limit FROM scope)`,
-    ),
-  };
+    },
+  });
 }
 
 const CLASSES = OPERATION_NAMES.flatMap((operation) => {
@@ -53,10 +46,22 @@ const CLASSES = OPERATION_NAMES.flatMap((operation) => {
   return rateClass === null ? [] : [{ operation, rateClass, limit: RATE_LIMITS[rateClass] }];
 });
 
+const CALLED = `, classes AS (SELECT * FROM jsonb_to_recordset($6::jsonb) AS c (operation text, "rateClass" text, "limit" int)),
+  by_minute AS (
+    SELECT c."rateClass", date_trunc('minute', a.at) AS minute, count(*)::int AS n,
+           count(*) FILTER (WHERE a.status = 429)::int AS refused
+      FROM scope JOIN api_calls a ON a.at >= to_date::timestamp AT TIME ZONE 'Asia/Kolkata' AND a.at < scope.until
+      JOIN classes c USING (operation) GROUP BY 1, 2),
+  by_day AS (
+    SELECT to_char(a.at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, count(*)::int AS calls,
+           count(*) FILTER (WHERE a.status = 429)::int AS refused
+      FROM scope JOIN api_calls a ON a.at >= scope.begins AND a.at < scope.until GROUP BY 1)`;
+
 /** Calls of the last day against the limits of the service (spec: "Limits"). */
 export async function serviceUse(db: Queryable, scope: ReportScope) {
-  return {
-    classes: await inScope<{
+  return partsInScope<{
+    quota: { certificates: number; entities: number };
+    classes: {
       rateClass: string;
       limit: number;
       calls: number;
@@ -64,39 +69,29 @@ export async function serviceUse(db: Queryable, scope: ReportScope) {
       refused: number;
       /** Waiting in the workers right now. */
       waiting: number;
-    }>(
-      db,
-      scope,
-      `, classes AS (SELECT * FROM jsonb_to_recordset($6::jsonb) AS c (operation text, "rateClass" text, "limit" int)),
-        called AS (
-          SELECT c."rateClass", date_trunc('minute', a.at) AS minute, count(*)::int AS n,
-                 count(*) FILTER (WHERE a.status = 429)::int AS refused
-            FROM scope JOIN api_calls a ON a.at >= to_date::timestamp AT TIME ZONE 'Asia/Kolkata' AND a.at < scope.until
-            JOIN classes c USING (operation) GROUP BY 1, 2)
-       SELECT k."rateClass", k."limit", coalesce(sum(n), 0)::int AS calls, coalesce(max(n), 0)::int AS peak,
-              coalesce(sum(refused), 0)::int AS refused,
-              (SELECT count(*)::int FROM budget_tickets t WHERE t.rate_class = k."rateClass" AND t.lease_until > clock_timestamp()) AS waiting
-         FROM (SELECT DISTINCT "rateClass", "limit" FROM classes) k LEFT JOIN called USING ("rateClass")
-        GROUP BY k."rateClass", k."limit" ORDER BY k."rateClass"`,
-      [JSON.stringify(CLASSES)],
-    ),
-    quota: await oneInScope<{ certificates: number; entities: number }>(
-      db,
-      scope,
-      `SELECT (SELECT count(*)::int FROM filing_rows r JOIN filings f USING (filing_id)
+    }[];
+    trend: { day: string; calls: number; refused: number }[];
+  }>(
+    db,
+    scope,
+    CALLED,
+    {
+      one: {
+        quota: `SELECT (SELECT count(*)::int FROM filing_rows r JOIN filings f USING (filing_id)
                 WHERE f.mode = scope.mode AND r.state = 'certified' AND r.settled_at < scope.until
                   AND r.settled_at >= date_trunc('month', to_date::timestamp) AT TIME ZONE 'Asia/Kolkata') AS certificates,
               (SELECT count(*)::int FROM exporters e WHERE e.mode = scope.mode) AS entities FROM scope`,
-    ),
-    trend: await inScope<{ day: string; calls: number; refused: number }>(
-      db,
-      scope,
-      `, called AS (
-         SELECT to_char(a.at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, count(*)::int AS calls,
-                count(*) FILTER (WHERE a.status = 429)::int AS refused
-           FROM scope JOIN api_calls a ON a.at >= scope.begins AND a.at < scope.until GROUP BY 1)
-       SELECT d.name AS day, coalesce(c.calls, 0) AS calls, coalesce(c.refused, 0) AS refused
-         FROM days d LEFT JOIN called c ON c.day = d.name ORDER BY d.name`,
-    ),
-  };
+      },
+      lists: {
+        classes: `SELECT k."rateClass", k."limit", coalesce(sum(n), 0)::int AS calls, coalesce(max(n), 0)::int AS peak,
+              coalesce(sum(refused), 0)::int AS refused,
+              (SELECT count(*)::int FROM budget_tickets t WHERE t.rate_class = k."rateClass" AND t.lease_until > clock_timestamp()) AS waiting
+         FROM (SELECT DISTINCT "rateClass", "limit" FROM classes) k LEFT JOIN by_minute USING ("rateClass")
+        GROUP BY k."rateClass", k."limit" ORDER BY k."rateClass"`,
+        trend: `SELECT d.name AS day, coalesce(c.calls, 0) AS calls, coalesce(c.refused, 0) AS refused
+        FROM days d LEFT JOIN by_day c ON c.day = d.name ORDER BY d.name`,
+      },
+    },
+    [JSON.stringify(CLASSES)],
+  );
 }

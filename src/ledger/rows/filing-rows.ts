@@ -115,6 +115,7 @@ export const ROW_COUNTS = `count(*)::int AS rows,
             count(*) FILTER (WHERE r.state = 'certified')::int AS certified,
             count(*) FILTER (WHERE r.state = 'certified' AND c.archived_at IS NOT NULL)::int AS archived,
             count(*) FILTER (WHERE r.state IN ('needs_correction', 'corrected'))::int AS errored,
+            count(*) FILTER (WHERE r.state = 'corrected')::int AS corrected,
             count(*) FILTER (WHERE r.${IS_OPEN})::int AS open
        FROM ${ROWS_AND_CERTIFICATES}`;
 

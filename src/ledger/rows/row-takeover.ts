@@ -173,11 +173,12 @@ export async function takeOverRows(
   for (const parent of new Set(rows.map((row) => row.parent))) await updateCorrectionAttention(client, parent);
 }
 
-/** Returns rows to their original filings, if the one that took them over was refused and nothing of it was sent. */
+/** Returns rows to the filings that they were taken over from, where nothing of the correction is held. */
 export async function giveRowsBack(client: Queryable, filingId: string): Promise<void> {
   const { rows } = await client.query<{ parent: string }>(
     `UPDATE filing_rows SET state = 'needs_correction', taken_over_by = NULL
-      WHERE taken_over_by = $1 AND state = 'corrected' RETURNING filing_id AS parent`,
+      WHERE taken_over_by = $1 AND state = 'corrected' AND NOT EXISTS (SELECT FROM filing_rows WHERE filing_id = $1 AND live)
+     RETURNING filing_id AS parent`,
     [filingId],
   );
   for (const parent of new Set(rows.map((row) => row.parent))) await updateCorrectionAttention(client, parent);

@@ -1,6 +1,7 @@
 import { partsOfAttemptId } from '../../domain/filing/attempt';
 import { forEachLimited } from '../../domain/values';
 import { movesUpTo } from '../filings/filing-evidence';
+import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 import { movesAtSend } from './send-record';
 import { compareSends, readIdentity, readSend, SendStoreError, storeIdOf, type SendStore } from './sends';
@@ -80,8 +81,8 @@ async function rewrittenFilings(
 }
 
 async function filingsWaitUntil(db: Queryable): Promise<string | null> {
-  const { rows } = await db.query<{ until: Date | null }>(
-    'SELECT certificates_after AS until FROM ledger_identity WHERE certificates_after IS NOT NULL',
+  const { rows } = await db.query<{ until: string | null }>(
+    `SELECT ${ISO('certificates_after')} AS until FROM ledger_identity`,
   );
-  return rows[0]?.until?.toISOString() ?? null;
+  return rows[0]?.until ?? null;
 }

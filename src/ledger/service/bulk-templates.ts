@@ -1,14 +1,14 @@
 import type { BulkTemplate } from '../../domain/rules/columns';
 import type { Mode } from '../../domain/names';
+import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 
 export async function readBulkTemplate(db: Queryable, mode: Mode): Promise<BulkTemplate | null> {
-  const { rows } = await db.query<{ labels: string[]; learnedAt: Date }>(
-    'SELECT labels, learned_at AS "learnedAt" FROM bulk_templates WHERE mode = $1 AND labels IS NOT NULL',
+  const { rows } = await db.query<BulkTemplate>(
+    `SELECT labels, ${ISO('learned_at')} AS "learnedAt" FROM bulk_templates WHERE mode = $1 AND labels IS NOT NULL`,
     [mode],
   );
-  const [found] = rows;
-  return found ? { labels: found.labels, learnedAt: found.learnedAt.toISOString() } : null;
+  return rows[0] ?? null;
 }
 
 export async function saveBulkTemplate(db: Queryable, mode: Mode, labels: readonly string[], at: Date): Promise<void> {

@@ -4,8 +4,9 @@ import {
   estimateAnswerTimes,
   OPEN_USED,
   type SeenAnswer,
-} from '../../domain/filing/acknowledgement-times';
-import { typicalAnswerMs, type Cadence } from '../../domain/filing/poll-cadence';
+  typicalAnswerMs,
+  type Cadence,
+} from '../../domain/filing/poll-cadence';
 import type { Queryable } from '../pool';
 
 /** When a request of a submission was answered, as polls saw it. */

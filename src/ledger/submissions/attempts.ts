@@ -1,13 +1,143 @@
-/** Reading attempts; their verdicts are written by the gates. */
-import {
-  partsOfAttemptId,
-  type AttemptReading,
-  type AttemptVerdict,
-  type StoredAnswer,
-} from '../../domain/filing/attempt';
+/** Opens the attempt for a send, or says why there is none, and reads what became of it; the gates write verdicts. */
+import { attemptIdOf, MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import type { AttemptReading, AttemptVerdict, StoredAnswer } from '../../domain/filing/attempt';
+import type { FilingState, SubmissionState } from '../../domain/filing/states';
 import type { LockedFiling } from '../filings/filing-lock';
+import { FilingMissing } from '../filings/filings';
+import { absenceToConfirm } from '../gates/absence';
+import { lockAttempts, type AttemptRow } from '../gates/attempts';
+import { PUT_BACK_TOGETHER } from '../gates/held-rows';
 import { judgeRefused, judgeUnsent } from '../gates/release';
 import type { Queryable } from '../pool';
+import { holderBeside } from '../rows/live-mappings';
+import { certificatesToRead, doubtAttempt, doubtRows, lostTimeCertificates } from './lost-time';
+import type { CertificatesToRead } from './lost-time';
+
+export type OpenedAttempt =
+  /** The attempt to send with or, if its verdict is not `open`, the one that has already been sent. */
+  | { outcome: 'attempt'; attemptId: string; number: number; verdict: AttemptVerdict }
+  /** The submission cannot be sent any more: a request of it is followed, or it is settled or released. */
+  | { outcome: 'passed'; state: SubmissionState }
+  /**
+   * Nothing of the exporter is sent before its certificates from `from` on were read after `until`; ms since the epoch.
+   */
+  | { outcome: 'wait'; until: number; from: number }
+  /**
+   * Its rows were released as not filed: a complete look at the certificates from `from` on has to begin after `since`
+   * first (ms since the epoch); or certificates agree with them, which two persons have to name as another filing's.
+   */
+  | { outcome: 'look'; since: number; from: number; agreeing: string[] }
+  /** Rows of it must not be sent any more; `why` gives the reason. */
+  | { outcome: 'rows_gone'; reason: string }
+  /** The filing has ended. */
+  | { outcome: 'ended'; state: FilingState };
+
+interface NextAttempt {
+  submission: number;
+  at: Date;
+}
+
+/**
+ * Opens a submission's next attempt, or returns the current one: open, sending or answered. A repeated step finds the
+ * attempt that the first one opened. With `after`, for a step that may be late, a new one is opened only if that is the
+ * number of the last attempt (0: none); otherwise the run has gone on without the step, and null is returned. Must run
+ * in a transaction that holds the filing's lock.
+ */
+export function openAttempt(client: Queryable, filing: LockedFiling, of: NextAttempt): Promise<OpenedAttempt>;
+export function openAttempt(
+  client: Queryable,
+  filing: LockedFiling,
+  of: NextAttempt & { after: number },
+): Promise<OpenedAttempt | null>;
+export async function openAttempt(
+  client: Queryable,
+  filing: LockedFiling,
+  { submission, at, after }: NextAttempt & { after?: number },
+): Promise<OpenedAttempt | null> {
+  const { filingId } = filing;
+  if (filing.ended) return { outcome: 'ended', state: filing.state };
+  const { state, followed, gone, restored } = await readStage(client, filing, submission);
+  // An acknowledgement without a request id to poll is settled like a lost answer.
+  if (state === 'settled' || state === 'released' || followed) return { outcome: 'passed', state };
+  const attempts = await lockAttempts(client, filingId, submission);
+  const last = attempts.at(-1) ?? null;
+  const standing = attempts.findLast(accepted) ?? attempts.findLast(mayStand);
+  if (standing) {
+    const { attemptId, number, verdict } = standing;
+    if (verdict === 'open') await noteSnapshot(client, attemptId);
+    return { outcome: 'attempt', attemptId, number, verdict };
+  }
+  if (after !== undefined && (last?.number ?? 0) !== after) return null;
+  const reason = gone ?? (await heldBeside(client, filingId, submission));
+  if (reason !== null) return { outcome: 'rows_gone', reason };
+  const number = (last?.number ?? 0) + 1;
+  if (restored?.unread) return { outcome: 'wait', until: restored.until, from: restored.from };
+  // Only before the first attempt: a person may have said since that it was not filed.
+  const lost = restored && last === null ? await lostTimeCertificates(client, { filingId, submission }) : null;
+  if (lost && (lost.agreeing.length > 0 || !lost.looked)) {
+    const doubted = { filingId, submission, number, reason: PUT_BACK_TOGETHER, at: lost.since };
+    await doubtRows(client, { ...doubted, submissions: [submission] });
+    return { outcome: 'attempt', attemptId: await doubtAttempt(client, doubted), number, verdict: 'marked' };
+  }
+  const absence = await absenceToConfirm(client, { filingId, submission, at });
+  if (absence) return { outcome: 'look', ...absence };
+  const attemptId = attemptIdOf(filingId, submission, number);
+  await client.query(
+    `INSERT INTO attempts (attempt_id, filing_id, submission, number, snapshot_id)
+     VALUES ($1, $2, $3, $4, ${snapshotFor({ filing: '$2', submission: '$3', attempt: '$1' })})`,
+    [attemptId, filingId, submission, number],
+  );
+  return { outcome: 'attempt', attemptId, number, verdict: 'open' };
+}
+
+const accepted = ({ verdict }: AttemptRow) => verdict === 'accepted';
+/** It may be sent, or it is, or may be, at the service. */
+const mayStand = ({ verdict }: AttemptRow) => verdict === 'open' || MAYBE_FILED.includes(verdict);
+
+/** How far a submission is; under the filing's lock, which its rows do not change without. */
+async function readStage(client: Queryable, { filingId, exporterId }: LockedFiling, submission: number) {
+  const { rows } = await client.query<{
+    state: SubmissionState;
+    followed: boolean;
+    /** Why rows of it are not to be sent any more; null: they are. */
+    gone: string | null;
+    restored: CertificatesToRead | null;
+  }>(
+    `SELECT state, EXISTS (SELECT FROM requests q WHERE q.filing_id = $1 AND q.submission = $2 AND q.state = 'followed') AS followed,
+            (SELECT CASE WHEN count(*) > 0 THEN coalesce(min(errors ->> 0), count(*) || ' rows of the submission are not to be sent any more') END
+               FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND NOT (live AND state = 'planned')) AS gone,
+            ${certificatesToRead('$3')} AS restored
+       FROM submissions WHERE filing_id = $1 AND submission = $2`,
+    [filingId, submission, exporterId],
+  );
+  if (!rows[0]) throw new FilingMissing(filingId, `Submission ${submission} of filing ${filingId}`);
+  return rows[0];
+}
+
+/**
+ * The newest snapshot of a submission was taken before an attempt, unless it belongs to another attempt: then none was
+ * taken. Decided by the order of writing, not by a worker's clock.
+ */
+const snapshotFor = ({ filing, submission, attempt }: Record<'filing' | 'submission' | 'attempt', string>) =>
+  `(SELECT max(snapshot_id) FROM snapshots n WHERE n.filing_id = ${filing} AND n.submission = ${submission}
+      AND NOT EXISTS (SELECT FROM attempts t WHERE t.filing_id = ${filing} AND t.submission = ${submission}
+        AND t.attempt_id <> ${attempt} AND t.snapshot_id >= n.snapshot_id))`;
+
+/** Notes the newest snapshot for an attempt that was opened before it was taken. */
+async function noteSnapshot(client: Queryable, attemptId: string): Promise<void> {
+  const newest = snapshotFor({ filing: 'a.filing_id', submission: 'a.submission', attempt: '$1' });
+  await client.query(`UPDATE attempts a SET snapshot_id = coalesce(${newest}, snapshot_id) WHERE attempt_id = $1`, [
+    attemptId,
+  ]);
+}
+
+async function heldBeside(client: Queryable, filingId: string, submission: number): Promise<string | null> {
+  const holder = await holderBeside(client, filingId, submission);
+  return (
+    holder &&
+    `Filing ${holder} holds a mapping of it too, which was found after both were recorded: deal with that one first.`
+  );
+}
 
 /** Records that the exchange of an attempt is over with an unknown outcome: no answer can follow. */
 export async function noteUnknown(

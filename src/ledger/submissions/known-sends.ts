@@ -1,5 +1,5 @@
 import { attemptIdOf, type StoredAnswer } from '../../domain/filing/attempt';
-import type { KnownSend } from '../../domain/filing/known-send';
+import type { KnownSend } from '../../domain/filing/attempt';
 import type { SubmissionState } from '../../domain/filing/states';
 import { lockFiling } from '../filings/filing-lock';
 import { MS } from '../paging';

@@ -44,6 +44,20 @@ export async function readRequests(db: Queryable, filingId: string, submission: 
   return rows;
 }
 
+/** As {@link readRequests}, locked, with what the record of each says of rows. */
+export async function lockRequests(
+  client: Queryable,
+  filingId: string,
+  submission: number,
+): Promise<(RequestRecord & { errored: { position: number; errors: string[] }[]; contradicted: number[] })[]> {
+  const { rows } = await client.query<Awaited<ReturnType<typeof lockRequests>>[number]>(
+    `SELECT ${COLUMNS}, errored, contradicted FROM requests WHERE filing_id = $1 AND submission = $2
+      ORDER BY since, request_id FOR UPDATE`,
+    [filingId, submission],
+  );
+  return rows;
+}
+
 /** The request of a submission that was asked about least, of those that have not ended. */
 const nextRequest = (filing: string, submission: string) =>
   `SELECT ${COLUMNS} FROM requests WHERE filing_id = ${filing} AND submission = ${submission} AND state = 'followed'
@@ -154,10 +168,7 @@ export async function addRequest(
 }
 
 /** The filing of an exporter that has a request of this id; null: none has. */
-export async function requestHolder(
-  db: Queryable,
-  { filingId, requestId }: { filingId: string; requestId: string },
-): Promise<{ filingId: string; submission: number } | null> {
+export async function requestHolder(db: Queryable, { filingId, requestId }: { filingId: string; requestId: string }) {
   const { rows } = await db.query<{ filingId: string; submission: number }>(
     `SELECT q.filing_id AS "filingId", q.submission FROM filings f JOIN requests q ON q.mode = f.mode AND q.customer_id = f.exporter_id
       WHERE f.filing_id = $1 AND lower(q.request_id) = lower($2) AND q.state <> 'not_ours'`,

@@ -11,14 +11,13 @@ export interface SubmissionRecord {
   document: string | null;
 }
 
-const COLUMNS = `submission, row_count AS "rowCount", state, document,
-  least((SELECT min(marked_at) FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission
-           AND a.verdict IN ('marked', 'accepted', 'rejected')),
-        (SELECT min(since) FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission)) AS "submittedAt"`;
-
 export async function readSubmissions(db: Queryable, filingId: string): Promise<SubmissionRecord[]> {
   const { rows } = await db.query<SubmissionRecord>(
-    `SELECT ${COLUMNS} FROM submissions s WHERE filing_id = $1 ORDER BY submission`,
+    `SELECT submission, row_count AS "rowCount", state, document,
+            least((SELECT min(marked_at) FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission
+                     AND a.verdict IN ('marked', 'accepted', 'rejected')),
+                  (SELECT min(since) FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission)) AS "submittedAt"
+       FROM submissions s WHERE filing_id = $1 ORDER BY submission`,
     [filingId],
   );
   return rows;
@@ -26,12 +25,9 @@ export async function readSubmissions(db: Queryable, filingId: string): Promise<
 
 /** One submission. @throws FilingMissing when the ledger does not hold it. */
 export async function needSubmission(db: Queryable, filingId: string, submission: number): Promise<SubmissionRecord> {
-  const { rows } = await db.query<SubmissionRecord>(
-    `SELECT ${COLUMNS} FROM submissions s WHERE filing_id = $1 AND submission = $2`,
-    [filingId, submission],
-  );
-  if (!rows[0]) throw new FilingMissing(filingId, `Submission ${submission} of filing ${filingId}`);
-  return rows[0];
+  const found = (await readSubmissions(db, filingId)).find((each) => each.submission === submission);
+  if (!found) throw new FilingMissing(filingId, `Submission ${submission} of filing ${filingId}`);
+  return found;
 }
 
 /** Ends a submission: every row has its outcome, or it was released. */

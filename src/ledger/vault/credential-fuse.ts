@@ -22,22 +22,21 @@ export async function recordFailedCheck(db: Queryable, { mode, exporterId, at }:
   ]);
 }
 
-/** Whether a check may be sent: a sixth is not, while the service would refuse it. */
-export async function mayCheckCredentials(
-  db: Queryable,
-  { mode, exporterId, at }: Check,
-): Promise<{
-  allowed: boolean;
-  retryAt: Date | null;
-}> {
-  const { rows } = await db.query<{ failed_at: Date }>(
-    `SELECT failed_at FROM credential_failures
-      WHERE mode = $1 AND exporter_id = $2 AND failed_at > $3 ORDER BY failed_at`,
-    [mode, exporterId, new Date(at.getTime() - REFUSAL_MS - SPAN_MS)],
+/**
+ * Until when no check may be sent, because the service would refuse it; null: one may be. Any five failures in a row
+ * count: a check under way may fail later.
+ */
+export async function fuseBlownUntil(db: Queryable, { mode, exporterId, at }: Check): Promise<Date | null> {
+  const { rows } = await db.query<{ blownAt: Date | null }>(
+    `SELECT max(failed_at) AS "blownAt" FROM (
+       SELECT failed_at, lag(failed_at, ${FAILURES - 1}) OVER (ORDER BY failed_at) AS first FROM credential_failures
+        WHERE mode = $1 AND exporter_id = $2 AND failed_at > $3) AS failed
+      WHERE failed_at - first <= $4 * interval '1 millisecond'`,
+    [mode, exporterId, new Date(at.getTime() - REFUSAL_MS - SPAN_MS), SPAN_MS],
   );
-  const blownAt = lastBlown(rows.map((row) => row.failed_at.getTime()));
-  if (blownAt === null || blownAt + REFUSAL_MS <= at.getTime()) return { allowed: true, retryAt: null };
-  return { allowed: false, retryAt: new Date(blownAt + REFUSAL_MS) };
+  const blownAt = rows[0]?.blownAt ?? null;
+  const until = blownAt && new Date(blownAt.getTime() + REFUSAL_MS);
+  return until && until > at ? until : null;
 }
 
 /** Deletes failures that no longer matter at `at`; returns how many. */
@@ -46,14 +45,4 @@ export async function pruneFailedChecks(db: Queryable, at: Date): Promise<number
     new Date(at.getTime() - REFUSAL_MS - SPAN_MS),
   ]);
   return rowCount ?? 0;
-}
-
-/** The time of the latest fifth failure within the span. Any five in a row count: a check under way may fail later. */
-function lastBlown(failedAt: number[]): number | null {
-  let blownAt: number | null = null;
-  for (const [index, at] of failedAt.entries()) {
-    const first = failedAt[index - (FAILURES - 1)];
-    if (first !== undefined && at - first <= SPAN_MS) blownAt = at;
-  }
-  return blownAt;
 }

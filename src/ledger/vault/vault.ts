@@ -42,16 +42,7 @@ export interface RotationResult {
 }
 
 /** Portal user names and passwords, sealed. Workflows and logs get only a reference. Only workers open any. */
-export interface Vault {
-  /** Publishes the key that passwords are sealed to. Returns the id of the key that was replaced; null: none. */
-  publish(db: Queryable, mode: Mode): Promise<{ replaced: string | null }>;
-  /** Opens a secret for one use. @throws VaultError `secret_missing`; EncryptionError `key_missing`, `unreadable` */
-  open(db: Queryable, secretRef: string, use: SecretUse): Promise<PortalCredentials>;
-  /** Assigns a submitted secret to a version of an exporter's credentials, as which alone it opens from then on. */
-  assign(db: Queryable, secretRef: string, to: { mode: Mode; exporterId: string; version: number }): Promise<void>;
-  /** Publishes the first key and seals everything to it; safe to repeat. Secrets that do not open are listed. */
-  rotate(db: Queryable): Promise<RotationResult>;
-}
+export type Vault = ReturnType<typeof createVault>;
 
 /** Errors of the vault, not of its keys: `secret_missing`, `secret_empty`, `not_published`, `unreadable`. */
 export class VaultError extends EncryptionError {
@@ -125,7 +116,7 @@ export async function discard(db: Queryable, secretRef: string): Promise<boolean
  * exporter and version are authenticated: a moved row does not open.
  * @throws EncryptionError for no key, another length, or a repeated id
  */
-export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault {
+export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
   const opener = createBoxOpener(keys);
 
   async function read(db: Queryable, secretRef: string): Promise<SecretRow> {
@@ -177,7 +168,8 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
   }
 
   return {
-    async publish(db, mode) {
+    /** Publishes the key that passwords are sealed to. Returns the id of the key that was replaced; null: none. */
+    async publish(db: Queryable, mode: Mode): Promise<{ replaced: string | null }> {
       const [current, ...older] = await opener.publicKeys();
       const published = await publishedKey(db, mode);
       const ours = [current, ...older].some(({ publicKey }) => published?.publicKey.equals(publicKey));
@@ -185,7 +177,8 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
       return { replaced: ours ? null : (published?.keyId ?? null) };
     },
 
-    async open(db, secretRef, use) {
+    /** Opens a secret for one use. @throws VaultError `secret_missing`; EncryptionError `key_missing`, `unreadable` */
+    async open(db: Queryable, secretRef: string, use: SecretUse): Promise<PortalCredentials> {
       const row = await read(db, secretRef);
       if (contextOf(row.secretRef, useOf(row)) !== contextOf(row.secretRef, use)) {
         throw new VaultError(
@@ -196,14 +189,20 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }): Vault
       return readCredentials(await opener.open(row, contextOf(row.secretRef, use)));
     },
 
-    async assign(db, secretRef, { mode, exporterId, version }) {
+    /** Assigns a submitted secret to a version of an exporter's credentials, as which alone it opens from then on. */
+    async assign(
+      db: Queryable,
+      secretRef: string,
+      { mode, exporterId, version }: { mode: Mode; exporterId: string; version: number },
+    ): Promise<void> {
       const row = await read(db, secretRef);
       // A secret that is already assigned does not open as a submission.
       const bytes = await opener.open(row, contextOf(row.secretRef, { purpose: 'submission', mode }));
       await replace(db, row, bytes, { purpose: 'portal-login', mode, exporterId, version });
     },
 
-    async rotate(db) {
+    /** Publishes the first key and seals everything to it; safe to repeat. Secrets that do not open are listed. */
+    async rotate(db: Queryable): Promise<RotationResult> {
       const [current, ...older] = await opener.publicKeys();
       for (const mode of ['test', 'live'] as const) {
         const published = await publishedKey(db, mode);

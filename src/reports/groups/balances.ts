@@ -1,6 +1,6 @@
 /** Groups about money: use of the remittances, and realisation of the exports. */
 import type { Queryable } from '../../ledger/pool';
-import { BUCKETS, realisationAgeing, type Ageing, type RealisationRule } from '../../ledger/reports/ageing';
+import { BUCKETS, type Ageing } from '../../ledger/reports/ageing';
 import { irmUse } from '../../ledger/reports/irm-use';
 import type { ReportScope } from '../../ledger/reports/scope';
 import { barChart, figure, perCurrency, table, trendOf, type Group, type ReportOptions } from '../report';
@@ -59,17 +59,8 @@ export async function irmGroup(db: Queryable, scope: ReportScope, options: Repor
   };
 }
 
-/** The ageing in one group, for the daily report; the ageing report also has the exporters and the rules. */
-export async function ageingGroup(
-  db: Queryable,
-  scope: ReportScope,
-  options: ReportOptions,
-  rules: readonly RealisationRule[],
-): Promise<Group> {
-  return ageingGroupOf(await realisationAgeing(db, scope, rules), options);
-}
-
-export function ageingGroupOf(ageing: Ageing, options: ReportOptions): Group {
+/** The ageing in one group; the ageing report has the exporters and the rules too. */
+export function ageingGroup(ageing: Ageing, options: ReportOptions): Group {
   const { totals, byCurrency, byBucket, trend, documents } = ageing;
   const due = BUCKETS.flatMap(({ id, label }) =>
     byBucket.filter(({ bucket }) => bucket === id).map((each) => ({ ...each, label })),

@@ -1,8 +1,7 @@
 /** Groups about filings and their rows: unknown outcomes, the funnel, latency, rejections. */
 import type { Queryable } from '../../ledger/pool';
-import { LATENCY_EDGES, rejections, requestLatency, rowFunnel, waitingFilings } from '../../ledger/reports/rows-flow';
+import { LATENCY_EDGES, rejections, requestLatency, rowFunnel, unknownOutcomes } from '../../ledger/reports/rows-flow';
 import type { ReportScope } from '../../ledger/reports/scope';
-import { unknownOutcomes } from '../../ledger/reports/unknown';
 import { ALL_ROWS, barChart, figure, linked, perCurrency, share, table, trendOf, WHAT_TO_DO } from '../report';
 import type { Group, ReportOptions } from '../report';
 
@@ -25,7 +24,7 @@ export async function unknownGroup(db: Queryable, scope: ReportScope, options: R
         ['Filing', 'text', (each) => linked(each.filingId, each.workflowId, options)],
         ['Reference', 'text', (each) => each.reference],
         ['Exporter', 'text', (each) => each.exporter],
-        ['Since', 'instant', (each) => each.since],
+        ['Since', 'instant', (each) => new Date(each.since)],
         ['Age', 'hours', (each) => each.hours],
         ['Rows', 'count', (each) => each.rows],
         ['Value', 'money', (each) => each.value],
@@ -37,8 +36,7 @@ export async function unknownGroup(db: Queryable, scope: ReportScope, options: R
 }
 
 export async function funnelGroup(db: Queryable, scope: ReportScope, options: ReportOptions): Promise<Group> {
-  const { steps, trend } = await rowFunnel(db, scope);
-  const waiting = await waitingFilings(db, scope);
+  const { steps, trend, waiting } = await rowFunnel(db, scope);
   const funnel: [id: string, label: string, n: number][] = [
     ['uploaded', 'Rows uploaded', steps.uploaded],
     ['passed', 'Passed the check', steps.passed],
@@ -70,7 +68,7 @@ export async function funnelGroup(db: Queryable, scope: ReportScope, options: Re
         ['Filing', 'text', (each) => linked(each.filingId, each.workflowId, options)],
         ['Reference', 'text', (each) => each.reference],
         ['Exporter', 'text', (each) => each.exporter],
-        ['Since', 'instant', (each) => each.since],
+        ['Since', 'instant', (each) => new Date(each.since)],
         ['Age', 'hours', (each) => each.hours],
         [WHAT_TO_DO, 'text', (each) => each.attention],
       ]),

@@ -69,7 +69,7 @@ export async function credentialsGroup(db: Queryable, scope: ReportScope, option
       'Exporters by the last known status at the service and the portal, and filings that wait for credentials at the end of the day.',
     figures: [
       ...STANDINGS.map(([id, label]) => figure(id, label, of(id), 'count', bad(id))),
-      figure('blocked', 'Filings blocked', blocked, 'count', blocked > 0),
+      figure('blocked', 'Filings blocked', blocked.n, 'count', blocked.n > 0),
     ],
     trend: trendOf(trend, 'filings', ['blocked', ({ n }) => n]),
     tables: [

@@ -67,8 +67,9 @@ function judge(item: PushItem, account: PortalAccount | undefined, serialNos: Re
   if (String(item.uploadType) === DIRECT_EXPORT && !/^IN[A-Z]{3}[0-9A-Z]$/.test(item.portCode)) {
     errors.push('ERR30: Unknown port code');
   }
-  if (irm.available.lessThan(item.mappedIRMAmountFCC)) {
-    errors.push(`ERR38: Mapped IRM amount is more than the available amount ${irm.available.toFixed(2)}`);
+  if (new Decimal(irm.available).lessThan(item.mappedIRMAmountFCC)) {
+    const available = new Decimal(irm.available).toFixed(2);
+    errors.push(`ERR38: Mapped IRM amount is more than the available amount ${available}`);
   }
   return errors;
 }
@@ -88,7 +89,7 @@ function mint(row: FilingRow, filing: Filing, account: PortalAccount, settings: 
   const irm = findIrm(account, item);
   // A scripted outcome may process a row whose IRM does not exist; then there is no balance to reduce.
   if (typeof irm !== 'string') {
-    irm.available = Decimal.max(0, irm.available.minus(item.mappedIRMAmountFCC));
+    irm.available = Decimal.max(0, new Decimal(irm.available).minus(item.mappedIRMAmountFCC)).toFixed();
   }
   row.processingStatus = 'Processed';
   row.eBRCNumber = `EB${randomBytes(9).toString('hex').toUpperCase()}`;
@@ -106,11 +107,9 @@ function mint(row: FilingRow, filing: Filing, account: PortalAccount, settings: 
     realizationDt: typeof irm === 'string' ? item.irmDt : irm.remittanceDate,
     eBRCStatus: 'Issued',
     brcUtilStatus: 'Unutilised',
-    gst: {
-      isGstAvailed: item.isGstAvail,
-      gstInvoiceNo: item.gstinInvoiceNumber ?? '',
-      gstInvoiceDate: item.gstinInvoiceDate ?? '',
-    },
+    isGstAvailed: item.isGstAvail,
+    gstInvoiceNo: item.gstinInvoiceNumber ?? '',
+    gstInvoiceDate: item.gstinInvoiceDate ?? '',
     requestId: filing.requestId,
     serialNo: item.serialNo,
     detailsFrom: filing.processAt + settings.detailsDelayMs,

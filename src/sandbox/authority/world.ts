@@ -1,4 +1,3 @@
-import { Decimal } from 'decimal.js';
 import type { ApiKey, ParsedSeed, SeedAccount, SeedIrm } from './seed';
 import type { PushItem } from '../endpoints/push-message';
 
@@ -7,7 +6,8 @@ export type Mode = 'test' | 'live';
 /** An IRM at the authority's portal: the balance that filings are checked against. */
 export interface PortalIrm extends Omit<SeedIrm, 'irmAvailableAmt' | 'remittanceDate'> {
   remittanceDate: string;
-  available: Decimal;
+  /** Exact decimal text. */
+  available: string;
 }
 
 /** An IRM as of the last refresh; later changes at the portal do not show in it. */
@@ -23,7 +23,9 @@ export type Certificate = SeedAccount['certificates'][number] & {
   /** Request that it was created for; null for one of the seed. */
   requestId: string | null;
   serialNo: number | null;
-  gst: { isGstAvailed: string; gstInvoiceNo: string; gstInvoiceDate: string };
+  isGstAvailed: string;
+  gstInvoiceNo: string;
+  gstInvoiceDate: string;
   /** Moments on the sandbox clock from which fetch-details lists it and download-pdf has it. */
   detailsFrom: number;
   pdfFrom: number;
@@ -126,7 +128,7 @@ export function portalAccount(seed: SeedAccount): PortalAccount {
       iec: seed.iec,
       requestId: null,
       serialNo: null,
-      gst: { isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '' },
+      ...{ isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '' },
       detailsFrom: 0,
       pdfFrom: 0,
     })),
@@ -140,7 +142,7 @@ export function portalIrm({ irmAvailableAmt, remittanceDate, ...irm }: SeedIrm):
   return {
     ...irm,
     remittanceDate: remittanceDate ?? irm.irmIssueDate,
-    available: new Decimal(irmAvailableAmt ?? irm.remittanceFCCAmount),
+    available: String(irmAvailableAmt ?? irm.remittanceFCCAmount),
   };
 }
 

@@ -1,7 +1,6 @@
 import { Decimal } from 'decimal.js';
 import { readWorkbookDate } from '../authority/calendar';
-import { BULK_COLUMNS, type BulkColumn } from './bulk-columns';
-import type { CellContent, SheetRow } from './bulk-sheet';
+import { BULK_COLUMNS, type BulkColumn, type CellContent, type SheetRow } from './bulk-sheet';
 import type { CellError } from '../http/problem';
 import {
   DIRECT_EXPORT,
@@ -156,7 +155,7 @@ function heldAvailable(values: Values, held: readonly SavedIrm[]): Decimal | nul
       record.remittanceAdCode === values.get('irmAdCode') &&
       [record.irmIssueDate, record.remittanceDate].includes(values.get('irmDt') ?? ''),
   );
-  return irm?.record.available ?? null;
+  return irm ? new Decimal(irm.record.available) : null;
 }
 
 /** A valid row as a push item; optional columns that a push item lacks are dropped. */

@@ -113,23 +113,15 @@ function fetchDetails(call: Call) {
 
 /** The documented entry: realisedValueFCC is a number, everything else a string. */
 function detail(certificate: Certificate) {
-  return {
-    iec: certificate.iec,
-    eBRCNumber: certificate.eBRCNumber,
-    eBRCDate: certificate.eBRCDate,
-    eBRCStatus: certificate.eBRCStatus,
-    billNo: certificate.billNo,
-    sbCumInvoiceNumber: certificate.sbCumInvoiceNumber,
-    sbCumInvoiceDate: certificate.sbCumInvoiceDate,
-    realisedValueFCC: certificate.realisedValueFCC,
-    currencyCode: certificate.currencyCode,
-    realizationDt: certificate.realizationDt,
-    brcUtilStatus: certificate.brcUtilStatus,
-    isGstAvailed: certificate.gst.isGstAvailed,
-    gstin: '',
-    gstInvoiceNo: certificate.gst.gstInvoiceNo,
-    gstInvoiceDate: certificate.gst.gstInvoiceDate,
-  };
+  const {
+    irmNumber: _irm,
+    requestId: _request,
+    serialNo: _serial,
+    detailsFrom: _at,
+    pdfFrom: _pdf,
+    ...shown
+  } = certificate;
+  return { ...shown, gstin: '' };
 }
 
 async function download(call: Call) {

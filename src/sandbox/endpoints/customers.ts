@@ -110,7 +110,7 @@ function list(call: Call) {
 /** The client object of create, update and validate, or (without mode) of get. */
 function clientObject(customer: Customer, now: number, { withMode }: { withMode: boolean }) {
   const { connection } = customer;
-  const hasDgftCredentials = hasCredentials(customer);
+  const hasDgftCredentials = customer.dgftUsername !== null && customer.dgftPassword !== null;
   return {
     id: customer.id,
     name: customer.name,
@@ -124,18 +124,14 @@ function clientObject(customer: Customer, now: number, { withMode }: { withMode:
     isActive: customer.isActive,
     hasDgftCredentials,
     // Credentials that were never validated have no activation under way: it starts with the validation.
-    ...(hasDgftCredentials
-      ? { dgftApiStatus: apiStatus(connection ?? { activatesAt: null, sharedCredentialsLikely: false }, now) }
-      : {}),
+    ...(hasDgftCredentials ? { dgftApiStatus: apiStatus(connection, now) } : {}),
     createdAt: new Date(customer.createdAt).toISOString(),
     updatedAt: new Date(customer.updatedAt).toISOString(),
   };
 }
 
-function apiStatus(
-  { activatesAt, sharedCredentialsLikely }: { activatesAt: number | null; sharedCredentialsLikely: boolean },
-  now: number,
-) {
+function apiStatus(connection: Customer['connection'], now: number) {
+  const { activatesAt = null, sharedCredentialsLikely = false } = connection ?? {};
   if (activatesAt !== null && activatesAt <= now) return { state: 'ready', activatesAt: null, sharedCredentialsLikely };
   const at = activatesAt === null ? null : new Date(activatesAt).toISOString();
   return { state: 'activation_pending', activatesAt: at, sharedCredentialsLikely };
@@ -144,10 +140,6 @@ function apiStatus(
 function listedObject(customer: Customer, now: number) {
   const { dgftApiStatus: _unlisted, ...listed } = clientObject(customer, now, { withMode: false });
   return listed;
-}
-
-function hasCredentials({ dgftUsername, dgftPassword }: Customer): boolean {
-  return dgftUsername !== null && dgftPassword !== null;
 }
 
 /** The clients of the caller's account in the caller's mode: where e-mail addresses and usernames are unique. */
@@ -197,7 +189,8 @@ function check(call: Call) {
   errors.throwIfAny();
 
   const customer = customerOf(call, pathId(call), 'Platform customer not found');
-  refuseWhileFused(customer, call);
+  // Five failed checks within fifteen minutes are refused for a further fifteen (spec: "Validate credentials").
+  if (context.settings.rateLimits && now < customer.checksRefusedUntil) throw tooManyRequests();
   if (customer.dgftUsername !== null && customer.dgftUsername !== username) {
     throw problem(400, 'DGFT credentials are already set for this customer');
   }
@@ -229,11 +222,6 @@ function refuseForeignUsername(customer: Customer, username: string, call: Call)
     throw problem(400, 'DGFT username already aligned with another platform customer');
   }
   if (others.length > 0) throw problem(400, 'DGFT username already in use');
-}
-
-/** Five failed checks within fifteen minutes are refused for a further fifteen (spec: "Validate credentials"). */
-function refuseWhileFused(customer: Customer, call: Call): void {
-  if (call.context.settings.rateLimits && call.now < customer.checksRefusedUntil) throw tooManyRequests();
 }
 
 function noteFailure(customer: Customer, now: number): void {

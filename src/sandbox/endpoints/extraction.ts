@@ -14,7 +14,7 @@ const script = z.strictObject({
   /** How often `answer` is given before `data` is; always where left out. */
   times: z.number().int().positive().optional(),
 });
-export type DocumentScript = z.infer<typeof script>;
+type DocumentScript = z.infer<typeof script>;
 
 const MARK = '%ebrc-sandbox ';
 
@@ -28,25 +28,6 @@ function scriptIn(content: Buffer): DocumentScript | null {
   } catch {
     return null;
   }
-}
-
-/** A PDF of one empty page that contains a script. */
-export function scriptedPdf(script: DocumentScript): Buffer {
-  const objects = [
-    '<< /Type /Catalog /Pages 2 0 R >>',
-    '<< /Type /Pages /Kids [3 0 R] /Count 1 >>',
-    '<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] >>',
-  ];
-  let text = `%PDF-1.4\n${MARK}${JSON.stringify(script)}\n`;
-  const offsets = objects.map((object, index) => {
-    const offset = Buffer.byteLength(text);
-    text += `${index + 1} 0 obj\n${object}\nendobj\n`;
-    return offset;
-  });
-  const start = Buffer.byteLength(text);
-  const entries = offsets.map((offset) => `${String(offset).padStart(10, '0')} 00000 n \n`).join('');
-  text += `xref\n0 4\n0000000000 65535 f \n${entries}trailer\n<< /Size 4 /Root 1 0 R >>\nstartxref\n${start}\n%%EOF\n`;
-  return Buffer.from(text);
 }
 
 const PDF_LIMIT_BYTES = 5 * 1024 * 1024;

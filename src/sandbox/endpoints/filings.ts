@@ -91,7 +91,7 @@ function changeIrms(call: Call, account: PortalAccount, items: readonly PushItem
     if (typeof irm === 'string') continue;
     if (amended) {
       irm.irmStatus = 'amended';
-      irm.available = new Decimal(amended.availableAmount ?? irm.available.div(2));
+      irm.available = new Decimal(amended.availableAmount ?? new Decimal(irm.available).div(2)).toFixed();
     }
     if (cancelled) irm.irmStatus = 'cancelled';
   }

@@ -8,7 +8,7 @@ import type { Call, Route } from '../http/route';
 import { FieldErrors, pageOf, paging, requiredUuid } from './validate';
 import { irmKey, type Customer, type PortalAccount, type SavedIrm } from '../authority/world';
 import { Workbook } from 'exceljs';
-import { BULK_COLUMNS, SHEET_NAME } from '../bulk/bulk-columns';
+import { BULK_COLUMNS, SHEET_NAME } from '../bulk/bulk-sheet';
 
 /** The saved IRMs and the template that names them (spec: "Endpoints", "GET /irm/bulk-template"). */
 export const IRM_ROUTES: readonly Route[] = [
@@ -72,7 +72,7 @@ function irmRecord(
     ...irm,
     irmIssueDate: date(irm.irmIssueDate),
     remittanceDate: date(irm.remittanceDate),
-    irmAvailableAmt: available.toNumber(),
+    irmAvailableAmt: Number(available),
     irmUtilizedAmt: new Decimal(irm.remittanceFCCAmount).minus(available).toNumber(),
     iecCode: account?.iec ?? customer.iec,
     panNumber: account?.panNumber ?? null,

@@ -7,6 +7,7 @@ import {
   itemOf,
   type PushItem,
 } from './push-message';
+import { Decimal } from 'decimal.js';
 import { isDdmmyyyy } from '../authority/calendar';
 import { FieldErrors, asObject, oneOf, requiredDate, requiredText, requiredUuid } from './validate';
 import { acceptFiling } from './filings';
@@ -128,7 +129,7 @@ function observe(item: PushItem, customer: Customer): string[] {
   const observations: string[] = [];
   if (record.remittanceFCC !== item.irmFCC) observations.push(`${about}irmFCC differs from the held IRM record`);
   if (record.ifscCode !== item.irmIfscCode) observations.push(`${about}irmIfscCode differs from the held IRM record`);
-  if (record.available.lessThan(item.mappedIRMAmountFCC)) {
+  if (new Decimal(record.available).lessThan(item.mappedIRMAmountFCC)) {
     observations.push(`${about}mappedIRMAmountFCC is more than the held available amount`);
   }
   return observations;

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { faultSchema } from './fault-schema';
 import { doubleFilings } from '../endpoints/filings';
+import { problem } from '../http/problem';
 import type { Context } from '../http/route';
 import { processDue } from '../authority/processing';
 import { accountSchema, certificateSchema, irmSchema, keySchema, outcomeSchema } from '../authority/seed';
@@ -33,59 +34,58 @@ export function addControlRoutes(
   addReportRoutes(app, context);
 
   app.post('/refuse', async (request, reply) => {
-    const body = read(refusal, request.body, reply);
-    if (!body) return reply;
+    const { forMs } = bodyOf(request, refusal);
     // The answer is sent first, because closing the port closes every connection.
     reply.raw.once('close', () => void refuse(true));
-    void sleep(body.forMs, undefined, { signal: context.stop }).then(
+    void sleep(forMs, undefined, { signal: context.stop }).then(
       () => refuse(false),
       () => undefined,
     );
-    return reply.header('connection', 'close').send({ refusingForMs: body.forMs });
+    return reply.header('connection', 'close').send({ refusingForMs: forMs });
   });
 }
 
 function addFaultRoutes(app: FastifyInstance, { faults }: Context): void {
   app.get('/faults', () => faults.list());
-  app.post('/faults', (request, reply) => {
-    const fault = read(faultSchema, request.body, reply);
-    return fault ? reply.code(201).send(faults.add(fault)) : reply;
-  });
+  app.post('/faults', (request, reply) => reply.code(201).send(faults.add(bodyOf(request, faultSchema))));
   app.delete('/faults', (_request, reply) => {
     faults.clear();
     return reply.code(204).send();
   });
-  app.delete<{ Params: { id: string } }>('/faults/:id', (request, reply) =>
-    faults.remove(request.params.id) ? reply.code(204).send() : missing(reply, `no fault ${request.params.id}`),
-  );
+  app.delete<{ Params: { id: string } }>('/faults/:id', ({ params: { id } }, reply) => {
+    if (!faults.remove(id)) throw problem(404, `no fault ${id}`);
+    return reply.code(204).send();
+  });
+}
+
+interface OfAccount {
+  Params: { username: string };
+}
+interface OfCertificate {
+  Params: { username: string; number: string };
 }
 
 function addAccountRoutes(app: FastifyInstance, { world }: Context): void {
-  const find = (username: string) => findAccount(world, username);
-
   app.get('/accounts', () => world.accounts.map(accountView));
   app.post('/accounts', (request, reply) => {
-    const account = read(accountSchema, request.body, reply);
-    if (!account) return reply;
-    if (find(account.username)) return conflict(reply, `account ${account.username} exists already`);
+    const account = bodyOf(request, accountSchema);
+    if (world.accounts.some(({ username }) => username === account.username)) {
+      throw problem(409, `account ${account.username} exists already`);
+    }
     world.accounts.push(portalAccount(account));
     return reply.code(201).send({ username: account.username });
   });
-  app.patch<{ Params: { username: string } }>('/accounts/:username', (request, reply) => {
-    const account = find(request.params.username);
-    if (!account) return missing(reply, `no account ${request.params.username}`);
-    const change = read(accountChange, request.body, reply);
-    if (!change) return reply;
+  app.patch<OfAccount>('/accounts/:username', (request) => {
+    const account = accountOf(world, request.params.username);
+    const change = bodyOf(request, accountChange);
     account.password = change.password ?? account.password;
     account.locked = change.locked ?? account.locked;
     if (change.locked === false) account.failedLoginsInARow = 0;
     return accountView(account);
   });
-  app.post<{ Params: { username: string } }>('/accounts/:username/irms', (request, reply) => {
-    const account = find(request.params.username);
-    if (!account) return missing(reply, `no account ${request.params.username}`);
-    const irm = read(irmSchema, request.body, reply);
-    if (!irm) return reply;
+  app.post<OfAccount>('/accounts/:username/irms', (request, reply) => {
+    const account = accountOf(world, request.params.username);
+    const irm = bodyOf(request, irmSchema);
     const added = portalIrm(irm);
     // The same key again is an amendment of that IRM.
     account.irms = [...account.irms.filter((known) => irmKey(known) !== irmKey(added)), added];
@@ -94,57 +94,44 @@ function addAccountRoutes(app: FastifyInstance, { world }: Context): void {
 }
 
 function addCertificateRoutes(app: FastifyInstance, { world }: Context): void {
-  app.post<{ Params: { username: string } }>('/accounts/:username/certificates', (request, reply) => {
-    const account = findAccount(world, request.params.username);
-    if (!account) return missing(reply, `no account ${request.params.username}`);
-    const certificate = read(certificateSchema, request.body, reply);
-    if (!certificate) return reply;
+  const find = ({ username, number }: OfCertificate['Params']) => {
+    const { certificates } = accountOf(world, username);
+    const at = certificates.findIndex(({ eBRCNumber }) => eBRCNumber === number);
+    if (at < 0) throw problem(404, `no certificate ${number} of account ${username}`);
+    return { certificates, at };
+  };
+  app.post<OfAccount>('/accounts/:username/certificates', (request, reply) => {
+    const account = accountOf(world, request.params.username);
+    const certificate = bodyOf(request, certificateSchema);
     const { certificates } = portalAccount({ ...account, irms: [], certificates: [certificate] });
     account.certificates.push(...certificates);
     return reply.code(201).send(certificate);
   });
-  app.patch<{ Params: { username: string; number: string } }>(
-    '/accounts/:username/certificates/:number',
-    (request, reply) => {
-      const { username, number } = request.params;
-      const certificate = findAccount(world, username)?.certificates.find(({ eBRCNumber }) => eBRCNumber === number);
-      if (!certificate) return missing(reply, `no certificate ${number} of account ${username}`);
-      const change = read(certificateChange, request.body, reply);
-      return change ? Object.assign(certificate, change) : reply;
-    },
-  );
-  app.delete<{ Params: { username: string; number: string } }>(
-    '/accounts/:username/certificates/:number',
-    (request, reply) => {
-      const { username, number } = request.params;
-      const account = findAccount(world, username);
-      const left = account?.certificates.filter(({ eBRCNumber }) => eBRCNumber !== number) ?? [];
-      if (!account || left.length === account.certificates.length) {
-        return missing(reply, `no certificate ${number} of account ${username}`);
-      }
-      account.certificates = left;
-      return reply.code(204).send();
-    },
-  );
+  app.patch<OfCertificate>('/accounts/:username/certificates/:number', (request) => {
+    const { certificates, at } = find(request.params);
+    return Object.assign(certificates[at] ?? {}, bodyOf(request, certificateChange));
+  });
+  app.delete<OfCertificate>('/accounts/:username/certificates/:number', (request, reply) => {
+    const { certificates, at } = find(request.params);
+    certificates.splice(at, 1);
+    return reply.code(204).send();
+  });
 }
 
 /** Scripted outcomes, the portal's availability, and API keys. */
 function addSettingRoutes(app: FastifyInstance, { world }: Context): void {
   app.post('/outcomes', (request, reply) => {
-    const script = read(outcomeSchema, request.body, reply);
-    if (!script) return reply;
+    const script = bodyOf(request, outcomeSchema);
     world.outcomes.push({ script, left: script.times ?? Number.POSITIVE_INFINITY });
     return reply.code(201).send(script);
   });
-  app.post('/portal', (request, reply) => {
-    const change = read(portalChange, request.body, reply);
-    if (!change) return reply;
+  app.post('/portal', (request) => {
+    const change = bodyOf(request, portalChange);
     world.portalDown = change.down;
-    return reply.send(change);
+    return change;
   });
   app.post('/keys', (request, reply) => {
-    const change = read(keyChange, request.body, reply);
-    if (!change) return reply;
+    const change = bodyOf(request, keyChange);
     const known = world.keys.find(({ key }) => key === change.key);
     if (known) Object.assign(known, change);
     else world.keys.push(keySchema.parse(change));
@@ -177,30 +164,24 @@ function addReportRoutes(app: FastifyInstance, context: Context): void {
   });
 }
 
-/** @returns the parsed body; null, with a 400 sent, when it is invalid */
-function read<T>(schema: z.ZodType<T>, body: unknown, reply: FastifyReply): T | null {
+/** @throws Problem 400 for an invalid body */
+function bodyOf<T>({ body }: FastifyRequest, schema: z.ZodType<T>): T {
   const parsed = schema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  void reply.code(400).send({ statusCode: 400, message: z.prettifyError(parsed.error) });
-  return null;
+  if (!parsed.success) throw problem(400, z.prettifyError(parsed.error));
+  return parsed.data;
 }
 
-function findAccount(world: World, username: string): PortalAccount | undefined {
-  return world.accounts.find((account) => account.username === username);
-}
-
-function missing(reply: FastifyReply, message: string): FastifyReply {
-  return reply.code(404).send({ statusCode: 404, message });
-}
-
-function conflict(reply: FastifyReply, message: string): FastifyReply {
-  return reply.code(409).send({ statusCode: 409, message });
+/** @throws Problem 404 */
+function accountOf(world: World, username: string): PortalAccount {
+  const account = world.accounts.find((each) => each.username === username);
+  if (!account) throw problem(404, `no account ${username}`);
+  return account;
 }
 
 function accountView({ password: _secret, irms, certificates, ...account }: PortalAccount) {
   return {
     ...account,
-    irms: irms.map(({ available, ...irm }) => ({ ...irm, irmAvailableAmt: available.toNumber() })),
+    irms: irms.map(({ available, ...irm }) => ({ ...irm, irmAvailableAmt: Number(available) })),
     certificates: certificates.map(({ eBRCNumber, eBRCDate, requestId }) => ({ eBRCNumber, eBRCDate, requestId })),
   };
 }

@@ -1,5 +1,5 @@
 import { problem, tooManyRequests } from './problem';
-import type { ApiKey } from '../authority/seed';
+import { keySchema, type ApiKey } from '../authority/seed';
 import type { Mode, World } from '../authority/world';
 import type { FaultedOperation } from '../faults/fault-schema';
 
@@ -11,27 +11,22 @@ export interface Caller {
 
 /** The caller by `x-api-key` (spec: "Authentication"). @throws Problem 401 for no, an unknown or a revoked key */
 export function authenticate(world: World, header: string | string[] | undefined): Caller {
-  const presented = Array.isArray(header) ? header[0] : header;
-  if (!presented) throw problem(401, 'No API key provided');
+  const presented = presentedKey(header);
   const key = world.keys.find((candidate) => candidate.key === presented && !candidate.revoked);
   if (!key) throw problem(401, 'Invalid API key');
   return { key, mode: key.key.startsWith('prod_') ? 'live' : 'test' };
 }
 
-/** The same for the extraction service, which has keys of its own and no modes. */
-export function authenticateExtraction(world: World, header: string | string[] | undefined): Caller {
+function presentedKey(header: string | string[] | undefined): string {
   const presented = Array.isArray(header) ? header[0] : header;
   if (!presented) throw problem(401, 'No API key provided');
-  if (!world.extractionKeys.has(presented)) throw problem(401, 'Invalid API key');
-  const key: ApiKey = {
-    key: presented,
-    kind: 'platform',
-    platformId: 'extraction',
-    ndaSigned: true,
-    masterAgreementSigned: true,
-    revoked: false,
-  };
-  return { key, mode: 'live' };
+  return presented;
+}
+
+/** The same for the extraction service, which has keys of its own and no modes. */
+export function authenticateExtraction(world: World, header: string | string[] | undefined): Caller {
+  if (!world.extractionKeys.has(presentedKey(header))) throw problem(401, 'Invalid API key');
+  return { key: keySchema.parse({ key: 'prod_extraction', platformId: 'extraction' }), mode: 'live' };
 }
 
 /** Whether the key may be used; creating a customer takes the platform agreement. @throws Problem 403 */

@@ -2,7 +2,7 @@
 import { MINUTE_MS } from '../../domain/dates';
 import type { Logger } from 'pino';
 import type { LedgerDependencies } from '../../starter/dependencies';
-import { recordAudit, type AuditEvent } from '../../ledger/principals/audit';
+import { recordAudit, type AuditEvent } from '../../ledger/principals/principals';
 
 export type AuditTrail = ReturnType<typeof createAuditTrail>;
 

@@ -4,7 +4,7 @@ import type { Principal, Role } from '../../domain/principal';
 import type { Mode } from '../../domain/names';
 import { principalOfToken } from '../../ledger/principals/principals';
 import { Problem, temporalAway } from '../http/problem';
-import { within } from '../../telemetry/readiness';
+import { readinessOf, temporalProbe } from '../../telemetry/readiness';
 import type { LedgerDependencies } from '../../starter/dependencies';
 import type { AuditTrail } from './audit-trail';
 import type { Client } from '@temporalio/client';
@@ -110,33 +110,11 @@ function unauthorizedText(header: string | undefined, mode: Mode): string {
   return `The token is unknown, has ended, or is of the other mode; this door is for ${mode} mode. ${make}`;
 }
 
-/** What is known of the server is taken for this long. */
-const KNOWN_MS = 1_000;
-const WITHIN_MS = 2_000;
-
-/**
- * Tells within two seconds that Temporal is away; its client tries for longer. One question for all requests.
- * @returns
- * what rejects with a problem 503 then
- */
-export function createTemporalWatch({ connection }: Client): () => Promise<void> {
-  let seenAt = -Infinity;
-  let asking: Promise<void> | undefined;
-
-  function ask(): Promise<void> {
-    asking ??= connection
-      .withDeadline(Date.now() + WITHIN_MS, () => connection.workflowService.getSystemInfo({}))
-      .then(() => void (seenAt = performance.now()))
-      .finally(() => (asking = undefined));
-    return asking;
-  }
-
+/** Tells at once that Temporal is away, whose client tries for longer. @returns what rejects with a problem 503 then */
+export function createTemporalWatch(client: Client): () => Promise<void> {
+  const look = readinessOf([temporalProbe(client)]);
   return async () => {
-    if (performance.now() - seenAt < KNOWN_MS) return;
-    try {
-      await within(WITHIN_MS, ask(), () => new Error('Temporal does not answer'));
-    } catch (cause) {
-      throw temporalAway(cause);
-    }
+    const [temporal] = await look();
+    if (!temporal?.ok) throw temporalAway(new Error(`Temporal: ${temporal?.message}`));
   };
 }

@@ -1,7 +1,12 @@
 /** What requests and answers may hold of this process's memory together; what is beyond is refused. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { MAX_BODY_BYTES, MEMORY_BYTES } from './limits';
 import { callerGone, unavailable } from './problem';
+
+/** 6 MB: a workbook of the service has 5 MB at most. */
+export const MAX_BODY_BYTES = 6 * 1024 * 1024;
+
+/** Bodies that are being read or worked on, and answers that nobody has taken yet, of all requests together. */
+const MEMORY_BYTES = 64 * 1024 * 1024;
 
 /** Smaller ones are not counted: as many as there may be connections fit. */
 const SMALL_BYTES = 16 * 1024;

@@ -12,22 +12,28 @@ interface AnswerDescription {
   type?: string;
 }
 
-export type Answers = Readonly<Record<number, AnswerDescription>>;
+type Answers = Readonly<Record<number, AnswerDescription>>;
 
 const JSON_TYPE = 'application/json';
 
-export function describeRoute(args: {
+/** What is told of a route. */
+export interface Described<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
   id: string;
   summary: string;
-  tag: string;
+  /** Who may: one of these roles is enough. Left out: every principal. */
   roles?: readonly Role[];
-  params?: z.ZodType;
-  query?: z.ZodType;
-  body?: z.ZodType;
+  params?: P;
+  query?: Q;
+  body?: B;
+  /** Takes multipart/form-data too: the fields of the body, and a part `file`. */
   takesFile?: boolean;
   answers: Answers;
-}): FastifySchema {
-  const { id, summary, tag, roles = [], params, query, body, takesFile, answers } = args;
+}
+
+export function describeRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
+  { id, summary, roles = [], params, query, body, takesFile, answers }: Described<P, Q, B>,
+  tag: string,
+): FastifySchema {
   const input = body && jsonSchema(body);
   const may = roles.length > 0 ? `Needs a role of: ${roles.join(', ')}.` : 'Every principal may.';
   return {

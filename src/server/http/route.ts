@@ -1,16 +1,20 @@
-/** How a route is declared: its fields by zod, who may call it, and what it answers. */
+/** How a route is declared, its fields by zod, who may call it and what it answers, and what it works with. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Principal, Role } from '../../domain/principal';
+import type { Principal } from '../../domain/principal';
+import type { FeedMark } from '../../ledger/events/feed';
+import type { EbrcClientDependencies } from '../../starter/dependencies';
 import type { Gate } from '../access/gate';
-import type { MemoryRoom } from './memory-room';
-import { describeRoute, type Answers } from './openapi';
+import type { FilingReader } from '../views/filing';
+import type { Watch } from '../views/watch';
+import type { DoorMetrics } from './metrics';
+import { MAX_BODY_BYTES, type MemoryRoom } from './memory-room';
+import { describeRoute, type Described } from './openapi';
 import { badRequest, callerGone, NOTHING_TWICE, Problem, unavailable } from './problem';
 import { within } from '../../telemetry/readiness';
-import { refuseUnstorable } from './texts';
+import { refuseUnstorable } from './fields';
 import { parseBoundedJson } from '../../domain/text';
 import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
-import { MAX_BODY_BYTES } from './limits';
 
 export interface Call<P = unknown, Q = unknown, B = unknown> {
   principal: Principal;
@@ -30,19 +34,9 @@ interface Answer {
   body: unknown;
 }
 
-export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> {
-  id: string;
+export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType> extends Described<P, Q, B> {
   /** Method, and path below `/v1`. */
   route: `${'GET' | 'POST' | 'PUT' | 'PATCH'} /${string}`;
-  summary: string;
-  /** Who may: one of these roles is enough. Left out: every principal. */
-  roles?: readonly Role[];
-  params?: P;
-  query?: Q;
-  body?: B;
-  /** Takes multipart/form-data too: the fields of the body, and a part `file`. */
-  takesFile?: boolean;
-  answers: Answers;
   handle: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer>;
 }
 
@@ -50,6 +44,21 @@ export interface Route<P extends z.ZodType, Q extends z.ZodType, B extends z.Zod
 const WITHIN_MS = 100_000;
 
 const NOTHING = z.strictObject({});
+
+/** What the routes work with. */
+export interface Door {
+  deps: EbrcClientDependencies;
+  filings: FilingReader;
+  watch: Watch<string>;
+  feed: Watch<FeedMark>;
+  metrics: DoorMetrics;
+  isStopping: () => boolean;
+}
+
+/** The dependencies for one exporter's request: its workbooks wait behind its own, and not others' behind them. */
+export function depsFor({ deps }: Pick<Door, 'deps'>, exporterId: string): EbrcClientDependencies {
+  return { ...deps, workbooks: deps.workbooks?.of(exporterId) };
+}
 
 /** What routes are registered with; each group adds its `tag`. */
 export interface Registrar {
@@ -69,7 +78,7 @@ export function addRoute<
   app.route({
     method,
     url: path,
-    schema: describeRoute({ ...route, tag }),
+    schema: describeRoute(route, tag),
     config: { name: `${method} /v1${path}`, roles, changes: method !== 'GET' },
     async onRequest(request, reply) {
       await gate.enter(request);

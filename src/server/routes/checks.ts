@@ -2,11 +2,10 @@
 import { z } from 'zod';
 import { checkFile } from '../../starter/filings/check';
 import { visibleExporter } from '../access/scope';
-import { depsFor, type Door } from '../context';
 import { Problem, badRequest } from '../http/problem';
 import { findingsInApiTerms } from '../http/api-terms';
-import { addRoute, type Call, type Registrar } from '../http/route';
-import { exporterName } from '../http/texts';
+import { addRoute, depsFor, type Call, type Door, type Registrar } from '../http/route';
+import { exporterName } from '../http/fields';
 import { workbookHeaders } from './exporters';
 import { fileInput } from '../../domain/contracts';
 import { ISO_DATE, parseFilingDate } from '../../domain/dates';

@@ -1,15 +1,13 @@
 /** Documents: certificates with their PDFs, and the annotated workbook of a filing. */
 import { z } from 'zod';
 import { dateText } from '../../domain/dates';
-import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificate-pages';
+import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
 import { readInputHead } from '../../ledger/filings/filing-inputs';
 import { evidenceBundle } from '../../starter/filings/evidence';
 import { visibleExporter, visibleFiling } from '../access/scope';
-import type { Door } from '../context';
-import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { notFound } from '../http/problem';
-import { addRoute, type Call, type Registrar } from '../http/route';
-import { exporterName, FILING_DATE, filingName, visible } from '../http/texts';
+import { addRoute, type Call, type Door, type Registrar } from '../http/route';
+import { exporterName, FILING_DATE, filingName, listOf, pageOf, paging, readCursor, visible } from '../http/fields';
 import { workbookHeaders } from './exporters';
 
 const CERTIFICATE = z.object({ number: visible(100).describe('an eBRC number') });

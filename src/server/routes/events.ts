@@ -2,11 +2,10 @@
 import { z } from 'zod';
 import { readFeed, type FeedEvent, type FeedGone, type FeedMark } from '../../ledger/events/feed';
 import { EVENT_DAYS } from '../../ledger/retention';
-import type { Door } from '../context';
-import { LONGEST_WAIT_S } from '../http/limits';
-import { asCursor, cursorText, pageSize, readCursor } from '../http/paging';
+import { asCursor, cursorText, pageSize, readCursor } from '../http/fields';
 import { callerGone, Problem } from '../http/problem';
-import { addRoute, type Registrar } from '../http/route';
+import { addRoute, type Door, type Registrar } from '../http/route';
+import { LONGEST_WAIT_S } from '../views/watch';
 
 const MARK = z.tuple([z.uuid(), z.string().regex(/^\d{1,18}$/)]);
 

@@ -11,11 +11,9 @@ import { irmCursor } from '../../domain/identity';
 import { exporterViews, type IrmView } from '../../starter/exporters/views';
 import { createEbrcReader } from '../../starter/reader';
 import { knownExporter, maySee, visibleExporter } from '../access/scope';
-import type { Door } from '../context';
-import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { Problem } from '../http/problem';
-import { addRoute, type Registrar } from '../http/route';
-import { exporterName, FILING_DATE, visible } from '../http/texts';
+import { addRoute, type Door, type Registrar } from '../http/route';
+import { exporterName, FILING_DATE, listOf, pageOf, paging, readCursor, visible } from '../http/fields';
 
 const EXPORTER = z.object({ exporter: exporterName });
 const WORKBOOK = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';

@@ -11,11 +11,19 @@ import { fileFile } from '../../starter/filings/file';
 import type { FilingOutcome } from '../../starter/filings/outcome';
 import { RefusedError } from '../../starter/errors';
 import { maySee, visibleExporter, visibleFiling } from '../access/scope';
-import { depsFor, type Door } from '../context';
-import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { callerGone, Problem, unavailable } from '../http/problem';
-import { addRoute, type Call, type Registrar } from '../http/route';
-import { exporterName, FILING_DATE, filingName, visible, shownAsWritten } from '../http/texts';
+import { addRoute, depsFor, type Call, type Door, type Registrar } from '../http/route';
+import {
+  exporterName,
+  FILING_DATE,
+  filingName,
+  listOf,
+  pageOf,
+  paging,
+  readCursor,
+  shownAsWritten,
+  visible,
+} from '../http/fields';
 import { filingSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
 import { sourceOf, statedSchema } from './checks';

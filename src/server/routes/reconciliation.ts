@@ -7,12 +7,10 @@ import { acknowledgeFinding, findings, reconcile, type FindingsRequest } from '.
 import { figuresOf } from '../../starter/report';
 import { refusal } from '../../starter/errors';
 import { visibleExporter } from '../access/scope';
-import type { Door } from '../context';
-import { listOf, pageOf, paging, readCursor } from '../http/paging';
 import { Problem } from '../http/problem';
 import { inApiTerms } from '../http/api-terms';
-import { addRoute, type Registrar } from '../http/route';
-import { exporterName, note } from '../http/texts';
+import { addRoute, type Door, type Registrar } from '../http/route';
+import { exporterName, listOf, note, pageOf, paging, readCursor } from '../http/fields';
 
 const text = z.string().nullable();
 

@@ -25,7 +25,7 @@ export const filingSchema = z.object({
     .string()
     .nullable()
     .describe('when the acknowledgement is expected, by the times that were seen lately'),
-  counts: z.object({ rows: count, certified: count, archived: count, errored: count, open: count }),
+  counts: z.object({ rows: count, certified: count, archived: count, errored: count, corrected: count, open: count }),
   attention: z.string().nullable(),
   questions: z.array(
     z.object({ id: z.string(), kind: z.string(), text: z.string(), since: z.string(), actions: z.array(z.string()) }),

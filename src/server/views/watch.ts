@@ -4,7 +4,9 @@ import { isEnd } from '../../domain/filing/states';
 import { feedEnd, type FeedMark } from '../../ledger/events/feed';
 import { standingsOf } from '../../ledger/filings/filing-pages';
 import { waitsForPerson } from '../../starter/filings/outcome';
-import { LONGEST_WAIT_S } from '../http/limits';
+
+/** The longest wait of a request, in seconds. */
+export const LONGEST_WAIT_S = 60;
 
 export interface Watch<T> {
   /** Resolves when a look says that it has come, or when the time is up or the caller has gone. */

@@ -1,8 +1,10 @@
+import type pg from 'pg';
 import { once } from '../../domain/values';
 import type { ConfigOf, Environment, Section } from '../../config/config';
 import type { Workbooks } from '../../workbook/workbooks';
-import type { Terminal } from './terminal';
+import type { OpenOptions } from '../connect';
 import type { ExitCode } from '../errors';
+import type { Terminal } from './terminal';
 
 /** The configuration that reading needs. */
 const READER_SECTIONS = ['mode', 'database', 'documents', 'tuning', 'filing'] as const;
@@ -59,13 +61,17 @@ export function createCli(
     }
   }
 
-  const pool = once(async () => {
+  let ledgerPool: Promise<pg.Pool> | undefined;
+  /** The pool on the ledger. @param how of the first caller, which opens it */
+  const pool = (how: Pick<OpenOptions, 'max' | 'applicationName'> = {}) => (ledgerPool ??= openPool(how));
+
+  async function openPool(how: Pick<OpenOptions, 'max' | 'applicationName'>): Promise<pg.Pool> {
     const { openLedger } = await import('../connect.js');
     const waiting = { waitMs: waitForLedgerMs, onWait: (notice: string) => terminal.note(notice) };
-    const ledger = await openLedger((await config('database')).databaseUrl, waiting);
-    opened.push(() => ledger.end());
-    return ledger;
-  });
+    const opening = await openLedger((await config('database')).databaseUrl, { ...waiting, ...how });
+    opened.push(() => opening.end());
+    return opening;
+  }
 
   /** The ledger in the mode of the key, for commands that need nothing else. */
   const ledger = async () => {
@@ -113,7 +119,7 @@ export function createCli(
   const temporal = once(async () => {
     changes = true;
     const { connectTemporal } = await import('../connect.js');
-    const { loadTelemetry } = await import('../../telemetry/load.js');
+    const { loadTelemetry } = await import('../../telemetry/tracer.js');
     const { tracesEndpoint } = await config('traces');
     const telemetry = await loadTelemetry(tracesEndpoint, {
       service: 'ebrc',
@@ -162,42 +168,38 @@ export function createCli(
     throw new UsageError(text, 'unauthorized');
   });
 
+  const readerBasis = async () => {
+    const { mode, rateWindowMs, poll } = await config(...READER_SECTIONS);
+    return { pool: await pool(), mode, cadence: { rateWindowMs, poll } };
+  };
+
   /** What a person's word about a filing needs: no Temporal server. */
   const filings = async () => {
-    const { mode, singlePerson, rateWindowMs, poll } = await config(...READER_SECTIONS);
-    const cadence = { rateWindowMs, poll };
+    const { singlePerson } = await config(...READER_SECTIONS);
     const own = await principal();
-    return { pool: await pool(), documents: await documents(), mode, cadence, singlePerson, principal: own };
+    return { ...(await readerBasis()), documents: await documents(), singlePerson, principal: own };
   };
 
   /** For commands that only read: without Temporal or an encryption key, and with `EBRC_MODE` for an API key. */
   const reader = once(async () => {
     const { createEbrcReader } = await import('../reader.js');
-    const { mode, rateWindowMs, poll } = await config(...READER_SECTIONS);
-    return createEbrcReader({
-      pool: await pool(),
-      documents: await documentPaths(),
-      mode,
-      cadence: { rateWindowMs, poll },
-    });
+    return createEbrcReader({ ...(await readerBasis()), documents: await documentPaths() });
   });
+
+  /** What filing needs, without who asks and without a way to call the service. */
+  const dependencies = async () => {
+    // Everything at once, so that all wrong variables are reported together.
+    const { taskQueue } = await config(...CLIENT_SECTIONS);
+    const basis = await readerBasis();
+    const servers = { temporal: await temporal(), documents: await documents(), workbooks: await workbooks() };
+    return { ...basis, ...servers, taskQueue, lookForWorkerEveryMs };
+  };
 
   const client = once(async () => {
     const { createEbrcClient } = await import('../client.js');
-    // Everything at once, so that all wrong variables are reported together.
-    const { mode, taskQueue, rateWindowMs, poll } = await config(...CLIENT_SECTIONS);
-    return createEbrcClient({
-      pool: await pool(),
-      principal: await principal(),
-      temporal: await temporal(),
-      documents: await documents(),
-      workbooks: await workbooks(),
-      cadence: { rateWindowMs, poll },
-      mode,
-      taskQueue,
-      lookForWorkerEveryMs,
-      api,
-    });
+    await config(...CLIENT_SECTIONS);
+    const own = await principal();
+    return createEbrcClient({ ...(await dependencies()), principal: own, api });
   });
 
   return {
@@ -215,6 +217,7 @@ export function createCli(
     temporal,
     api,
     reader,
+    dependencies,
     client,
     /** What is printed when the user interrupts the command, which ends it: what was started goes on. */
     onInterrupt(say: () => string) {

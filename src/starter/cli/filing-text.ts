@@ -1,4 +1,4 @@
-import type { Evidence } from '../../activities/filings/settle';
+import type { Evidence } from '../../activities/filings/looks';
 import type { FilingResult } from '../../domain/contracts';
 import { dateText } from '../../domain/dates';
 import { placeText, waitingText, waitsFor, type FilingView, type OtherUse } from '../../domain/filing/view';
@@ -58,12 +58,13 @@ function rowsTable(rows: readonly RowView[]): Part | null {
 }
 
 /** What speaks for and against an unknown outcome, as of the last look. */
-function evidenceParts({ evidence, otherUses }: FilingView): (Part | null)[] {
+function evidenceParts({ evidence, otherUses, state }: FilingView): (Part | null)[] {
   if (evidence === null) return [];
   const found = evidence as Partial<Evidence>;
   const { balances = [], agreeing = [], contradicted = [], adopted = [], gatheredAt, sentAt } = found;
   const looked = found.looked ? 'looked at completely' : `not looked at completely: ${found.problem ?? 'unknown why'}`;
-  const settled = found.openRows === 0;
+  // A person may have named the certificates since.
+  const settled = found.openRows === 0 || state === 'certified';
   const speaks = settled
     ? toned('every row has one', 'good')
     : found.openRows && `${counted(found.openRows, 'row')} without one`;
@@ -79,8 +80,9 @@ function evidenceParts({ evidence, otherUses }: FilingView): (Part | null)[] {
     // Where every row has its certificate a balance decides nothing, and other filings have moved it since.
     ...(settled ? [] : balances.map((balance) => balanceRow(balance, otherUses))),
   ];
+  const before = state === 'outcome_unknown' ? '' : ', before the outcome was known';
   return [
-    `Evidence of ${localTime(gatheredAt) ?? 'an unknown time'}${sentAt ? `, for what was sent at ${localTime(sentAt)}` : ''}:`,
+    `Evidence of ${localTime(gatheredAt) ?? 'an unknown time'}${before}${sentAt ? `, for what was sent at ${localTime(sentAt)}` : ''}:`,
     table(['What', 'Found', 'Speaks for'], rows),
   ];
 }
@@ -173,11 +175,15 @@ export function filingsPage(filings: readonly FilingSummary[]): Page {
       `${counts.certified}/${counts.rows}`,
       localTime(madeAt),
       waiting && shortly(waiting),
-      counts.errored,
+      erroredText(counts),
       counts.archived,
       filingId,
     ]),
   );
+}
+
+function erroredText({ errored, corrected }: FilingSummary['counts']): string {
+  return corrected > 0 ? `${errored} (${corrected} corrected)` : String(errored);
 }
 
 /** In a list: what for, and the next time that matters. */
@@ -192,7 +198,7 @@ export function progressText({ state, counts, asked }: FilingResult, waiting: Wa
   const parts: string[] = [state];
   // The PDFs are counted in what a collecting filing waits for.
   if (counts.rows > 0) parts.push(`${counts.certified} of ${counts.rows} certified`);
-  if (counts.errored > 0) parts.push(`${counts.errored} errored`);
+  if (counts.errored > 0) parts.push(`${erroredText(counts).replace(' ', ' errored ')}`);
   const subject = waiting ? shortly(waiting) : waitsFor({ state, asked }, counts);
   if (subject && state !== 'refused') parts.push(`waits for ${subject}`);
   return parts.join(', ');

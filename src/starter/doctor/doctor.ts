@@ -23,15 +23,9 @@ export async function examine(
   connectWithinMs?: number,
 ): Promise<CheckResult[]> {
   const temporal = validPart(env, 'temporal');
-  const { databaseUrl, encryptionKeys, extraction, apiUrl, documents, mode, schedules } = {
-    ...validPart(env, 'database'),
-    ...validPart(env, 'encryption'),
-    ...validPart(env, 'extraction'),
-    ...validPart(env, 'api'),
-    ...validPart(env, 'documents'),
-    ...validPart(env, 'mode'),
-    ...validPart(env, 'schedules'),
-  };
+  const sections = ['database', 'encryption', 'extraction', 'api', 'documents', 'mode', 'schedules'] as const;
+  const valid = Object.assign({}, ...sections.map((section) => validPart(env, section))) as Partial<Config>;
+  const { databaseUrl, encryptionKeys, extraction, apiUrl, documents, mode, schedules } = valid;
   const planned = mode && schedules ? { mode, schedules } : undefined;
   const more = { applicationName: 'ebrc-doctor', max: 2, timeouts: { connectMs: 5_000 } };
   const pool = databaseUrl === undefined ? null : createPool({ url: databaseUrl, ...more });

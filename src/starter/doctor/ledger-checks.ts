@@ -7,12 +7,12 @@ import {
   readServerState,
   readLoginFacts,
   tablesWithoutRights,
+  refuseSharedSessions,
 } from '../../ledger/diagnosis';
 import { changedMigrations, readSchemaState } from '../../ledger/schema-state';
 import { readLedgerStatus } from '../../ledger/sends/ledger-status';
 import type { Mode } from '../../domain/names';
 import { createDocumentStore } from '../../documents/document-store';
-import { refuseSharedSessions } from '../../ledger/shared-sessions';
 import { publishedKey } from '../../ledger/vault/vault';
 import { checked, clockResult, fine, wrong, type CheckResult } from './finding';
 import { statfs } from 'node:fs/promises';
@@ -137,25 +137,17 @@ export async function documentsCheck(root: string, pool: pg.Pool | null): Promis
   // Where the ledger or the store cannot be read, other checks say why.
   const problem = pool && (await otherStore(pool, createDocumentStore({ root }), root).catch(() => null));
   if (problem !== null) return wrong('documents', problem, 'Correct EBRC_DOCUMENTS, or mount the folder.');
-  return isS3(root) ? checkBucket(root) : checkFolder(root);
-}
-
-function checkBucket(root: string): Promise<CheckResult> {
-  const advice =
-    'Check EBRC_DOCUMENTS, the region, endpoint and credentials of the AWS SDK, and the rights to list, read, write and delete below the prefix.';
+  const advice = isS3(root)
+    ? 'Check EBRC_DOCUMENTS, the region, endpoint and credentials of the AWS SDK, and the rights to list, read, write and delete below the prefix.'
+    : 'Set EBRC_DOCUMENTS to a folder that workers and command line share and may write to.';
   return checked('documents', advice, async () => {
     await createDocumentStore({ root }).probe();
-    return fine('documents', `${root.split('?')[0]} takes, shows and lists objects, and refuses a name that exists`);
-  });
-}
-
-function checkFolder(folder: string): Promise<CheckResult> {
-  const advice = 'Set EBRC_DOCUMENTS to a folder that workers and command line share and may write to.';
-  return checked('documents', advice, async () => {
-    await createDocumentStore({ root: folder }).probe();
-    const { bavail, bsize } = await statfs(folder);
+    if (isS3(root)) {
+      return fine('documents', `${root.split('?')[0]} takes, shows and lists objects, and refuses a name that exists`);
+    }
+    const { bavail, bsize } = await statfs(root);
     const free = Number(bavail) * Number(bsize);
-    const room = `${Math.round(free / 1024 / 1024)} MB free in ${folder}`;
+    const room = `${Math.round(free / 1024 / 1024)} MB free in ${root}`;
     return free < MIN_FREE_BYTES
       ? wrong('documents', room, 'Free some space: nothing is sent while the disk is full.')
       : fine('documents', room);

@@ -1,12 +1,11 @@
-import { isGrpcCancelledError, isGrpcDeadlineError, isGrpcServiceError, ServiceError } from '@temporalio/client';
 import type { Client } from '@temporalio/client';
-import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode } from '../../domain/names';
-import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes';
+import { EXTRACTION, queueOfClass, RATE_CLASSES, type Mode, SEARCH_ATTRIBUTES } from '../../domain/names';
 import type { Config } from '../../config/config';
-import { clientCertificateEnds } from '../../config/links';
+import { clientCertificateEnds } from '../../temporal/connect';
 import { firstLine, UnreachableError } from '../errors';
 import { listSchedules, readScheduleFile } from '../schedules';
 import { connectTemporal } from '../connect';
+import { isGrpcStatus } from '../../temporal/grpc-status';
 import { pollersOf } from '../../temporal/workers-present';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
@@ -127,18 +126,10 @@ async function unansweredWorkflow(client: Client, taskQueue: string, withinMs: n
     const asked = () => handle.query('__temporal_workflow_metadata');
     return client.workflow.withDeadline(Date.now() + withinMs, asked).then(
       () => null,
-      (error: unknown) => (isUnanswered(error) ? workflowId : null),
+      // None in time, or none seen for a while; a refusal of the query is an answer too.
+      (error: unknown) =>
+        isGrpcStatus(error, 'DEADLINE_EXCEEDED', 'CANCELLED', 'FAILED_PRECONDITION') ? workflowId : null,
     );
   }
   return null;
 }
-
-/** Whether no worker answered in time, or for a while. A refusal of the query is an answer too. */
-function isUnanswered(error: unknown): boolean {
-  const cause = error instanceof ServiceError ? error.cause : error;
-  const nobody = isGrpcServiceError(cause) && Number(cause.code) === FAILED_PRECONDITION;
-  return nobody || isGrpcDeadlineError(error) || isGrpcCancelledError(error);
-}
-
-/** gRPC status of a query for whose task queue the server has seen no poller lately. */
-const FAILED_PRECONDITION = 9;

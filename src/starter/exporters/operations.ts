@@ -9,7 +9,7 @@ import type { EbrcClientDependencies } from '../dependencies';
 import { checkedInput, RefusedError } from '../errors';
 import { exporterIdOf } from '../lookup';
 import { follow } from '../../temporal/follow';
-import { answeredByWorker, silenceNotice, waitForFirstWorker } from '../../temporal/workers-present';
+import { answeredByWorker, waitForFirstWorker } from '../../temporal/workers-present';
 
 const STARTED_WITHIN_MS = 10_000;
 
@@ -98,8 +98,8 @@ export async function updateCredentials(
   }
   const workflowId = credentialsWorkflowId(mode, exporterId);
   const credentialsRef = await handedIn(deps, workflowId, credentials);
-  await refusedByValidator(
-    answeredByWorker(deps, workflowId, () =>
+  try {
+    await answeredByWorker(deps, workflowId, () =>
       temporal.workflow.executeUpdateWithStart(submitCredentialsUpdate, {
         args: [{ credentialsRef, by }],
         startWorkflowOperation: new WithStartWorkflowOperation('updateCredentials', {
@@ -109,9 +109,13 @@ export async function updateCredentials(
           workflowIdConflictPolicy: 'USE_EXISTING',
         }),
       }),
-    ),
-    () => discard(pool, credentialsRef),
-  );
+    );
+  } catch (error) {
+    if (!(error instanceof WorkflowUpdateFailedError)) throw error;
+    await discard(pool, credentialsRef);
+    const message = error.cause?.message ?? error.message;
+    throw new RefusedError([{ code: 'credentials_refused', message }], { state: 'refused' });
+  }
   return followExporter(deps, workflowId, wait);
 }
 
@@ -143,30 +147,26 @@ async function submitToOnboarding(
 }
 
 async function followExporter(
-  { temporal, taskQueue }: EbrcClientDependencies,
+  deps: EbrcClientDependencies,
   workflowId: string,
   { wait = false, onProgress, onNotice }: ExporterWait,
 ): Promise<ExporterOutcome> {
-  const { progress } = await follow(temporal, workflowId, {
+  const { progress, notice } = await follow(deps, workflowId, {
     query: exporterQuery,
     until: ({ state, exporterId }) =>
       wait ? state === 'needs_credentials' : exporterId !== null || state !== 'started',
     onProgress,
-    onSilence: () => void silenceNotice(temporal, taskQueue).then(onNotice),
+    onNotice,
     ...(!wait && { withinMs: STARTED_WITHIN_MS }),
   });
-  if (progress) return { ...progress, notice: null };
-  return { ...NOTHING_KNOWN, workflowId, notice: await silenceNotice(temporal, taskQueue) };
+  return { ...(progress ?? { ...NOTHING_KNOWN, workflowId }), notice };
 }
 
 /** Progress of the newest onboarding of this e-mail; null if there was none, or if no worker answers. */
-export async function onboarding(
-  { temporal, mode }: EbrcClientDependencies,
-  email: string,
-): Promise<ExporterProgress | null> {
+export async function onboarding(deps: EbrcClientDependencies, email: string): Promise<ExporterProgress | null> {
   try {
     const options = { query: exporterQuery, until: () => true, withinMs: STARTED_WITHIN_MS };
-    return (await follow(temporal, onboardingIdOf(mode, email), options)).progress;
+    return (await follow(deps, onboardingIdOf(deps.mode, email), options)).progress;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;
@@ -199,15 +199,3 @@ const NOTHING_KNOWN: Omit<ExporterProgress, 'workflowId'> = {
   message: null,
   errors: [],
 };
-
-async function refusedByValidator<T>(update: Promise<T>, onRefusal: () => Promise<unknown>): Promise<T> {
-  try {
-    return await update;
-  } catch (error) {
-    if (!(error instanceof WorkflowUpdateFailedError)) throw error;
-    await onRefusal();
-    throw new RefusedError([{ code: 'credentials_refused', message: error.cause?.message ?? error.message }], {
-      state: 'refused',
-    });
-  }
-}

@@ -7,8 +7,7 @@ import { holdsOf } from '../../domain/rules/preflight';
 import { iecFindings, readinessOf, type Readiness, type Standing } from '../../domain/exporter/exporter';
 import type { Finding } from '../../domain/rules/finding';
 import { needExporter, type ExporterRow } from '../../ledger/exporters/exporters';
-import type { IrmKey } from '../../ledger/exporters/irm-change';
-import { heldIrmOf, irmsWithNumbers, type IrmRow, listIrms } from '../../ledger/exporters/irms';
+import { heldIrmOf, type IrmKey, irmsWithNumbers, type IrmRow, listIrms } from '../../ledger/exporters/irms';
 import type { Queryable } from '../../ledger/pool';
 import { badCredentials } from '../../ledger/vault/credentials';
 import { holdsOn, numbersHeld } from '../../ledger/rows/balance-reservation';
@@ -41,22 +40,15 @@ export interface ExporterView {
 
 /** @throws Error for one that the ledger does not know */
 export async function readExporterView(db: Queryable, exporterId: string): Promise<ExporterView> {
-  const row = await needExporter(db, exporterId);
-  return exporterView(row, (await badCredentials(db, [exporterId])).get(row.exporterId) ?? null);
+  const [view] = await exporterViews(db, [await needExporter(db, exporterId)]);
+  return view as ExporterView;
 }
 
 /** Exporters with what is known of their credentials, in the order given. */
 export async function exporterViews(db: Queryable, rows: readonly ExporterRow[]): Promise<ExporterView[]> {
-  const bad = await badCredentials(
-    db,
-    rows.map(({ exporterId }) => exporterId),
-  );
-  return rows.map((row) => exporterView(row, bad.get(row.exporterId) ?? null));
-}
-
-function exporterView(row: ExporterRow, credentialsProblem: string | null): ExporterView {
-  const { readiness, activatesAt } = readinessOf(row);
-  return {
+  const ids = rows.map(({ exporterId }) => exporterId);
+  const bad = await badCredentials(db, ids);
+  return rows.map((row) => ({
     exporterId: row.exporterId,
     name: row.name,
     email: row.email,
@@ -65,15 +57,14 @@ function exporterView(row: ExporterRow, credentialsProblem: string | null): Expo
     address: row.address,
     isActive: row.isActive,
     hasDgftCredentials: row.hasCredentials,
-    readiness,
+    ...readinessOf(row),
     state: row.state,
-    activatesAt,
     sharedCredentialsLikely: row.sharedCredentialsLikely,
     requiresApproval: row.requiresApproval,
-    credentialsProblem,
+    credentialsProblem: bad.get(row.exporterId) ?? null,
     warnings: iecFindings(row),
     readAt: row.readAt.toISOString(),
-  };
+  }));
 }
 
 /**

@@ -8,7 +8,7 @@ import { withSheetHeaders, WorkbookRefused } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import { UsageError } from '../errors';
 import { unknownExporter } from '../lookup';
-import { otherExporter, readByTemplate, readFilingFile } from './read-file';
+import { otherExporter, readFilingFile } from './read-file';
 import type { FilingFile, FilingSource, StatedOptions, SheetColumns } from './read-file';
 
 export interface CheckRequest extends StatedOptions {
@@ -45,11 +45,8 @@ export interface CheckLedger {
  */
 export async function checkFile(ledger: CheckLedger, request: CheckRequest): Promise<CheckOutcome> {
   const { source, exporter, annotate = false, ...stated } = request;
-  const { pool, mode, workbooks = workbooksInProcess } = ledger;
-  const file =
-    pool && mode
-      ? await readByTemplate({ pool, mode, workbooks }, source, stated)
-      : await readFilingFile(source, stated, workbooks);
+  const { workbooks = workbooksInProcess } = ledger;
+  const file = await readFilingFile(source, stated, ledger);
   if (annotate && file.kind === 'json') {
     throw new UsageError('-o goes with a workbook: a push message has no cells to write into.', 'no_workbook');
   }

@@ -1,12 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
-import { errorAt, type Finding } from '../../domain/rules/finding';
+import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { contentHashOf } from '../../ledger/filings/filing-inputs';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { listCorrections, needFiling, nextNumber, type FilingRecord } from '../../ledger/filings/filings';
 import type { EbrcClientDependencies } from '../dependencies';
 import { type RefusedError, refusal } from '../errors';
-import { readByTemplate, refuseErrors, type FilingFile, type FilingSource } from './read-file';
+import { readFilingFile, refuseErrors, type FilingFile, type FilingSource } from './read-file';
 import { readTemplateFirst } from './file';
 import type { FilingOutcome } from './outcome';
 import { filingOf } from '../lookup';
@@ -35,7 +36,7 @@ export async function correctFiling(
 ): Promise<FilingOutcome> {
   const parent = await filingOf(deps, idOrReference);
   const stated = { uploadType: parent.uploadType, declaration: parent.declaration, allowDuplicate };
-  const read = await readByTemplate(deps, source, stated);
+  const read = await readFilingFile(source, stated, deps);
   const file = await readTemplateFirst(deps, parent.exporterId, { file: read, stated });
   const terms = { madeBy, channel, approval };
   // A reference names its newest filing: repeated, the command meets the correction that it made.
@@ -64,7 +65,8 @@ export async function correctFiling(
   const waiting = prepared.rows.filter(({ mapping }) => errored.has(mapping.serialNo));
   if (waiting.length === 0) throw nothingToCorrect(parent, errored.size, [...taken.values()]);
   const n = await nextNumber(deps.pool, parent);
-  return startFiling(deps, { ...prepared, rows: waiting, n }, options);
+  const warnings = [...findings, ...unchanged(waiting, errored)];
+  return startFiling(deps, { ...prepared, rows: waiting, n, warnings }, options);
 }
 
 function correctionOf(
@@ -85,7 +87,7 @@ async function rowsOf({ pool }: EbrcClientDependencies, { filingId }: FilingReco
   return {
     filingId,
     known: new Set(rows.map(({ mapping }) => mapping.serialNo)),
-    errored: new Set(inState('needs_correction').map(({ mapping }) => mapping.serialNo)),
+    errored: new Map(inState('needs_correction').map((row) => [row.mapping.serialNo, row])),
     taken: new Map(inState('corrected').map(({ mapping, takenOverBy }) => [mapping.serialNo, takenOverBy])),
   };
 }
@@ -116,6 +118,16 @@ function strangersAmong(rows: MappingRow[], { filingId }: FilingRecord, before: 
       : 'Keep the serial numbers as they were.';
     const message = `Filing ${filingId} has no row with serialNo ${serialNo}. ${next}`;
     return [{ ...errorAt(row, 'serialNo', 'unknown_row', message), filingId }];
+  });
+}
+
+/** What stood in its way may be gone, such as a missing IRM, so such a row is filed. */
+function unchanged(rows: readonly MappingRow[], errored: RowsOfFiling['errored']): Finding[] {
+  return rows.flatMap(({ row, mapping }) => {
+    const before = errored.get(mapping.serialNo);
+    if (!before || !isDeepStrictEqual({ ...before.mapping }, { ...mapping })) return [];
+    const why = before.errors.length > 0 ? ` with: ${before.errors.join('; ')}` : '';
+    return [warningAt(row, null, 'unchanged', `The row is as it was when it was refused${why}`)];
   });
 }
 

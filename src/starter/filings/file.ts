@@ -3,10 +3,10 @@ import type { DocumentStore } from '../../documents/document-store';
 import { WorkbookRefused, TEMPLATE_UNKNOWN } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import type { Finding } from '../../domain/rules/finding';
-import type { EbrcClientDependencies } from '../dependencies';
+import type { EbrcClientDependencies, LedgerDependencies } from '../dependencies';
 import { RefusedError, UsageError } from '../errors';
 import { exporterIdOf } from '../lookup';
-import { otherExporter, readByTemplate, readFilingFile, refuseErrors } from './read-file';
+import { otherExporter, readFilingFile, refuseErrors } from './read-file';
 import type { FilingFile, FilingSource, StatedOptions } from './read-file';
 import type { FilingOutcome } from './outcome';
 import { startFiling, type FilingTerms, type WaitOptions } from './start';
@@ -28,7 +28,7 @@ export async function fileFile(
   wait: WaitOptions = {},
 ): Promise<FilingOutcome> {
   const { exporter, reference, n, channel, madeBy, approval } = request;
-  const read = await readFileToFile(deps, request, deps);
+  const read = await readFileToFile(deps, request);
   const whose = exporter ?? read.exporterInFile;
   if (whose === undefined) throw new UsageError('Name the exporter: --exporter ID-OR-EMAIL.', 'no_exporter');
   if (read.uploadType === undefined) throw new UsageError(NO_UPLOAD_TYPE, 'no_upload_type');
@@ -67,27 +67,22 @@ export async function fileFile(
 
 /** Reads and checks the file. @throws RefusedError with every finding (and `annotated`); UsageError: unreadable */
 export async function readFileToFile(
-  store: Pick<EbrcClientDependencies, 'documents' | 'workbooks'>,
-  args: Pick<FileRequest, 'source' | 'uploadType' | 'declaration' | 'allowDuplicate'> & { reference?: string | null },
-  ledger?: Pick<EbrcClientDependencies, 'pool' | 'mode'>,
+  deps: Pick<EbrcClientDependencies, 'documents' | 'workbooks'> & Partial<LedgerDependencies>,
+  args: Pick<FileRequest, 'source' | 'uploadType' | 'declaration' | 'allowDuplicate' | 'reference'>,
 ): Promise<FilingFile> {
-  const { source, uploadType, declaration, allowDuplicate, reference = null } = args;
-  const stated = { uploadType, declaration, allowDuplicate };
-  const { workbooks } = store;
-  const file = ledger
-    ? await readByTemplate({ ...ledger, workbooks }, source, stated)
-    : await readFilingFile(source, stated, workbooks);
-  await refuseWrong(store, file, reference);
+  const { source, uploadType, declaration, allowDuplicate, reference } = args;
+  const file = await readFilingFile(source, { uploadType, declaration, allowDuplicate }, deps);
+  await refuseWrong(deps, file, reference);
   return file;
 }
 
 async function refuseWrong(
   store: Pick<EbrcClientDependencies, 'documents' | 'workbooks'>,
   file: FilingFile,
-  reference: string | null = null,
+  reference?: string,
 ): Promise<void> {
   const annotated = await annotateRefused(store, file, file.findings);
-  refuseErrors(file.findings, { reference, annotated });
+  refuseErrors(file.findings, { reference: reference ?? null, annotated });
 }
 
 const isWarning = ({ severity }: Finding) => severity === 'warning';
@@ -101,7 +96,8 @@ async function annotateRefused(
   file: FilingFile,
   findings: readonly Finding[],
 ): Promise<string | null> {
-  if (file.kind !== 'workbook' || !findings.some(({ severity }) => severity === 'error')) return null;
+  if (file.kind !== 'workbook' || !findings.some(({ severity, row }) => severity === 'error' && row !== null))
+    return null;
   const key = createHash('sha256').update(file.bytes).update(JSON.stringify(findings)).digest('hex').slice(0, 24);
   const name = `refused-${key}`;
   const before = await documents.find({ name, kind: 'xlsx' });
@@ -128,7 +124,7 @@ export async function readTemplateFirst(
 ): Promise<FilingFile> {
   if (!file.findings.some(isUndecided)) return file;
   const why = await learn(deps, exporterId);
-  const again = await readByTemplate(deps, { read: file }, stated);
+  const again = await readFilingFile({ read: file }, stated, deps);
   const undecided = again.findings.find(isUndecided);
   if (!undecided) return again;
   const message = `${undecided.message} Or remove these columns. (${why})`;

@@ -196,8 +196,9 @@ async function ended<A extends CommandArgs>(
   if (doneIn.includes(filing.state)) {
     return { filing: view, waitsForPerson: false, notice: `Filing ${filing.filingId} is already ${filing.state}.` };
   }
+  const { errored, corrected } = view.counts;
   const next =
-    view.counts.errored > 0 ? ' Its errored rows can be filed again with `ebrc correct`.' : ' It has no open question.';
+    errored > corrected ? ' Its errored rows can be filed again with `ebrc correct`.' : ' It has no open question.';
   const { filingId, state } = filing;
   const text = `Filing ${filingId} ended as ${state}: there is nothing to ${name}.${next}`;
   throw refusal('filing_ended', text, { filingId });

@@ -1,15 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { EbrcReaderDependencies } from '../dependencies';
 import { NO_ROWS, type FilingResult } from '../../domain/contracts';
 import type { FilingView } from '../../domain/filing/view';
 import { findExporter } from '../../ledger/exporters/exporters';
-import { getFiling } from '../../ledger/filings/filings';
 import { readFilingView } from '../../ledger/filings/filing-view';
 import { withPaths } from '../lookup';
-
-/** Time limit and interval for polling the ledger for a move that the workflow has made. */
-const RECORDED_WITHIN_MS = 10_000;
-const RECORDED_LOOK_MS = 100;
 
 export interface FilingOutcome {
   filing: FilingView;
@@ -40,7 +34,6 @@ export async function viewOfResult(
   { workflowId, reference, n, exporterId }: StartedFiling,
 ): Promise<FilingView> {
   const { pool, mode, cadence } = deps;
-  if (result) await untilRecorded(pool, result);
   const recorded = result?.filingId ? await readFilingView(pool, result.filingId, cadence) : null;
   if (recorded && result) {
     return withPaths(deps, recorded.errors.length > 0 ? recorded : { ...recorded, errors: result.errors });
@@ -61,14 +54,6 @@ export async function viewOfResult(
       errors: result.errors,
     }),
   };
-}
-
-/** A workflow answers as soon as it has moved; the ledger records it a moment later. The wait ends after a while. */
-async function untilRecorded(pool: EbrcReaderDependencies['pool'], { filingId, seq }: FilingResult): Promise<void> {
-  if (filingId === null) return;
-  for (const until = Date.now() + RECORDED_WITHIN_MS; Date.now() < until; await sleep(RECORDED_LOOK_MS)) {
-    if (((await getFiling(pool, filingId))?.seq ?? seq) >= seq) return;
-  }
 }
 
 const EMPTY: Omit<FilingView, 'workflowId' | 'reference' | 'n' | 'exporterId'> = {

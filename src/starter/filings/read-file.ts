@@ -9,13 +9,12 @@ import { sameId } from '../../domain/identity';
 import type { FileContext } from '../../domain/rules/file';
 import { errorAt, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
-import type { Mode } from '../../domain/names';
 import { parsePushMessage } from '../../domain/rules/push-message';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
-import type { Queryable } from '../../ledger/pool';
 import type { CheckedWorkbook } from '../../workbook/check';
 import type { ColumnAt, NewCell, WorkbookReading } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
+import type { LedgerDependencies } from '../dependencies';
 import { RefusedError, refusal, UsageError } from '../errors';
 
 /** Options that the caller gives besides the file, if the file does not contain them. */
@@ -24,7 +23,6 @@ export interface StatedOptions {
   declaration?: 'Y' | 'N';
   /** Rows that may be filed although their mapping is live, or is in the file twice. */
   allowDuplicate?: PermittedDuplicate[];
-  template?: BulkTemplate;
 }
 
 /** A column of the caller's workbook by its letter and its header. */
@@ -76,22 +74,32 @@ export type FilingSource =
   /** Already read, with the same options. */
   | { read: FilingFile };
 
-/** Reads and checks a message or workbook; problems are in `findings`. @throws UsageError: unreadable */
+/**
+ * Reads and checks a message or workbook; problems are in `findings`. Which columns of a workbook are sent depends on
+ * the labels of the service's template: those that the ledger has, if one is given. What was read by them already is
+ * returned unchanged.
+ * @throws UsageError: unreadable
+ */
 export async function readFilingFile(
   source: FilingSource,
   stated: StatedOptions = {},
-  workbooks: Workbooks = workbooksInProcess,
+  { pool, mode, workbooks = workbooksInProcess }: Partial<LedgerDependencies> & { workbooks?: Workbooks } = {},
 ): Promise<FilingFile> {
   refuseNoSource(source);
-  if ('read' in source) return source.read;
   if ('message' in source) return readMessage('message.json', Buffer.alloc(0), source.message, stated);
+  const read = 'read' in source ? source.read : null;
+  // A message has no columns.
+  if (read?.kind === 'json') return read;
+  const template = (pool && mode && (await readBulkTemplate(pool, mode))) || undefined;
+  if (read && (!template || read.sheet?.templateReadAt === template.learnedAt)) return read;
   if ('cells' in source) {
     const { readCells } = await import('../../workbook/read.js');
     const { checkReading } = await import('../../workbook/check.js');
-    const reading = readCells(source.cells, stated);
-    return bookOf(source.name, Buffer.alloc(0), checkReading(reading, contextOf(stated)), stated);
+    const checked = checkReading(readCells(source.cells, { template }), contextOf(stated));
+    return bookOf({ name: source.name, bytes: Buffer.alloc(0) }, checked, stated, template);
   }
-  const { name, bytes } = 'path' in source ? await load(source.path) : source;
+  const file = 'path' in source ? await load(source.path) : 'read' in source ? source.read : source;
+  const { name, bytes } = file;
   switch (extname(name).toLowerCase()) {
     case '.json':
       return readMessage(name, bytes, parseJson(bytes), stated);
@@ -100,7 +108,7 @@ export async function readFilingFile(
     case '.xls':
     case '.xlsm':
     case '.xlsb':
-      return bookOf(name, bytes, await workbooks.check(bytes, contextOf(stated), stated.template), stated);
+      return bookOf(file, await workbooks.check(bytes, contextOf(stated), template), stated, template);
     default:
       throw new UsageError(`${name} is neither a push message (.json) nor a workbook (.xlsx).`, 'unknown_file_type');
   }
@@ -211,10 +219,10 @@ function contextOf({ uploadType, allowDuplicate = [] }: StatedOptions): FileCont
 }
 
 function bookOf(
-  name: string,
-  bytes: Buffer,
+  { name, bytes }: Pick<FilingFile, 'name' | 'bytes'>,
   checked: CheckedWorkbook,
-  { uploadType, declaration, allowDuplicate = [], template }: StatedOptions,
+  { uploadType, declaration, allowDuplicate = [] }: StatedOptions,
+  template?: BulkTemplate,
 ): FilingFile {
   return {
     kind: 'workbook',
@@ -261,23 +269,4 @@ export function refuseErrors(findings: readonly Finding[], details: Record<strin
   if (errors.length === 0) return;
   const warnings = findings.filter(({ severity }) => severity === 'warning');
   throw new RefusedError(errors, { state: 'refused', filingId: null, ...details, warnings });
-}
-
-/**
- * Reads a file by the labels of the service's template, if the ledger has them: which columns of a workbook are sent
- * depends on them. What was read by the same labels already is returned unchanged.
- * @throws UsageError when the file cannot be read at all
- */
-export async function readByTemplate(
-  { pool, mode, workbooks }: { pool: Queryable; mode: Mode; workbooks?: Workbooks },
-  source: FilingSource,
-  stated: StatedOptions,
-): Promise<FilingFile> {
-  refuseNoSource(source);
-  const read = 'read' in source ? source.read : undefined;
-  // A message has no columns.
-  if ('message' in source || read?.kind === 'json') return readFilingFile(source, stated, workbooks);
-  const template = (await readBulkTemplate(pool, mode)) ?? stated.template;
-  const again = read?.sheet && template && read.sheet.templateReadAt !== template.learnedAt;
-  return readFilingFile(again ? read : source, { ...stated, template }, workbooks);
 }

@@ -25,8 +25,8 @@ import type { EbrcClientDependencies } from '../dependencies';
 import { checkedInput, refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
 import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } from './outcome';
-import { follow, type FollowOptions } from '../../temporal/follow';
-import { answeredByWorker, silenceNotice, TEMPORAL_SILENT, TemporalSilentError } from '../../temporal/workers-present';
+import { follow } from '../../temporal/follow';
+import { answeredByWorker, TEMPORAL_SILENT, TemporalSilentError } from '../../temporal/workers-present';
 
 /** At most until the filing is recorded and checked, or refused, if the caller does not wait. */
 const RECORDED_WITHIN_MS = 20_000;
@@ -214,21 +214,14 @@ export async function followFiling(
   started: StartedFiling,
   { wait = false, onProgress, onNotice }: WaitOptions,
 ): Promise<FilingOutcome> {
-  const silence: Promise<string>[] = [];
-  const followOptions: FollowOptions<FilingResult> = {
+  const { progress, notice } = await follow(deps, started.workflowId, {
     query: filingQuery,
     until: wait ? waitsForPerson : isRecorded,
     onProgress,
-    onSilence: () => {
-      const notice = silenceNotice(deps.temporal, deps.taskQueue);
-      silence.push(notice);
-      void notice.then(onNotice);
-    },
+    onNotice,
     ...(!wait && { withinMs: RECORDED_WITHIN_MS }),
-  };
-  const { progress } = await follow(deps.temporal, started.workflowId, followOptions);
+  });
   const filing = await viewOfResult(deps, progress, started);
-  const notice = progress === null ? await (silence[0] ?? silenceNotice(deps.temporal, deps.taskQueue)) : null;
   // The ledger may tell what Temporal does not.
   if (notice === TEMPORAL_SILENT && filing.filingId === null) throw new TemporalSilentError();
   return { filing, waitsForPerson: waitsForPerson(filing), notice };

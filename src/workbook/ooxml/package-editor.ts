@@ -1,7 +1,7 @@
 import { posix } from 'node:path';
 import { type Relation, relationsName, relationsOf, targetOf, type WorkbookPackage } from './package';
 import { appendChild, withDefaultNamespace, attribute } from './xml-edit';
-import { type PackagePart, partKey, pack, packPieces, writeZip } from './zip';
+import { type PackagePart, partKey, pack, writeZip } from './zip';
 
 const CONTENT_TYPES = '[Content_Types].xml';
 const PACKAGE = 'http://schemas.openxmlformats.org/package/2006';
@@ -48,7 +48,7 @@ export class PackageEditor {
 
   /** Writes a large part from pieces; it is compressed at once and cannot be read again. */
   async setPieces(part: string, pieces: Iterable<Iterable<string>>): Promise<void> {
-    this.packed.set(partKey(part), await packPieces(this.nameOf(part), flat(pieces)));
+    this.packed.set(partKey(part), await pack(this.nameOf(part), flat(pieces)));
   }
 
   /** The name of a part as spelled in the file, because not every reader ignores case. */
@@ -110,7 +110,7 @@ export class PackageEditor {
       .filter(([key]) => !this.changed.has(key))
       .map(([key, entry]) => this.packed.get(key) ?? entry);
     for (const { name, xml } of this.changed.values()) {
-      if (xml !== null) entries.push(await pack(name, inUtf8(xml), 'deflate'));
+      if (xml !== null) entries.push(await pack(name, [inUtf8(xml)]));
     }
     // Some readers expect this part at the very beginning.
     const first = ({ name }: PackagePart) => Number(partKey(name) === partKey(CONTENT_TYPES));

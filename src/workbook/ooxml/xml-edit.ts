@@ -28,11 +28,9 @@ export function appendChild(xml: string, parent: string, child: string): string 
   );
 }
 
-/** Start and end of the element of that name, with the ends of its opening tag; undefined if there is none. */
+/** Where an element stands, and what is in it. */
 export interface ElementAt {
   start: number;
-  /** Behind the opening tag. */
-  inside: number;
   /** Behind the closing tag. */
   end: number;
   /** Attributes as text; of `<a/>` without the slash. */
@@ -51,13 +49,13 @@ export function* elements(xml: string, name: string, from = 0): Generator<Elemen
     const inside = pattern.lastIndex;
     const attributes = tag[1] ?? '';
     if (attributes.endsWith('/')) {
-      yield { start, inside, end: inside, attributes: attributes.slice(0, -1).trimEnd(), content: '' };
+      yield { start, end: inside, attributes: attributes.slice(0, -1).trimEnd(), content: '' };
       continue;
     }
     const close = xml.indexOf(closing, inside);
     if (close < 0) return;
     pattern.lastIndex = close + closing.length;
-    yield { start, inside, end: pattern.lastIndex, attributes, content: xml.slice(inside, close) };
+    yield { start, end: pattern.lastIndex, attributes, content: xml.slice(inside, close) };
   }
 }
 

@@ -116,81 +116,55 @@ function decode<T>(step: () => T): T {
 
 const damagedXml = () => damaged('The workbook is cut off or damaged');
 
+/** Comments and the like, a blank in a closing tag, `>` in an attribute, layout: what changes by text stumble over. */
+const UNTIDY = [/<!--|<!\[CDATA\[|.<\?/s, /<\/[^<>\s]+\s+>/, /=\s*(?:"[^"<>]*>|'[^'<>]*>)/, /[^?]>\s+</];
+/** Elements whose text counts even if it consists of spaces. */
+const TEXT = /^(?:[\w.-]+:)?[tvf]$/;
+
 /**
  * XML as most programs write it: no comments, escaped CDATA, no `>` in attributes. Later changes look only at tags and
- * text, so a comment can neither hide nor add a row. Linear in time.
+ * text, so a comment can neither hide nor add a row. What is so already, and what is no XML (as drawings of notes,
+ * whose programs leave HTML tags open), stays as it is.
  */
 export function tidyXml(source: string): string {
-  let xml = source;
-  if (/<!--|<!\[CDATA\[|.<\?/s.test(xml)) xml = withoutAsides(xml);
-  if (/<\/[^<>\s]+\s+>/.test(xml)) xml = xml.replace(/(<\/[^<>\s]+)\s+>/g, '$1>');
-  if (/=\s*(?:"[^"<>]*>|'[^'<>]*>)/.test(xml)) xml = withoutBrackets(xml);
-  return withoutLayout(xml);
-}
-
-/** Values of attributes may contain `>`, which a search for the end of a tag would stop at. */
-function withoutBrackets(xml: string): string {
-  const parts: string[] = [];
-  let copied = 0;
-  let quote = '';
-  let inTag = false;
-  for (let at = xml.indexOf('<'); at >= 0 && at < xml.length; at += 1) {
-    const character = xml.charAt(at);
-    if (!inTag) {
-      at = xml.indexOf('<', at);
-      if (at < 0) break;
-      inTag = true;
-    } else if (quote !== '') {
-      if (character === quote) quote = '';
-      else if (character === '>') {
-        parts.push(xml.slice(copied, at), '&gt;');
-        copied = at + 1;
-      }
-    } else if (character === '"' || character === "'") quote = character;
-    else if (character === '>') inTag = false;
-  }
-  return parts.join('') + xml.slice(copied);
-}
-
-const ASIDES: Readonly<Record<string, string>> = { '<!--': '-->', '<![CDATA[': ']]>', '<?': '?>' };
-
-function withoutAsides(xml: string): string {
-  const aside = /<!--|<!\[CDATA\[|<\?/g;
-  let tidied = '';
-  let read = 0;
-  for (let start = aside.exec(xml); start !== null; start = aside.exec(xml)) {
-    const [opening] = start;
-    const closing = ASIDES[opening] ?? '';
-    const inside = start.index + opening.length;
-    const end = xml.indexOf(closing, inside);
-    if (end < 0) throw damagedXml();
-    const after = end + closing.length;
-    // The declaration at the start is kept: a saved part begins with it.
-    if (start.index > 0 || opening !== '<?') tidied += xml.slice(read, start.index);
-    else tidied += xml.slice(read, after);
-    if (opening === '<![CDATA[') tidied += escaped(xml.slice(inside, end));
-    read = after;
-    aside.lastIndex = after;
-  }
-  return tidied + xml.slice(read);
-}
-
-function escaped(text: string): string {
-  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
-}
-
-/** Elements whose text counts even if it consists of spaces. */
-const TEXT_START = /^<(?:[\w.-]+:)?[tvf](?=[\s>])/;
-
-function withoutLayout(xml: string): string {
-  // A replacement without effect still copies the text, and a sheet has tens of megabytes of it.
-  if (!/[^?]>\s+</.test(xml)) return xml;
-  return xml.replace(/>\s+</g, (gap: string, at: number) => {
-    // The line end after the declaration is kept: the saved part should differ from the original as little as possible.
-    if (xml.charAt(at - 1) === '?') return gap;
-    const before = xml.lastIndexOf('<', at);
-    const isText =
-      xml.startsWith('</', at + gap.length - 1) && TEXT_START.test(xml.slice(before, Math.min(at + 1, before + 80)));
-    return isText ? gap : '><';
+  if (!UNTIDY.some((sign) => sign.test(source))) return source;
+  const parser = new SaxesParser({ position: false, xmlns: false });
+  // A string that grows by small pieces takes many times its length.
+  const chunks: Buffer[] = [];
+  let waiting = /^<\?xml[^>]*>\s*/.exec(source)?.[0] ?? '';
+  const add = (piece: string) => {
+    waiting += piece;
+    if (waiting.length < CHUNK) return;
+    chunks.push(Buffer.from(waiting));
+    waiting = '';
+  };
+  let element = '';
+  parser.on('opentag', ({ name, attributes, isSelfClosing }) => {
+    element = name;
+    const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escaped(value, IN_ATTRIBUTE)}"`);
+    add(`<${name}${written.join('')}${isSelfClosing ? '/>' : '>'}`);
   });
+  parser.on('closetag', ({ name, isSelfClosing }) => {
+    if (!isSelfClosing) add(`</${name}>`);
+    element = '';
+  });
+  const addText = (text: string) => {
+    if (text.trim() !== '' || TEXT.test(element)) add(escaped(text, IN_TEXT));
+  };
+  parser.on('text', addText);
+  parser.on('cdata', addText);
+  try {
+    parser.write(source).close();
+  } catch {
+    return source;
+  }
+  return Buffer.concat([...chunks, Buffer.from(waiting)]).toString();
 }
+
+const IN_TEXT = /[&<>\r]/g;
+/** A reader takes line ends and tabs for blanks there. */
+const IN_ATTRIBUTE = /[&<>"\r\n\t]/g;
+const NAMED: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+const escaped = (text: string, special: RegExp): string =>
+  text.replace(special, (character) => NAMED[character] ?? `&#${character.charCodeAt(0)};`);

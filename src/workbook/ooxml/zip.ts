@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import { crc32, inflateRaw, inflateRawSync, createDeflateRaw, deflateRaw } from 'node:zlib';
+import { crc32, inflateRaw, inflateRawSync, createDeflateRaw } from 'node:zlib';
 import { type Entry, type ZipFile, fromBufferPromise } from 'yauzl';
 import { damaged as damagedFile, encrypted, WorkbookRefused } from './limits';
 import { Readable } from 'node:stream';
@@ -107,20 +107,11 @@ const END_SIZE = 22;
 const VERSION = 20;
 const UTF8_FLAG = 0x0800;
 
-const deflate = promisify(deflateRaw);
-
-/** Creates an entry from bytes; stored without compression if the file exists only briefly in memory. */
-export async function pack(name: string, content: string | Buffer, how: 'store' | 'deflate'): Promise<PackagePart> {
-  const bytes = Buffer.from(content);
-  const packed = how === 'store' ? bytes : await deflate(bytes);
-  return { name, size: bytes.length, packed, method: how === 'store' ? STORED : DEFLATED, crc: crc32(bytes) };
-}
-
 /** Length of text that is collected before it is compressed. */
 const CHUNK = 64 * 1024;
 
 /** Creates an entry from text in pieces, so that a large part is never completely in memory. */
-export async function packPieces(name: string, pieces: Iterable<string>): Promise<PackagePart> {
+export async function pack(name: string, pieces: Iterable<string>): Promise<PackagePart> {
   let size = 0;
   let crc = 0;
   const bytes = function* () {

@@ -8,7 +8,7 @@ import {
 import type { ExporterProgress } from '../../domain/contracts';
 import { inUtc } from '../../domain/dates';
 import { markdownText, summaryText } from '../../domain/text';
-import { searchAttributes, type Indexed } from '../../domain/search-attributes';
+import { searchAttributes, type Indexed } from '../../domain/names';
 import { Waits, type WaitingWorkflow, type Wait, waitForAccess } from '../waits';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { readFailure } from '../failures';

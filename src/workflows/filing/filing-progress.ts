@@ -1,20 +1,16 @@
 /** Where a filing stands, and the one place that moves it: in the ledger, in the lists and in the UI. */
+import { log } from '@temporalio/workflow';
 import type { Decided, Differs, FilingNow, Left } from '../../activities/filings/moves';
 import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
-import type { ReadSettingsResult } from '../../activities/settings';
+import type { ReadSettingsResult } from '../../activities/dependencies';
 import { NO_ROWS, type FileInput } from '../../domain/contracts';
-import {
-  type FilingState,
-  isEnd,
-  isPause,
-  needsAttention as needsSomebody,
-  stateLimitMs,
-} from '../../domain/filing/states';
+import { isEnd, isPause, needsAttention as needsSomebody, stateLimitMs } from '../../domain/filing/states';
+import type { FilingState } from '../../domain/filing/states';
 import { waitsFor, type Waiting } from '../../domain/filing/view';
 import type { RateClass } from '../../domain/names';
 import { calls, steps, type CallAbout, type ProfileName } from '../activity-profiles';
-import { isFilingMissing } from '../failures';
-import { deadlineOf, FilingMovedOn, inOneText, tryTo } from './filing-steps';
+import { isFilingMissing, orNull } from '../failures';
+import { deadlineOf, FilingMovedOn, inOneText } from './filing-steps';
 import type { Attention, Event, Move } from './filing-steps';
 import { showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
@@ -238,11 +234,16 @@ export class FilingProgress {
     this.show();
   }
 
+  /** Makes a write that only helps: where it cannot be made for a while, the filing goes on. */
+  private tryTo(write: () => Promise<unknown>): Promise<unknown> {
+    return orNull(write, ({ message }) => log.warn('what only helps could not be written', { message }));
+  }
+
   /** Records an event without moving. It only helps: where it cannot be written, the filing goes on. */
   async note(event: Event): Promise<void> {
     if (!this.filing) return;
     const { filingId } = this.filing;
-    await tryTo(() => steps(event.kind, { profile: 'note' }).noteEvent({ filingId, ...event }));
+    await this.tryTo(() => steps(event.kind, { profile: 'note' }).noteEvent({ filingId, ...event }));
   }
 
   /** Says, where people look, that the workflow is about to fail. */
@@ -250,7 +251,7 @@ export class FilingProgress {
     this.showWaiting(problem);
     if (!this.filing) return;
     const { filingId } = this.filing;
-    await tryTo(() =>
+    await this.tryTo(() =>
       steps('Record the workflow failure', { profile: 'note' }).recordRunProblem({ filingId, problem }),
     );
   }

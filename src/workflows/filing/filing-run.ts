@@ -3,7 +3,7 @@ import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@te
 import type { FilingNow } from '../../activities/filings/moves';
 import type { OpenedFiling, SubmissionStage } from '../../activities/filings/open-filing';
 import { NO_ROWS, type FileInput, type FilingResult } from '../../domain/contracts';
-import { withSend, type KnownSend } from '../../domain/filing/known-send';
+import { withSend, type KnownSend } from '../../domain/filing/attempt';
 import { resumeInput } from '../../domain/filing/run-judgement';
 import type { Finding } from '../../domain/rules/finding';
 import { summaryText } from '../../domain/text';

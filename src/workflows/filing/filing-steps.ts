@@ -1,5 +1,4 @@
 /** What a filing's run moves by: moves, what ends its work from outside, and overdue marks. */
-import { ActivityFailure, log } from '@temporalio/workflow';
 import type { MoveArgs } from '../../activities/filings/moves';
 import type { FilingState } from '../../domain/filing/states';
 
@@ -43,16 +42,6 @@ export function deadlineOf(
   if (next === state && runs) return { dueAt, waitsFor };
   const from = Date.now() + limitMs + (wait?.ms ?? 0);
   return { dueAt: next === state && dueAt !== null ? Math.max(dueAt, from) : from, waitsFor: wait?.for ?? null };
-}
-
-/** Makes a write that only helps: where it cannot be made for a while, the filing goes on. */
-export async function tryTo(write: () => Promise<unknown>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    if (!(error instanceof ActivityFailure)) throw error;
-    log.warn('what only helps could not be written', { error });
-  }
 }
 
 /** A person gave the filing up, or cancelled it before anything was sent. */

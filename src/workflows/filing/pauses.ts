@@ -6,17 +6,10 @@ import type { ExporterState } from '../../activities/exporters/exporters';
 import type { Decided, Differs, Left } from '../../activities/filings/moves';
 import { ACCESS, CREDENTIALS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import { asSentence } from '../../domain/text';
-import { readFailure, type ReadFailure } from '../failures';
+import { orNull, readFailure, type ReadFailure } from '../failures';
 import { type WaitingWorkflow, waitForAccess, waitForActivation, whileAwaitingCredentials } from '../waits';
 import type { FilingRun } from './filing-run';
-import {
-  sleep,
-  ActivityFailure,
-  CancellationScope,
-  ChildWorkflowFailure,
-  condition,
-  isCancellation,
-} from '@temporalio/workflow';
+import { CancellationScope, condition, isCancellation, sleep } from '@temporalio/workflow';
 
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
@@ -51,24 +44,12 @@ export async function interruptible<T>(
   });
 }
 
-/**
- * A call that a filing can go on without: its failure, whatever it is, becomes an event, and null comes back. Only what
- * the workflow itself throws comes through, such as a filing given up.
- */
-export async function recordFailureAndContinue<T>(
+/** A call that a filing can go on without: its failure, whatever it is, becomes an event, and null comes back. */
+export const recordFailureAndContinue = <T>(
   run: FilingRun,
   { kind, text }: { kind: string; text: string },
   call: () => Promise<T>,
-): Promise<T | null> {
-  try {
-    return await call();
-  } catch (error) {
-    const helpFailed = error instanceof ActivityFailure || error instanceof ChildWorkflowFailure;
-    if (!helpFailed || isCancellation(error)) throw error;
-    await run.note({ kind, text: `${text}: ${readFailure(error).message}` });
-    return null;
-  }
-}
+): Promise<T | null> => orNull(call, ({ message }) => run.note({ kind, text: `${text}: ${message}` }));
 
 /** As {@link recordFailureAndContinue}, waiting out every pause; giving the filing up stops the call. */
 export function helpful<T>(

@@ -1,14 +1,14 @@
 /** What a filing shows of itself in the Temporal UI and in its lists. */
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
-import type { ReadSettingsResult } from '../../activities/settings';
+import type { ReadSettingsResult } from '../../activities/dependencies';
 import type { FilingCounts } from '../../domain/contracts';
 import type { FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { inUtc } from '../../domain/dates';
 import { waitingText, type Waiting } from '../../domain/filing/view';
 import { markdownText } from '../../domain/text';
-import { searchAttributes } from '../../domain/search-attributes';
+import { searchAttributes } from '../../domain/names';
 
 export interface Refusal {
   errors: Finding[];

@@ -62,9 +62,8 @@ function decisionOn(operation: Operation, kind: ErrorKind): string {
   }
 }
 
-function schedule({ initialMs, factor, maxMs, maxAttempts }: Schedule): string {
-  const times = maxAttempts === undefined ? '' : `, ${maxAttempts} times`;
-  return (factor === 1 ? span(initialMs) : `${span(initialMs)}–${span(maxMs)}`) + times;
+function schedule({ initialMs, factor, maxMs }: Schedule): string {
+  return factor === 1 ? span(initialMs) : `${span(initialMs)}–${span(maxMs)}`;
 }
 
 function span(ms: number): string {

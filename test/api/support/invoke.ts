@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import type { FilingApi } from '../../../src/api/client';
 import type { Operation } from '../../../src/domain/service/operations';
 import { CUSTOMER_ID, mayWrite, PASSWORD, pushOf } from './service';
@@ -37,7 +37,7 @@ export function invoke(api: FilingApi, operation: Operation): Promise<unknown> {
           platformCustomerId: CUSTOMER_ID,
           uploadType: '101',
           decalarationFlag: 'N',
-          file: Readable.from([Buffer.from('PK\x03\x04')]),
+          file: Buffer.from('PK\x03\x04'),
           fileName: 'rows.xlsx',
         },
         mayWrite,

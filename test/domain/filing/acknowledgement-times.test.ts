@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { ANSWERS_USED, estimateAnswerTimes, type SeenAnswer } from '../../../src/domain/filing/acknowledgement-times';
+import { ANSWERS_USED, estimateAnswerTimes, type SeenAnswer } from '../../../src/domain/filing/poll-cadence';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { canonicalContent, type FilingContent } from '../../../src/domain/filing/content-hash';
+import { canonicalContent, type FilingContent } from '../../../src/domain/identity';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { mapping as sample } from '../../../dev/sample-mapping';
 

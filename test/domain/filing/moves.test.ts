@@ -1,5 +1,5 @@
 import ts from 'typescript';
-import { phaseOf, PHASES, resumesIn, type FilingFacts, type Phase } from '../../../src/domain/filing/moves';
+import { phaseOf, PHASES, resumesIn, type FilingFacts, type Phase } from '../../../src/domain/filing/run-judgement';
 import { FILING_STATES, isEnd, isPause, mayFollow, type FilingState } from '../../../src/domain/filing/states';
 import { sourceFiles } from '../../boundary/project';
 

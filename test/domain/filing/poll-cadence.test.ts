@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { SeenAnswer } from '../../../src/domain/filing/acknowledgement-times';
+import type { SeenAnswer } from '../../../src/domain/filing/poll-cadence';
 import { nextPollDelayMs, type PollBounds, type PollSituation } from '../../../src/domain/filing/poll-cadence';
 
 const MINUTE = 60_000;

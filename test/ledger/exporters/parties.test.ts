@@ -182,7 +182,7 @@ describe('an IEC', () => {
     const rows = newRows(2);
     const first = await open(ledger, `OWN-${iec}`, rows, { exporterId: known });
     const second = await open(ledger, `LATER-${iec}`, rows.slice(0, 1), { exporterId: nameless });
-    expect(await learn(nameless, iec)).toEqual([{ filingId: second, row: 1, besides: first, what: 'mapping' }]);
+    await learn(nameless, iec);
     const { rows: held } = await ledger.pool.query(
       `SELECT filing_id AS id, h.ordinal, collided_with AS "collidedWith" FROM filing_rows JOIN held_mappings h USING (filing_id, position)
         WHERE party_id = $1 AND h.fingerprint = filing_rows.fingerprint ORDER BY h.ordinal, position`,
@@ -195,7 +195,8 @@ describe('an IEC', () => {
     ]);
     expect(await warnings(second)).toMatchObject([{ code: 'mapping_live_twice', row: 1, filingId: first }]);
     expect(await warnings(first)).toMatchObject([{ code: 'mapping_live_twice', filingId: second }]);
-    expect(await learn(nameless, iec)).toEqual([]);
+    await learn(nameless, iec);
+    expect(await warnings(second)).toHaveLength(1);
     // Nothing of it is sent without somebody's permission: it was recorded beside a mapping that nobody had named.
     const reserve = { filingId: second, exporterId: nameless, at: NOW };
     expect(
@@ -353,7 +354,7 @@ describe('certificates', () => {
     await certify(first, known, `C-${iec}`);
     await certify(second, nameless, `C-${iec}`);
     await move(ledger, second, 'submitting', 'processing', 'collecting', 'certified');
-    expect(await learn(nameless, iec)).toEqual([{ filingId: second, row: 1, besides: first, what: 'certificate' }]);
+    await learn(nameless, iec);
     expect(await needFiling(ledger.pool, second)).toMatchObject({
       needsAttention: true,
       warnings: [{ code: 'certificate_disputed', filingId: first }],

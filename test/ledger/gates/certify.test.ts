@@ -3,12 +3,12 @@ import { TEST_CADENCE } from '../../support/settings';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { certifyByDetails, certifyByPersons, certifyByRecord } from '../../../src/ledger/gates/certify';
-import { countRowsOf } from '../../../src/ledger/filings/filing-pages';
+import { partsOf } from '../../../src/ledger/filings/filing-pages';
 import { readRows } from '../../../src/ledger/rows/filing-rows';
 import type { Queryable } from '../../../src/ledger/pool';
 import { withTransaction } from '../../../src/ledger/pool';
 import { minutesLater, move, readBalance } from '../filing-support';
-import { windowIsOver } from '../../../src/ledger/gates/settle-window';
+import { windowIsOver } from '../../../src/ledger/gates/absence';
 import { SETTLE_MS } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
 
@@ -161,8 +161,8 @@ describe('by its request’s own record', () => {
     });
     expect(statements).toBeLessThan(8);
     // Position 1 was given the certificate of position 0.
-    const counts = await countRowsOf(ledger().pool, [filingId]);
-    expect(counts.get(filingId)).toMatchObject({ rows: 300, certified: 299, open: 1 });
+    const parts = await partsOf(ledger().pool, [filingId]);
+    expect(parts.get(filingId)?.counts).toMatchObject({ rows: 300, certified: 299, open: 1 });
   });
 });
 

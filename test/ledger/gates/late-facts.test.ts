@@ -1,11 +1,9 @@
 /** What becomes known after a gate has decided: an answer, a record, a word, or a statement that comes late. */
 import { filingDateInKolkata } from '../../../src/domain/dates';
-import { attemptIdOf } from '../../../src/domain/filing/attempt';
-import { sentAs } from '../../../src/domain/filing/known-send';
+import { attemptIdOf, sentAs } from '../../../src/domain/filing/attempt';
 import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
-import type { AbsentSubject } from '../../../src/ledger/gates/absent-subject';
-import { releaseAbsent, type AbsenceArgs } from '../../../src/ledger/gates/release-absent';
+import { releaseAbsent, type AbsenceArgs, type AbsentSubject } from '../../../src/ledger/gates/release-absent';
 import { endRequest, addRequest, notePoll, readRequests } from '../../../src/ledger/submissions/requests';
 import { releaseRejected } from '../../../src/ledger/gates/release';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';

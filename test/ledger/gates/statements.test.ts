@@ -49,7 +49,7 @@ describe('is written by one statement', () => {
       'requests',
       'state',
       [
-        'UPDATE ledger/gates/accept.ts',
+        'UPDATE ledger/gates/release.ts',
         'UPDATE ledger/submissions/requests.ts',
         'UPDATE ledger/submissions/requests.ts',
       ],

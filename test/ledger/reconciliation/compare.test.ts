@@ -1,12 +1,8 @@
 /** A settled ledger has no findings; one with differences has exactly those, once. */
-import {
-  markArchived,
-  saveCertificates,
-  type CertificateDetailRecord,
-} from '../../../src/ledger/certificates/certificates';
+import { saveCertificates, type CertificateDetailRecord } from '../../../src/ledger/certificates/certificates';
 import { learnIec, saveExporter } from '../../../src/ledger/exporters/exporters';
 import { compareParty, type Compared } from '../../../src/ledger/reconciliation/compare';
-import { markPdfMissing, savePdfChecks } from '../../../src/ledger/reconciliation/documents';
+import { markArchived, markPdfMissing, savePdfChecks } from '../../../src/ledger/certificates/pdfs';
 import { listFindings } from '../../../src/ledger/reconciliation/findings';
 import { freeRows } from '../../../src/ledger/gates/held-rows';
 import { certifyByPersons } from '../../../src/ledger/gates/certify';

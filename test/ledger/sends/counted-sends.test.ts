@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import pino from 'pino';
-import { onWholeLedger } from '../../../src/activities/filings/whole-ledger';
+import { onWholeLedger } from '../../../src/activities/filings/moves';
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { withConnection, withTransaction, type Queryable } from '../../../src/ledger/pool';
 import { readLedgerStatus } from '../../../src/ledger/sends/ledger-status';
 import { importSends } from '../../../src/ledger/sends/send-import';
-import { countSend } from '../../../src/ledger/sends/count-send';
+import { countSend } from '../../../src/ledger/sends/conclusion';
 import { sendName } from '../../../src/ledger/sends/send-record';
 import {
   askStore,

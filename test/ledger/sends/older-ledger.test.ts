@@ -1,12 +1,12 @@
 import { adoptAnswer, moveSubmission, releaseUnsent, settleRows } from '../ledger-steps';
 import { certificatesBefore, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
-import type { KnownSend } from '../../../src/domain/filing/known-send';
+import type { KnownSend } from '../../../src/domain/filing/attempt';
 import { holdStep } from '../../../src/ledger/filings/filing-progress';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { importSends } from '../../../src/ledger/sends/send-import';
 import { senderOf } from '../../../src/ledger/sends/send-record';
-import { countSend } from '../../../src/ledger/sends/count-send';
+import { countSend } from '../../../src/ledger/sends/conclusion';
 import { mergeKnownSends, knownSends } from '../../../src/ledger/submissions/known-sends';
 import { recordLook } from '../../../src/ledger/submissions/lost-time';
 import { readRequests } from '../../../src/ledger/submissions/requests';

@@ -1,4 +1,4 @@
-import { ANSWERS_USED, OPEN_USED } from '../../../src/domain/filing/acknowledgement-times';
+import { ANSWERS_USED, OPEN_USED } from '../../../src/domain/filing/poll-cadence';
 import { readSeenAnswers, recordSeenAnswer } from '../../../src/ledger/submissions/answer-times';
 import { withTransaction } from '../../../src/ledger/pool';
 import { addRequest, endRequest, readNextPoll } from '../../../src/ledger/submissions/requests';

@@ -5,7 +5,7 @@ import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { recordWord, type NewWord } from '../../../src/ledger/submissions/words';
 import { storeAnswer } from '../../../src/ledger/submissions/answers';
 import { senderOf } from '../../../src/ledger/sends/send-record';
-import { countSend } from '../../../src/ledger/sends/count-send';
+import { countSend } from '../../../src/ledger/sends/conclusion';
 import type { SendStore } from '../../../src/ledger/sends/sends';
 import { noteUnknown } from '../../../src/ledger/submissions/attempts';
 import { withTransaction } from '../../../src/ledger/pool';

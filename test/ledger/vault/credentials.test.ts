@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { accountHashOf, evidenceHashOf, recordConsent } from '../../../src/ledger/filings/consents';
-import { consentsOf } from '../../support/consents';
 import {
+  accountHashOf,
+  evidenceHashOf,
+  recordConsent,
   addCredentials,
   checkableVersion,
   currentCredentials,
@@ -12,6 +13,7 @@ import {
   removeWaiter,
   waitersOf,
 } from '../../../src/ledger/vault/credentials';
+import { consentsOf } from '../../support/consents';
 import { saveExporter } from '../../../src/ledger/exporters/exporters';
 import { createVault, handIn } from '../../../src/ledger/vault/vault';
 import { createTestDatabase, type TestDatabase } from '../../support/postgres';

@@ -1,7 +1,6 @@
 import { exporterQuery } from '../../../src/workflows/messages';
-import { evidenceHashOf } from '../../../src/ledger/filings/consents';
+import { evidenceHashOf, currentCredentials } from '../../../src/ledger/vault/credentials';
 import { consentsOf } from '../../support/consents';
-import { currentCredentials } from '../../../src/ledger/vault/credentials';
 import { getExporter } from '../../../src/ledger/exporters/exporters';
 import { listIrms } from '../../../src/ledger/exporters/irms';
 import { HOUR_MS, openStage, PASSWORD, WRONG, type OnboardStage } from './onboard-stage';

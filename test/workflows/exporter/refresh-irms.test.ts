@@ -37,7 +37,7 @@ it('refreshes one exporter live and keeps what changed', async () => {
   const account = (await stage.sandbox.state()).accounts.find((each) => each.username === username);
   const [used, cancelled] = account?.irms ?? [];
   if (used && cancelled) {
-    used.available = used.available.minus(100);
+    used.available = String(Number(used.available) - 100);
     cancelled.irmStatus = 'cancelled';
   }
   expect(await refresh({ exporterId })).toEqual({ exporters: 1, refreshed: 1, irmCount: 2, skipped: [] });

@@ -1,6 +1,6 @@
 /** What a filing leaves behind: its normal activities, events and upserts at the server, and its log. */
 import type { temporal } from '@temporalio/proto';
-import { searchAttributes } from '../../../src/domain/search-attributes';
+import { searchAttributes } from '../../../src/domain/names';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { createLogger } from '../../../src/telemetry/logger';
 import type { FilingStage } from './filing-stage';

@@ -14,7 +14,7 @@ import { certifyByDetails } from '../../../src/ledger/gates/certify';
 import { releaseAbsent } from '../../../src/ledger/gates/release-absent';
 import { withTransaction } from '../../../src/ledger/pool';
 import { compareParty } from '../../../src/ledger/reconciliation/compare';
-import { storedPdfs } from '../../../src/ledger/reconciliation/documents';
+import { storedPdfs } from '../../../src/ledger/certificates/pdfs';
 import { openFilingsOf, partyToReconcile } from '../../../src/ledger/reconciliation/runs';
 import { encodeSend, sendName, voidRecord } from '../../../src/ledger/sends/send-record';
 import { readIdentity } from '../../../src/ledger/sends/sends';

@@ -101,11 +101,12 @@ it.each<[string, (filing: Filing) => Promise<unknown>]>([
   ['to its last task', (filing) => resetToLast(stage, filing)],
 ])('is filed once by a run that is reset %s, wherever it was', async (_to, reset) => {
   const made = await scenes();
+  const { env, worker } = stage;
   const options = { query: filingQuery, until: () => false };
-  const followed = made.map(({ filing }) => follow(stage.env.client, filing.workflowId, options));
+  const followed = made.map(({ filing }) => follow({ temporal: env.client, ...worker }, filing.workflowId, options));
   await Promise.all(made.map(({ filing }) => reset(filing)));
   expect(await outcomes(made)).toEqual(EACH_ONCE);
-  const ends = made.map(() => ({ ended: true, progress: expect.objectContaining({ state: 'certified' }) as unknown }));
+  const ends = made.map(() => ({ notice: null, progress: expect.objectContaining({ state: 'certified' }) as unknown }));
   expect(await Promise.all(followed)).toEqual(ends);
 });
 

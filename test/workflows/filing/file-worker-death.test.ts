@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { SubmitContext } from '../../../src/api/client-types';
+import type { SubmitContext } from '../../../src/api/http/call';
 import { withTransaction } from '../../../src/ledger/pool';
 import { importSends } from '../../../src/ledger/sends/send-import';
 import { listFindings } from '../../../src/ledger/reconciliation/findings';

@@ -2,10 +2,9 @@ import { TEST_CADENCE } from '../../support/settings';
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle, WorkflowStartOptions } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { Decimal } from 'decimal.js';
 import pino from 'pino';
 import type { FilingApi } from '../../../src/api/client';
-import type { SubmitContext } from '../../../src/api/client-types';
+import type { SubmitContext } from '../../../src/api/http/call';
 import type { FileInput, FilingResult, ResolveArgs } from '../../../src/domain/contracts';
 import type { FilingView } from '../../../src/domain/filing/view';
 import { filingDateInKolkata } from '../../../src/domain/dates';
@@ -179,7 +178,7 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
             ...irm,
             irmNumber,
             remittanceFCCAmount: irmAmount,
-            available: new Decimal(irmAmount),
+            available: String(irmAmount),
             remittanceFCC: 'USD',
             purposeOfRemittance: 'P0102',
           },

@@ -1,5 +1,5 @@
 /** Looks at a submission: at its requests, and rounds of evidence about one of unknown outcome. */
-import type { Evidence } from '../../../activities/filings/settle';
+import type { Evidence } from '../../../activities/filings/looks';
 import type { FilingRun } from '../filing-run';
 import { helpful, interruptible, recordFailureAndContinue, throughPauses } from '../pauses';
 import { freshenBalances } from '../prepare-filing';

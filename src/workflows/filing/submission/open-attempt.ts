@@ -1,8 +1,8 @@
 /** Opening the attempt that a submission is sent with, after a look at what exists before the send. */
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import type { Evidence } from '../../../activities/filings/settle';
-import type { TakenSnapshot } from '../../../activities/filings/snapshot';
+import { type Evidence, type TakenSnapshot } from '../../../activities/filings/looks';
 import type { AttemptVerdict } from '../../../domain/filing/attempt';
+import { certificatesAgree } from '../../../domain/filing/questions';
 import { submittingMove, type FirstMove } from '../../../domain/filing/move-texts';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { onceLedgerIsWhole, throughPauses, recordFailureAndContinue } from '../pauses';
@@ -106,7 +106,7 @@ async function askToConfirm(
   const { certificate, notOurs } = namingOptions(found);
   const why =
     agreeing.length > 0
-      ? `Certificates ${agreeing.join(', ')} agree with rows of submission ${submission} that were treated as not filed`
+      ? `Submission ${submission} has rows that were treated as not filed, and ${certificatesAgree(agreeing)} with them`
       : `Rows of submission ${submission} were treated as not filed, and the certificates cannot be looked at since`;
   const answer =
     agreeing.length > 0

@@ -1,8 +1,7 @@
 /** A person's answer about a send: checked at the service where it names a request, and carried out. */
-import { ActivityFailure, isCancellation } from '@temporalio/workflow';
 import { type Carried, SECOND_PERSON } from '../../../domain/filing/questions';
-import { sentAs } from '../../../domain/filing/known-send';
-import { readFailure } from '../../failures';
+import { sentAs } from '../../../domain/filing/attempt';
+import { orNull, readFailure } from '../../failures';
 import type { FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';
 import { gatherEvidence } from './evidence';
@@ -11,7 +10,9 @@ import { gatherEvidence } from './evidence';
 export async function carryOutAnswer(
   run: FilingRun,
   submission: number,
-  look = (attemptId: string | null) => lookOnce(run, submission, attemptId),
+  // For a person who waits: what a filing would wait out (bad credentials, our own access) ends the look.
+  look: (attemptId: string | null) => Promise<unknown> = (attemptId) =>
+    orNull(() => gatherEvidence(run, submission, attemptId)),
 ): Promise<Exclude<Carried, { why: string }> | null> {
   const { resolution, inQuestion } = run.requests;
   if (!resolution?.wordId) return null;
@@ -61,13 +62,4 @@ async function doubtAbout(run: FilingRun, requestId: string): Promise<string | n
     return `the service cannot be asked about request ${requestId} now (${message}); answer again when it can`;
   }
   return `the service does not know request ${requestId} of this exporter; copy its id from the portal and answer again`;
-}
-
-/** A look for a person who waits: what a filing would wait out (bad credentials, our own access) ends it. */
-async function lookOnce(run: FilingRun, submission: number, attemptId: string | null): Promise<void> {
-  try {
-    await gatherEvidence(run, submission, attemptId);
-  } catch (error) {
-    if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
-  }
 }

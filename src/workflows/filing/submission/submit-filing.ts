@@ -2,14 +2,13 @@
 import { counted } from '../../../domain/text';
 import { sleep } from '@temporalio/workflow';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import { MAYBE_FILED, NOT_FILED } from '../../../domain/filing/attempt';
+import { MAYBE_FILED, NOT_FILED, sentAs, withoutSend } from '../../../domain/filing/attempt';
 import type { AttemptReading, StoredAnswer } from '../../../domain/filing/attempt';
-import { sentAs, withoutSend } from '../../../domain/filing/known-send';
 import { decide, delayMs, pauseReasonOf } from '../../../domain/service/retry-table';
 import type { ErrorKind } from '../../../domain/service/error-kinds';
 import type { Decided } from '../../../activities/filings/moves';
 import type { Submitted } from '../../../activities/filings/submit';
-import type { AdoptedAnswer } from '../../../activities/filings/take-over-answer';
+import type { AdoptedAnswer } from '../../../activities/filings/answers';
 import { readFailure, type ReadFailure } from '../../failures';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole, waitOut } from '../pauses';

@@ -1,9 +1,9 @@
 /** An unknown outcome: an answer was lost, or the service says that nothing was filed. A person is asked last. */
 import { asSentence } from '../../../domain/text';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import type { Evidence } from '../../../activities/filings/settle';
-import { NOT_FILED, type StoredAnswer } from '../../../domain/filing/attempt';
-import { sentAs } from '../../../domain/filing/known-send';
+import type { Evidence } from '../../../activities/filings/looks';
+import { NOT_FILED, type StoredAnswer, sentAs } from '../../../domain/filing/attempt';
+import { certificatesAgree } from '../../../domain/filing/questions';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';
 import { collectAlone, takeRefusal } from '../finish-filing';
@@ -157,16 +157,13 @@ export function acknowledgedAs({ requests, ackErrors }: SubmissionStage, ackStat
 async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: Evidence | null): Promise<void> {
   const { filingId } = run;
   const stage = run.stage(submission);
-  const listed = (numbers: readonly string[]) => [...new Set(numbers)].slice(0, CANDIDATES_NAMED).join(', ');
   const agreeing = evidence?.agreeing ?? [];
   const ended = 'attempt' in doubt ? stage.requests.filter(({ state }) => state === 'ended') : [];
   const found = [
     ...(stage.requests.length > 0 ? [acknowledgedAs(stage)] : []),
     ...(ended.length > 0 ? [`request ${listed(ended.map(({ requestId }) => requestId))} has ended`] : []),
     `rows without a certificate: ${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount}`,
-    ...(agreeing.length > 0
-      ? [`certificates ${listed(agreeing)} agree with its rows, but could be those of other rows too`]
-      : []),
+    ...(agreeing.length > 0 ? [`${certificatesAgree(agreeing)} with its rows, but could be of other rows too`] : []),
     ...(evidence?.contradicted
       .map(({ eBRCNumber, why }) => `${eBRCNumber} would fit, but ${why}`)
       .slice(0, CANDIDATES_NAMED) ?? []),

@@ -3,6 +3,7 @@ import { UsageError } from '../../../errors';
 import type { Bind, Cli } from '../../context';
 import { localTime, table, optional, type Page } from '../../page';
 import type { Client } from '@temporalio/client';
+import { isGrpcStatus } from '../../../../temporal/grpc-status';
 import type { Mode } from '../../../../domain/names';
 import type { ScheduleView } from '../../../schedules';
 
@@ -47,21 +48,13 @@ export function addDeployCommand(program: Command, bind: Bind): void {
     );
 }
 
-export interface DeployedVersion {
-  deployment: string;
-  buildId: string;
-  /** Whether new workflows, and every next task of existing ones, go to it. */
-  current: boolean;
-  /** `current`, `ramping`, `draining`, `drained` or `inactive`, as Temporal has it. */
-  state: string;
-  createdAt: string | null;
-}
+export type DeployedVersion = Awaited<ReturnType<typeof readDeployment>>[number];
 
 /** `temporal.api.enums.v1.WorkerDeploymentVersionStatus`. */
 const STATES = ['unknown', 'inactive', 'current', 'ramping', 'draining', 'drained'];
 
 /** @throws UsageError if no worker of the deployment has ever polled */
-async function readDeployment(client: Client, deployment: string): Promise<DeployedVersion[]> {
+async function readDeployment(client: Client, deployment: string) {
   const { namespace } = client.options;
   const { workerDeploymentInfo } = await client.workflowService
     .describeWorkerDeployment({ namespace, deploymentName: deployment })
@@ -79,7 +72,9 @@ async function readDeployment(client: Client, deployment: string): Promise<Deplo
       return {
         deployment,
         buildId,
+        /** Whether new workflows, and every next task of existing ones, go to it. */
         current: buildId === currentId,
+        /** As Temporal has it. */
         state: STATES[status ?? 0] ?? 'unknown',
         createdAt: seconds > 0 ? new Date(seconds * 1_000).toISOString() : null,
       };
@@ -96,12 +91,9 @@ async function makeCurrent(client: Client, { deployment, buildId }: { deployment
   });
 }
 
-/** gRPC `NOT_FOUND` and `FAILED_PRECONDITION`. */
-const UNKNOWN_VERSION = [5, 9];
-
 function notFound(error: unknown, message: string): unknown {
-  const { code, details } = error as { code?: number; details?: string };
-  if (code === undefined || !UNKNOWN_VERSION.includes(code)) return error;
+  if (!isGrpcStatus(error, 'NOT_FOUND', 'FAILED_PRECONDITION')) return error;
+  const { details } = error as { details?: string };
   return new UsageError(details ? `${message} (${details})` : message);
 }
 

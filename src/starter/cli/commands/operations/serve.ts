@@ -1,12 +1,14 @@
 import { setFlagsFromString } from 'node:v8';
 import { InvalidArgumentError, type Command } from 'commander';
 import { isLoopbackHost, parseListenAddress, type ListenAddress } from '../../../../config/listen-address';
-import { CLIENT_SECTIONS, WAIT_FOR_LEDGER_MS, type Bind, type Cli } from '../../context';
-import { stayUp, portArgument } from '../options';
+import { CLIENT_SECTIONS, type Bind, type Cli } from '../../context';
+import { stayUp, portArgument, durationArgument } from '../options';
 import { readFile } from 'node:fs/promises';
-import { UsageError } from '../../../errors';
+import { UsageError, firstLine } from '../../../errors';
+import type { Sandbox } from '../../../../sandbox/sandbox';
+import { fields, type Page } from '../../page';
 
-const HELP = `
+const SERVE_HELP = `
 The API is at /v1, its description at /v1/openapi.json and /docs; /healthz, /readyz and /metrics need no token. \`ebrc principals\`
 makes tokens. It has no TLS of its own: beyond this machine, put a proxy with TLS before it. As many of them as you like may run.
 
@@ -24,7 +26,7 @@ export function addServeCommand(program: Command, bind: Bind): void {
     .summary('serve the HTTP API')
     .description('Serve the HTTP API for back offices, until Ctrl-C.')
     .option('--listen <address>', 'address to listen on (default: EBRC_HTTP, 127.0.0.1:8080)', addressArgument)
-    .addHelpText('after', HELP)
+    .addHelpText('after', SERVE_HELP)
     .action(bind((cli, _args, flags: { listen?: ListenAddress }) => serve(cli, flags)));
 }
 
@@ -40,45 +42,21 @@ const GARBAGE_PERCENT = 30;
 async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<void> {
   setFlagsFromString(`--heap-growing-percent=${GARBAGE_PERCENT}`);
   const config = await cli.config(...CLIENT_SECTIONS, 'http', 'log', 'reports');
-  const { databaseUrl, mode, taskQueue, logLevel, temporalUi } = config;
-  const [{ startDoor }, { openLedger }, { createLogger }, { createWorkbookThreads }] = await Promise.all([
+  const { mode, logLevel, temporalUi } = config;
+  const [{ startDoor }, { createLogger }] = await Promise.all([
     import('../../../../server/door.js'),
-    import('../../../connect.js'),
     import('../../../../telemetry/logger.js'),
-    import('../../../../workbook/workbooks.js'),
   ]);
   const logger = createLogger({ level: logLevel, name: 'ebrc-door', stderr: true });
-  const temporal = await cli.temporal();
-  const documents = await cli.documents();
-  const pool = await openLedger(databaseUrl, {
-    waitMs: WAIT_FOR_LEDGER_MS,
-    onWait: (notice) => cli.terminal.note(notice),
-    applicationName: 'ebrc-door',
-    max: POOL,
-  });
-  const workbooks = createWorkbookThreads();
+  await cli.pool({ applicationName: 'ebrc-door', max: POOL });
   const links =
     temporalUi === undefined ? {} : { temporalUi: { address: temporalUi, namespace: config.temporal.namespace } };
-  try {
-    const deps = {
-      pool,
-      temporal,
-      documents,
-      workbooks,
-      cadence: { rateWindowMs: config.rateWindowMs, poll: config.poll },
-      mode,
-      taskQueue,
-      ...links,
-    };
-    const door = await startDoor({ deps, logger, address: listen ?? config.http });
-    const shown = { url: door.url, openapi: `${door.url}/v1/openapi.json`, mode };
-    const text = `The HTTP API is at ${door.url}/v1 (${mode} mode), its description at ${door.url}/docs. Ctrl-C stops it.`;
-    await stayUp(cli, shown, () => text);
-    await door.close();
-  } finally {
-    await workbooks.close();
-    await pool.end();
-  }
+  const deps = { ...(await cli.dependencies()), ...links };
+  const door = await startDoor({ deps, logger, address: listen ?? config.http });
+  const shown = { url: door.url, openapi: `${door.url}/v1/openapi.json`, mode };
+  const text = `The HTTP API is at ${door.url}/v1 (${mode} mode), its description at ${door.url}/docs. Ctrl-C stops it.`;
+  await stayUp(cli, shown, () => text);
+  await door.close();
 }
 
 interface CodecFlags {
@@ -164,4 +142,110 @@ async function tlsOf({ tlsCert, tlsKey }: CodecFlags): Promise<{ cert: string; k
       throw new UsageError(`${path} cannot be read.`, 'no_file');
     });
   return { cert: await read(tlsCert), key: await read(tlsKey) };
+}
+
+interface SandboxFlags {
+  port?: number;
+  host?: string;
+  activationDelay?: number;
+  ackDelay?: number;
+  seed?: string;
+  state?: string;
+  fault: string[];
+  rateLimits: boolean;
+  rateWindow?: number;
+}
+
+const SANDBOX_HELP = `
+Delays and limits are those of the specification unless options change them: 24 h until activation, 2 h until an acknowledgement,
+windows of 60 s. docs/sandbox.md describes its exporters, their portal accounts, seeds and faults.
+
+Examples:
+  $ ebrc sandbox --port 8080 --activation-delay 5s --ack-delay 10s
+  $ ebrc sandbox --fault push-irm:accept-then-drop,every=3`;
+
+export function addSandboxCommand(program: Command, bind: Bind): void {
+  program
+    .command('sandbox')
+    .summary('run a local sandbox of the filing service')
+    .description('Run a local sandbox of the filing service on 127.0.0.1, until Ctrl-C.')
+    .option('--port <port>', 'if it is in use, a free one is taken', portArgument)
+    .option('--host <host>', 'address to listen on (default 127.0.0.1; a container needs 0.0.0.0)')
+    .option('--activation-delay <duration>', 'from validation to access (default 24h)', durationArgument)
+    .option('--ack-delay <duration>', 'from submission to acknowledgement (default 2h)', durationArgument)
+    .option('--seed <file>', 'portal accounts, IRMs, faults and keys as JSON')
+    .option('--state <file>', 'keep its state in this file, for the next start')
+    .option(
+      '--fault <fault>',
+      'OPERATION:KIND[,NAME=VALUE…]; may be given several times',
+      (fault: string, all: string[]) => [...all, fault],
+      [],
+    )
+    .option('--no-rate-limits', 'no rate limits and no credential fuse')
+    .option('--rate-window <duration>', 'length of the rate window (default 60s)', durationArgument)
+    .addHelpText('after', SANDBOX_HELP)
+    .action(bind((cli, _args, flags: SandboxFlags) => serveSandbox(cli, flags)));
+}
+
+async function serveSandbox(cli: Cli, flags: SandboxFlags): Promise<void> {
+  const sandbox = await startSandbox(flags);
+  try {
+    for (const fault of flags.fault) await arm(sandbox, fault);
+    const { url, extractionUrl, controlUrl, port } = sandbox;
+    const shown = { url, extractionUrl, controlUrl, port, apiKeys: ['dev_sandbox_key', 'prod_sandbox_key'] };
+    await stayUp(cli, shown, () => addressText(sandbox));
+  } finally {
+    await sandbox.close();
+  }
+}
+
+async function startSandbox(flags: SandboxFlags): Promise<Sandbox> {
+  const { port, host, activationDelay: activationDelayMs, ackDelay: ackDelayMs } = flags;
+  const { seed, state: stateFile, rateLimits, rateWindow: rateWindowMs } = flags;
+  const { createSandbox } = await import('../../../../sandbox/sandbox.js');
+  // For all of this process: it parses seeds, faults and the bodies of the control endpoints, which people write.
+  const [{ config }, { IN_PLAIN_WORDS }] = await Promise.all([import('zod'), import('../../../../domain/issues.js')]);
+  config({ customError: IN_PLAIN_WORDS.error });
+  try {
+    const delays = { activationDelayMs, ackDelayMs, rateWindowMs };
+    return await createSandbox({ port, host, seed, stateFile, rateLimits, ...delays });
+  } catch (error) {
+    if (seed === undefined) throw error;
+    throw new UsageError(error instanceof Error ? error.message : String(error), 'bad_seed');
+  }
+}
+
+/** Parses `push-irm:accept-then-drop,every=3` for the sandbox; values are JSON if they can be parsed. */
+async function arm(sandbox: Sandbox, text: string): Promise<void> {
+  const [head = '', ...pairs] = text.split(',');
+  const [operation, kind] = head.split(':');
+  const settings = pairs.map((pair) => {
+    const [name = '', value = ''] = pair.split(/=(.*)/s);
+    return [name, jsonOrText(value)];
+  });
+  try {
+    sandbox.addFault({ operation, kind, ...Object.fromEntries(settings) } as Parameters<Sandbox['addFault']>[0]);
+  } catch (error) {
+    const { default: z } = await import('zod');
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : firstLine(error);
+    throw new UsageError(`--fault ${text} is not a fault (docs/sandbox.md lists them):\n${why}`, 'bad_fault');
+  }
+}
+
+function jsonOrText(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+function addressText({ url, extractionUrl, controlUrl }: Sandbox): Page {
+  const head = fields([
+    ['EBRC_API_URL', url],
+    ['EBRC_API_KEY', 'dev_sandbox_key'],
+    ['Extraction', extractionUrl],
+    ['Control', controlUrl],
+  ]);
+  return ['The sandbox is up; Ctrl-C stops it.', head];
 }

@@ -1,17 +1,87 @@
-import { filingDateInKolkata } from '../../domain/dates';
+/** Looks at what the authority has: before a send, and for evidence about one of unknown outcome. */
+import { DAY_MS, filingDateInKolkata } from '../../domain/dates';
 import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
-import { balancesNow, type Balance } from '../../ledger/certificates/snapshots';
+import { balancesNow, readSnapshotSource, saveSnapshot, type Balance } from '../../ledger/certificates/snapshots';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { saveOfFiling } from '../../ledger/filings/filing-notes';
-import { agreeingCertificates, lineageSend } from '../../ledger/gates/absence';
+import { agreeingCertificates, lineageSend, windowIsOver } from '../../ledger/gates/absence';
 import { certifiedAs, certifyByDetails, type Contradiction } from '../../ledger/gates/certify';
-import { windowIsOver } from '../../ledger/gates/settle-window';
 import { withTransaction } from '../../ledger/pool';
 import { countOpenRows } from '../../ledger/rows/filing-rows';
+import { openAttempt, type OpenedAttempt } from '../../ledger/submissions/attempts';
 import { noteCertificatesRead, readSent } from '../../ledger/submissions/lost-time';
+import { withStepHeartbeat } from '../call-context';
 import { readDetails } from '../read-details';
 import type { Deps } from '../dependencies';
-import { moveOnSettled, type FilingNow } from './moves';
+import { hold, moveOnSettled, type FilingNow, isWaitForLedger, onWholeLedger } from './moves';
+
+/** A filing of the same exporter made seconds ago has read today's certificates already. */
+const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
+
+export interface TakenSnapshot {
+  /** How many there are; null where they could not be read. */
+  certificates: number | null;
+  /** Null where that is left to a step of its own. */
+  opened: OpenedAttempt | null;
+}
+
+/** Notes certificates and balances before a send, to settle an unknown outcome, and opens its attempt in one go. */
+async function takeSnapshot(
+  deps: Deps,
+  args: {
+    filingId: string;
+    submission: number;
+    exporterId: string;
+    /** What the run that wants to send knows of: the number of the last move, and of the last attempt (0: none). */
+    open: { seq: number; after: number };
+  },
+): Promise<TakenSnapshot> {
+  const {
+    open: { seq, after },
+    ...of
+  } = args;
+  const { pool, clock } = deps;
+  const { filingId, submission, exporterId } = of;
+  const { count: certificates, ...list } = await certificatesNow(deps, exporterId);
+  const alone = async () => {
+    await saveSnapshot(pool, { ...of, ...list });
+    return { certificates, opened: null };
+  };
+  try {
+    const opened = await withStepHeartbeat(() =>
+      onWholeLedger(deps, filingId, async (client, filing) => {
+        const held = await hold(client, { filingId, seq }, filing);
+        await saveSnapshot(client, { ...of, ...list });
+        const at = new Date(clock());
+        return typeof held === 'object' ? openAttempt(client, held, { submission, at, after }) : null;
+      }),
+    );
+    return { certificates, opened };
+  } catch (error) {
+    // The snapshot helps whatever is waited for; the attempt is opened when that has passed.
+    if (!isWaitForLedger(error)) throw error;
+    return alone();
+  }
+}
+
+/** Certificates of today and yesterday, and how many there are; null where they cannot be read. */
+async function certificatesNow(
+  deps: Deps,
+  exporterId: string,
+): Promise<{ certificates: string[] | 'recent' | null; count: number | null; at: Date }> {
+  const { clock, settings, pool } = deps;
+  const at = new Date(clock());
+  const since = new Date(at.getTime() - SNAPSHOT_STILL_FRESH_WINDOWS * settings.rateWindowMs);
+  const { recent, ...caller } = await readSnapshotSource(pool, exporterId, since);
+  if (recent) return { certificates: 'recent', count: recent.listed, at: recent.takenAt };
+  // Yesterday's too: a send around midnight is settled against both days.
+  const days = { from: filingDateInKolkata(at.getTime() - DAY_MS), to: filingDateInKolkata(at.getTime()) };
+  const { numbers, problem } = await readDetails(deps, { exporterId, caller, ...days });
+  // A list with entries that could not be read is none: what is not on it may have existed before the send.
+  return problem === null
+    ? { certificates: numbers, count: numbers.length, at }
+    : { certificates: null, count: null, at };
+}
 
 /** Evidence about a submission of unknown outcome, for the UI, `ebrc show` and the ledger. */
 export interface Evidence {
@@ -123,4 +193,4 @@ function compareBalances(before: readonly Balance[], after: readonly Balance[]):
   }));
 }
 
-export const settleActivities = { lookAtCertificates, gatherEvidence };
+export const lookActivities = { takeSnapshot, lookAtCertificates, gatherEvidence };

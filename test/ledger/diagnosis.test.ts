@@ -1,6 +1,6 @@
 /** A pooler that pools transactions is refused; PostgreSQL itself is not. */
 import pg from 'pg';
-import { refuseSharedSessions } from '../../src/ledger/shared-sessions';
+import { refuseSharedSessions } from '../../src/ledger/diagnosis';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
 let ledger: TestDatabase;

@@ -1,15 +1,56 @@
 /**
- * What two persons say at the send gate about rows released as absent: agreeing certificates are other filings', or
- * nothing was filed although no look is possible.
+ * What two persons say beside the outcome of a send: that a request which one named is another filing's; and at the
+ * send gate, of rows released as absent, that certificates which agree are other filings', or that nothing was filed
+ * although no look is possible.
  */
 import type { Carried } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
+import { endRequest } from '../submissions/requests';
 import type { Word } from '../submissions/words';
-import { absenceToConfirm, type AbsenceToConfirm } from './absence';
+import { absenceToConfirm, completeLook, longestWindow, windowEnd, type AbsenceToConfirm } from './absence';
 import { lockAttempts } from './attempts';
 import { recordRelease } from './held-rows';
-import { longestWindow, noLookSince } from './settle-window';
+import { releaseRejected } from './release';
+
+/** Closes requests that two persons say are not ours. Under the filing's lock. @returns null: no such request */
+export async function closeNotOurs(
+  client: Queryable,
+  word: Word,
+  others: readonly Word[],
+  { settleMs, at }: { settleMs: number; at: Date },
+): Promise<Exclude<Carried, { outcome: 'again' | 'freed' | 'filed' }> | null> {
+  const { filingId } = word;
+  const { rows: named } = await client.query<{ requestId: string; submission: number }>(
+    `SELECT request_id AS "requestId", submission FROM requests WHERE filing_id = $1 AND request_id = ANY($2)
+        AND source = 'named' AND state = 'followed' ORDER BY submission, request_id FOR UPDATE`,
+    [filingId, word.notOurs],
+  );
+  if (named.length === 0) return null;
+  const windows: Date[] = [];
+  for (const { submission } of named) {
+    const attempts = await lockAttempts(client, filingId, submission);
+    const longest = longestWindow(attempts, settleMs);
+    windows.push(await windowEnd(client, { attempts, settleMs: longest }));
+  }
+  const window = new Date(Math.max(...windows.map((end) => end.getTime())));
+  if (word.at < window) {
+    const why = `it may still be processed: wait for the end of the settle window at ${window.toISOString()}`;
+    return { outcome: 'refused', why };
+  }
+  const numbers = named.map(({ requestId }) => requestId);
+  const isSecond = (other: Word) => other.at >= window && numbers.every((each) => other.notOurs.includes(each));
+  if (!others.some(isSecond)) {
+    const why = `${word.by} is the first to say that request ${numbers.join(', ')} is not ours; somebody else has to say the same too`;
+    return { outcome: 'stands', why };
+  }
+  for (const request of named) {
+    const { submission } = request;
+    await endRequest(client, { filingId, ...request }, { state: 'not_ours', processingStatus: null, errored: [], at });
+    await releaseRejected(client, { filingId, submission, at });
+  }
+  return { outcome: 'not_ours' };
+}
 
 /** Carries out a word about rows that the send gate keeps back: it is no look, and frees nothing. Under the lock. */
 export async function confirmAbsence(
@@ -27,7 +68,8 @@ export async function confirmAbsence(
       return { outcome: 'refused', why: 'its rows were released as not filed after that: look at the filing again' };
     if (looked) continue;
     const windowMs = longestWindow(await lockAttempts(client, filingId, submission), settleMs);
-    if (!(await noLookSince(client, exporterId, at.getTime() - windowMs, new Date(from))))
+    const windowAgo = { exporterId, since: new Date(at.getTime() - windowMs), from: new Date(from) };
+    if ((await completeLook(client, windowAgo)) !== null)
       return {
         outcome: 'refused',
         why: 'a complete look at the certificates was possible lately: --unseen counts after a settle window without one',

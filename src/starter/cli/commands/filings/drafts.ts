@@ -1,13 +1,133 @@
 import { Argument, type Command } from 'commander';
+import type { UploadType } from '../../../../domain/rules/columns';
+import type { DraftOutcome } from '../../../../assistant/drafts/draft';
+import type { Bind, Cli } from '../../context';
+import { checkOutputPath, durationArgument, forceOption, uploadTypeOption, type WriteOptions } from '../options';
+import { right, table, type Page, type Part } from '../../page';
+import type { ProposeOutcome } from '../../../../assistant/proposals/propose';
+import { amountText } from '../../../../domain/money';
 import type { ExtractionKind } from '../../../../assistant/extraction/contracts';
 import type { Explained, ExtractionMapping } from '../../../../assistant/extraction/mapping';
 import { EXIT, refusal, RefusedError, type ExitCode } from '../../../errors';
 import type { ExtractedFile } from '../../../../assistant/extraction/extract';
-import type { Cli, Bind } from '../../context';
-import { checkOutputPath, durationArgument, forceOption, type WriteOptions } from '../options';
-import { table, type Page, type Part } from '../../page';
 
-const HELP = `
+const DRAFT_HELP = `
+Extracts shipping bills and invoices (PDF; earlier extractions are not paid for again), matches them with each other and with the free
+balances of the exporter's remittances, and writes them in upload form. Every cell names its source; gaps and guesses are coloured, and
+the sheet Legend explains the colours. Review the workbook, fill in the gaps, and file it. A PDF that was not extracted yet needs a file
+or folder name that gives its kind, such as shipping-bills/ and invoices/.
+
+Examples:
+  $ ebrc draft --exporter accounts@asha.example july/ -o july.xlsx
+  $ ebrc file july.xlsx --exporter accounts@asha.example --declaration Y --wait`;
+
+interface DraftOptions extends WriteOptions {
+  exporter: string;
+  uploadType?: UploadType;
+  within?: number;
+}
+
+export function addDraftCommand(program: Command, bind: Bind): void {
+  program
+    .command('draft')
+    .summary('draft a filing from shipping bills and invoices (PDF)')
+    .description('Draft a filing from shipping bills and invoices, as a workbook to look through and file.')
+    .argument('<files...>', 'PDFs, and folders of them')
+    .requiredOption('-e, --exporter <exporter>', 'exporter of the filing (id or e-mail)')
+    .requiredOption('-o, --output <DRAFT.xlsx>', 'where it is written')
+    .addOption(forceOption())
+    .addOption(uploadTypeOption('default: 101 for shipping bills, 103 for invoices alone'))
+    .option('--within <duration>', 'wait no longer than this for documents to be read (default: 15m)', durationArgument)
+    .addHelpText('after', DRAFT_HELP)
+    .action(
+      bind(async (cli, args, { exporter, uploadType, within, ...write }: DraftOptions) => {
+        const [paths] = args as unknown as [string[]];
+        const { output } = write;
+        await checkOutputPath(write, '.xlsx');
+        const { writeOutputFile } = await import('../../../../documents/output-file.js');
+        const mapping = await mappingOf(cli);
+        const client = await cli.client();
+        const { workbook, ...outcome } = await client.draft(
+          { exporter, paths, mapping, uploadType },
+          readingOptions(cli, within, 'documents read'),
+        );
+        await writeOutputFile(output, workbook);
+        for (const note of outcome.notes) cli.terminal.note(note);
+        cli.terminal.result({ path: output, ...outcome }, () => draftText(output, outcome));
+        // Gaps are what a draft is for; files that could not be read need a person.
+        return exitCodeOfFiles(outcome.files);
+      }),
+    );
+}
+
+function draftText(output: string, { rows, gaps, files, ok }: Omit<DraftOutcome, 'workbook'>): Page {
+  const out = files.filter(({ error }) => error !== null);
+  return [
+    `${rows} rows written to ${output}. ${ok ? 'It passes the check unchanged.' : `${gaps.length} cells have to be filled in or corrected.`}`,
+    gaps.length > 0 &&
+      table(
+        [right('Row'), 'Field', 'What is missing'],
+        gaps.map(({ row, field, reason }) => [row, field, reason]),
+      ),
+    out.length > 0 &&
+      table(
+        ['File', 'State', 'Why it is not in the draft'],
+        out.map(({ file, state, error }) => [file, state, error?.message]),
+      ),
+  ];
+}
+
+const PROPOSE_HELP = `
+Maps the free balances of the exporter's remittances to documents that are not yet certified (from \`ebrc invoices import\` and from
+filed rows), so that the whole assignment is the most likely one: by currency, remitter and buyer, amount within bank charges, the order of dates, document
+numbers in the bank's remarks, purpose and upload type. Colours and notes mark what to check. Nothing is filed.
+
+Example:
+  $ ebrc propose accounts@asha.example -o july.xlsx
+  $ ebrc check july.xlsx --exporter accounts@asha.example`;
+
+export function addProposeCommand(program: Command, bind: Bind): void {
+  program
+    .command('propose')
+    .summary('propose which remittance pays for which document')
+    .description('Propose mappings of free balances to open documents, as a workbook to look through and file.')
+    .argument('<exporter>', 'id or e-mail')
+    .requiredOption('-o, --output <FILE.xlsx>', 'where it is written')
+    .addOption(forceOption())
+    .addOption(uploadTypeOption('only this type; a filing has one type'))
+    .addHelpText('after', PROPOSE_HELP)
+    .action(
+      bind(async (cli, [exporter = ''], { uploadType, ...write }: WriteOptions & { uploadType?: UploadType }) => {
+        const { output } = write;
+        await checkOutputPath(write, '.xlsx');
+        const { proposeMappings } = await import('../../../../assistant/proposals/propose.js');
+        const { writeOutputFile } = await import('../../../../documents/output-file.js');
+        const { workbook, ...outcome } = await proposeMappings(await cli.ledger(), { exporter, uploadType });
+        await writeOutputFile(output, workbook);
+        for (const note of outcome.notes) cli.terminal.note(note);
+        cli.terminal.result({ path: output, ...outcome }, () => proposalsText(output, outcome));
+      }),
+    );
+}
+
+function proposalsText(output: string, { proposals, gaps, ok }: Omit<ProposeOutcome, 'workbook'>): Page {
+  const rows = proposals.map(({ irmNumber, document, amount, currency, confidence, reasons }) => [
+    irmNumber,
+    document,
+    amountText(amount, currency),
+    `${Math.round(confidence * 100)} %`,
+    reasons.join('; '),
+  ]);
+  const left = ok
+    ? 'It passes the check unchanged.'
+    : `Before it passes the check, ${gaps.length} cells have to be filled in.`;
+  return [
+    table(['IRM', 'Document', right('Amount'), right('Confidence'), 'Why'], rows),
+    `${proposals.length} proposals written to ${output}. ${left}`,
+  ];
+}
+
+const EXTRACT_HELP = `
 Each PDF (under 5 MB, not encrypted) is sent to the extraction service, whose address and key are set for the worker: EBRC_EXTRACTION_URL
 and EBRC_EXTRACTION_KEY. For a folder, every .pdf in it and below is sent. Answers are stored: the same document is never paid for twice.
 An interrupted command can be repeated; waiting documents continue in the background. Nothing is filed.
@@ -38,7 +158,7 @@ export function addExtractCommand(program: Command, bind: Bind): void {
     .option('-o, --output <FILE.json>', 'write the results to a file too')
     .addOption(forceOption())
     .option('--within <duration>', 'wait no longer than this for answers, such as 30m (default: 15m)', durationArgument)
-    .addHelpText('after', HELP)
+    .addHelpText('after', EXTRACT_HELP)
     .action(
       bind(async (cli, args, options: ExtractOptions) => {
         const [kind, paths] = args as unknown as [ExtractionKind, string[]];
@@ -67,15 +187,16 @@ async function extract(
   { full, again, within }: ExtractOptions,
 ): Promise<ExtractedFile[]> {
   const client = await cli.client().catch(withExtraction(cli));
-  const progress = cli.terminal.progress();
-  return client.extract(
-    { kind, paths, full, again },
-    {
-      withinMs: within,
-      onProgress: ({ done, of }) => progress.say(`${done} of ${of} documents`),
-      onNotice: (notice) => cli.terminal.note(notice),
-    },
-  );
+  return client.extract({ kind, paths, full, again }, readingOptions(cli, within, 'documents'));
+}
+
+function readingOptions({ terminal }: Cli, withinMs: number | undefined, what: string) {
+  const progress = terminal.progress();
+  return {
+    withinMs,
+    onProgress: ({ done, of }: { done: number; of: number }) => progress.say(`${done} of ${of} ${what}`),
+    onNotice: (notice: string) => terminal.note(notice),
+  };
 }
 
 /** If variables are missing, the error names the worker's two variables as well. */
@@ -135,7 +256,7 @@ function printOne(cli: Cli, file: ExplainedFile): ExitCode {
 }
 
 /** The exit code of a command that reads documents. */
-export function exitCodeOfFiles(files: readonly Pick<ExtractedFile, 'state'>[]): ExitCode {
+function exitCodeOfFiles(files: readonly Pick<ExtractedFile, 'state'>[]): ExitCode {
   if (files.some(({ state }) => state === 'refused' || state === 'failed')) return EXIT.refused;
   return files.some(({ state }) => state === 'waiting') ? EXIT.waiting : EXIT.done;
 }
@@ -150,7 +271,7 @@ function summary(files: readonly ExplainedFile[]): Page {
 }
 
 /** From EBRC_EXTRACTION_MAPPING; without it only the built-in names are used. */
-export async function mappingOf(cli: Cli): Promise<ExtractionMapping> {
+async function mappingOf(cli: Cli): Promise<ExtractionMapping> {
   const { extractionMapping } = await cli.config('extraction');
   if (extractionMapping === undefined) return {};
   const { readMappingFile } = await import('../../../../assistant/extraction/mapping.js');
