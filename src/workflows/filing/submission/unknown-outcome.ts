@@ -161,7 +161,7 @@ async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: E
   const ended = 'attempt' in doubt ? stage.requests.filter(({ state }) => state === 'ended') : [];
   const found = [
     ...(stage.requests.length > 0 ? [acknowledgedAs(stage)] : []),
-    ...(ended.length > 0 ? [`request ${listed(ended.map(({ requestId }) => requestId))} has ended`] : []),
+    ...(ended.length > 0 ? [`request ${ended.map(({ requestId }) => requestId).join(', ')} has ended`] : []),
     `rows without a certificate: ${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount}`,
     ...(agreeing.length > 0 ? [`${certificatesAgree(agreeing)} with its rows, but could be of other rows too`] : []),
     ...(evidence?.contradicted
