@@ -150,6 +150,8 @@ it('pages through lists, and each entry stands in one page', async () => {
   const all = await stage.ask<{ items: FilingBody[] }>('GET', '/v1/filings');
   expect(seen).toEqual(all.body.items.map(({ filingId }) => filingId));
   expect(seen.length).toBeGreaterThan(2);
+  const wrong = await stage.ask<ProblemBody>('GET', '/v1/filings?limit=abc');
+  expect(wrong).toMatchObject({ status: 400, body: { detail: 'limit: is no number; allowed: a number' } });
   // Certificates of other filings may come between the two readings.
   await eventually(async () => {
     const certificates = await pageOfCertificates(stage.ledger.pool, { mode: 'test', exporters: null, limit: 1_000 });
