@@ -143,7 +143,10 @@ export const fileInput = z
     message: 'give either message or inputRef',
   })
   .refine(({ reference: name, n, resume }) => resume !== undefined || n > 1 || !namesAnotherFiling(name), {
-    ...{ path: ['reference'], message: 'a reference does not end in # and digits, and is no workflow id' },
+    ...{
+      path: ['reference'],
+      message: 'a reference does not end in # and digits, and is no id of a filing or workflow',
+    },
   });
 export type FileInput = z.input<typeof fileInput>;
 

@@ -18,6 +18,8 @@ const kindOf = (expected: string): string => KINDS[expected] ?? expected;
 
 function kindOfValue(value: unknown): string {
   if (value === null) return 'null';
+  // What a query has in the place of a number.
+  if (Number.isNaN(value)) return 'no number';
   return kindOf(Array.isArray(value) ? 'array' : typeof value);
 }
 

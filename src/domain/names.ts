@@ -45,8 +45,9 @@ export function filingName({ reference, n }: { reference: string; n: number }): 
   return n === 1 ? reference : `${reference}#${n}`;
 }
 
-/** Whether a reference reads as another filing's name (`A#2`, a workflow id): commands would find the wrong one. */
-export const namesAnotherFiling = (reference = ''): boolean => /#\d+$|^file\/(test|live)\//u.test(reference);
+/** Whether a reference reads as the name of another filing (`A#2`, an id): commands would find the wrong one. */
+export const namesAnotherFiling = (reference = ''): boolean =>
+  /#\d+$|^file\/(test|live)\/|^F[0-9A-F]{15}$/u.test(reference);
 
 /** `credentials/<mode>/<exporterId>`. */
 export function credentialsWorkflowId(mode: Mode, exporterId: string): string {

@@ -49,7 +49,7 @@ it('sends nothing of an unapproved filing under the attempt of another one, nor 
 
 it('records nothing under a reference that reads as the name of another filing', async () => {
   const asked = { mode: 'test' as const, exporterId: EXPORTER, message: {} };
-  for (const reference of ['A#2', 'A#B#10', 'file/test/A']) {
+  for (const reference of ['A#2', 'A#B#10', 'file/test/A', 'F0123456789ABCDE']) {
     const input = { ...asked, reference };
     expect(await door.run('openFiling', { input, workflowId: 'w' })).toMatchObject({
       outcome: 'refused',

@@ -1,6 +1,6 @@
 /** The main job over HTTP: onboard, file, wait, read certificates. */
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/processes';
@@ -79,6 +79,15 @@ it('files, waits for the end, and answers rows, certificates and PDFs', async ()
     headers: { 'if-none-match': `"${row?.sha256}"` },
   });
   expect([kept.status, kept.bytes.length]).toEqual([304, 0]);
+  // A stored PDF that was changed or is gone is not answered as the one whose hash is named.
+  const stored = stage.deps.documents.pathOf(`test.${row?.eBRCNumber}.pdf`);
+  const askPdf = () => stage.ask<ProblemBody>('GET', `/v1/certificates/${row?.eBRCNumber}/pdf`);
+  await writeFile(stored, Buffer.concat([pdf.bytes, Buffer.from('\n')]));
+  expect(await askPdf()).toMatchObject({ status: 404, body: { code: 'no_pdf' } });
+  await rm(stored);
+  expect(await askPdf()).toMatchObject({ status: 404, body: { code: 'no_pdf' } });
+  await writeFile(stored, pdf.bytes);
+  expect((await askPdf()).status).toBe(200);
   const events = await stage.ask<{ items: { kind: string }[] }>('GET', '/v1/filings/DOOR%2F1/events');
   expect(events.body.items.length).toBeGreaterThan(3);
 });
@@ -141,6 +150,8 @@ it('pages through lists, and each entry stands in one page', async () => {
   const all = await stage.ask<{ items: FilingBody[] }>('GET', '/v1/filings');
   expect(seen).toEqual(all.body.items.map(({ filingId }) => filingId));
   expect(seen.length).toBeGreaterThan(2);
+  const wrong = await stage.ask<ProblemBody>('GET', '/v1/filings?limit=abc');
+  expect(wrong).toMatchObject({ status: 400, body: { detail: 'limit: is no number; allowed: a number' } });
   // Certificates of other filings may come between the two readings.
   await eventually(async () => {
     const certificates = await pageOfCertificates(stage.ledger.pool, { mode: 'test', exporters: null, limit: 1_000 });

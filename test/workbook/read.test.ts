@@ -286,6 +286,11 @@ describe('numbers, flags and text', () => {
     [52.5, '[h]:mm:ss', BAD_AMOUNT],
     [52.5, '[hh]', BAD_AMOUNT],
     [12_345, '0.00,"K"', BAD_AMOUNT],
+    // 5 thousand and 2.5 lakh, typed without their noughts.
+    [5, '#,##0",000"', BAD_AMOUNT],
+    [5, '0\\0\\0', BAD_AMOUNT],
+    [2.5, '0.0" lakh"', BAD_AMOUNT],
+    [2.5, '"USD "0.0"M"', BAD_AMOUNT],
     [777, ';;;', BAD_AMOUNT],
     [777, '"paid"', BAD_AMOUNT],
   ])('the amount of a cell with %p as %s is %p', async (value, format, expected) => {

@@ -170,6 +170,11 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   // While the send is in doubt, what two persons said by mistake is corrected by naming it; its own record is not.
   if (known?.state === 'not_ours' && (known.processingStatus !== null || own?.verdict !== 'marked'))
     return refused(`request ${requestId} was found to be another filing’s`);
+  // Its record is final: following it once more would only ask the same question again.
+  if (known?.state === 'ended')
+    return refused(
+      `request ${requestId} is known already and has ended: it has no certificate for the rows that are open. Say --as not-filed of them, or name another request`,
+    );
   const since = own?.markedAt ?? args.at;
   const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
   if (holder.filingId !== filingId || holder.submission !== submission) {

@@ -1,4 +1,5 @@
 /** Documents: certificates with their PDFs, and the annotated workbook of a filing. */
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { dateText } from '../../domain/dates';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
@@ -99,7 +100,10 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
       if (call.request.headers['if-none-match'] === etag) return { status: 304, headers: { etag }, body: null };
       const digest = Buffer.from(sha256, 'hex').toString('base64');
       const headers = { etag, 'content-digest': `sha-256=:${digest}:`, 'content-type': 'application/pdf' };
-      return { headers, body: await documents.read(document) };
+      const body = (await documents.exists(document)) ? await documents.read(document) : null;
+      if (body !== null && createHash('sha256').update(body).digest('hex') === sha256) return { headers, body };
+      const problem = body === null ? 'is not in the document store any more' : 'is not the one that was stored';
+      throw notFound('no_pdf', `The PDF of certificate ${eBRCNumber} ${problem}: reconciliation fetches it again.`);
     },
   });
 

@@ -198,6 +198,9 @@ function builtIn(id: number): NumberFormat {
   return id === 0 || id === 49 ? GENERAL : { shows: 'digits', zeros: 0 };
 }
 
+/** Literals that show another amount: further digits (`0",000"` shows 5 as 5,000), or the name of a multiple. */
+const MULTIPLIES = /\d|\b(?:k|mn?|bn|thousands?|la(?:kh|c)s?|crores?|millions?|billions?)\b/i;
+
 function readCode(code: string): NumberFormat {
   const { bare, literals } = withoutLiterals(code);
   const general = /general/i.test(bare);
@@ -208,7 +211,7 @@ function readCode(code: string): NumberFormat {
   const isTime = /[hms]/i.test(placed) && !/[#?]/.test(placed);
   const isScaled = /%|[0#?],+(?![0#?,])/.test(placed);
   const hasPlace = general || /[0#?@]/.test(placed);
-  if (isTime || isScaled || !hasPlace) return { shows: 'else', zeros: 0 };
+  if (isTime || isScaled || !hasPlace || MULTIPLIES.test(literals)) return { shows: 'else', zeros: 0 };
   if (/[^\s,]/.test(literals) || /[^0#?@.,\s]/.test(placed)) return { shows: 'decorated', zeros: 0 };
   return /[0#?]/.test(placed) ? { shows: 'digits', zeros: /^0+$/.test(placed) ? placed.length : 0 } : GENERAL;
 }

@@ -448,6 +448,17 @@ describe('filed', () => {
     expect(await attempts(sent.filingId)).toEqual(['marked']);
   });
 
+  it('is refused of a request that has ended: it would be asked about for ever, and the rows stay without a certificate', async () => {
+    const sent = await lost([{}, {}]);
+    const requestId = 'R-ENDED';
+    expect(await filed(sent, requestId)).toEqual({ outcome: 'filed' });
+    await gates.endRequest(sent.filingId, requestId, [0, 1]);
+    const ended = refused(/known already and has ended.*--as not-filed/u);
+    expect(await filed(sent, ` ${requestId.toLowerCase()}`)).toEqual(ended);
+    expect(await requests(sent.filingId)).toEqual([{ id: requestId, source: 'named', state: 'ended' }]);
+    expect(await filed(sent, 'R-ENDED-2')).toEqual({ outcome: 'filed' });
+  });
+
   it('never hides another request: both are followed', async () => {
     const sent = await lost();
     const [own, named] = [newId(), newId()];

@@ -158,8 +158,10 @@ async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: E
   const { filingId } = run;
   const stage = run.stage(submission);
   const agreeing = evidence?.agreeing ?? [];
+  const ended = 'attempt' in doubt ? stage.requests.filter(({ state }) => state === 'ended') : [];
   const found = [
     ...(stage.requests.length > 0 ? [acknowledgedAs(stage)] : []),
+    ...(ended.length > 0 ? [`request ${ended.map(({ requestId }) => requestId).join(', ')} has ended`] : []),
     `rows without a certificate: ${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount}`,
     ...(agreeing.length > 0 ? [`${certificatesAgree(agreeing)} with its rows, but could be of other rows too`] : []),
     ...(evidence?.contradicted
@@ -176,7 +178,7 @@ async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: E
   const filed = 'attempt' in doubt ? byRequest : byCertificate;
   const then = resend ? 'it is sent again then' : 'its open rows can be corrected then';
   const attention =
-    `Was submission ${submission} filed? ${found.charAt(0).toUpperCase()}${found.slice(1)}. Look at the evidence in \`ebrc show\` and at the portal. If it was filed: ` +
+    `Was submission ${submission} filed? ${found.charAt(0).toUpperCase()}${found.slice(1)}. Look at the evidence in \`ebrc show\` and at the portal. If it was filed${ended.length > 0 ? ' under another request' : ''}: ` +
     `${resolve} --as filed ${filed}. If it was not: ${resolve} --as not-filed ${agreeing.length > 0 ? `${notOurs} --note TEXT (${by})` : '--note TEXT'}; ${then}.`;
   await run.move('outcome_unknown', { kind: 'asked', text: 'a person has been asked', data: evidence }, { attention });
 }
