@@ -67,12 +67,15 @@ async function runForever(
 
 /** What one worker of a mode does for all of them: a lock of the ledger says which one. After a failure: */
 const LEAD_AGAIN_MS = 15_000;
-/** Between two tries for a lock that another holds: seven idle workers add less than half of what one costs. */
-const LEAD_EVERY_MS = 75_000;
+/** The leader tells the others that it is there, which costs them no statement. */
+const HEARD_EVERY_MS = 60_000;
+const SILENT_MS = 75_000;
+const HELD = 'held';
+const FREE = 'free';
 
 /**
  * Runs `jobs` while this worker holds the lock, which PostgreSQL frees with its connection: another follows at once
- * where this one stops, else within {@link LEAD_EVERY_MS}. For a moment two may run them.
+ * where this one stops, else within {@link SILENT_MS}. For a moment two may run them.
  */
 export function leaderJob(args: {
   pool: pg.Pool;
@@ -82,6 +85,7 @@ export function leaderJob(args: {
   onRun?: (outcome: JobOutcome) => void;
 }): BackgroundJob {
   const { pool, mode, jobs, logger, onRun } = args;
+  const channel = `ebrc_lead_${mode}`;
   return {
     id: 'lead',
     name: 'do what one worker does for all',
@@ -94,18 +98,16 @@ export function leaderJob(args: {
       connection.once('error', onLost).once('end', onLost);
       const over = AbortSignal.any([signal, lost.signal]);
       try {
-        await connection.query('LISTEN ebrc_lead');
-        while (!(await takesLead(connection))) {
-          const woken = new AbortController();
-          const waits = { signal: AbortSignal.any([over, woken.signal]), ref: false };
-          const freed = once(connection, 'notification', waits);
-          await Promise.race([freed, sleep(LEAD_EVERY_MS, undefined, waits)]).finally(() => woken.abort());
-        }
-        const running = startBackgroundJobs(jobs, logger, onRun);
+        await connection.query(`LISTEN ${channel}`);
+        while (!(await takesLead(connection))) await untilFreeOrSilent(connection, over);
+        const tell = { id: 'lead_held', name: 'tell the other workers that one leads', everyMs: HEARD_EVERY_MS };
+        const told = { ...tell, run: () => notify(connection, HELD) };
+        const running = startBackgroundJobs([told, ...jobs], logger, onRun);
         if (!over.aborted) await once(over, 'abort');
         await running.stop();
-        if (!lost.signal.aborted)
-          await connection.query('SELECT pg_advisory_unlock_all(), pg_notify($1, NULL)', ['ebrc_lead']);
+        if (lost.signal.aborted) return;
+        await connection.query('SELECT pg_advisory_unlock_all()');
+        await notify(connection, FREE);
       } finally {
         connection.off('error', onLost).off('end', onLost);
         // The lock ends with the connection, and so does what it listens to.
@@ -120,5 +122,19 @@ export function leaderJob(args: {
       [`lead/${mode}`],
     );
     return rows[0]?.leads ?? false;
+  }
+
+  async function notify(connection: pg.PoolClient, what: typeof HELD | typeof FREE): Promise<void> {
+    await connection.query('SELECT pg_notify($1, $2)', [channel, what]);
+  }
+}
+
+async function untilFreeOrSilent(connection: pg.PoolClient, signal: AbortSignal): Promise<void> {
+  for (let heard: string | undefined = HELD; heard === HELD;) {
+    const over = new AbortController();
+    const waits = { signal: AbortSignal.any([signal, over.signal]), ref: false };
+    const said = once(connection, 'notification', waits) as Promise<[pg.Notification]>;
+    const silence = sleep(SILENT_MS, undefined, waits);
+    heard = await Promise.race([said.then(([{ payload }]) => payload), silence]).finally(() => over.abort());
   }
 }
