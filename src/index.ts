@@ -1,5 +1,8 @@
 /** What other TypeScript programs import: the client over the servers of the environment, its types, and its errors. */
-export { openEbrcClient, type OpenEbrcClient, type OpenEbrcClientOptions } from './starter/open-client';
+import type { Environment } from './config/config';
+import { createCli } from './starter/cli/context';
+import type { EbrcClient } from './starter/client';
+
 export type { EbrcClient } from './starter/client';
 export type { EbrcClientDependencies, EbrcReaderDependencies } from './starter/dependencies';
 export { RefusedError, UnreachableError, UsageError, type Problem } from './starter/errors';
@@ -21,3 +24,27 @@ export type { ExporterView, IrmView } from './starter/exporters/views';
 export type { CertificateFilter, FilingEventView, ListFilter } from './starter/reader';
 export type { ReconcileOutcome, ReconcileRequest } from './starter/reconcile';
 export type { ReportOutcome, ReportRequest } from './starter/report';
+
+export interface OpenEbrcClientOptions {
+  /** What the command line would say on the way, such as that it waits for PostgreSQL; default: nothing is done. */
+  onNote?: (text: string) => void;
+}
+
+export type OpenEbrcClient = EbrcClient & { close(): Promise<void> };
+
+/**
+ * The typed client over the servers of the environment, as the command line opens them; `EBRC_TOKEN` is who answers.
+ * @throws ConfigError with every wrong variable; UnreachableError
+ */
+export async function openEbrcClient(
+  env?: Environment,
+  { onNote = () => undefined }: OpenEbrcClientOptions = {},
+): Promise<OpenEbrcClient> {
+  const cli = createCli({ note: onNote }, { env });
+  try {
+    return { ...(await cli.client()), close: () => cli.close() };
+  } catch (error) {
+    await cli.close();
+    throw error;
+  }
+}

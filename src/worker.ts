@@ -22,11 +22,9 @@ import { installRuntime, limitHeaps } from './worker/runtime';
 import { observeJob } from './worker/observe';
 import { compose } from './worker/compose';
 import { createWorkers } from './worker/create-workers';
-import { connect } from './temporal/connect';
-import { ensureSearchAttributes } from './temporal/search-attributes';
+import { connect, ensureSearchAttributes } from './temporal/connect';
 import { once } from './domain/values';
-import { CLOSE_WITHIN_MS, runAll, shutdownTimes, succeedsWithin } from './worker/shutdown';
-import { waitFor } from './worker/wait-for';
+import { CLOSE_WITHIN_MS, runAll, shutdownTimes, succeedsWithin, waitFor } from './worker/lifecycle';
 import { workflowBundlePath } from './worker/workflows-bundle';
 
 const EXIT_CONFIGURATION = 2;

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { access, mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -60,7 +60,6 @@ export function createFolderStore(root: string): DocumentStore {
     read: async (name) => readFile(pathOf(name)),
     exists: async (name) => fileExists(pathOf(name)),
     pathOf,
-    sha256Of: async (name) => sha256OfFile(pathOf(name)),
     probe: async () => {
       await prepare();
       const name = `${TEMPORARY}${randomUUID()}`;
@@ -125,10 +124,4 @@ async function fileExists(path: string): Promise<boolean> {
       throw error;
     },
   );
-}
-
-async function sha256OfFile(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path), hash);
-  return hash.digest('hex');
 }

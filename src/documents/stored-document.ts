@@ -95,8 +95,6 @@ export interface DocumentStore extends Records {
   exists(name: string): Promise<boolean>;
   /** An absolute path, or `s3://bucket/prefix/name`. @throws RangeError for an invalid name */
   pathOf(name: string): string;
-  /** SHA-256 of the stored content, hex. */
-  sha256Of(name: string): Promise<string>;
   /** Writes, reads, lists and removes something small. Rejects with the system's error where one of them fails. */
   probe(): Promise<void>;
   /** Moves a damaged document aside and keeps it, so that a new one can be stored. False if there is none. */

@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { mode } from './contracts';
 import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/findings';
 
-const isoDate = z
+/** A day, YYYY-MM-DD. */
+export const isoDate = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/u, 'a date is YYYY-MM-DD')
   // Date.parse turns 30 February into 2 March.

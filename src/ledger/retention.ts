@@ -1,6 +1,6 @@
 /** How long rows are kept that only time makes useless (docs/operations.md). Nothing that a gate reads is here. */
 import { DAY_MS } from '../domain/dates';
-import { pruneEvents } from './events/feed';
+import { pruneEvents } from './events';
 import type { Queryable } from './pool';
 
 /** Followers of the feed that were away find what happened within this time. */

@@ -6,8 +6,9 @@ import { type ReportScope, inSnapshot } from '../ledger/reports/scope';
 import { ageingGroup, irmGroup } from './groups/balances';
 import { funnelGroup, latencyGroup, rejectionsGroup, unknownGroup } from './groups/filings';
 import { archiveGroup, breaksGroup, credentialsGroup, quotaGroup } from './groups/operations';
-import { filingDateInKolkata, isoFromFilingDate, KOLKATA_OFFSET_MS, DAY_MS, filingDateFromIso } from '../domain/dates';
+import { filingDateInKolkata, isoFromFilingDate, KOLKATA_OFFSET_MS, DAY_MS } from '../domain/dates';
 import { sumAmounts } from '../domain/money';
+import { isoDate } from '../domain/report-contracts';
 import { groupBy } from '../domain/values';
 import type { Mode } from '../domain/names';
 import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
@@ -133,13 +134,6 @@ function rulesGroup(request: ReportInput): Group {
 /** Both `src` and `dist` lie in the package's root. */
 const PACKAGED_RULES = join(__dirname, '..', '..', 'realisation-rules.yaml');
 
-const day = z.string().refine((text) => {
-  try {
-    return Boolean(filingDateFromIso(text));
-  } catch {
-    return false;
-  }
-}, 'is no day as YYYY-MM-DD');
 const months = z.number().int().min(1).max(120);
 
 const ruleFile = z.strictObject({
@@ -147,8 +141,8 @@ const ruleFile = z.strictObject({
     .array(
       z.strictObject({
         id: z.string().min(1),
-        inForceFrom: day,
-        documentsFrom: day.optional(),
+        inForceFrom: isoDate,
+        documentsFrom: isoDate.optional(),
         months,
         monthsByCurrency: z.record(z.string().regex(/^[A-Z]{3}$/u), months).optional(),
         restrictedAfterMonths: months.optional(),

@@ -1,6 +1,5 @@
 /** The routes of the door, and what stands around each request. */
-import { parseBoundedJson } from '../domain/text';
-import { badRequest, CALLER_GONE, Problem, problemBody } from './http/problem';
+import { CALLER_GONE, Problem, problemBody } from './http/problem';
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -11,11 +10,10 @@ import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Gate } from './access/gate';
-import type { Door } from './http/route';
+import { parseJsonBody, type Door } from './http/route';
 import { docsPage } from './http/openapi';
 import { problemOf, unreadProblem } from './http/failures';
 import { createMemoryRoom, MAX_BODY_BYTES } from './http/memory-room';
-import type { DoorMetrics } from './http/metrics';
 import { addCheckRoutes } from './routes/checks';
 import { addDocumentRoutes } from './routes/documents';
 import { addEventRoutes } from './routes/events';
@@ -47,7 +45,8 @@ export async function createApp(
 ): Promise<FastifyInstance> {
   const app = bareApp(bounds);
   answerProblems(app, gate, logger);
-  observe(app, door.metrics, logger);
+  const metrics = createDoorMetrics();
+  observe(app, metrics, logger);
   const refuseOtherMethods = watchRoutes(app);
   const room = createMemoryRoom();
   app.addHook('onSend', async (request, reply, payload) => room.takeAnswer(request, reply, payload));
@@ -79,7 +78,7 @@ export async function createApp(
     },
     { prefix: '/v1' },
   );
-  addHealthRoutes(app, door);
+  addHealthRoutes(app, door, metrics);
   app.get('/v1/openapi.json', { schema: { hide: true } }, () => app.swagger());
   app.get('/docs', { schema: { hide: true } }, (_request, reply) =>
     reply.type('text/html; charset=utf-8').send(docsPage(app.swagger())),
@@ -224,7 +223,11 @@ const DESCRIPTION = {
 };
 
 /** Health, readiness and metrics, as the worker serves them. Without a token: they tell nothing of an exporter. */
-function addHealthRoutes(app: FastifyInstance, { deps: { pool, temporal }, metrics, isStopping }: Door): void {
+function addHealthRoutes(
+  app: FastifyInstance,
+  { deps: { pool, temporal }, isStopping }: Door,
+  metrics: DoorMetrics,
+): void {
   app.get('/healthz', { schema: { hide: true } }, () => ({ ok: true }));
 
   const look = readinessOf([postgresqlProbe(pool), temporalProbe(temporal)]);
@@ -240,28 +243,42 @@ function addHealthRoutes(app: FastifyInstance, { deps: { pool, temporal }, metri
   );
 }
 
-/** Reads a JSON body; an empty one is an empty object. @throws Problem 400 */
-function parseJsonBody(bytes: Buffer): unknown {
-  if (bytes.length === 0) return {};
-  // A workbook that is sent as JSON.
-  if (bytes.subarray(0, 2).toString('latin1') === 'PK') {
-    const detail = 'The body is a workbook, not JSON. Send it as the part `file` of multipart/form-data.';
-    throw badRequest('not_json', detail);
-  }
-  let text: string;
-  try {
-    // An invalid byte would silently become another character.
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw badRequest('not_utf8', 'The body is not UTF-8, the encoding of JSON.');
-  }
-  try {
-    return parseBoundedJson(text);
-  } catch {
-    // The reason of the parser repeats parts of the body, which may be a password.
-    throw badRequest(
-      'not_json',
-      'The body is not JSON, has a name twice in one object, or has more values or levels than any request.',
-    );
-  }
+/** Upper bounds in seconds. */
+const BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60] as const;
+
+type DoorMetrics = ReturnType<typeof createDoorMetrics>;
+
+/** Counts and durations of requests, in the text form of Prometheus. */
+function createDoorMetrics() {
+  const requests = new Map<string, number>();
+  const durations = new Map<string, { counts: number[]; sum: number; count: number }>();
+  return {
+    observe({ route, status, seconds }: { route: string; status: number; seconds: number }): void {
+      const labels = `route="${route}",status="${status}"`;
+      requests.set(labels, (requests.get(labels) ?? 0) + 1);
+      const series = durations.get(route) ?? { counts: BUCKETS.map(() => 0), sum: 0, count: 0 };
+      BUCKETS.forEach((bound, at) => (series.counts[at] = (series.counts[at] ?? 0) + (seconds <= bound ? 1 : 0)));
+      series.sum += seconds;
+      series.count += 1;
+      durations.set(route, series);
+    },
+    text(): string {
+      const lines = [
+        '# HELP ebrc_http_requests_total Requests by route and status.',
+        '# TYPE ebrc_http_requests_total counter',
+        ...[...requests].map(([labels, count]) => `ebrc_http_requests_total{${labels}} ${count}`),
+        '# HELP ebrc_http_request_seconds Time to the answer, by route.',
+        '# TYPE ebrc_http_request_seconds histogram',
+      ];
+      for (const [route, { counts, sum, count }] of durations) {
+        BUCKETS.forEach((bound, at) => {
+          lines.push(`ebrc_http_request_seconds_bucket{route="${route}",le="${bound}"} ${counts[at] ?? 0}`);
+        });
+        lines.push(`ebrc_http_request_seconds_bucket{route="${route}",le="+Inf"} ${count}`);
+        lines.push(`ebrc_http_request_seconds_sum{route="${route}"} ${sum}`);
+        lines.push(`ebrc_http_request_seconds_count{route="${route}"} ${count}`);
+      }
+      return `${lines.join('\n')}\n`;
+    },
+  };
 }

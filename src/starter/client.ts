@@ -51,13 +51,9 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
     changeExporter: bound(changeExporter),
     /** Sets whether filings made from now on need a second person's approval; to switch it off takes two principals. */
     requireApproval: bound(requireApproval),
-    /** A bulk workbook with one row per remittance with a free balance, to be filled in and filed; needs `api`. */
+    /** A bulk workbook with one row per remittance with a free balance, to be filled in and filed. */
     template: async (exporter: string, options?: { all?: boolean }) =>
-      (await import('./exporters/template.js')).makeTemplate(
-        { ...deps, api: await needed(deps.api, 'api') },
-        exporter,
-        options,
-      ),
+      (await import('./exporters/template.js')).makeTemplate({ ...deps, api: await deps.api?.() }, exporter, options),
     /** Extracts shipping bills or invoices with the extraction service; one entry per file, also for failures. */
     extract: bound(extractFiles),
     draft: loaded(async () => (await import('../assistant/drafts/draft.js')).draftFiling),
@@ -80,8 +76,3 @@ export function createEbrcClient(deps: EbrcClientDependencies) {
 }
 
 export type EbrcClient = ReturnType<typeof createEbrcClient>;
-
-function needed<T>(open: (() => Promise<T>) | undefined, name: string): Promise<T> {
-  if (open) return open();
-  return Promise.reject(new TypeError(`createEbrcClient was given no \`${name}\`, and this operation needs it.`));
-}

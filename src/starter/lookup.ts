@@ -5,7 +5,7 @@ import { refusal } from './errors';
 import type { FilingView } from '../domain/filing/view';
 import { findFiling, type FilingRecord } from '../ledger/filings/filings';
 import { readFilingView } from '../ledger/filings/filing-view';
-import type { EbrcReaderDependencies } from './dependencies';
+import type { EbrcReaderDependencies, LedgerDependencies } from './dependencies';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -30,10 +30,7 @@ export function unknownExporter(idOrEmail: string, mode: string) {
 }
 
 /** The filing of a FILING argument (id or reference). @throws RefusedError if the ledger has none */
-export async function filingOf(
-  { pool, mode }: Pick<EbrcReaderDependencies, 'pool' | 'mode'>,
-  idOrReference: string,
-): Promise<FilingRecord> {
+export async function filingOf({ pool, mode }: LedgerDependencies, idOrReference: string): Promise<FilingRecord> {
   const filing = await findFiling(pool, mode, idOrReference);
   if (filing) return filing;
   throw unknownFiling(idOrReference, mode);

@@ -1,8 +1,8 @@
-import type { FilingView } from '../domain/filing/view';
+import { type FilingView, type FilingSummary } from '../domain/filing/view';
 import { pageOfCertificates, type PagedCertificate } from '../ledger/certificates/certificates';
 import { getExporter, listExporters, type ExporterRow } from '../ledger/exporters/exporters';
 import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
-import { listFilingViews, type FilingSummary } from '../ledger/filings/filing-view';
+import { listFilingViews } from '../ledger/filings/filing-view';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
 import { exporterIdOf, filingOf, viewOf } from './lookup';

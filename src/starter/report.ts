@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
-import { filingDateFromIso, filingDateInKolkata, isoFromFilingDate } from '../domain/dates';
+import { filingDateInKolkata, isoFromFilingDate } from '../domain/dates';
+import { isoDate } from '../domain/report-contracts';
 import { writeOutputFile } from '../documents/output-file';
 import type { Grouping, Report } from '../reports/report';
 import { reportsInProcess, ROWS_LISTED, workflowLinks, type ReportForm } from '../reports/render';
@@ -66,12 +67,7 @@ function formOf(path: string): ReportForm {
 }
 
 function refuseDay(on: string, now: Date): void {
-  const problem = `${on} is not a day as YYYY-MM-DD.`;
-  try {
-    filingDateFromIso(on);
-  } catch {
-    throw new UsageError(problem);
-  }
+  if (!isoDate.safeParse(on).success) throw new UsageError(`${on} is not a day as YYYY-MM-DD.`);
   if (on > isoFromFilingDate(filingDateInKolkata(now.getTime()))) {
     throw new UsageError(`${on} is in the future; today is the last possible day of a report.`);
   }

@@ -18,7 +18,7 @@ import { createVault } from '../ledger/vault/vault';
 import { filingSweepJob, reportedRunsJob } from '../temporal/sweep';
 import { createReportThread } from '../reports/render';
 import type { Tracer } from '../telemetry/tracer';
-import { relayEvents } from '../ledger/events/relay';
+import { relayEvents } from '../ledger/events';
 import { createWorkbookThreads } from '../workbook/workbooks';
 import type { Probe } from '../telemetry/readiness';
 import { leaderJob, type BackgroundJob } from './background-jobs';

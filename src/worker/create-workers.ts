@@ -21,7 +21,7 @@ import { EXTRACTION, queueOfClass, RATE_CLASSES } from '../domain/names';
 import type { Telemetry } from '../telemetry/open-telemetry';
 import type { Metrics } from './metrics';
 import { PollLagInterceptor } from './observe';
-import { shutdownTimes } from './shutdown';
+import { shutdownTimes } from './lifecycle';
 import type { Context } from '@temporalio/activity';
 import { withLogScope } from '../telemetry/logger';
 import type { SpanAttributes } from '../telemetry/tracer';

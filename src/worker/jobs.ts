@@ -11,7 +11,7 @@ import { templateProblem } from '../domain/rules/columns';
 import { claimTemplateReading, saveBulkTemplate } from '../ledger/service/bulk-templates';
 import type pg from 'pg';
 import { removeOldRows } from '../ledger/retention';
-import { ensureSearchAttributes } from '../temporal/search-attributes';
+import { ensureSearchAttributes } from '../temporal/connect';
 import { pruneFailedChecks } from '../ledger/vault/credential-fuse';
 import type { DocumentStore } from '../documents/document-store';
 import type { Queryable } from '../ledger/pool';

@@ -278,7 +278,7 @@ describe('odd answers', () => {
       return json(response, 200, envelope([...page(0).slice(0, 98), { name: 'no id' }, null]));
     });
     expect(await collect(api.listCustomers())).toHaveLength(103);
-    expect(await collect(api.listIrms({ platformCustomerId: CUSTOMER_ID }))).toHaveLength(103);
+    expect(await collect(api.listIrms(CUSTOMER_ID))).toHaveLength(103);
     expect(warnings).toEqual([
       { operation: 'listCustomers', count: 2 },
       { operation: 'listIrms', count: 2 },
@@ -293,7 +293,7 @@ describe('odd answers', () => {
     [{ data: null, meta: { total: 12 } }, [{ operation: 'listIrms', count: 12 }]],
   ])('a page without a list, %j, is empty, with a warning unless it says so itself', async (body, expected) => {
     answer(body);
-    expect(await collect(api.listIrms({ platformCustomerId: CUSTOMER_ID }))).toEqual([]);
+    expect(await collect(api.listIrms(CUSTOMER_ID))).toEqual([]);
     expect(warnings).toEqual(expected);
   });
 

@@ -179,7 +179,7 @@ describe('reads', () => {
       json(response, 200, envelope({ data: order.slice((page - 1) * 100, page * 100), meta }));
     });
     const { api } = client(server.baseUrl);
-    const shown = await collect(api.listIrms({ platformCustomerId: CUSTOMER_ID }));
+    const shown = await collect(api.listIrms(CUSTOMER_ID));
     expect(shown.map(({ irmNumber }) => irmNumber)).toEqual(irms.map(({ irmNumber }) => irmNumber));
     expect(server.received).toHaveLength(4);
   });
@@ -190,7 +190,7 @@ describe('reads', () => {
       json(response, 200, envelope({ data: [{ irmNumber: 'A' }, { irmNumber: 'B' }], meta })),
     );
     const { api } = client(server.baseUrl);
-    expect(await collect(api.listIrms({ platformCustomerId: CUSTOMER_ID }))).toHaveLength(2);
+    expect(await collect(api.listIrms(CUSTOMER_ID))).toHaveLength(2);
     expect(server.received).toHaveLength(2);
   });
 
@@ -206,7 +206,7 @@ describe('reads', () => {
       json(response, 200, envelope({ data: [{ irmNumber: 'A' }], meta: { totalPages: 9 } })),
     );
     const { api } = client(server.baseUrl);
-    for await (const irm of api.listIrms({ platformCustomerId: CUSTOMER_ID })) {
+    for await (const irm of api.listIrms(CUSTOMER_ID)) {
       expect(irm.irmNumber).toBe('A');
       break;
     }
@@ -219,7 +219,7 @@ describe('reads', () => {
       json(response, 200, envelope({ data, meta: { totalPages: 1 } })),
     );
     const { api } = client(server.baseUrl);
-    const irms = await collect(api.listIrms({ platformCustomerId: CUSTOMER_ID }));
+    const irms = await collect(api.listIrms(CUSTOMER_ID));
     expect(irms.map(({ irmNumber }) => irmNumber)).toEqual(['A', 'B']);
   });
 

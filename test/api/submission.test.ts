@@ -278,7 +278,6 @@ describe('a submission', () => {
       const server = await service((_request, response) => raw(response, 200, body, 'application/json'));
       const error = await expectUnknown(server.baseUrl);
       expect(error.status).toBe(200);
-      if (body !== '') expect(error.bodyExcerpt).toBe(body);
     });
 
     test.each([400, 401, 403, 404, 409, 422])(

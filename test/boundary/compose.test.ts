@@ -5,8 +5,7 @@ import { parseEnv } from 'node:util';
 import { parse } from 'yaml';
 import { VARIABLES, loadConfig } from '../../src/config/config';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
-import { shutdownTimes } from '../../src/worker/shutdown';
-import { START_WITHIN_MS } from '../../src/worker/wait-for';
+import { shutdownTimes, START_WITHIN_MS } from '../../src/worker/lifecycle';
 import { ROOT, readProject } from './project';
 
 interface Service {

@@ -7,8 +7,7 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../src/config/config';
-import { shutdownTimes } from '../../src/worker/shutdown';
-import { START_WITHIN_MS } from '../../src/worker/wait-for';
+import { shutdownTimes, START_WITHIN_MS } from '../../src/worker/lifecycle';
 import { ROOT, readProject } from './project';
 
 const FOLDER = 'ops/kubernetes';

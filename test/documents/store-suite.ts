@@ -64,7 +64,6 @@ export function storeSuite(make: () => Promise<StoreStage>): void {
     expect(stored).toEqual({ name: 'EBRC2026001.pdf', path, sha256, bytes: content.length });
     expect(store.pathOf(stored.name)).toBe(path);
     expect((await store.read(stored.name)).equals(content)).toBe(true);
-    expect(await store.sha256Of(stored.name)).toBe(sha256);
     expect(await store.exists(stored.name)).toBe(true);
     expect(await store.find({ name: 'EBRC2026001', kind: 'pdf' })).toEqual(stored);
     expect(await store.find({ name: 'EBRC2026002', kind: 'pdf' })).toBeNull();

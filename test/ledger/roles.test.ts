@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { tablesWithoutRights } from '../../src/ledger/diagnosis';
-import { placeEvents } from '../../src/ledger/events/relay';
+import { placeEvents } from '../../src/ledger/events';
 import { migrate } from '../../src/ledger/migrate';
 import { createPool } from '../../src/ledger/pool';
 import { createVault, discard, handIn } from '../../src/ledger/vault/vault';

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 /** The daily report as a schedule writes it, on a real Temporal server. */
 import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
@@ -11,6 +12,8 @@ import { eventually } from '../support/processes';
 import { devServer, type DevServer } from '../support/temporal';
 import { startTestWorker, type TestWorker } from '../support/worker';
 import { tell } from './ledger-of-a-month';
+
+const sha256Of = (content: Buffer) => createHash('sha256').update(content).digest('hex');
 
 const ROOT = join(__dirname, '..', '..');
 const NOW = Date.parse('2026-02-20T02:30:00Z');
@@ -85,7 +88,7 @@ it('is a page and a workbook of the day in the document store; the result has th
   expect(first.alarms).toBeGreaterThan(0);
   expect(new Set(first.figures.map(({ group }) => group)).size).toBeGreaterThanOrEqual(9);
   for (const { document, sha256 } of [first.page, first.workbook]) {
-    expect(await documents.sha256Of(document)).toBe(sha256);
+    expect(sha256Of(await documents.read(document))).toBe(sha256);
   }
   const page = (await documents.read(first.page.document)).toString('utf8');
   expect(page).toContain('Daily report of 2026-02-20');
@@ -96,7 +99,7 @@ it('is a page and a workbook of the day in the document store; the result has th
   const second = await triggered();
   expect(second.page.document).toContain('DAILY-REPORT-2026-02-20-2~');
   expect(second.workbook.document).toContain('DAILY-REPORT-2026-02-20-2~');
-  expect(await documents.sha256Of(first.page.document)).toBe(first.page.sha256);
+  expect(sha256Of(await documents.read(first.page.document))).toBe(first.page.sha256);
 });
 
 it.each<[Partial<DailyReportInput>, string, RegExp]>([

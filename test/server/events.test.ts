@@ -1,5 +1,5 @@
 /** The feed of events over HTTP. */
-import { placeEvents, relayEvents } from '../../src/ledger/events/relay';
+import { placeEvents, relayEvents } from '../../src/ledger/events';
 import { importSends } from '../../src/ledger/sends/send-import';
 import { markBad } from '../../src/ledger/vault/credentials';
 import { eventually } from '../support/processes';

@@ -1,7 +1,6 @@
 /** `ebrc findings`, `list` and `show`, through the command line, on a ledger that a reconciliation has left. */
 import type { FindingView } from '../../src/domain/reconciliation/findings';
-import type { FilingView } from '../../src/domain/filing/view';
-import type { FilingSummary } from '../../src/ledger/filings/filing-view';
+import { type FilingView, type FilingSummary } from '../../src/domain/filing/view';
 import { mapping } from '../../dev/sample-mapping';
 import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { compareParty } from '../../src/ledger/reconciliation/compare';

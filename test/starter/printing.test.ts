@@ -1,7 +1,6 @@
 import stringWidth from 'string-width';
 import type { Finding } from '../../src/domain/rules/finding';
-import type { FilingSummary } from '../../src/ledger/filings/filing-view';
-import type { FilingView } from '../../src/domain/filing/view';
+import { type FilingSummary, type FilingView } from '../../src/domain/filing/view';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { RefusedError } from '../../src/starter/errors';
 import { doubtsOf } from '../../src/starter/cli/terminal';

@@ -1,5 +1,5 @@
 import { once } from '../../src/domain/values';
-import { runAll, shutdownTimes, succeedsWithin } from '../../src/worker/shutdown';
+import { runAll, shutdownTimes, succeedsWithin } from '../../src/worker/lifecycle';
 
 /** A worker that runs until it is told to stop, or fails when it is told to. */
 function worker() {

@@ -43,7 +43,7 @@ async function readIrms(
   const balancesAt = exporter.irmsRefreshedAt ?? new Date(clock());
   const records: Irm[] = [];
   await withHeartbeat(exporterId, async (call) => {
-    for await (const record of api.listIrms({ platformCustomerId: exporterId }, call)) {
+    for await (const record of api.listIrms(exporterId, call)) {
       records.push(record);
       Context.current().heartbeat({ read: records.length });
     }

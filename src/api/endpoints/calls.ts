@@ -13,10 +13,7 @@ export async function callJson<T>(
   context: CallContext,
   schema: z.ZodType<T>,
 ): Promise<T> {
-  return caller.call(request, context, async (answer) => {
-    const text = await readText(answer.body);
-    return parseAnswer(schema, readEnvelope(text), text);
-  });
+  return caller.call(request, context, async ({ body }) => parseAnswer(schema, readEnvelope(await readText(body))));
 }
 
 /** The headers and body of a JSON request. */
@@ -33,8 +30,6 @@ export function outgoing<T>(operation: Operation, schema: z.ZodType<T>, value: u
   const message = `${operation} was not sent: ${shown.join('; ')}${fieldErrors.length > 3 ? `; and ${fieldErrors.length - 3} more` : ''}`;
   throw new ApiError({ kind: 'validation_failed', operation, message, fieldErrors });
 }
-
-const EXCERPT_BYTES = 4_096;
 
 /**
  * Receives a streamed body and must read it to its end. What it throws is what the call rejects with. `bytes`: its
@@ -53,8 +48,7 @@ export async function download<T>(
     const [contentType, length] = [header(answer, 'content-type'), header(answer, 'content-length')];
     // A proxy's page, or JSON in place of a file, must not reach the store.
     if (/json|html|xml(?!formats)|text\//iu.test(contentType)) {
-      const start = await readText(answer.body, EXCERPT_BYTES);
-      throw new BadAnswerError(`the answer is ${contentType} instead of a file`, start);
+      throw new BadAnswerError(`the answer is ${contentType} instead of a file`);
     }
     return sink(answer.body, /^\d+$/u.test(length) ? Number(length) : undefined);
   });

@@ -9,7 +9,6 @@ import {
   customer,
   updateCustomerBody,
   irm,
-  listIrmsQuery,
   type Customer,
 } from '../schemas/exporters';
 import { readText } from '../http/answers';
@@ -126,9 +125,10 @@ const IRMS = pageOf(irm);
 /** Saved IRM records (spec: "GET /irm", "GET /irm/bulk-template", "POST /irm/refresh"). */
 export function createIrmApi(caller: Caller) {
   return {
-    async *listIrms(input: z.input<typeof listIrmsQuery>, call: CallContext = {}) {
-      const request = { operation: 'listIrms' as const, query: outgoing('listIrms', listIrmsQuery, input) };
-      yield* readable(caller, request, { limit: MAX_PAGE_SIZE, page: IRMS }, call);
+    /** All pages of a customer's. */
+    async *listIrms(platformCustomerId: string, call: CallContext = {}) {
+      const query = { platformCustomerId: outgoing('listIrms', customerId, platformCustomerId) };
+      yield* readable(caller, { operation: 'listIrms', query }, { limit: MAX_PAGE_SIZE, page: IRMS }, call);
     },
     /** Streamed to `sink`. */
     async irmTemplate<T>(platformCustomerId: string, sink: DownloadSink<T>, call: CallContext = {}): Promise<T> {

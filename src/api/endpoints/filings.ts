@@ -161,12 +161,11 @@ async function submit<T>(
   { schema, known }: { schema: z.ZodType<T>; known: readonly string[] },
 ): Promise<SubmissionResult<T>> {
   return caller.call({ ...request, beforeWrite: call.beforeWrite }, call, async (answer) => {
-    const raw = await readText(answer.body);
-    const { data, beside } = unwrap(raw);
-    if (!isObject(data)) throw new BadAnswerError('the answer has no acknowledgement', raw);
-    if (isError(data)) throw new BadAnswerError('the answer is an error with a status of success', raw);
+    const { data, beside } = unwrap(await readText(answer.body));
+    if (!isObject(data)) throw new BadAnswerError('the answer has no acknowledgement');
+    if (isError(data)) throw new BadAnswerError('the answer is an error with a status of success');
     return {
-      parsed: parseAnswer(schema, data, raw),
+      parsed: parseAnswer(schema, data),
       status: answer.status,
       warnings: [...unknownRemarks(data, known), ...unknownRemarks(beside, known)],
     };

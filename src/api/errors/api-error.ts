@@ -18,8 +18,6 @@ export interface ErrorAnswer {
   requiresPasswordUpdate?: boolean;
   fieldErrors: FieldError[];
   causes?: string[];
-  path?: string;
-  timestamp?: string;
 }
 
 /** A failed call; branch on `kind`. Texts and cause are redacted: no API key, no portal password. */
@@ -34,19 +32,15 @@ export class ApiError extends Error implements ErrorAnswer {
   readonly requiresPasswordUpdate?: boolean;
   readonly fieldErrors: FieldError[] = [];
   readonly causes?: string[];
-  readonly path?: string;
-  readonly timestamp?: string;
   /** Earliest time for a repeat, if the answer gives it. */
   readonly retryAfterMs?: number;
-  /** Start of the answer's body, for evidence; redacted. */
-  readonly bodyExcerpt?: string;
 
   constructor({
     message,
     cause,
     ...details
   }: Pick<ApiError, 'kind' | 'operation' | 'message' | 'cause'> &
-    Partial<ErrorAnswer & Pick<ApiError, 'status' | 'retryAfterMs' | 'bodyExcerpt'>>) {
+    Partial<ErrorAnswer & Pick<ApiError, 'status' | 'retryAfterMs'>>) {
     super(message, cause === undefined ? undefined : { cause });
     Object.assign(this, details);
   }

@@ -36,8 +36,6 @@ export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
     requiresPasswordUpdate,
     fieldErrors: cutList(errors, MAX_ERRORS).map(parseFieldError),
     causes: Array.isArray(source.causes) ? cutList(source.causes, MAX_CAUSES).map(asText) : undefined,
-    path: string(source.path),
-    timestamp: string(source.timestamp),
   };
 }
 

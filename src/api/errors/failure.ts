@@ -3,7 +3,6 @@ import { OPERATIONS, type Operation } from '../../domain/service/operations';
 import { cutText } from '../../domain/text';
 import { BadAnswerError, readText } from '../http/answers';
 import { classifyAnswer, classifyTransport } from './classify';
-import { cleanWords } from '../schemas/clean';
 import { parseErrorBody } from './error-body';
 import { ApiError, type FieldError, TransportError } from './api-error';
 import { safeCause, type Redactor } from './redact';
@@ -11,7 +10,6 @@ import type { TransportAnswer } from '../http/transport';
 
 /** A workbook of 999 rows may have an error in every cell; a truncated refusal would prove nothing. */
 const MAX_ERROR_BYTES = 8 * 1024 * 1024;
-const EXCERPT_BYTES = 2_000;
 
 /** With which the meaning of a kind begins: here it is said already. */
 const STATUS = /^\d{3}[^:]*: /u;
@@ -43,7 +41,6 @@ export async function refusalOf(
       `${OPERATIONS[operation].title} was answered with ${answer.status}: ${message ?? ERROR_KINDS[kind].replace(STATUS, '')}${complaints(body.fieldErrors)}`,
     ),
     retryAfterMs: retryAfter(answer.headers['retry-after']),
-    bodyExcerpt: excerpt(redact(text)),
     cause,
   });
 }
@@ -81,7 +78,6 @@ function unreadableAnswer(error: BadAnswerError, { operation, status, redact }: 
     operation,
     status: status ?? undefined,
     message: `${OPERATIONS[operation].title} was answered with ${status ?? 'a status'} but ${redact(error.message)}.`,
-    bodyExcerpt: error.bodyText === undefined ? undefined : excerpt(redact(error.bodyText)),
   });
 }
 
@@ -109,10 +105,6 @@ function complaints(errors: readonly FieldError[]): string {
   });
   const more = errors.length > shown.length ? ` and ${errors.length - shown.length} more` : '';
   return ` (${shown.join('; ')}${more})`;
-}
-
-function excerpt(text: string): string | undefined {
-  return text === '' ? undefined : cleanWords(text, EXCERPT_BYTES);
 }
 
 /** A longer Retry-After of a proxy is cut to this: our own schedules apply. */

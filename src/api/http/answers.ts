@@ -8,13 +8,6 @@ import type { FieldError } from '../errors/api-error';
 /** A 2xx answer that is not what the specification describes. The call turns it into an `ApiError`. */
 export class BadAnswerError extends Error {
   override readonly name = 'BadAnswerError';
-
-  constructor(
-    message: string,
-    readonly bodyText?: string,
-  ) {
-    super(message);
-  }
 }
 
 /** Reads a body as text, at most `maxBytes` of it; the rest is left unread. The transport bounds it in any case. */
@@ -40,13 +33,13 @@ export function unwrap(text: string, options?: CleanOptions): { data: unknown; b
   try {
     value = cleanAnswer(parseJson(text), options);
   } catch {
-    throw new BadAnswerError(describeNotJson(text), text);
+    throw new BadAnswerError(describeNotJson(text));
   }
   if (!isObject(value)) return { data: value, beside: {} };
   if ([value, value.data].some(namesFailure))
-    throw new BadAnswerError('the answer names the status of an error in an answer with a status of success', text);
+    throw new BadAnswerError('the answer names the status of an error in an answer with a status of success');
   if (typeof value.success !== 'boolean') return { data: value, beside: {} };
-  if (!value.success) throw new BadAnswerError('the answer has success: false with a status of success', text);
+  if (!value.success) throw new BadAnswerError('the answer has success: false with a status of success');
   const { data, ...beside } = withoutEnvelope(value);
   if ('data' in value) return { data, beside };
   // An envelope without `data` contains its fields directly; one without any says nothing, not even "nothing found".
@@ -54,12 +47,12 @@ export function unwrap(text: string, options?: CleanOptions): { data: unknown; b
 }
 
 /** Parses `value` with a schema for the service's answers. */
-export function parseAnswer<T>(schema: z.ZodType<T>, value: unknown, text?: string): T {
+export function parseAnswer<T>(schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value, IN_PLAIN_WORDS);
   if (result.success) return result.data;
   const [{ path, message } = { path: [], message: 'wrong shape' }] = result.error.issues;
   const where = issueText({ path: path.length > 0 ? path : ['the body'], message });
-  throw new BadAnswerError(`it is not as specified (${where})`, text);
+  throw new BadAnswerError(`it is not as specified (${where})`);
 }
 
 /** Errors in an outgoing request, by field. They never contain values. */

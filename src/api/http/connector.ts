@@ -9,14 +9,14 @@ export function createConnector({ connectTimeoutMs, ca }: { connectTimeoutMs: nu
 }
 
 /**
- * A connector for one connection, handed over if `ready` succeeds and `inTime` does not throw in the same turn. The
- * library writes in that turn, so nothing comes between `ready` and the first byte. A reconnect is refused: `ready` has
+ * A connector for one connection, handed over if `ready` succeeds and `inTime` holds in the same turn. The library
+ * writes in that turn, so nothing comes between `ready` and the first byte. A reconnect is refused: `ready` has
  * set a mark that stands for one write.
  */
 export function createSingleUseConnector(
   connect: buildConnector.connector,
   ready: () => Promise<void>,
-  inTime: () => void,
+  inTime: () => boolean,
 ): buildConnector.connector {
   let used = false;
   return (options, callback) => {
@@ -30,26 +30,17 @@ export function createSingleUseConnector(
         callback(error ?? new Error('No connection.'), null);
         return;
       }
+      const refuse = (why: string): void => {
+        socket.destroy();
+        callback(new Error(why), null);
+      };
       ready().then(
         () => {
-          try {
-            inTime();
-          } catch {
-            socket.destroy();
-            callback(new Error('The time for the request was over before it was written.'), null);
-            return;
-          }
-          if (isUsable(socket)) {
-            callback(null, socket);
-          } else {
-            socket.destroy();
-            callback(new Error('The service closed the connection before the request was written.'), null);
-          }
+          if (!inTime()) refuse('The time for the request was over before it was written.');
+          else if (!isUsable(socket)) refuse('The service closed the connection before the request was written.');
+          else callback(null, socket);
         },
-        () => {
-          socket.destroy();
-          callback(new Error('The request was given up before it was written.'), null);
-        },
+        () => refuse('The request was given up before it was written.'),
       );
     });
   };

@@ -85,7 +85,7 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
       const own = request.ownConnection;
       const dispatcher = own
         ? new Client(origin, {
-            connect: createSingleUseConnector(connect, () => run.prepare(own), run.assertInTime),
+            connect: createSingleUseConnector(connect, () => run.prepare(own), run.isInTime),
             pipelining: 0,
           })
         : pool;
@@ -130,16 +130,13 @@ class Exchange {
     }
   }
 
-  /** Throws if nothing may be written any more: given up, or past the time-out of connection, marks and exchange. */
-  readonly assertInTime = (): void => {
-    this.stop.signal.throwIfAborted();
+  /** Whether it may still be written: not given up, and within the time-out of connection, marks and exchange. */
+  readonly isInTime = (): boolean => {
     // A process that was suspended and resumed runs this before its timers, so the clocks are checked here. The wall
     // clock is needed too, because the monotonic clock stops while a machine sleeps.
     const elapsedMs = Math.max(performance.now() - this.startedAt.monotonic, Date.now() - this.startedAt.wall);
-    if (elapsedMs >= this.request.timeouts.totalMs) {
-      this.stop.abort(this.timeoutError());
-      throw this.timeoutError();
-    }
+    if (elapsedMs >= this.request.timeouts.totalMs) this.stop.abort(this.timeoutError());
+    return !this.stop.signal.aborted;
   };
 
   async perform<T>(

@@ -61,13 +61,3 @@ export const irm = record({
   ...texts('purposeOfRemittance', 'subjectType', 'userId', 'platformCustomerId', 'createdAt', 'updatedAt'),
 });
 export type Irm = z.output<typeof irm>;
-
-const isoDate = z.string().regex(/^\d{4}-\d{2}-\d{2}/, 'must be an ISO date (YYYY-MM-DD)');
-
-/** Query of GET /irm (spec: "GET /irm"). */
-export const listIrmsQuery = z.strictObject({
-  platformCustomerId: z.string().min(1),
-  irmNumber: z.string().min(1).optional(),
-  fromDate: isoDate.optional(),
-  toDate: isoDate.optional(),
-});

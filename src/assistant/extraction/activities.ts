@@ -6,7 +6,8 @@ import { callTimeoutMs } from '../../domain/service/operations';
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { endpointOf, EXTRACTION_OPERATIONS, extractDocumentInput } from './contracts';
 import type { ExtractDocumentInput, ExtractDocumentResult } from './contracts';
-import { pdfProblem } from '../../domain/pdf';
+import { isEncrypted, pdfProblem } from '../../domain/pdf';
+import { asSentence } from '../../domain/text';
 import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 import {
   openExtraction as openInLedger,
@@ -94,7 +95,7 @@ async function askExtraction(
         api.extract(operation, { file, fileName: row.fileName }, { ...call, exporterId: undefined }),
       ).then(
         (answer) => answered(extractionId, answer),
-        (error: unknown) => failed(error, row, { pool, pace, access }),
+        (error: unknown) => failed(error, row, { file, pool, pace, access }),
       );
   // An answer that was paid for is not given up because PostgreSQL restarts.
   await keepTrying(
@@ -127,7 +128,7 @@ function refusedBy(extractionId: string, { code, message }: { code: string; mess
 async function failed(
   error: unknown,
   { extractionId, service }: ExtractionRow,
-  { pool, pace, access }: { pool: pg.Pool; pace: Pace; access: string },
+  { file, pool, pace, access }: { file: Buffer; pool: pg.Pool; pace: Pace; access: string },
 ): Promise<ExtractionOutcome> {
   if (!(error instanceof ApiError) || error.kind === 'cancelled') {
     await releaseSlot(pool, extractionId);
@@ -135,7 +136,10 @@ async function failed(
   }
   const { kind, message, retryAfterMs } = error;
   const scope = MEANINGS[kind];
-  if (scope === 'refused') return refusedBy(extractionId, { code: kind, message });
+  if (scope === 'refused') {
+    const hint = isEncrypted(file) ? ' The PDF is encrypted: save it without a password.' : '';
+    return refusedBy(extractionId, { code: kind, message: `${asSentence(message)}${hint}` });
+  }
   if (scope === undefined) return { extractionId, state: 'failed', errorCode: kind, error: message, access };
   const noted = { extractionId, service, scope, reason: message, atLeastMs: retryAfterMs, pace };
   const { faults, rateLimits, pauseMs } = await noteFailedCall(pool, noted);

@@ -5,34 +5,50 @@ import { addressProblem, memberByName, valuesAt, type Found } from './pointer';
 import { readYamlFile } from '../../starter/input-files';
 import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 
+/** How each field is read, and the names under which it is searched: common ones, the most likely first. */
 const DOCUMENT_FIELDS = {
   'shipping-bill': {
-    number: 'digits',
-    date: 'date',
-    portCode: 'port',
-    currency: 'currency',
-    value: 'amount',
-    invoiceNumbers: 'text',
-    invoiceDate: 'date',
-    buyer: 'text',
-    iec: 'code',
-    adCode: 'text',
-    gstInvoiceNumber: 'text',
-    gstInvoiceDate: 'date',
+    number: ['digits', ['shippingBillNumber', 'shippingBillNo', 'sbNumber', 'sbNo', 'shippingBill', 'billNumber']],
+    date: ['date', ['shippingBillDate', 'sbDate', 'dateOfShippingBill']],
+    portCode: ['port', ['portCode', 'portOfLoadingCode', 'portOfLoading', 'customsPort', 'customHouse', 'port']],
+    currency: ['currency', ['fobCurrency', 'invoiceCurrency', 'currencyCode', 'currency', 'fcc']],
+    value: [
+      'amount',
+      ['fobValueFCC', 'fobValueInFCC', 'fobValue', 'fobAmount', 'totalFob', 'fob', 'invoiceValue', 'totalValue'],
+    ],
+    invoiceNumbers: ['text', ['invoiceNumber', 'invoiceNo', 'invNo', 'exporterInvoiceNumber']],
+    invoiceDate: ['date', ['invoiceDate', 'invDate']],
+    buyer: ['text', ['/consignee/name', '/buyer/name', 'consigneeName', 'buyerName', 'consignee', 'buyer']],
+    iec: ['code', ['iec', 'iecCode', 'iecNumber', 'importerExporterCode']],
+    adCode: ['text', ['adCode', 'authorisedDealerCode', 'adcode']],
+    gstInvoiceNumber: ['text', ['gstInvoiceNumber', 'gstInvoiceNo']],
+    gstInvoiceDate: ['date', ['gstInvoiceDate']],
   },
   invoice: {
-    number: 'text',
-    date: 'date',
-    currency: 'currency',
-    value: 'amount',
-    shippingBillNumber: 'digits',
-    portCode: 'port',
-    buyer: 'text',
-    iec: 'code',
-    gstInvoiceNumber: 'text',
-    gstInvoiceDate: 'date',
+    number: ['text', ['invoiceNumber', 'invoiceNo', 'invNo', 'billNumber', 'documentNumber', 'softexNumber']],
+    date: ['date', ['invoiceDate', 'dateOfInvoice', 'invDate', 'documentDate', 'date']],
+    currency: ['currency', ['invoiceCurrency', 'currencyCode', 'currency', 'fcc']],
+    value: [
+      'amount',
+      [
+        ...['invoiceValue', 'invoiceAmount', 'grandTotal', 'totalAmount', 'invoiceTotal'],
+        ...['totalValue', 'total', 'amount'],
+      ],
+    ],
+    shippingBillNumber: ['digits', ['shippingBillNumber', 'shippingBillNo', 'sbNo']],
+    portCode: ['port', ['portCode', 'portOfLoading']],
+    buyer: [
+      'text',
+      [
+        ...['/customer/name', '/buyer/name', '/consignee/name', 'customerName', 'buyerName'],
+        ...['billTo', 'consigneeName', 'customer', 'buyer'],
+      ],
+    ],
+    iec: ['code', ['iec', 'iecCode', 'importerExporterCode']],
+    gstInvoiceNumber: ['text', ['gstInvoiceNumber', 'gstInvoiceNo']],
+    gstInvoiceDate: ['date', ['gstInvoiceDate']],
   },
-} as const satisfies Record<ExtractionKind, Record<string, Converter>>;
+} as const satisfies Record<ExtractionKind, Record<string, readonly [as: Converter, names: readonly string[]]>>;
 
 export type DocumentField = keyof (typeof DOCUMENT_FIELDS)['shipping-bill'] | keyof (typeof DOCUMENT_FIELDS)['invoice'];
 
@@ -60,42 +76,6 @@ export const extractionMapping = z.strictObject({
   invoice: rulesOf('invoice'),
 });
 export type ExtractionMapping = z.output<typeof extractionMapping>;
-
-/** Common names of these fields, the most likely first. */
-const BUILT_IN_NAMES: Record<ExtractionKind, Partial<Record<DocumentField, string[]>>> = {
-  'shipping-bill': {
-    number: ['shippingBillNumber', 'shippingBillNo', 'sbNumber', 'sbNo', 'shippingBill', 'billNumber'],
-    date: ['shippingBillDate', 'sbDate', 'dateOfShippingBill'],
-    portCode: ['portCode', 'portOfLoadingCode', 'portOfLoading', 'customsPort', 'customHouse', 'port'],
-    currency: ['fobCurrency', 'invoiceCurrency', 'currencyCode', 'currency', 'fcc'],
-    value: ['fobValueFCC', 'fobValueInFCC', 'fobValue', 'fobAmount', 'totalFob', 'fob', 'invoiceValue', 'totalValue'],
-    invoiceNumbers: ['invoiceNumber', 'invoiceNo', 'invNo', 'exporterInvoiceNumber'],
-    invoiceDate: ['invoiceDate', 'invDate'],
-    buyer: ['/consignee/name', '/buyer/name', 'consigneeName', 'buyerName', 'consignee', 'buyer'],
-    iec: ['iec', 'iecCode', 'iecNumber', 'importerExporterCode'],
-    adCode: ['adCode', 'authorisedDealerCode', 'adcode'],
-    gstInvoiceNumber: ['gstInvoiceNumber', 'gstInvoiceNo'],
-    gstInvoiceDate: ['gstInvoiceDate'],
-  },
-  invoice: {
-    number: ['invoiceNumber', 'invoiceNo', 'invNo', 'billNumber', 'documentNumber', 'softexNumber'],
-    date: ['invoiceDate', 'dateOfInvoice', 'invDate', 'documentDate', 'date'],
-    currency: ['invoiceCurrency', 'currencyCode', 'currency', 'fcc'],
-    value: [
-      ...['invoiceValue', 'invoiceAmount', 'grandTotal', 'totalAmount', 'invoiceTotal'],
-      ...['totalValue', 'total', 'amount'],
-    ],
-    shippingBillNumber: ['shippingBillNumber', 'shippingBillNo', 'sbNo'],
-    portCode: ['portCode', 'portOfLoading'],
-    buyer: [
-      ...['/customer/name', '/buyer/name', '/consignee/name', 'customerName', 'buyerName'],
-      ...['billTo', 'consigneeName', 'customer', 'buyer'],
-    ],
-    iec: ['iec', 'iecCode', 'importerExporterCode'],
-    gstInvoiceNumber: ['gstInvoiceNumber', 'gstInvoiceNo'],
-    gstInvoiceDate: ['gstInvoiceDate'],
-  },
-};
 
 interface Tried {
   address: string;
@@ -132,16 +112,16 @@ const CURRENCY_MEMBERS = ['currency', 'currencyCode'];
 /** Reads our fields from extracted data, and records for each field where its value came from or what was tried. */
 export function mapDocument(kind: ExtractionKind, data: unknown, mapping: ExtractionMapping = {}): MappedDocument {
   const own: Record<string, string[] | undefined> = mapping[kind] ?? {};
-  const read = (name: string, as: Converter, inside?: Found): Explained => {
+  const fields: Record<string, readonly [Converter, readonly string[]]> = DOCUMENT_FIELDS[kind];
+  const read = (name: string, [as, names]: readonly [Converter, readonly string[]], inside?: Found): Explained => {
     const field = name as DocumentField;
     const by = own[field] ? 'mapping' : 'default';
-    const from = own[field] ?? BUILT_IN_NAMES[kind][field] ?? [];
-    return { field, as, by, ...readField(field, data, { from, as }, by === 'default', inside) };
+    return { field, as, by, ...readField(field, data, { from: own[field] ?? names, as }, by === 'default', inside) };
   };
   const value = read('value', DOCUMENT_FIELDS[kind].value);
   // The currency beside the amount that was used, because other amounts may be in other currencies.
   const beside = value.by === 'default' ? amountObject(data, value.from) : undefined;
-  const explained = Object.entries(DOCUMENT_FIELDS[kind]).map(([name, usual]) =>
+  const explained = Object.entries(fields).map(([name, usual]) =>
     name === 'value' ? value : read(name, usual, name === 'currency' ? beside : undefined),
   );
   const values = Object.fromEntries(
@@ -153,7 +133,7 @@ export function mapDocument(kind: ExtractionKind, data: unknown, mapping: Extrac
 function readField(
   field: DocumentField,
   data: unknown,
-  { from, as }: { from: string[]; as: Converter },
+  { from, as }: { from: readonly string[]; as: Converter },
   byDefault: boolean,
   inside?: Found,
 ): Pick<Explained, 'value' | 'from' | 'tried'> {

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
@@ -27,12 +27,6 @@ export function createS3Store(root: string): DocumentStore {
   function keyOf(name: string): string {
     assertDocumentName(name);
     return name;
-  }
-
-  async function need(name: string): Promise<Readable> {
-    const found = await objects.read(keyOf(name));
-    if (!found) throw Object.assign(new Error(`there is no ${base}${name}`), { code: 'ENOENT' });
-    return found.body;
   }
 
   /** The state of a name: complete, damaged (`stored` is null), or not there. */
@@ -89,14 +83,13 @@ export function createS3Store(root: string): DocumentStore {
       return { name, path: base + name, sha256, bytes: check.bytes };
     },
     find: async ({ name, kind, mode }) => (await look(documentName(name, kind, mode), kind))?.stored ?? null,
-    read: async (name) => buffer(await need(name)),
+    read: async (name) => {
+      const found = await objects.read(keyOf(name));
+      if (!found) throw Object.assign(new Error(`there is no ${base}${name}`), { code: 'ENOENT' });
+      return buffer(found.body);
+    },
     exists: async (name) => objects.exists(keyOf(name)),
     pathOf: (name) => base + keyOf(name),
-    sha256Of: async (name) => {
-      const hash = createHash('sha256');
-      await pipeline(await need(name), hash);
-      return hash.digest('hex');
-    },
     probe: async () => {
       await prepare();
       const key = `probe/${randomUUID()}`;

@@ -75,68 +75,39 @@ export function parsePushMessage(
 }
 
 function checkTopLevel(message: Record<string, unknown>, count: number): Finding[] {
-  return [
-    ...unknownProperties(message, TOP_LEVEL, null),
-    ...checkCustomerId(message.platformCustomerId),
-    ...checkUploadType(message.uploadType),
-    ...checkDeclaration(message.decalarationFlag),
-    ...checkItems(message.ebrcBulkGenDtos),
-    ...checkCount(message.recordResCount, count),
-  ];
+  const { platformCustomerId: id, uploadType, decalarationFlag: flag, ebrcBulkGenDtos: items } = message;
+  const codes = Object.keys(UPLOAD_TYPES);
+  const findings = unknownProperties(message, TOP_LEVEL, null);
+  /** Says what is wrong with a field: that it is missing, with a hint, or else as `say` says it. */
+  const wrong = (field: string, hint: string, code = 'missing', say?: string) =>
+    findings.push(
+      say === undefined || isAbsent(message[field])
+        ? errorAt(null, field, 'missing', missing(field, hint))
+        : errorAt(null, field, code, say),
+    );
+  if (!isAbsent(id) && !(typeof id === 'string' && UUID.test(id))) {
+    const say = `platformCustomerId ${quoted(id)} is not a UUID. Use the exporter's id, or leave it out.`;
+    wrong('platformCustomerId', '', 'invalid_uuid', say);
+  }
+  if (typeof uploadType !== 'string' || !codes.includes(uploadType)) {
+    const say = `uploadType ${quoted(uploadType)} is not a code as text. At top level write one of "${codes.join('", "')}", in quotes.`;
+    wrong('uploadType', `write one of ${codes.join(', ')}, as text`, 'unknown_upload_type', say);
+  }
+  if (flag !== 'Y' && flag !== 'N') {
+    const say = invalidYesNo('decalarationFlag', flag);
+    wrong('decalarationFlag', 'it is the legal declaration, Y or N', 'invalid_yes_no', say);
+  }
+  if (!Array.isArray(items) || items.length === 0) {
+    wrong('ebrcBulkGenDtos', 'it must be a list with one item per mapping');
+  }
+  if (message.recordResCount !== count) {
+    const say = `recordResCount is ${quoted(message.recordResCount)}, but ebrcBulkGenDtos has ${count} items. Write ${count}, as a number.`;
+    wrong('recordResCount', `write ${count}, the number of items`, 'count_differs', say);
+  }
+  return findings;
 }
 
 const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null;
-
-const topLevelError = (field: string, code: string, message: string): Finding[] => [
-  errorAt(null, field, code, message),
-];
-
-function checkCustomerId(id: unknown): Finding[] {
-  if (isAbsent(id) || (typeof id === 'string' && UUID.test(id))) return [];
-  return topLevelError(
-    'platformCustomerId',
-    'invalid_uuid',
-    `platformCustomerId ${quoted(id)} is not a UUID. Use the exporter's id, or leave it out.`,
-  );
-}
-
-function checkUploadType(code: unknown): Finding[] {
-  const codes = Object.keys(UPLOAD_TYPES);
-  if (isAbsent(code)) {
-    return topLevelError('uploadType', 'missing', missing('uploadType', `write one of ${codes.join(', ')}, as text`));
-  }
-  if (typeof code === 'string' && codes.includes(code)) return [];
-  return topLevelError(
-    'uploadType',
-    'unknown_upload_type',
-    `uploadType ${quoted(code)} is not a code as text. At top level write one of "${codes.join('", "')}", in quotes.`,
-  );
-}
-
-function checkDeclaration(flag: unknown): Finding[] {
-  if (flag === 'Y' || flag === 'N') return [];
-  return isAbsent(flag)
-    ? topLevelError('decalarationFlag', 'missing', missing('decalarationFlag', 'it is the legal declaration, Y or N'))
-    : topLevelError('decalarationFlag', 'invalid_yes_no', invalidYesNo('decalarationFlag', flag));
-}
-
-function checkItems(items: unknown): Finding[] {
-  if (Array.isArray(items) && items.length > 0) return [];
-  const message = missing('ebrcBulkGenDtos', 'it must be a list with one item per mapping');
-  return topLevelError('ebrcBulkGenDtos', 'missing', message);
-}
-
-function checkCount(given: unknown, count: number): Finding[] {
-  if (given === count) return [];
-  if (isAbsent(given)) {
-    return topLevelError('recordResCount', 'missing', missing('recordResCount', `write ${count}, the number of items`));
-  }
-  return topLevelError(
-    'recordResCount',
-    'count_differs',
-    `recordResCount is ${quoted(given)}, but ebrcBulkGenDtos has ${count} items. Write ${count}, as a number.`,
-  );
-}
 
 /** `allowDuplicate: [{row, besides, reason}]`; `besides` is a filing id or a list of them. */
 function readAllowDuplicate(value: unknown): { permitted: PermittedDuplicate[]; findings: Finding[] } {

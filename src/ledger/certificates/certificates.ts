@@ -69,9 +69,7 @@ export async function saveCertificates(
        SELECT e.party_id FROM exporters e JOIN parties p USING (party_id)
         WHERE e.exporter_id = $1 AND ($4::text IS NULL OR coalesce(e.iec, p.iec) = $4)
      ), said AS (
-       SELECT DISTINCT ON (ebrc_number) * FROM jsonb_to_recordset($2::jsonb) AS r (ebrc_number text, ebrc_date text, status text,
-         document_no text, document_date text, bill_no text, amount numeric, currency text, detail jsonb, issued_on date,
-         match_key text, document_key text, document_on date, bill_key text)
+       SELECT DISTINCT ON (ebrc_number) * FROM jsonb_populate_recordset(NULL::certificates, $2::jsonb)
      ), changed AS (
        INSERT INTO certificate_changes (party_id, ebrc_number, field, before, after, seen_at)
        SELECT c.party_id, c.ebrc_number, f.field, f.before, f.after, $3

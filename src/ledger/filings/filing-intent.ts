@@ -149,9 +149,7 @@ async function insertFiling(
        SELECT $1, $3, $18, r.position, r.source_row, r.submission, r.serial_no, r.irm_key, r.mapping, r.extra, r.match_key,
           r.mapped_amount, r.currency, r.fingerprint, r.lineage, r.permit_reason, r.permit_besides, r.document_key, r.document_on,
           r.bill_key, 'planned', CASE WHEN $20 THEN $15 END, $20
-         FROM jsonb_to_recordset($19::jsonb) AS r(position int, source_row int, submission int, serial_no int, irm_key text,
-          mapping jsonb, extra jsonb, match_key text, mapped_amount numeric, currency text, fingerprint text, lineage text,
-          permit_reason text, permit_besides text[], document_key text, document_on date, bill_key text)
+         FROM jsonb_populate_recordset(NULL::filing_rows, $19::jsonb) AS r
      ), holding AS (
        INSERT INTO held_mappings (fingerprint, ordinal, filing_id, position, beside)
        SELECT h.fingerprint, h.ordinal, $1, h.position, CASE WHEN h.ordinal > 0 THEN 'permitted' END

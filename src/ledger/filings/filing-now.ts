@@ -1,6 +1,6 @@
 /** A filing as its run, its lists and the UI see it, read in one statement: state, questions, counts, rows, stages. */
 import type { FilingCounts, ResultRow } from '../../domain/contracts';
-import type { QueuePlace } from '../../domain/filing/queue-places';
+import type { QueuePlace } from '../../domain/filing/view';
 import { errorsInShort } from '../../domain/service/request-status';
 import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
 import { MS } from '../paging';

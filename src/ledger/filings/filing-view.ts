@@ -46,8 +46,6 @@ export async function readFilingView(db: Queryable, filingId: string, cadence: C
   };
 }
 
-export type { FilingSummary };
-
 export async function listFilingViews(db: Queryable, page: FilingPage, cadence: Cadence): Promise<FilingSummary[]> {
   const filings = await pageOfFilings(db, page);
   const parts = await partsOf(

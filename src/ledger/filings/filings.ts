@@ -38,7 +38,6 @@ export interface FilingRecord extends FilingHead {
   errors: unknown[];
   warnings: unknown[];
   evidence: unknown;
-  note: string | null;
   madeAt: Date;
   /** The maker's grant; null: `madeBy` is a claim. */
   grantId: string | null;
@@ -68,7 +67,7 @@ export const HEAD_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "expo
   ${MS('due_at')} AS "dueAt", waits_for AS "waitsFor"`;
 
 export const FILING_COLUMNS = `${HEAD_COLUMNS}, corrects, input_ref AS "inputRef", upload_type AS "uploadType", declaration,
-  errors, warnings, evidence, note, made_at AS "madeAt", grant_id AS "grantId", annotated, closed_at AS "closedAt",
+  errors, warnings, evidence, made_at AS "madeAt", grant_id AS "grantId", annotated, closed_at AS "closedAt",
   (closed_at IS NOT NULL AND filings.state <> 'certified' AND EXISTS (SELECT FROM filing_rows r
      WHERE r.filing_id = filings.filing_id AND r.state = 'needs_correction')) AS correctable,
   (SELECT request_id FROM submission_progress s WHERE s.filing_id = filings.filing_id AND submission = 1) AS "requestId",

@@ -1,13 +1,12 @@
 /** What filings wait for, and their places in the lines for calls of the service: to be sent, or to collect PDFs. */
 import { NO_ROWS, type FilingCounts } from '../../domain/contracts';
-import { waitsFor, type Waiting } from '../../domain/filing/view';
+import { waitsFor, type Waiting, queuePlaces, type Queued, type QueuePlace } from '../../domain/filing/view';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { expectedAnswerMs } from '../submissions/answer-times';
 import { evidenceUntil, type FilingRecord } from '../filings/filings';
 import { ROWS_AND_CERTIFICATES } from '../rows/filing-rows';
 import type { Cadence } from '../../domain/filing/poll-cadence';
-import { queuePlaces, type Queued, type QueuePlace } from '../../domain/filing/queue-places';
 import { RATE_LIMITS } from '../../domain/names';
 
 /** What each of some filings waits for, by id; those that have ended are left out. */

@@ -132,8 +132,8 @@ interface AgeingBucket {
 }
 
 export interface Ageing {
-  totals: { documents: number; overdue: number; overYear: number; restricted: number; withoutRule: number };
-  byCurrency: { currency: string; documents: number; outstanding: string; overdue: string; overYear: string }[];
+  totals: { documents: number; overdue: number; overYear: number; restricted: number };
+  byCurrency: { currency: string; documents: number; outstanding: string; overdue: string }[];
   byBucket: AgeingBucket[];
   byExporter: (AgeingBucket & { exporter: string })[];
   /** Documents that were overdue at the end of each day, by the rules of the last day. */
@@ -159,8 +159,7 @@ export interface Ageing {
 
 const SUMS = 'count(*)::int AS documents, sum(outstanding)::text AS outstanding';
 const LISTS: Readonly<Record<Exclude<keyof Ageing, 'totals'>, string>> = {
-  byCurrency: `SELECT currency, ${SUMS}, coalesce(sum(outstanding) FILTER (WHERE days_to_due < 0), 0)::text AS overdue,
-      coalesce(sum(outstanding) FILTER (WHERE days_to_due < -365), 0)::text AS "overYear"
+  byCurrency: `SELECT currency, ${SUMS}, coalesce(sum(outstanding) FILTER (WHERE days_to_due < 0), 0)::text AS overdue
       FROM ageing GROUP BY currency ORDER BY sum(outstanding) DESC, currency`,
   byBucket: `SELECT ${BUCKET} AS bucket, currency, ${SUMS} FROM ageing GROUP BY 1, 2 ORDER BY 2`,
   byExporter: `SELECT exporter, ${BUCKET} AS bucket, currency, ${SUMS} FROM ageing GROUP BY 1, 2, 3 ORDER BY 1, 3`,
@@ -172,8 +171,7 @@ const LISTS: Readonly<Record<Exclude<keyof Ageing, 'totals'>, string>> = {
 };
 
 const TOTALS = `SELECT count(*)::int AS documents, count(*) FILTER (WHERE days_to_due < 0)::int AS overdue,
-      count(*) FILTER (WHERE days_to_due < -365)::int AS "overYear", count(*) FILTER (WHERE restricted)::int AS restricted,
-      (SELECT count(*)::int FROM due WHERE due_on IS NULL AND outstanding > 0) AS "withoutRule" FROM ageing`;
+      count(*) FILTER (WHERE days_to_due < -365)::int AS "overYear", count(*) FILTER (WHERE restricted)::int AS restricted FROM ageing`;
 
 /** A document is overdue from the day after its due day on, until the day on which certificates cover it. */
 const OVERDUE = `overdue AS (

@@ -188,7 +188,6 @@ export async function rejections(db: Queryable, scope: ReportScope) {
   return partsInScope<{
     totals: {
       settled: number;
-      certified: number;
       rejected: number;
       /** Rows of the first filing of each reference. */
       firstSettled: number;
@@ -217,8 +216,7 @@ export async function rejections(db: Queryable, scope: ReportScope) {
     REJECTED,
     {
       one: {
-        totals: `SELECT count(*)::int AS settled, count(*) FILTER (WHERE state = 'certified')::int AS certified,
-         count(*) FILTER (WHERE state <> 'certified')::int AS rejected,
+        totals: `SELECT count(*)::int AS settled, count(*) FILTER (WHERE state <> 'certified')::int AS rejected,
          count(*) FILTER (WHERE n = 1)::int AS "firstSettled",
          count(*) FILTER (WHERE n = 1 AND state = 'certified')::int AS "firstCertified",
          (SELECT count(DISTINCT (filing_id, position))::int FROM coded WHERE code = ANY($6)) AS escaped FROM settled`,

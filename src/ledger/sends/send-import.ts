@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { renewEpoch } from '../events/feed';
+import { renewEpoch } from '../events';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
 import { withConnection, type Connection, type Queryable } from '../pool';
 import { LedgerUnavailableError } from '../unavailable';

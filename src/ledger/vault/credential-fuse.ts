@@ -35,8 +35,9 @@ export async function fuseBlownUntil(db: Queryable, { mode, exporterId, at }: Ch
     [mode, exporterId, new Date(at.getTime() - REFUSAL_MS - SPAN_MS), SPAN_MS],
   );
   const blownAt = rows[0]?.blownAt ?? null;
-  const until = blownAt && new Date(blownAt.getTime() + REFUSAL_MS);
-  return until && until > at ? until : null;
+  if (blownAt === null) return null;
+  const until = new Date(blownAt.getTime() + REFUSAL_MS);
+  return until > at ? until : null;
 }
 
 /** Deletes failures that no longer matter at `at`; returns how many. */

@@ -1,6 +1,7 @@
 import { effectOf } from '../faults/faults';
 import { portalProblem, problem, type PortalErrorCode, type Problem } from '../http/problem';
 import type { Call } from '../http/route';
+import { FieldErrors, requiredUuid } from '../endpoints/validate';
 import type { Customer, PortalAccount } from './world';
 
 /** The client in the key's mode and account. @throws Problem 404 with the endpoint's message */
@@ -9,6 +10,14 @@ export function customerOf(call: Call, id: string, message = 'Customer not found
   const { key, mode } = call.caller;
   if (!customer || customer.mode !== mode || customer.platformId !== key.platformId) throw problem(404, message);
   return customer;
+}
+
+/** The client that an input names by `platformCustomerId`. @throws Problem 400, 404 */
+export function namedCustomer(call: Call, input: Record<string, unknown>): Customer {
+  const errors = new FieldErrors();
+  const id = requiredUuid(input, 'platformCustomerId', errors);
+  errors.throwIfAny();
+  return customerOf(call, id);
 }
 
 export function credentialProblem(call: Call, code: PortalErrorCode): Problem {

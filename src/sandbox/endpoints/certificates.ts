@@ -1,6 +1,6 @@
 import { dayNumber, threeMonthsAfter, isoOf } from '../authority/calendar';
 import { effectOf } from '../faults/faults';
-import { credentialProblem, customerOf, linkedAccount, logInAtPortal } from '../authority/portal-access';
+import { credentialProblem, customerOf, linkedAccount, logInAtPortal, namedCustomer } from '../authority/portal-access';
 import { json, problem, validationFailed } from '../http/problem';
 import type { Call, Route } from '../http/route';
 import { FieldErrors, requiredDate, requiredText, requiredUuid } from './validate';
@@ -125,10 +125,7 @@ function detail(certificate: Certificate) {
 }
 
 async function download(call: Call) {
-  const errors = new FieldErrors();
-  const id = requiredUuid(call.query, 'platformCustomerId', errors);
-  errors.throwIfAny();
-  const customer = customerOf(call, id);
+  const customer = namedCustomer(call, call.query);
   const eBRCNumber = call.params['eBRCNumber'] ?? '';
   // A cached copy needs no login; every other download logs in with the stored credentials.
   const cached = customer.cachedPdfs.has(eBRCNumber) && call.effects.length === 0;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Decimal } from 'decimal.js';
 import { dayNumber, isoOf, kolkataDate } from '../authority/calendar';
 import { effectOf } from '../faults/faults';
-import { customerOf, logInAtPortal } from '../authority/portal-access';
+import { customerOf, logInAtPortal, namedCustomer } from '../authority/portal-access';
 import { json, type Answer } from '../http/problem';
 import type { Call, Route } from '../http/route';
 import { FieldErrors, pageOf, paging, requiredUuid } from './validate';
@@ -19,11 +19,7 @@ export const IRM_ROUTES: readonly Route[] = [
 
 /** Copies the portal's IRMs into the saved ones. Undocumented: id from body or query, answered as GET /irm. */
 function refresh(call: Call) {
-  const errors = new FieldErrors();
-  const source = call.body['platformCustomerId'] === undefined ? call.query : call.body;
-  const id = requiredUuid(source, 'platformCustomerId', errors);
-  errors.throwIfAny();
-  const customer = customerOf(call, id);
+  const customer = namedCustomer(call, call.body['platformCustomerId'] === undefined ? call.query : call.body);
   const account = logInAtPortal(call, customer);
   if (!effectOf(call.effects, 'stale-balance')) save(customer, account, call.now);
   const records = customer.irms.map((saved) => irmRecord(saved, customer, account, call));
@@ -96,10 +92,7 @@ function isoDay(query: Record<string, unknown>, field: string, errors: FieldErro
 const XLSX = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 
 async function template(call: Call): Promise<Answer> {
-  const errors = new FieldErrors();
-  const id = requiredUuid(call.query, 'platformCustomerId', errors);
-  errors.throwIfAny();
-  const customer = customerOf(call, id);
+  const customer = namedCustomer(call, call.query);
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(SHEET_NAME);
   sheet.columns = BULK_COLUMNS.map(({ field, header }) => ({ key: field, header, width: header.length + 4 }));

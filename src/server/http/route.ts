@@ -2,12 +2,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Principal } from '../../domain/principal';
-import type { FeedMark } from '../../ledger/events/feed';
+import type { FeedMark } from '../../ledger/events';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import type { Gate } from '../access/gate';
 import type { FilingReader } from '../views/filing';
 import type { Watch } from '../views/watch';
-import type { DoorMetrics } from './metrics';
 import { MAX_BODY_BYTES, type MemoryRoom } from './memory-room';
 import { describeRoute, type Described } from './openapi';
 import { badRequest, callerGone, NOTHING_TWICE, Problem, unavailable } from './problem';
@@ -51,7 +50,6 @@ export interface Door {
   filings: FilingReader;
   watch: Watch<string>;
   feed: Watch<FeedMark>;
-  metrics: DoorMetrics;
   isStopping: () => boolean;
 }
 
@@ -128,6 +126,32 @@ function checked(schema: z.ZodType, value: unknown, where: 'path' | 'query' | 'b
   });
   const first = errors.slice(0, 5).map(({ message }) => message);
   throw new Problem(400, 'invalid_request', first.join('; '), { errors });
+}
+
+/** Reads a JSON body; an empty one is an empty object. @throws Problem 400 */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) return {};
+  // A workbook that is sent as JSON.
+  if (bytes.subarray(0, 2).toString('latin1') === 'PK') {
+    const detail = 'The body is a workbook, not JSON. Send it as the part `file` of multipart/form-data.';
+    throw badRequest('not_json', detail);
+  }
+  let text: string;
+  try {
+    // An invalid byte would silently become another character.
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw badRequest('not_utf8', 'The body is not UTF-8, the encoding of JSON.');
+  }
+  try {
+    return parseBoundedJson(text);
+  } catch {
+    // The reason of the parser repeats parts of the body, which may be a password.
+    throw badRequest(
+      'not_json',
+      'The body is not JSON, has a name twice in one object, or has more values or levels than any request.',
+    );
+  }
 }
 
 function answered(reply: FastifyReply, { status = 200, headers = {}, body }: Answer): FastifyReply {

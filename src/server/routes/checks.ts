@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import { checkFile } from '../../starter/filings/check';
 import { visibleExporter } from '../access/scope';
-import { Problem, badRequest } from '../http/problem';
-import { findingsInApiTerms } from '../http/api-terms';
+import { badRequest, findingsInApiTerms, Problem } from '../http/problem';
 import { addRoute, depsFor, type Call, type Door, type Registrar } from '../http/route';
 import { exporterName } from '../http/fields';
 import { workbookHeaders } from './exporters';

@@ -1,6 +1,6 @@
 /** The feed of events: what happened, in the order of commits, for programs that follow it. */
 import { z } from 'zod';
-import { readFeed, type FeedEvent, type FeedGone, type FeedMark } from '../../ledger/events/feed';
+import { readFeed, type FeedEvent, type FeedGone, type FeedMark } from '../../ledger/events';
 import { EVENT_DAYS } from '../../ledger/retention';
 import { asCursor, cursorText, pageSize, readCursor } from '../http/fields';
 import { callerGone, Problem } from '../http/problem';

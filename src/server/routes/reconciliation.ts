@@ -7,8 +7,7 @@ import { acknowledgeFinding, findings, reconcile, type FindingsRequest } from '.
 import { figuresOf } from '../../starter/report';
 import { refusal } from '../../starter/errors';
 import { visibleExporter } from '../access/scope';
-import { Problem } from '../http/problem';
-import { inApiTerms } from '../http/api-terms';
+import { inApiTerms, Problem } from '../http/problem';
 import { addRoute, type Door, type Registrar } from '../http/route';
 import { exporterName, listOf, note, pageOf, paging, readCursor } from '../http/fields';
 

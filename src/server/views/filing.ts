@@ -5,7 +5,7 @@ import { actionsOfFiling, type QuestionView } from '../../domain/filing/question
 import { FILING_STATES, type FilingState } from '../../domain/filing/states';
 import { type PagedSubmission, partsOf } from '../../ledger/filings/filing-pages';
 import { type FilingRecord, getFiling } from '../../ledger/filings/filings';
-import { findingsInApiTerms, inApiTerms } from '../http/api-terms';
+import { findingsInApiTerms, inApiTerms } from '../http/problem';
 import { inQuestion } from '../../ledger/filings/filing-view';
 import { readQuestions } from '../../ledger/questions/questions';
 import { expectedAnswerMs } from '../../ledger/submissions/answer-times';

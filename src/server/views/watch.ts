@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { isEnd } from '../../domain/filing/states';
-import { feedEnd, type FeedMark } from '../../ledger/events/feed';
+import { feedEnd, type FeedMark } from '../../ledger/events';
 import { standingsOf } from '../../ledger/filings/filing-pages';
 import { waitsForPerson } from '../../starter/filings/outcome';
 

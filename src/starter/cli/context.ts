@@ -29,8 +29,8 @@ export interface CliOptions {
 }
 
 /** The dependencies of a command, each loaded and opened when first used, and closed at the end. */
-export function createCli(
-  terminal: Terminal,
+export function createCli<T extends Pick<Terminal, 'note'>>(
+  terminal: T,
   { env, waitForLedgerMs = WAIT_FOR_LEDGER_MS, lookForWorkerEveryMs, connectWithinMs, workbooks: own }: CliOptions = {},
 ) {
   const opened: (() => Promise<unknown>)[] = [];
@@ -239,7 +239,7 @@ export function createCli(
   };
 }
 
-export type Cli = ReturnType<typeof createCli>;
+export type Cli = ReturnType<typeof createCli<Terminal>>;
 
 /** A command's handler as a commander action; it returns the exit code (0 if it returns nothing). */
 export type Bind = <O extends object>(

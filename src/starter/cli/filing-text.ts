@@ -5,7 +5,7 @@ import { placeText, waitingText, waitsFor, type FilingView, type OtherUse } from
 import type { RowView, Waiting } from '../../domain/filing/view';
 import { amountText, compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
 import { filingName, type Mode } from '../../domain/names';
-import type { FilingSummary } from '../../ledger/filings/filing-view';
+import type { FilingSummary } from '../../domain/filing/view';
 import type { Problem } from '../errors';
 import { counted, plainText } from '../../domain/text';
 import { stateCell, describeProblems, nothingFiled } from './texts';

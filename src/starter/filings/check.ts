@@ -87,7 +87,12 @@ function reportedByFile({ row, code, filingId }: Finding, ofFile: readonly Findi
   return ofFile.some((finding) => finding.code === 'duplicate_mapping' && finding.row === row);
 }
 
-async function annotatedWorkbook(workbooks: Workbooks, file: FilingFile, findings: readonly Finding[]) {
+/** The workbook with the errors in its cells; null for one refused as a whole: it has no cells to write into. */
+export async function annotatedWorkbook(
+  workbooks: Workbooks,
+  file: FilingFile,
+  findings: readonly Finding[],
+): Promise<Buffer | null> {
   try {
     return await workbooks.annotate({ source: file.bytes, findings });
   } catch (error) {

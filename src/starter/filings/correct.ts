@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { contentHashOf } from '../../ledger/filings/filing-inputs';
@@ -11,17 +10,12 @@ import { readFilingFile, refuseErrors, type FilingFile, type FilingSource } from
 import { readTemplateFirst } from './file';
 import type { FilingOutcome } from './outcome';
 import { filingOf } from '../lookup';
-import { startFiling, type PreparedFiling, type WaitOptions } from './start';
+import { startFiling, type FilingTerms, type PreparedFiling, type WaitOptions } from './start';
 
-export interface CorrectRequest {
+export interface CorrectRequest extends Omit<FilingTerms, 'reference' | 'n'> {
   filing: string;
   /** The corrected rows: the annotated workbook, or a push message. Rows are matched by serialNo. */
   source: FilingSource;
-  madeBy: string;
-  channel?: 'auto' | 'push' | 'bulk';
-  approval?: boolean;
-  /** Rows that may be filed although their mapping is live. */
-  allowDuplicate?: PermittedDuplicate[];
 }
 
 /**

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { DocumentStore } from '../../documents/document-store';
-import { WorkbookRefused, TEMPLATE_UNKNOWN } from '../../workbook/read';
+import { TEMPLATE_UNKNOWN } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import type { Finding } from '../../domain/rules/finding';
 import type { EbrcClientDependencies, LedgerDependencies } from '../dependencies';
 import { RefusedError, UsageError } from '../errors';
 import { exporterIdOf } from '../lookup';
+import { annotatedWorkbook } from './check';
 import { otherExporter, readFilingFile, refuseErrors } from './read-file';
 import type { FilingFile, FilingSource, StatedOptions } from './read-file';
 import type { FilingOutcome } from './outcome';
@@ -40,24 +41,10 @@ export async function fileFile(
   const stated = { uploadType, declaration, allowDuplicate };
   const file = await readTemplateFirst(deps, exporterId, { file: read, stated });
   if (file !== read) await refuseWrong(deps, file, reference);
-  const outcome = await startFiling(
-    deps,
-    {
-      reference,
-      n,
-      channel,
-      madeBy,
-      approval,
-      exporterId,
-      rows: file.rows,
-      uploadType: read.uploadType,
-      declaration: read.declaration,
-      file,
-      allowDuplicate: file.allowDuplicate,
-      warnings: file.findings.filter(isWarning),
-    },
-    wait,
-  );
+  const terms = { reference, n, channel, madeBy, approval, allowDuplicate: file.allowDuplicate };
+  const content = { exporterId, rows: file.rows, uploadType: read.uploadType, declaration: read.declaration, file };
+  const warnings = file.findings.filter(({ severity }) => severity === 'warning');
+  const outcome = await startFiling(deps, { ...terms, ...content, warnings }, wait);
   const { filing } = outcome;
   // Refused by a worker before anything was recorded: only this program can return the annotated workbook.
   const annotated =
@@ -85,8 +72,6 @@ async function refuseWrong(
   refuseErrors(file.findings, { reference: reference ?? null, annotated });
 }
 
-const isWarning = ({ severity }: Finding) => severity === 'warning';
-
 const NO_UPLOAD_TYPE = 'Give the upload type, --upload-type 101|102|103|104: the file does not have it.';
 const NO_DECLARATION = 'Give --declaration Y or N: it is a legal statement, and has no default.';
 
@@ -102,14 +87,8 @@ async function annotateRefused(
   const name = `refused-${key}`;
   const before = await documents.find({ name, kind: 'xlsx' });
   if (before) return before.path;
-  try {
-    const buffer = await workbooks.annotate({ source: file.bytes, findings });
-    return (await documents.put({ name, kind: 'xlsx', buffer })).path;
-  } catch (error) {
-    // A file that is refused as a whole has no cells to annotate; its only error gives the reason.
-    if (error instanceof WorkbookRefused) return null;
-    throw error;
-  }
+  const buffer = await annotatedWorkbook(workbooks, file, findings);
+  return buffer && (await documents.put({ name, kind: 'xlsx', buffer })).path;
 }
 
 /**

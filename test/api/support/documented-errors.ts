@@ -25,13 +25,9 @@ function message(statusCode: number, text: string, more: Record<string, unknown>
   return { statusCode, message: text, ...more };
 }
 
-/** What every coded error carries beside its code (spec: "Credential and download errors"). */
-const BESIDE_CODE = {
-  causes: ['the portal said no'],
-  path: '/api/v1/somewhere',
-  timestamp: '2026-01-05T10:00:00.000Z',
-  requestId: 'trace-1',
-};
+/** What every coded error carries beside its code (spec: "Credential and download errors"), and what is not read. */
+const BESIDE_CODE = { causes: ['the portal said no'], requestId: 'trace-1' };
+const NOT_READ = { path: '/api/v1/somewhere', timestamp: '2026-01-05T10:00:00.000Z' };
 
 /** The rows of one section; a row's body has the text that is shown, where nothing else is given. */
 const section =
@@ -71,7 +67,7 @@ function coded(
 ): DocumentedError {
   const carries = { errorCode, requiresPasswordUpdate, ...BESIDE_CODE };
   return codes(operations, status, errorCode, kind, {
-    body: message(status, `Refused with ${errorCode}`, carries),
+    body: message(status, `Refused with ${errorCode}`, { ...carries, ...NOT_READ }),
     carries,
   });
 }

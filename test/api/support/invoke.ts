@@ -54,7 +54,7 @@ export function invoke(api: FilingApi, operation: Operation): Promise<unknown> {
     case 'downloadPdf':
       return api.downloadPdf({ eBRCNumber: 'EBRC1', platformCustomerId: CUSTOMER_ID }, drain);
     case 'listIrms':
-      return collect(api.listIrms({ platformCustomerId: CUSTOMER_ID }));
+      return collect(api.listIrms(CUSTOMER_ID));
     case 'irmTemplate':
       return api.irmTemplate(CUSTOMER_ID, drain);
     case 'refreshIrms':

@@ -1,4 +1,4 @@
-import { queuePlaces, type Queued } from '../../../src/domain/filing/queue-places';
+import { queuePlaces, type Queued } from '../../../src/domain/filing/view';
 
 const queued = (filingId: string, exporterId: string, calls = 1): Queued => ({ filingId, exporterId, calls });
 

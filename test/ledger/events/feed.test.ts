@@ -7,8 +7,9 @@ import {
   renewEpoch,
   type FeedEvent,
   type FeedMark,
-} from '../../../src/ledger/events/feed';
-import { placeEvents, relayEvents } from '../../../src/ledger/events/relay';
+  placeEvents,
+  relayEvents,
+} from '../../../src/ledger/events';
 import { readinessOf } from '../../../src/domain/exporter/exporter';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import { createPool, withTransaction } from '../../../src/ledger/pool';

@@ -6,7 +6,7 @@ import type pg from 'pg';
 import { fillLedger } from '../../../dev/fill-ledger';
 import { readFigures } from '../../../src/ledger/figures';
 import { openFilingsAfter } from '../../../src/ledger/filings/open-filings';
-import { placeEvents } from '../../../src/ledger/events/relay';
+import { placeEvents } from '../../../src/ledger/events';
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import { absenceToConfirm, agreeingCertificates, completeLook, lineageSend } from '../../../src/ledger/gates/absence';

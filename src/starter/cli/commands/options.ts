@@ -72,6 +72,27 @@ export function durationArgument(text: string): number {
   return ms;
 }
 
+const wholeNumber = (least: number, most: number, advice: string) => (text: string) => {
+  const number = Number(text);
+  if (Number.isInteger(number) && number >= least && number <= most) return number;
+  throw new InvalidArgumentError(advice);
+};
+
+const limitArgument = wholeNumber(1, Number.MAX_SAFE_INTEGER, 'Give a whole number from 1.');
+
+/** Which filing of its reference is meant, from 2. */
+export const numberArgument = wholeNumber(
+  2,
+  Number.MAX_SAFE_INTEGER,
+  'Give the number that the outcome of the reference prints, such as 2.',
+);
+
+/** A TCP port; 0 takes a free one. */
+export const portArgument = wholeNumber(0, 65_535, 'A port is a number from 0 to 65535.');
+
+/** Of an option that may be given several times. */
+export const several = (text: string, before: string[] = []): string[] => [...before, text.trim()];
+
 export interface ListPart extends PartOfList {
   jsonl?: boolean;
 }
@@ -82,12 +103,6 @@ export function withListOptions(command: Command, entry: string): Command {
     .option('--limit <n>', 'no more than these', limitArgument)
     .option(`--after <${entry}>`, 'only what comes behind this one, the last one of the list before')
     .option('--jsonl', 'print one JSON text a line, while the list is read');
-}
-
-function limitArgument(text: string): number {
-  const limit = Number(text);
-  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
-  throw new InvalidArgumentError('Give a whole number from 1.');
 }
 
 /** Prints a list while it is read, and how to get the rest. @param nameOf what `--after` takes */
@@ -106,20 +121,6 @@ export async function printList<T>(
   const count = await terminal.pages(watched(), page, jsonl);
   if (last !== undefined && count === limit)
     terminal.note(`These are ${count}; more with --after "${nameOf(last)}", or a larger --limit.`);
-}
-
-/** Which filing of its reference is meant, from 2. */
-export function numberArgument(text: string): number {
-  const n = Number(text);
-  if (Number.isSafeInteger(n) && n >= 2) return n;
-  throw new InvalidArgumentError('Give the number that the outcome of the reference prints, such as 2.');
-}
-
-/** A TCP port; 0 takes a free one. */
-export function portArgument(text: string): number {
-  const port = Number(text);
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new InvalidArgumentError('A port is a number from 0 to 65535.');
 }
 
 /** Prints where a server listens, and returns on Ctrl-C and SIGTERM. */

@@ -128,7 +128,7 @@ function proposalsText(output: string, { proposals, gaps, ok }: Omit<ProposeOutc
 }
 
 const EXTRACT_HELP = `
-Each PDF (under 5 MB, not encrypted) is sent to the extraction service, whose address and key are set for the worker: EBRC_EXTRACTION_URL
+Each PDF (under 5 MB, readable without a password) is sent to the extraction service, whose address and key are set for the worker: EBRC_EXTRACTION_URL
 and EBRC_EXTRACTION_KEY. For a folder, every .pdf in it and below is sent. Answers are stored: the same document is never paid for twice.
 An interrupted command can be repeated; waiting documents continue in the background. Nothing is filed.
 

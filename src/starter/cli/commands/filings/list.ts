@@ -3,7 +3,7 @@ import { parseDuration, dateText } from '../../../../domain/dates';
 import { FILING_STATES } from '../../../../domain/filing/states';
 import { filingName } from '../../../../domain/names';
 import { filingsPage, filingPage, nothingListed } from '../../filing-text';
-import type { FilingSummary } from '../../../../ledger/filings/filing-view';
+import type { FilingSummary } from '../../../../domain/filing/view';
 import type { Bind } from '../../context';
 import { printList, withListOptions, checkOutputPath, forceOption, type ListPart, type WriteOptions } from '../options';
 import type { FilingEventView, ListFilter, CertificateFilter } from '../../../reader';

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { EXIT, UsageError } from '../../../errors';
 import type { Bind } from '../../context';
-import { byOption, printOutcome, waiting } from '../options';
+import { byOption, printOutcome, several, waiting } from '../options';
 import type { ResumedRun } from '../../../filings/resume';
 import { table, type Page } from '../../page';
 
@@ -34,8 +34,6 @@ function certificateOf(text: string, before: { row: number; eBRCNumber: string }
   if (!row || !eBRCNumber) throw new UsageError(`--certificate ${text}: give ROW=NUMBER, such as 17=EBRC0042.`);
   return [...before, { row: Number(row), eBRCNumber }];
 }
-
-const collect = (text: string, before: string[] = []): string[] => [...before, text.trim()];
 
 /** Options that answer the other way are a mistake. @throws UsageError */
 function needOptionsOf(
@@ -87,7 +85,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .option(
       '--not-ours <number>',
       'with --as not-filed: this certificate, or request that was named, is another filing’s; two persons name it',
-      collect,
+      several,
     )
     .option('--unseen', 'with --as not-filed: although the certificates cannot be looked at; two persons say so')
     .requiredOption('--note <text>', 'how you know, for the record')

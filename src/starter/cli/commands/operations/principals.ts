@@ -4,7 +4,7 @@ import { ROLES } from '../../../../domain/principal';
 import type { PrincipalView, PrincipalWithToken } from '../../../principals';
 import type { Bind } from '../../context';
 import { apart, fields, localTime, optional, right, table, type Page, type Part } from '../../page';
-import { byOption, durationArgument } from '../options';
+import { byOption, durationArgument, several } from '../options';
 import type { RotationResult } from '../../../../ledger/vault/vault';
 import { EXIT, UsageError } from '../../../errors';
 
@@ -29,8 +29,6 @@ interface AddFlags {
   expires?: number;
   by: string;
 }
-
-const several = (text: string, before: string[] = []) => [...before, text];
 
 /** `principals add|list|rotate|remove`. */
 export function addPrincipalCommands(program: Command, bind: Bind): void {

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { InvalidArgumentError, type Command } from 'commander';
 import { isLoopbackHost, parseListenAddress, type ListenAddress } from '../../../../config/listen-address';
 import { CLIENT_SECTIONS, type Bind, type Cli } from '../../context';
-import { stayUp, portArgument, durationArgument } from '../options';
+import { durationArgument, portArgument, several, stayUp } from '../options';
 import { readFile } from 'node:fs/promises';
 import { UsageError, firstLine } from '../../../errors';
 import type { Sandbox } from '../../../../sandbox/sandbox';
@@ -175,12 +175,7 @@ export function addSandboxCommand(program: Command, bind: Bind): void {
     .option('--ack-delay <duration>', 'from submission to acknowledgement (default 2h)', durationArgument)
     .option('--seed <file>', 'portal accounts, IRMs, faults and keys as JSON')
     .option('--state <file>', 'keep its state in this file, for the next start')
-    .option(
-      '--fault <fault>',
-      'OPERATION:KIND[,NAME=VALUE…]; may be given several times',
-      (fault: string, all: string[]) => [...all, fault],
-      [],
-    )
+    .option('--fault <fault>', 'OPERATION:KIND[,NAME=VALUE…]; may be given several times', several, [])
     .option('--no-rate-limits', 'no rate limits and no credential fuse')
     .option('--rate-window <duration>', 'length of the rate window (default 60s)', durationArgument)
     .addHelpText('after', SANDBOX_HELP)
