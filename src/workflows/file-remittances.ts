@@ -17,7 +17,8 @@ import { isFilingMissing, readFailure, setAsideText, needInput } from './failure
 import { fileUpdateCame, handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun, type CarriedOver } from './filing/filing-run';
 import { annotate, collectAlone, finishFiling, orRefused } from './filing/finish-filing';
-import { followRequest, isFollowed } from './filing/submission/follow-request';
+import { isFollowed } from './filing/submission/evidence';
+import { followRequest } from './filing/submission/follow-request';
 import { needsWholeLedger, stepOnceWhole, throughPauses } from './filing/pauses';
 import { checkAndApprove, type Opened } from './filing/prepare-filing';
 import { submitting } from './filing/submission/open-attempt';

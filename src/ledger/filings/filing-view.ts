@@ -138,6 +138,10 @@ async function readSubmissionViews(db: Queryable, filingId: string): Promise<Sub
   return rows;
 }
 
+/** That a request of submission `s` is followed, and the service says nothing else of it. */
+const IS_FOLLOWED = `EXISTS (SELECT FROM requests o WHERE o.filing_id = s.filing_id AND o.submission = s.submission
+  AND o.state = 'followed' AND o.statement IS NULL)`;
+
 /** What `resolve` would answer: the attempt in doubt, else a request whose rows are open, else the first. */
 export async function inQuestion(db: Queryable, filingId: string) {
   const { rows } = await db.query<{ attempt: string | null; request: string | null }>(
@@ -147,11 +151,10 @@ export async function inQuestion(db: Queryable, filingId: string) {
             a.verdict = 'accepted', a.number LIMIT 1) AS a ON true
        LEFT JOIN LATERAL (SELECT * FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission
           AND s.state NOT IN ('settled', 'released') AND q.state <> 'not_ours' AND (q.state <> 'followed' OR q.statement IS NOT NULL)
-          AND NOT EXISTS (SELECT FROM requests o WHERE o.filing_id = s.filing_id AND o.submission = s.submission AND o.state = 'followed'
-            AND o.statement IS NULL) AND (a.attempt_id IS NULL OR ${HAS_REQUEST})
+          AND NOT ${IS_FOLLOWED} AND (a.attempt_id IS NULL OR ${HAS_REQUEST})
           ORDER BY q.since DESC LIMIT 1) AS q ON true
       WHERE s.filing_id = $1 AND (a.attempt_id IS NOT NULL OR q.request_id IS NOT NULL)
-      ORDER BY s.state IN ('settled', 'released'), q.request_id IS NULL AND ${HAS_REQUEST},
+      ORDER BY s.state IN ('settled', 'released'), ${IS_FOLLOWED}, q.request_id IS NULL AND ${HAS_REQUEST},
         s.submission LIMIT 1`,
     [filingId],
   );

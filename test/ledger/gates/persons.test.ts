@@ -6,6 +6,7 @@ import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
 import { moveRows } from '../../../src/ledger/rows/filing-rows';
+import { inQuestion } from '../../../src/ledger/filings/filing-view';
 import { readStanding } from '../../../src/ledger/filings/filing-now';
 import { closeOpenWords, judgeWord, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
 import { irmRecord, minutesLater, move, NOW, record, rowsOf } from '../filing-support';
@@ -507,6 +508,17 @@ describe('filed', () => {
     await gates.mark(second.attemptId);
     expect(await filed(second, requestId)).toEqual(refused(/is the one of submission 1/u));
     expect(await requests(filingId)).toMatchObject([{ id: requestId }]);
+  });
+
+  it('leaves in question the submission that is in doubt, not the one whose named request is followed', async () => {
+    const party = await exporter();
+    const filingId = await party.fileInTwo();
+    const first = await party.sendAttempt(filingId);
+    const second = { filingId, attemptId: await opened(filingId, 2) };
+    await gates.mark(second.attemptId);
+    expect(await inQuestion(ledger().pool, filingId)).toEqual({ attempt: first.attemptId, request: null });
+    expect(await filed({ ...second, attemptId: first.attemptId }, 'R-OF-THE-FIRST')).toEqual({ outcome: 'filed' });
+    expect(await inQuestion(ledger().pool, filingId)).toEqual({ attempt: second.attemptId, request: null });
   });
 
   it('has a request asked about again that was taken for absent', async () => {

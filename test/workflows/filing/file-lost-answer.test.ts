@@ -288,3 +288,19 @@ it('asks a person which of two certificates of one amount is whose, where the ro
   expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 2 } });
   expect(stage.pushes(exporter)).toBe(1);
 });
+
+it('learns what became of the other submissions of its filing', async () => {
+  const exporter = await stage.exporter();
+  const rows = Array.from({ length: 1_000 }, () =>
+    stage.mapping(exporter, { mappedIRMAmountFCC: 1, sbCumInvoiceValueinFCC: 1 }),
+  );
+  stage.fault(exporter, 'push-irm', 'drop-before-accept', { skip: 1 });
+  const filing = await stage.file(exporter, rows, { channel: 'push' });
+  await stage.until(filing, 'outcome_unknown');
+  await stage.pass(0.5);
+  expect(await stage.view(filing)).toMatchObject({
+    state: 'outcome_unknown',
+    counts: { certified: 999, open: 1 },
+    submissions: [{ state: 'settled' }, { state: 'planned' }],
+  });
+});

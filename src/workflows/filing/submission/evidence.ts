@@ -1,5 +1,6 @@
 /** Looks at a submission: at its requests, and rounds of evidence about one of unknown outcome. */
 import type { Evidence } from '../../../activities/filings/looks';
+import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { FilingRun } from '../filing-run';
 import { helpful, interruptible, recordFailureAndContinue, throughPauses } from '../pauses';
 import { freshenBalances } from '../prepare-filing';
@@ -51,6 +52,19 @@ export async function gatherEvidence(run: FilingRun, submission: number, attempt
 export function lookAtRequest(run: FilingRun, submission: number): Promise<PollResult | null> {
   const problem = { kind: 'poll_refused', text: 'The request could not be asked about' };
   return helpful(run, problem, () => pollRequests(run, submission, 'helpful'));
+}
+
+/** Whether a request of the submission is still to be asked about. One of a settled submission is the sweep's. */
+export const isFollowed = ({ state, requests }: SubmissionStage): boolean =>
+  state !== 'settled' && requests.some((request) => request.state === 'followed');
+
+/** Asks once about the filing's other submissions: they have their outcome while this one waits for days. */
+export async function lookAtOthers(run: FilingRun, submission: number): Promise<void> {
+  for (const { submission: other } of run.now.submissions) {
+    if (other === submission || !isFollowed(run.stage(other))) continue;
+    const polled = await lookAtRequest(run, other);
+    await run.took(polled?.filing);
+  }
 }
 
 /** Asks until there is an outcome; as a look, once. */

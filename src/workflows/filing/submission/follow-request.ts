@@ -10,12 +10,8 @@ import { helpful, Interrupted, interruptible, throughPauses } from '../pauses';
 import { untilOverdue } from '../filing-steps';
 import { freshenBalances } from '../prepare-filing';
 import { carryOutAnswer } from './person-answer';
-import { pollRequests } from './evidence';
+import { lookAtOthers, pollRequests } from './evidence';
 import { acknowledgedAs, settleUnknown } from './unknown-outcome';
-
-/** Whether a request of the submission is still to be asked about. One of a settled submission is the sweep's. */
-export const isFollowed = (stage: SubmissionStage): boolean =>
-  stage.state !== 'settled' && followed(stage) !== undefined;
 
 const followed = ({ requests }: SubmissionStage) => requests.find(({ state }) => state === 'followed');
 
@@ -72,6 +68,7 @@ async function poll(run: FilingRun, submission: number): Promise<PollResult | nu
     if (polled.outcome === 'doubt') throw new FilingMovedOn('rows without an outcome are looked into');
     await run.took(polled.filing);
     if (polled.outcome === 'settled' || (await filledByDetails(run, submission))) return null;
+    await lookAtOthers(run, submission);
     await run.wait(
       Math.max(run.settings.rateWindowMs, run.settings.pollMaxMs),
       'Not every record has an outcome yet',

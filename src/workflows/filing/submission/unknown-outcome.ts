@@ -7,7 +7,7 @@ import { certificatesAgree } from '../../../domain/filing/questions';
 import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';
 import { collectAlone, takeRefusal } from '../finish-filing';
-import { gather, lookAtRequest, namingOptions, roundMs } from './evidence';
+import { gather, lookAtOthers, lookAtRequest, namingOptions, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 
 export interface Attempt {
@@ -54,15 +54,14 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
     if (carried) throw new FilingMovedOn('a person’s answer was carried out');
     const evidence = await gather(run, submission, 'attempt' in doubt ? doubt.attempt.attemptId : null);
     if (evidence?.openRows === 0) return { outcome: 'settled' };
+    await lookAtOthers(run, submission);
     if (Date.now() - since >= settleAfterMs) {
       const concluded = evidence?.looked ? await conclude(run, submission, doubt) : null;
       if (concluded) return concluded;
-      if (!asked) {
-        await ask(run, submission, doubt, evidence);
-        // The answer may take days: what is certified already gets its PDFs.
-        await collectAlone(run);
-      }
+      if (!asked) await ask(run, submission, doubt, evidence);
       asked = true;
+      // The answer may take days: what is certified already gets its PDFs.
+      await collectAlone(run);
     }
     await run.wait(
       roundMs(settleAfterMs, asked),
