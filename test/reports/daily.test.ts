@@ -216,6 +216,7 @@ describe('as a workbook', () => {
     expect(row?.[6]).toBe(700);
     // Noon by the clock of Asia/Kolkata, which a workbook cannot say.
     expect(row?.[3]).toEqual(new Date('2026-02-18T12:00:00Z'));
+    expect(row?.[8]).toBe('wait until 2026-02-18 12:00');
     expect(row?.[0]).toMatchObject({ hyperlink: expect.stringContaining('https://ui.example.test/') as string });
     expect(sheet?.getTables().length).toBeGreaterThan(1);
   });
