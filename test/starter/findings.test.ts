@@ -46,7 +46,9 @@ afterAll(() => ledger?.drop());
 
 it('says of findings whose they are and what to do', async () => {
   const { stdout } = await ebrc(['findings'], { env });
-  expect(stdout).toMatch(/\tKind\tExporter\t[^]*\tours_not_theirs\tAsha[^]*What to do:\n+ours_not_theirs\t.*portal/u);
+  expect(stdout).toMatch(
+    /\tKind\tExporter\t[^]*\tDocument\t[^]*\tours_not_theirs\tAsha.*\t10\d\t[^]*What to do:\n+ours_not_theirs\t.*portal/u,
+  );
 });
 
 const findings = async (...args: string[]): Promise<FindingView[]> => {
