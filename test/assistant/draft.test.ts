@@ -154,7 +154,9 @@ it('is checked before it is written as `ebrc check` checks the file', async () =
   });
   expect(code).toBe(3);
   expect(errors.map(({ field }) => field)).toEqual(['portCode']);
-  expect(written).toEqual([...errors, ...warnings].map(({ field, message }) => [headerOf(field), message].filter(Boolean).join(': ')));
+  expect(written).toEqual(
+    [...errors, ...warnings].map(({ field, message }) => [headerOf(field), message].filter(Boolean).join(': ')),
+  );
 });
 
 it('is edited and filed to the certificates', async () => {

@@ -122,6 +122,8 @@ it('says of an exporter whose first password was rejected that it needs another'
   await pool.query(`UPDATE exporters SET is_active = false, has_credentials = false WHERE exporter_id = 'exporter-3'`);
   expect(await states()).toBe('needs_credentials');
   expect((await ebrc(['exporters'], { env })).stdout).toContain('`ebrc credentials exporter-3@');
+  await markRejected(pool, 'exporter-3', 1, 'dgft_username_taken');
+  expect((await ebrc(['exporters'], { env })).stdout).toMatch(/Another client has its portal user name: `ebrc cred/u);
   await submit(2);
   expect(await states()).toBe('created');
 });

@@ -284,6 +284,8 @@ test('what is said of several rows is said once, with their places', () => {
   );
   const from = { code: 'invalid_input', field: 'from', message: 'from: is after `to`', row: null };
   expect(describeProblems([from])).toBe('Error: from: is after `to`');
+  const key = { code: 'configuration', field: 'EBRC_API_KEY', message: 'EBRC_API_KEY is missing', row: null };
+  expect(describeProblems([key])).toBe('Error: EBRC_API_KEY is missing');
   expect(describeProblems(dates)).toBe('Warning in rows 2-4 and 9, SB Cum Invoice Date: Check the date.');
 });
 
