@@ -104,7 +104,7 @@ const SAID: Readonly<Record<string, string>> = {
   approved: 'approved',
   abandoned: 'gives up',
   resolved: 'answered',
-  resolve_refused: 'refused',
+  resolve_refused: 'may not answer',
   permitted: 'permits',
   permit_stands: 'would permit',
   permit_refused: 'may not permit',
