@@ -19,7 +19,12 @@ let running = false;
 
 async function dev(): Promise<void> {
   const unknown = process.argv.slice(2).filter((argument) => argument !== '--fresh');
-  if (unknown.length > 0) throw new Error(`There is no option ${unknown.join(' ')}, only --fresh.`);
+  if (unknown.length > 0) {
+    process.stderr.write(
+      `There is no option ${unknown.join(' ')}, only --fresh, which begins without the data of the last start.\n`,
+    );
+    process.exit(2);
+  }
   const keep = !process.argv.includes('--fresh');
   await forgetLastStart();
   const { EBRC_METRICS, EBRC_HEALTH, LOG_LEVEL } = process.env;

@@ -22,7 +22,7 @@ export const reconcileInput = z
     checks: z.array(z.enum(RECONCILE_CHECKS)).min(1).optional().describe('left out: all of them'),
   })
   .refine(({ from, to }) => from === undefined || to === undefined || from <= to, {
-    message: 'from is not after to',
+    message: 'is after `to`',
     path: ['from'],
   });
 export type ReconcileInput = z.input<typeof reconcileInput>;

@@ -1,6 +1,6 @@
 /** A report as data: groups of figures with definition, trend, charts and tables. Both writers render only this. */
 import type { Mode } from '../domain/names';
-import { KOLKATA_OFFSET_MS } from '../domain/dates';
+import { KOLKATA_OFFSET_MS, withTimes } from '../domain/dates';
 import { printable } from '../domain/text';
 
 /** `money` is exact decimal text, `day` YYYY-MM-DD, `instant` a Date, `share` 0 to 1, `hours`, `days` decimals. */
@@ -158,9 +158,7 @@ const LOCALES: Readonly<Record<Grouping, string>> = { western: 'en-US', indian: 
 /** A value as a person reads it; empty for none. Money keeps every digit it has, and at least two decimals. */
 export function formatValue(value: Value, kind: ValueKind, grouping: Grouping): string {
   if (value === null || value === '') return '';
-  // In Indian time.
-  if (value instanceof Date)
-    return new Date(value.getTime() + KOLKATA_OFFSET_MS).toISOString().slice(0, 16).replace('T', ' ');
+  if (value instanceof Date) return inIndia(value);
   const decimals = (minimumFractionDigits: number, maximumFractionDigits: number) =>
     new Intl.NumberFormat(LOCALES[grouping], { minimumFractionDigits, maximumFractionDigits });
   switch (kind) {
@@ -177,9 +175,12 @@ export function formatValue(value: Value, kind: ValueKind, grouping: Grouping): 
     case 'days':
       return `${decimals(0, 1).format(Number(value))} d`;
     default:
-      return printable(String(value));
+      return printable(withTimes(String(value), (at) => inIndia(new Date(at))));
   }
 }
+
+const inIndia = (at: Date): string =>
+  new Date(at.getTime() + KOLKATA_OFFSET_MS).toISOString().slice(0, 16).replace('T', ' ');
 
 /** A number on an axis: 12K, or 12T as India abbreviates it. */
 export function formatShort(value: number, grouping: Grouping): string {

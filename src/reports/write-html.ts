@@ -61,9 +61,9 @@ function askedBy({ id }: Group, { columns, rows }: Table): string[] {
     .map((row) => `<li><a href="#${htmlText(id)}">${htmlText(textOf(row[0]))}</a>: ${htmlText(textOf(row[at]))}</li>`);
 }
 
-function textOf(cell: Value | Linked | undefined): string {
-  if (cell instanceof Date) return cell.toISOString();
-  return typeof cell === 'object' && cell !== null ? cell.text : String(cell ?? '');
+function textOf(cell: Value | Linked = null): string {
+  const isLink = typeof cell === 'object' && cell !== null && 'text' in cell;
+  return isLink ? cell.text : formatValue(cell, 'text', 'western');
 }
 
 /** Zero or nothing everywhere: such a group is one line, which opens. */

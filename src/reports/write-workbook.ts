@@ -1,5 +1,4 @@
 import { Workbook, type Alignment, type CellValue, type PaperSize, type Worksheet } from 'exceljs';
-import { printable } from '../domain/text';
 import { KOLKATA_OFFSET_MS } from '../domain/dates';
 import { ALL_ROWS, formatValue, table, type Figure, type Grouping, type Group, type Linked } from './report';
 import type { Report, Table, Value, ValueKind } from './report';
@@ -157,7 +156,7 @@ function cellOf(value: Value | Linked, kind: ValueKind): CellValue {
   return kind === 'money' ? Number(value) : textOf(value);
 }
 
-const textOf = (text: string): string => printable(text).slice(0, LONGEST);
+const textOf = (text: string): string => formatValue(text, 'text', 'western').slice(0, LONGEST);
 
 /** Numbers at the right, a little from the text of the next column; all else at the left. */
 const alignmentOf = (kind: ValueKind): Partial<Alignment> =>

@@ -146,7 +146,9 @@ function answerProblems(app: FastifyInstance, gate: Gate, logger: Logger): void 
     const problem = sendProblem(request, reply, error);
     const { status, code } = problem;
     if ([401, 403, 404].includes(status)) gate.refused(request, code);
-    if (status >= 500) logger.error({ err: problem.more.cause, requestId: request.id, code, status }, 'request failed');
+    const { cause } = problem.more;
+    const why = cause === undefined ? {} : { err: cause };
+    if (status >= 500) logger.error({ ...why, requestId: request.id, code, status }, 'request failed');
     return reply;
   });
   app.setNotFoundHandler((request, reply) => {

@@ -58,6 +58,12 @@ export class UsageError extends Error {
   }
 }
 
+/** A file that a person named cannot be read. */
+export function unreadable(path: string, { code, message }: NodeJS.ErrnoException): UsageError {
+  const known: Readonly<Record<string, string>> = { ENOENT: 'there is no such file', EISDIR: 'it is a folder' };
+  return new UsageError(`${path}: ${known[code ?? ''] ?? `it cannot be read (${code ?? message})`}.`, 'no_file');
+}
+
 /** A required server does not answer. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';

@@ -2,6 +2,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Workbook } from 'exceljs';
+import { headerOf } from '../../src/domain/rules/columns';
 import type { Finding } from '../../src/domain/rules/finding';
 import type { FilingView } from '../../src/domain/filing/view';
 import { scriptedPdf } from '../support/scripted-pdf';
@@ -153,7 +154,9 @@ it('is checked before it is written as `ebrc check` checks the file', async () =
   });
   expect(code).toBe(3);
   expect(errors.map(({ field }) => field)).toEqual(['portCode']);
-  expect(written).toEqual([...errors, ...warnings].map(({ field, message }) => `${field ?? ''} ${message}`.trim()));
+  expect(written).toEqual(
+    [...errors, ...warnings].map(({ field, message }) => [headerOf(field), message].filter(Boolean).join(': ')),
+  );
 });
 
 it('is edited and filed to the certificates', async () => {

@@ -8,6 +8,7 @@ import type { Report, Value } from '../../src/reports/report';
 import type { InvoiceImportOutcome } from '../../src/assistant/proposals/import-invoices';
 import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { saveInvoices } from '../../src/ledger/reports/invoices';
+import { takeOverRows } from '../../src/ledger/rows/row-takeover';
 import { EXPORTER, knowExporter, rowsOf } from '../ledger/filing-support';
 import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
@@ -200,6 +201,25 @@ it('prefers the invoice list to the data of a filed row, and closes what is cert
   const list = `${HEAD}exporter-1,777,03/01/2026,101,3000,USD,Northwind,,\n`;
   expect(await imported('settled.csv', list)).toMatchObject({ imported: 1 });
   expect(documents(await ageingOn('2026-09-30'))?.map(([name]) => name)).toEqual(['INV-3', 'INV-2', 'inv - 1']);
+});
+
+it('forgets what a row said of its document once the row was corrected', async () => {
+  const row = { sbCumInvoiceNumber: '0000779', mappedIRMAmountFCC: 10 };
+  const wrong = { ...row, sbCumInvoiceDate: '03011926', becomes: { errors: ['ERR28: date'] } };
+  const madeAt = new Date('2026-03-02T06:00:00Z');
+  const first = await tell(ledger, { reference: 'TYPO', madeAt, hours: 1, rows: [wrong] });
+  const right = {
+    reference: 'TYPO-2',
+    madeAt: new Date('2026-03-05T06:00:00Z'),
+    rows: [{ ...row, sbCumInvoiceDate: '03012026' }],
+  };
+  await takeOverRows(ledger.pool, { filingId: await tell(ledger, right), lineages: [`${first}:0`] });
+  const due = async (on: string) =>
+    documents(await ageingOn(on, { now: new Date(`${on}T06:30:00Z`) }))?.flatMap(([name, , day]) =>
+      name === '0000779' ? [day] : [],
+    );
+  expect(await due('2026-03-04')).toEqual(['1927-04-03']);
+  expect(await due('2026-03-06')).toEqual(['2027-04-03']);
 });
 
 test('a party with thousands of documents and certificates is reported within the time-out of a statement', async () => {

@@ -45,7 +45,7 @@ export async function tell({ pool }: TestDatabase, story: Story): Promise<string
         filingId,
         seq: seq + 1,
         state,
-        attention: state === 'outcome_unknown' ? 'look at the portal' : null,
+        attention: state === 'outcome_unknown' ? `wait until ${at.toISOString()}` : null,
         at,
         event: { kind: state, text: state },
       });

@@ -214,6 +214,11 @@ describe('a file that cannot be filed', () => {
     expect([result.code, result.json<Refusal>().errors[0]?.code]).toEqual([exit, code]);
   });
 
+  it('is a folder, which is said', async () => {
+    const [error] = (await check(folder)).json<Refusal>().errors;
+    expect(error).toMatchObject({ code: 'no_file', message: `${folder}: it is a folder.` });
+  });
+
   it('is read where Windows wrote it in UTF-16', async () => {
     const path = join(folder, 'windows.json');
     await writeFile(path, '\ufeff{"ebrcBulkGenDtos":[]}', 'utf16le');

@@ -1,4 +1,6 @@
 /** `ebrc findings`, `list` and `show`, through the command line, on a ledger that a reconciliation has left. */
+import { PassThrough, Readable, Writable } from 'node:stream';
+import { runProgram } from '../../src/starter/cli/program';
 import type { FindingView } from '../../src/domain/reconciliation/findings';
 import { type FilingView, type FilingSummary } from '../../src/domain/filing/view';
 import { mapping } from '../../dev/sample-mapping';
@@ -10,7 +12,7 @@ import { saveIrms } from '../../src/ledger/exporters/irms';
 import { irmCursor } from '../../src/domain/identity';
 import type { ExporterView, IrmView } from '../../src/starter/exporters/views';
 import { detailOf, tell } from '../reports/ledger-of-a-month';
-import { ebrc } from '../support/command-line';
+import { cleanEnvironment, ebrc } from '../support/command-line';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 
 const HOUR_MS = 3_600_000;
@@ -46,7 +48,9 @@ afterAll(() => ledger?.drop());
 
 it('says of findings whose they are and what to do', async () => {
   const { stdout } = await ebrc(['findings'], { env });
-  expect(stdout).toMatch(/\tKind\tExporter\t[^]*\tours_not_theirs\tAsha[^]*What to do:\n+ours_not_theirs\t.*portal/u);
+  expect(stdout).toMatch(
+    /\tKind\tExporter\t[^]*\tDocument\t[^]*\tours_not_theirs\tAsha.*\t10\d\t[^]*What to do:\n+ours_not_theirs\t.*portal/u,
+  );
 });
 
 const findings = async (...args: string[]): Promise<FindingView[]> => {
@@ -101,6 +105,19 @@ it('shows no exporter as ready whose portal password is known to be wrong', asyn
   expect((await ebrc(['exporter', 'exporter-1'], { env })).stdout).toContain('`ebrc credentials exporter-1@');
 });
 
+it.each([
+  ['quietly where its reader has enough', 'EPIPE', 0, /^$/u],
+  ['with one line where the disk is full', 'ENOSPC', 1, /^Error: the output cannot be written: ENOSPC\n$/u],
+])('ends a list %s', async (_what, code, exit, said) => {
+  const broken = Object.assign(new Error(code), { code });
+  const stdout = new Writable({ highWaterMark: 1, write: (_piece, _encoding, done) => done(broken) });
+  let stderr = '';
+  const kept = new PassThrough().on('data', (piece: Buffer) => void (stderr += piece.toString()));
+  const streams = { stdin: Readable.from([]), stdout, stderr: kept };
+  expect(await runProgram(['exporters'], streams, { env: cleanEnvironment(env) })).toBe(exit);
+  expect(stderr).toMatch(said);
+});
+
 it('says of an exporter whose first password was rejected that it needs another', async () => {
   const states = async () => {
     const listed = (await ebrc(['exporters', '--json'], { env })).json<ExporterView[]>();
@@ -120,6 +137,8 @@ it('says of an exporter whose first password was rejected that it needs another'
   await pool.query(`UPDATE exporters SET is_active = false, has_credentials = false WHERE exporter_id = 'exporter-3'`);
   expect(await states()).toBe('needs_credentials');
   expect((await ebrc(['exporters'], { env })).stdout).toContain('`ebrc credentials exporter-3@');
+  await markRejected(pool, 'exporter-3', 1, 'dgft_username_taken');
+  expect((await ebrc(['exporters'], { env })).stdout).toMatch(/Another client has its portal user name: `ebrc cred/u);
   await submit(2);
   expect(await states()).toBe('created');
 });

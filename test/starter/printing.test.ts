@@ -1,10 +1,15 @@
 import stringWidth from 'string-width';
+import type { FilingResult } from '../../src/domain/contracts';
 import type { Finding } from '../../src/domain/rules/finding';
 import { type FilingSummary, type FilingView } from '../../src/domain/filing/view';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { RefusedError } from '../../src/starter/errors';
+import type { FilingEventView } from '../../src/starter/reader';
 import { doubtsOf } from '../../src/starter/cli/terminal';
-import { filingPage, filingsPage } from '../../src/starter/cli/filing-text';
+import { historyTable } from '../../src/starter/cli/commands/filings/list';
+import { printOutcome } from '../../src/starter/cli/commands/options';
+import type { Cli } from '../../src/starter/cli/context';
+import { filingPage, filingsPage, progressText } from '../../src/starter/cli/filing-text';
 import { fields, localTime, optional, right, table, toned, type Page } from '../../src/starter/cli/page';
 import { reportError } from '../../src/starter/cli/report-error';
 import { describeProblems } from '../../src/starter/cli/texts';
@@ -166,6 +171,35 @@ const FILING = {
   ...{ evidence: null, waiting: null, errors: [], warnings: [] },
 };
 
+test('a filing that no worker has recorded yet is no error, and why is said once', () => {
+  const { terminal: people, written } = keptTerminal();
+  people.note('No worker polls the queue.');
+  const filing = { ...FILING, filingId: null, state: 'started' } as unknown as FilingView;
+  const outcome = { filing, waitsForPerson: false, notice: 'No worker polls the queue.' };
+  expect(printOutcome({ terminal: people } as Cli, outcome)).toBe(0);
+  expect(written.stderr).toBe('No worker polls the queue.\n');
+});
+
+test('a line of progress says what it counts', () => {
+  const said = (errored: number, corrected: number) =>
+    progressText({ state: 'rejected', counts: { rows: 3, certified: 1, errored, corrected } } as FilingResult);
+  expect(said(2, 0)).toBe('rejected, 1 of 3 certified, 2 errored');
+  expect(said(2, 1)).toBe('rejected, 1 of 3 certified, 2 errored (1 corrected)');
+});
+
+test('the history of a filing tells what a person did from the note that they gave', () => {
+  const told = (event: object) =>
+    printed(
+      historyTable([{ at: '2026-07-31T09:00:00Z', state: null, who: 'ravi', said: null, ...event } as FilingEventView]),
+    );
+  expect(told({ kind: 'approved', text: 'approved by ravi' })).toMatch(/\tapproved by ravi\n/u);
+  expect(told({ kind: 'approved', text: 'seen' })).toMatch(/\tapproved: seen\n/u);
+  expect(told({ kind: 'withdrawn', state: 'abandoned', text: 'seen' })).toMatch(/\tgives up: seen\n/u);
+  expect(told({ kind: 'withdrawn', text: 'not_filed: seen' })).toMatch(/\twithdraws: not_filed: seen\n/u);
+  expect(told({ kind: 'resolved', said: 'not-filed', text: 'seen' })).toMatch(/\tanswered not filed: seen\n/u);
+  expect(told({ kind: 'abandoned', who: null, text: 'nothing is left' })).toMatch(/\tnothing is left\n/u);
+});
+
 test('a filing shows the warnings of its check and the observations of the service beside its errors', () => {
   const warning = { severity: 'warning', code: 'unknown_column', row: 1, field: null, message: 'Remarks stays here.' };
   const filing = {
@@ -248,6 +282,10 @@ test('what is said of several rows is said once, with their places', () => {
   expect(describeProblems([...dates.map((each) => ({ ...each, column: 'L' })), amount])).toBe(
     'Warning in cells L2-L4 and L9: Check the date.\nError in row 3, Mapped IRM Amount FCC: Lower them.',
   );
+  const from = { code: 'invalid_input', field: 'from', message: 'from: is after `to`', row: null };
+  expect(describeProblems([from])).toBe('Error: from: is after `to`');
+  const key = { code: 'configuration', field: 'EBRC_API_KEY', message: 'EBRC_API_KEY is missing', row: null };
+  expect(describeProblems([key])).toBe('Error: EBRC_API_KEY is missing');
   expect(describeProblems(dates)).toBe('Warning in rows 2-4 and 9, SB Cum Invoice Date: Check the date.');
 });
 

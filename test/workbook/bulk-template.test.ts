@@ -61,6 +61,11 @@ test('a column that the template does not name is the user’s own: reported, an
   expect(reading.ownColumns.map(({ header }) => header)).toEqual(['Vostro Type', 'Remarks']);
   expect(brief(reading.findings)).toEqual(['1 null unknown_column', '1 null unknown_column']);
   expect(reading.findings[0]?.message).toContain('stays in your workbook and is not sent');
+  // A draft's and a template's say so themselves.
+  const said = await readWorkbook(await sheetWith('Why (not sent)', 'the remitter is the buyer'), {
+    template: LEARNED,
+  });
+  expect([said.findings, said.ownColumns.map(({ header }) => header)]).toEqual([[], ['Why (not sent)']]);
 });
 
 test('until the template was read our assumed labels count, and a filled one warns', async () => {

@@ -46,13 +46,16 @@ async function annotateFiling(
   return { document: stored.name };
 }
 
+/** Of a row that was not sent because of others, or that the authority errored without a word. */
+const NO_REASON = 'Not filed. No error was named for this row: where other rows have one, correct those.';
+
 /** The errors, each at the field that its code names, beside the check's warnings: these may explain them. */
 function findingsOf({ errors: said, warnings }: FilingRecord, rows: readonly FilingRow[]): Finding[] {
   const errors = (said as Finding[]).map((each) => ({ ...each, field: each.field ?? fieldOfAuthority(each.message) }));
   const byAuthority = authorityErrors(
     rows.map(({ sourceRow: row, state, errors: own }) => ({
       row,
-      errors: state === 'needs_correction' && own.length === 0 ? ['not accepted'] : own,
+      errors: state === 'needs_correction' && own.length === 0 ? [NO_REASON] : own,
     })),
     errors,
   );

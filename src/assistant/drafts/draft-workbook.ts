@@ -4,7 +4,7 @@ import { IRM_FIELDS, irmCells, type CellMark, type DraftCell, type DraftRow } fr
 import { MAPPING_FIELDS, type MappingField } from '../../domain/filing/mapping';
 import { groupBy } from '../../domain/values';
 import type { OpenIrm } from '../proposals/score';
-import { BULK_COLUMNS, type ColumnField, isExtraField } from '../../domain/rules/columns';
+import { BULK_COLUMNS, type ColumnField, headerOf, isExtraField } from '../../domain/rules/columns';
 import { cutText, harmless } from '../../domain/text';
 import { finishBulkSheet } from '../../workbook/bulk-sheet';
 import type { NewCell } from '../../workbook/read';
@@ -76,7 +76,7 @@ function draftValues(rows: readonly DraftRow[]): NewCell[][] {
   const valueOf = ({ cells }: DraftRow, field: ColumnField) =>
     isExtraField(field) ? (field === 'isThirdPartyExport' ? 'N' : null) : cellValue(field, cells[field]?.value ?? null);
   return [
-    [...BULK_COLUMNS.map(({ header }) => header), 'Confidence', 'Why'],
+    [...BULK_COLUMNS.map(({ header }) => header), 'Confidence (not sent)', 'Why (not sent)'],
     ...rows.map((row) => [...BULK_COLUMNS.map(({ field }) => valueOf(row, field)), row.confidence, harmless(row.why)]),
   ];
 }
@@ -177,6 +177,6 @@ function writeLegend(workbook: Workbook, title: string, findings: DraftWorkbook[
   if (findings.length > 0) sheet.getCell(first, 2).value = 'Findings of `ebrc check`:';
   findings.slice(0, 500).forEach(({ row, field, severity, message }, index) => {
     sheet.getCell(first + 1 + index, 1).value = row === null ? severity : `${severity}, row ${row}`;
-    sheet.getCell(first + 1 + index, 2).value = harmless(`${field ?? ''} ${message}`.trim());
+    sheet.getCell(first + 1 + index, 2).value = harmless([headerOf(field), message].filter(Boolean).join(': '));
   });
 }

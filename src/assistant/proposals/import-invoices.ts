@@ -10,7 +10,7 @@ import { extname } from 'node:path';
 import { canonicalAmount, compareAmounts, isAmount, withoutGrouping } from '../../domain/money';
 import { isUploadType } from '../../domain/rules/columns';
 import { cutText, printable } from '../../domain/text';
-import { refusal, UsageError } from '../../starter/errors';
+import { refusal, unreadable, UsageError } from '../../starter/errors';
 import { csvRows, sheetRows, type ListRow } from '../../starter/input-files';
 
 /** Columns with the headers that accounting systems export for them; case, spaces and punctuation are ignored. */
@@ -87,7 +87,7 @@ async function readInvoiceList(path: string, today: string) {
 
 async function rowsOf(path: string): Promise<ListRow[]> {
   const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${path} cannot be read (${error.code ?? error.message}).`, 'no_file');
+    throw unreadable(path, error);
   });
   const form = extname(path).toLowerCase();
   if (form === '.csv') return csvRows(bytes);

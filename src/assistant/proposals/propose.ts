@@ -2,6 +2,7 @@ import type { LedgerDependencies } from '../../starter/dependencies';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { draftRow, gapsOf, type DocumentFacts, type DraftRow } from '../drafts/cells';
 import { comparableText } from '../../domain/identity';
+import { counted } from '../../domain/text';
 import { groupBy } from '../../domain/values';
 import { propose, type Proposal } from './assignment';
 import { listIrms, type IrmRow } from '../../ledger/exporters/irms';
@@ -103,8 +104,8 @@ function choose(proposals: readonly Proposal[], asked: number | undefined) {
     .filter(([other]) => other !== String(type))
     .map(([other, left]) =>
       other === 'unknown'
-        ? `${left.length} proposals are for documents of unknown upload type: give --upload-type.`
-        : `${left.length} proposals are for upload type ${other}: --upload-type ${other} gives them.`,
+        ? `Left out: ${counted(left.length, 'proposal')} for documents of unknown upload type: give --upload-type.`
+        : `Left out: ${counted(left.length, 'proposal')} for upload type ${other}: give --upload-type ${other}.`,
     );
   return { type, chosen: byType.get(String(type)) ?? [], notes };
 }

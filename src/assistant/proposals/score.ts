@@ -1,4 +1,5 @@
 import { BANK_CHARGES, formatAmount } from '../../domain/money';
+import { counted } from '../../domain/text';
 import { compareFilingDates, dayNumber, isFilingDate, type FilingDate } from '../../domain/dates';
 
 /** An IRM with its unmapped balance. */
@@ -178,7 +179,7 @@ function dates(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>, reasons
   const advance = irm.entry.purpose === ADVANCE;
   const days = Math.abs(after);
   if (after === 0) reasons?.push('remittance and document have the same date');
-  else reasons?.push(`the remittance came ${days} days ${after > 0 ? 'after' : 'before'} the document`);
+  else reasons?.push(`the remittance came ${counted(days, 'day')} ${after > 0 ? 'after' : 'before'} the document`);
   if (after !== 0 && advance === after > 0) return 0.1;
   if (days > MAX_GAP_DAYS) return 0.1;
   return days <= 90 ? 1 : days <= 270 ? 0.7 : 0.4;

@@ -136,6 +136,8 @@ export interface PagedEvent {
   state: string | null;
   who: string | null;
   text: string;
+  /** What a person answered of an unknown outcome, whose note is the text: `filed` or `not-filed`. */
+  said: string | null;
 }
 
 /** What happened to a filing, oldest first, behind an event. */
@@ -144,7 +146,7 @@ export async function pageOfEvents(
   { filingId, after, limit }: { filingId: string; after: string; limit: number },
 ): Promise<PagedEvent[]> {
   const { rows } = await db.query<PagedEvent>(
-    `SELECT event_id AS id, seq::int AS seq, at, kind, state, who, text FROM filing_events
+    `SELECT event_id AS id, seq::int AS seq, at, kind, state, who, text, data->>'as' AS said FROM filing_events
       WHERE filing_id = $1 AND event_id > $2 ORDER BY event_id LIMIT $3`,
     [filingId, after, limit],
   );

@@ -37,7 +37,8 @@ const BUCKET = `CASE ${BUCKETS.map(({ id, to }) => (to === null ? `ELSE '${id}'`
 const ON_DAY = `coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date)`;
 
 /**
- * A document is one of a party: number and date in comparable form. The invoice list stands above what rows say of it.
+ * A document is one of a party: number and date in comparable form. The invoice list stands above what rows say of it,
+ * and what a corrected row said of it counts until the day of its correction.
  * Certified is what every certificate of the document is over that was issued by then, whoever filed it.
  *
  * Nearly every document of the past is certified in full, so one pass over the rows leaves those out before sorting
@@ -64,7 +65,8 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
                   THEN coalesce(c.amount, r.mapped_amount) END AS amount
         FROM filing_rows r JOIN filings f USING (filing_id)
         LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
-       WHERE r.match_key IS NOT NULL AND f.mode = $1 AND f.made_at < $4::timestamptz) stated
+       WHERE r.match_key IS NOT NULL AND f.mode = $1 AND f.made_at < $4::timestamptz
+         AND NOT EXISTS (SELECT FROM filings later WHERE later.filing_id = r.taken_over_by AND later.made_at < $4::timestamptz)) stated
      WHERE (amount >= value AND currency = paid_in) IS NOT TRUE
         OR EXISTS (SELECT FROM listed l WHERE l.party_id = stated.party_id AND l.document_key = key AND l.document_date = dated)
     UNION ALL

@@ -65,6 +65,7 @@ const eventSchema = z.object({
   state: z.string().nullable(),
   who: z.string().nullable(),
   text: z.string(),
+  said: z.string().nullable().describe('what `who` answered of an unknown outcome: filed or not-filed'),
 });
 
 const PREFER = '`Prefer: wait=60` waits for the end, or for a question.';

@@ -198,7 +198,7 @@ export function progressText({ state, counts, asked }: FilingResult, waiting: Wa
   const parts: string[] = [state];
   // The PDFs are counted in what a collecting filing waits for.
   if (counts.rows > 0) parts.push(`${counts.certified} of ${counts.rows} certified`);
-  if (counts.errored > 0) parts.push(`${erroredText(counts).replace(' ', ' errored ')}`);
+  if (counts.errored > 0) parts.push(erroredText(counts).replace(/^\d+/u, '$& errored'));
   const subject = waiting ? shortly(waiting) : waitsFor({ state, asked }, counts);
   if (subject && state !== 'refused') parts.push(`waits for ${subject}`);
   return parts.join(', ');

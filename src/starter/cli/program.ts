@@ -63,6 +63,8 @@ export async function runProgram(
 
   async function failed(error: unknown): Promise<ExitCode> {
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
+    // A list waits for its readers, and meets the error of the stream too.
+    if (broken.flat().includes(error as Error)) return EXIT.done;
     // No command was named: commander has shown the help.
     const { reportError } = await import('./report-error.js');
     if (!(error instanceof CommanderError) || error.code !== 'commander.help')
@@ -90,22 +92,20 @@ async function retryThroughRestart<T>(
   }
 }
 
-/** A closed pipe (`ebrc list | head`) is no error; a full disk is one, said once. @returns what went wrong so far */
-function watchWrites(stream: Streams['stdout']): () => Error | undefined {
-  let broken: Error | undefined;
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') broken ??= error;
-  });
-  return () => broken;
+/** @returns what goes wrong with its writes */
+function watchWrites(stream: Streams['stdout']): NodeJS.ErrnoException[] {
+  const broken: NodeJS.ErrnoException[] = [];
+  stream.on('error', (error: NodeJS.ErrnoException) => broken.push(error));
+  return broken;
 }
 
-/** Whether something could not be written; said where it can be. */
+/** Whether something could not be written; said once. A closed pipe (`ebrc list | head`) is no error. */
 async function firstBroken(
   { stdout, stderr }: Pick<Streams, 'stdout' | 'stderr'>,
-  broken: readonly (() => Error | undefined)[],
+  broken: readonly NodeJS.ErrnoException[][],
 ): Promise<boolean> {
   await new Promise<void>((resolve) => stdout.write('', () => setImmediate(resolve)));
-  const error = broken.map((read) => read()).find((each) => each !== undefined);
+  const error = broken.flat().find(({ code }) => code !== 'EPIPE');
   if (error) stderr.write(`Error: the output cannot be written: ${error.message}\n`);
   return error !== undefined;
 }

@@ -38,6 +38,7 @@ interface Spinner {
 
 export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean): Terminal {
   let running: Spinner | undefined;
+  let noted = '';
   return {
     stdin,
     stdout,
@@ -70,6 +71,9 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
     },
     note(message) {
       running?.stop();
+      // What was said while a command waited is part of its outcome too.
+      if (message === noted) return;
+      noted = message;
       stderr.write(`${prose(message, widthOf(stderr))}\n`);
     },
     progress() {

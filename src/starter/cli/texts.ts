@@ -42,7 +42,9 @@ function describeAlike(alike: readonly [Problem, ...Problem[]]): string {
   const name = column === undefined ? null : runs.map((run) => run.replace(/\d+/gu, `${column}$&`));
   const cells = name && name.length > 0 ? `cell${rows.length > 1 ? 's' : ''} ${listed(name, MOST_PLACES)}` : null;
   const place = [runs.length > 0 && `row${rows.length > 1 ? 's' : ''} ${listed(runs, MOST_PLACES)}`, headerOf(field)];
-  const where = cells ?? place.filter(Boolean).join(', ');
+  // A message of an input's field, or of a variable, begins with its name.
+  const isNamed = runs.length === 0 && typeof field === 'string' && message.startsWith(field);
+  const where = isNamed ? '' : (cells ?? place.filter(Boolean).join(', '));
   const holder = filingId === undefined || message.includes(filingId) ? '' : ` (filing ${filingId})`;
   return printable(`${severity === 'error' ? 'Error' : 'Warning'}${where ? ` in ${where}` : ''}: ${message}${holder}`);
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { parseBoundedJson } from '../../domain/text';
 import { emailAddress } from '../../domain/contracts';
 import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
-import { refusal, UsageError } from '../errors';
+import { refusal, unreadable, UsageError } from '../errors';
 import { csvRows, sheetRows, type ListRow } from '../input-files';
 
 const COLUMNS = ['name', 'email', 'iec', 'companyName', 'address', 'username', 'password'] as const;
@@ -104,7 +104,7 @@ async function readRecords(path: string): Promise<RawRecord[]> {
 
 async function load(path: string): Promise<Buffer> {
   const handle = await open(path).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${path} cannot be read (${error.code ?? error.message}).`, 'no_file');
+    throw unreadable(path, error);
   });
   try {
     const { size } = await handle.stat();

@@ -15,7 +15,7 @@ import type { CheckedWorkbook } from '../../workbook/check';
 import type { ColumnAt, NewCell, WorkbookReading } from '../../workbook/read';
 import { workbooksInProcess, type Workbooks } from '../../workbook/workbooks';
 import type { LedgerDependencies } from '../dependencies';
-import { RefusedError, refusal, UsageError } from '../errors';
+import { RefusedError, refusal, unreadable, UsageError } from '../errors';
 
 /** Options that the caller gives besides the file, if the file does not contain them. */
 export interface StatedOptions {
@@ -132,9 +132,7 @@ async function load(path: string): Promise<{ name: string; bytes: Buffer }> {
     return { name: basename(path), bytes: await readFile(path) };
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    const { code } = error as NodeJS.ErrnoException;
-    const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code ?? String(error)})`;
-    throw new UsageError(`${path}: ${why}.`, 'no_file');
+    throw unreadable(path, error as NodeJS.ErrnoException);
   }
 }
 

@@ -24,12 +24,12 @@ export const DATE_HEADER = 'eBRC Date';
 /** Headers of the columns that a template of ours adds for the person who fills it in. */
 export const REMITTER_HEADER = 'Remitter (not sent)';
 export const FREE_HEADER = 'Free balance (not sent)';
-const OURS: ReadonlySet<string> = new Set(
-  [REMITTER_HEADER, FREE_HEADER, NUMBER_HEADER, DATE_HEADER].map(normaliseHeader),
-);
+const OURS: ReadonlySet<string> = new Set([NUMBER_HEADER, DATE_HEADER].map(normaliseHeader));
+const SAYS_SO = /notsent$/u;
 
 /** Whether a column that is not sent is known to be one of ours. */
-export const isOurs = (header: string): boolean => OURS.has(normaliseHeader(header));
+export const isOurs = (header: string): boolean =>
+  OURS.has(normaliseHeader(header)) || SAYS_SO.test(normaliseHeader(header));
 
 /** A column that neither the specification nor the template names. */
 export interface OwnColumn {

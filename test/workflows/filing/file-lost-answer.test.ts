@@ -38,6 +38,15 @@ async function passUntil<T>(answer: Promise<T>): Promise<T> {
   return answered;
 }
 
+/** The authority will report a row as Errored. */
+async function errored(document: string | undefined): Promise<void> {
+  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ match: { document }, processingStatus: 'Errored', errorDetails: ['ERR28: date'], times: 1 }),
+  });
+}
+
 /** By the name of each scene's fault, so that a failure says which. */
 function expectAllCertified(made: Scene[], results: FilingResult[]): void {
   const states = Object.fromEntries(made.map(({ name }, at) => [name, results[at]?.state]));
@@ -212,12 +221,7 @@ it('is sent again on the word of two people while its certificates cannot be loo
 it('sends nothing again of a submission of which one row has its certificate, whatever a person answers', async () => {
   const exporter = await stage.exporter();
   const rows = [stage.mapping(exporter), stage.mapping(exporter)];
-  const match = { document: rows[1]?.sbCumInvoiceNumber };
-  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ match, processingStatus: 'Errored', errorDetails: ['ERR28: date'], times: 1 }),
-  });
+  await errored(rows[1]?.sbCumInvoiceNumber);
   stage.fault(exporter, 'push-irm', 'accept-then-drop');
   const filing = await stage.file(exporter, rows);
   await stage.until(filing, 'outcome_unknown');
@@ -303,4 +307,22 @@ it('learns what became of the other submissions of its filing', async () => {
     counts: { certified: 999, open: 1 },
     submissions: [{ state: 'settled' }, { state: 'planned' }],
   });
+});
+
+it('is asked about first where the request that a person named for it leaves a row without an outcome', async () => {
+  const exporter = await stage.exporter();
+  const rows = Array.from({ length: 1_000 }, () =>
+    stage.mapping(exporter, { mappedIRMAmountFCC: 1, sbCumInvoiceValueinFCC: 1 }),
+  );
+  await errored(rows[1]?.sbCumInvoiceNumber);
+  stage.fault(exporter, 'push-irm', 'accept-then-drop');
+  stage.fault(exporter, 'push-irm', 'drop-before-accept', { skip: 1 });
+  const filing = await stage.file(exporter, rows, { channel: 'push' });
+  const { filingId } = await stage.until(filing, 'outcome_unknown');
+  const [request] = await stage.requestsOf(exporter);
+  await stage.resolve(filing, 'filed', request);
+  await stage.until(filing, ({ attention }) => attention?.includes('whether submission 2 was filed') ?? false);
+  await stage.pass(0.5);
+  await stage.until(filing, ({ attention }) => attention?.includes('ubmission 1') ?? false);
+  expect(await stage.view(filing)).toMatchObject({ attempt: `${filingId}-1-1`, counts: { certified: 998, open: 2 } });
 });

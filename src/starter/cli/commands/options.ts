@@ -192,7 +192,8 @@ export function printOutcome({ terminal }: Cli, outcome: FilingOutcome): ExitCod
 function exitCodeOf({ filing, waitsForPerson: waits }: FilingOutcome): ExitCode {
   if (waits) return EXIT.waiting;
   if (filing.state === 'refused') return EXIT.refused;
-  if (!isEnd(filing.state as FilingState)) return EXIT.done;
+  // Without an id it was started, and no worker has recorded it yet.
+  if (filing.filingId === null || !isEnd(filing.state as FilingState)) return EXIT.done;
   return filing.state === 'certified' ? EXIT.done : EXIT.refused;
 }
 

@@ -1,7 +1,7 @@
 /** Looks at a submission: at its requests, and rounds of evidence about one of unknown outcome. */
 import type { Evidence } from '../../../activities/filings/looks';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import type { FilingRun } from '../filing-run';
+import { FilingMovedOn, type FilingRun } from '../filing-run';
 import { helpful, interruptible, recordFailureAndContinue, throughPauses } from '../pauses';
 import { freshenBalances } from '../prepare-filing';
 import type { PollResult } from '../../../activities/filings/poll-status';
@@ -58,11 +58,15 @@ export function lookAtRequest(run: FilingRun, submission: number): Promise<PollR
 export const isFollowed = ({ state, requests }: SubmissionStage): boolean =>
   state !== 'settled' && requests.some((request) => request.state === 'followed');
 
-/** Asks once about the filing's other submissions: they have their outcome while this one waits for days. */
+/**
+ * Asks once about the filing's other submissions: they have their outcome while this one waits for days.
+ * @throws FilingMovedOn where rows of one are in doubt now: the first submission in doubt is asked about
+ */
 export async function lookAtOthers(run: FilingRun, submission: number): Promise<void> {
   for (const { submission: other } of run.now.submissions) {
     if (other === submission || !isFollowed(run.stage(other))) continue;
     const polled = await lookAtRequest(run, other);
+    if (polled?.outcome === 'doubt') throw new FilingMovedOn('rows without an outcome are looked into');
     await run.took(polled?.filing);
   }
 }

@@ -96,9 +96,14 @@ function exportersTable(exporters: readonly ExporterView[], mode: Mode): Page {
 }
 
 /** Null: nothing bad is known of its credentials. */
-const credentialsNeeded = ({ email, credentialsProblem }: ExporterView): string | null =>
-  credentialsProblem &&
-  `The portal did not accept its credentials (${credentialsProblem}): \`ebrc credentials ${email} --username USER\` with others.`;
+function credentialsNeeded({ email, credentialsProblem, state }: ExporterView): string | null {
+  const submit = `\`ebrc credentials ${email} --username USER\``;
+  if (credentialsProblem === 'dgft_username_taken')
+    return `Another client has its portal user name: ${submit} with its own.`;
+  if (credentialsProblem)
+    return `The portal did not accept its credentials (${credentialsProblem}): ${submit} with others.`;
+  return state === 'created' ? `The service has no portal credentials of it: ${submit} submits them.` : null;
+}
 
 function exporterText(exporter: ExporterView): Page {
   const shown = fields([

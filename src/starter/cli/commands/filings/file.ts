@@ -151,7 +151,7 @@ export function addCheckCommand(program: Command, bind: Bind): void {
         const { readFilingFile } = await import('../../../filings/read-file.js');
         // Before the database is opened: errors in the file do not depend on it.
         const read = await readFilingFile({ path }, stated, { workbooks: await cli.workbooks() });
-        const request = { source: { read }, exporter, annotate: output !== undefined };
+        const request = { source: { read }, exporter, annotate: output !== undefined, ...stated };
         const checked = await checkFile(await ledgerOf(cli), request);
         const { ok, rows, errors, warnings, columns } = checked;
         const annotated = checked.annotated && output !== undefined ? output : null;

@@ -92,26 +92,32 @@ export function addShowCommand(program: Command, bind: Bind): void {
     );
 }
 
-function historyTable(events: readonly FilingEventView[]): Part {
+export function historyTable(events: readonly FilingEventView[]): Part {
   return table(
     ['At', 'State', 'By', 'What happened'],
-    events.map(({ at, state, who, kind, text }) => [localTime(at), state, who, happened(kind, text)]),
+    events.map((event) => [localTime(event.at), event.state, event.who, happened(event)]),
   );
 }
 
 /** What a person did whose text is their note: it says how they know, and not what they said. */
 const SAID: Readonly<Record<string, string>> = {
+  approved: 'approved',
+  abandoned: 'gives up',
   resolved: 'answered',
+  resolve_refused: 'may not answer',
   permitted: 'permits',
   permit_stands: 'would permit',
   permit_refused: 'may not permit',
   withdrawn: 'withdraws',
 };
 
-const happened = (kind: string, text: string): string => {
+function happened({ kind, state, who, text, said }: FilingEventView): string {
   if (text === '') return kind;
-  return SAID[kind] === undefined ? text : `${SAID[kind]}: ${text}`;
-};
+  if (who === null || SAID[kind] === undefined || text === `approved by ${who}`) return text;
+  // A filing of which nothing was sent is withdrawn as a whole.
+  const did = state === 'abandoned' ? SAID['abandoned'] : SAID[kind];
+  return `${[did, said?.replace('-', ' ')].filter(Boolean).join(' ')}: ${text}`;
+}
 
 const CERTIFICATES_HELP = `
 Examples:

@@ -115,8 +115,8 @@ function outcomePage(outcome: ReconcileOutcome): Page {
     ['Parties', parties],
     ['Findings', `opened ${opened}, closed ${closed}, healed ${healed}`],
   ]);
-  const notes = skipped.map(({ name, reason }) => `Not asked: ${name}: ${reason}`);
-  return apart([askedAny(outcome) ? null : NONE_ASKED, head, ...notes, ...findingsParts(findings)]);
+  const notes = skipped.map(({ name, reason }) => `Not asked: ${name}: ${reason}`).join('\n');
+  return apart([askedAny(outcome) ? null : NONE_ASKED, head, notes, ...findingsParts(findings)]);
 }
 
 function findingsParts(findings: readonly FindingView[]): Part[] {
@@ -133,6 +133,7 @@ function findingsParts(findings: readonly FindingView[]): Part[] {
         // What the advice is about comes before what explains it: a narrow terminal keeps it.
         optional('Filing'),
         optional(right('Amount')),
+        optional('Document'),
         optional('Why'),
         optional(right('Row')),
         optional('IRM'),
@@ -145,6 +146,7 @@ function findingsParts(findings: readonly FindingView[]): Part[] {
         `${each.ageDays} d${each.closedAt ? ', closed' : each.acknowledgedAt ? ', acknowledged' : ''}`,
         each.filingId,
         amountText(each.amount, each.currency),
+        each.ours?.document ?? each.theirs?.document,
         each.healed ?? each.reason,
         each.row,
         each.irmNumber,
