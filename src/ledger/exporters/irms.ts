@@ -106,7 +106,10 @@ export async function saveIrms(
   return { count: rows.length, changed };
 }
 
-/** The status is documented as `fresh` only; what starts with "cancel", or is a single C, counts as cancelled. */
+/**
+ * The status is documented as `fresh` only; what starts with "cancel", or is a single C, counts as cancelled. Each IRM
+ * is looked up by itself: joined, they would be found by reading the IRMs of all exporters.
+ */
 const SAVE = `WITH incoming AS (
     SELECT r.*, CASE WHEN b.exporter_id IS NULL THEN 'first_seen' ELSE concat_ws(',',
         CASE WHEN (b.amount, b.currency, b.purpose_code) IS DISTINCT FROM (r.amount, r.currency, r."purposeCode") THEN 'amended' END,
@@ -115,8 +118,8 @@ const SAVE = `WITH incoming AS (
       FROM jsonb_to_recordset($1::jsonb) AS r ("exporterId" text, "irmKey" text, "irmNumber" text, "adCode" text, "ifscCode" text,
         "issueDate" text, "remittanceDate" text, currency text, "purposeCode" text, amount numeric, available numeric,
         utilized numeric, status text, "remitterName" text, "remitterCountry" text, iec text, record jsonb, "readAt" timestamptz)
-      LEFT JOIN irms b ON b.exporter_id = r."exporterId" AND b.irm_number = r."irmNumber" AND b.ad_code = r."adCode"
-       AND b.ifsc_code = r."ifscCode" AND b.issue_date = r."issueDate"
+      LEFT JOIN LATERAL (SELECT * FROM irms b WHERE b.exporter_id = r."exporterId" AND b.irm_number = r."irmNumber"
+         AND b.ad_code = r."adCode" AND b.ifsc_code = r."ifscCode" AND b.issue_date = r."issueDate" LIMIT 1) AS b ON true
      WHERE b.read_at IS NULL OR b.read_at <= r."readAt"
   ), saved AS (
     INSERT INTO irms (exporter_id, irm_key, irm_number, ad_code, ifsc_code, issue_date, remittance_date, currency, purpose_code,
