@@ -63,11 +63,12 @@ function evidenceParts({ evidence, otherUses, state }: FilingView): (Part | null
   const found = evidence as Partial<Evidence>;
   const { balances = [], agreeing = [], contradicted = [], adopted = [], gatheredAt, sentAt } = found;
   const looked = found.looked ? 'looked at completely' : `not looked at completely: ${found.problem ?? 'unknown why'}`;
-  // A person may have named the certificates since.
-  const settled = found.openRows === 0 || state === 'certified';
+  const settled = found.openRows === 0;
+  // What a person said, or another attempt, may have settled it since.
+  const past = state !== 'outcome_unknown';
   const speaks = settled
     ? toned('every row has one', 'good')
-    : found.openRows && `${counted(found.openRows, 'row')} without one`;
+    : found.openRows && `${counted(found.openRows, 'row')} without one${past ? ' then' : ''}`;
   const rows = [
     ['Certificates', looked, speaks],
     ...adopted.map(({ eBRCNumber }) => [eBRCNumber, 'certifies a row', toned('filed', 'good')]),
@@ -80,9 +81,8 @@ function evidenceParts({ evidence, otherUses, state }: FilingView): (Part | null
     // Where every row has its certificate a balance decides nothing, and other filings have moved it since.
     ...(settled ? [] : balances.map((balance) => balanceRow(balance, otherUses))),
   ];
-  const before = state === 'outcome_unknown' ? '' : ', before the outcome was known';
   return [
-    `Evidence of ${localTime(gatheredAt) ?? 'an unknown time'}${before}${sentAt ? `, for what was sent at ${localTime(sentAt)}` : ''}:`,
+    `Evidence of ${localTime(gatheredAt) ?? 'an unknown time'}${past ? ', before the outcome was known' : ''}${sentAt ? `, for what was sent at ${localTime(sentAt)}` : ''}:`,
     table(['What', 'Found', 'Speaks for'], rows),
   ];
 }
