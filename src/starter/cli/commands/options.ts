@@ -27,7 +27,10 @@ function currentUser(): string {
 }
 
 export const byOption = () =>
-  new Option('--by <name>', 'who does this, for the record').default(currentUser(), 'the user of this machine');
+  new Option('--by <name>', 'who does this, for the record; with EBRC_TOKEN its principal does').default(
+    currentUser(),
+    'the user of this machine',
+  );
 
 export const channelOption = () =>
   new Option('--channel <channel>', 'how it is sent').choices(['auto', 'push', 'bulk']).default('auto');
