@@ -45,6 +45,8 @@ async function run(config: Config, logger: Logger, telemetry: Telemetry | null):
     applicationName: 'ebrc-worker',
     // One more is that of the health probe.
     max: config.databasePool - 1,
+    // An idle worker waits on one to lead, and compares its clock each minute: to open one costs more.
+    min: 2,
     tracer: telemetry?.tracer,
     onIdleError: (error) => logger.warn({ err: error }, 'a database connection was lost; it is replaced'),
   });

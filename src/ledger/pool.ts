@@ -33,13 +33,15 @@ export function createPool(args: {
   applicationName?: string;
   /** Most connections this process opens; default 10. */
   max?: number;
+  /** Connections that are kept while nothing uses them; default none. */
+  min?: number;
   timeouts?: Partial<typeof POOL_TIMEOUTS>;
   /** Measures the statements of whatever is traced; left out: none. */
   tracer?: Tracer;
   /** Called for connections that broke while idle (the server restarted, for instance); the pool replaces them. */
   onIdleError?: (error: Error) => void;
 }): pg.Pool {
-  const { url, applicationName = 'ebrc', max = 10, onIdleError, ...options } = args;
+  const { url, applicationName = 'ebrc', max = 10, min = 0, onIdleError, ...options } = args;
   const { tracer = NO_TRACES } = options;
   const timeouts = { ...POOL_TIMEOUTS, ...options.timeouts };
   // By a statement: PgBouncer refuses connections that ask for these when they begin.
@@ -50,6 +52,7 @@ export function createPool(args: {
     connectionString: url,
     application_name: applicationName,
     max,
+    min,
     connectionTimeoutMillis: timeouts.connectMs,
     query_timeout: timeouts.queryMs,
     keepAlive: true,

@@ -65,12 +65,17 @@ async function runForever(
   }
 }
 
-/** What one worker of a mode does for all of them: a lock of the ledger says which one. */
-const LEAD_EVERY_MS = 15_000;
+/** What one worker of a mode does for all of them: a lock of the ledger says which one. After a failure: */
+const LEAD_AGAIN_MS = 15_000;
+/** The leader tells the others that it is there, which costs them no statement. */
+const HEARD_EVERY_MS = 60_000;
+const SILENT_MS = 75_000;
+const HELD = 'held';
+const FREE = 'free';
 
 /**
- * Runs `jobs` while this worker holds the lock, which PostgreSQL frees with its connection: another follows within
- * {@link LEAD_EVERY_MS}. For a moment two may run them.
+ * Runs `jobs` while this worker holds the lock, which PostgreSQL frees with its connection: another follows at once
+ * where this one stops, else within {@link SILENT_MS}. For a moment two may run them.
  */
 export function leaderJob(args: {
   pool: pg.Pool;
@@ -80,35 +85,56 @@ export function leaderJob(args: {
   onRun?: (outcome: JobOutcome) => void;
 }): BackgroundJob {
   const { pool, mode, jobs, logger, onRun } = args;
+  const channel = `ebrc_lead_${mode}`;
   return {
     id: 'lead',
     name: 'do what one worker does for all',
-    everyMs: LEAD_EVERY_MS,
+    everyMs: LEAD_AGAIN_MS,
     async run(signal) {
+      // Of its own for as long as it waits: each try on a new one would cost what opens it, too.
       const connection = await pool.connect();
-      let leads = false;
+      const lost = new AbortController();
+      const onLost = () => lost.abort(new Error('the connection that holds the lock, or waits for it, was lost'));
+      connection.once('error', onLost).once('end', onLost);
+      const over = AbortSignal.any([signal, lost.signal]);
       try {
-        const { rows } = await connection.query<{ leads: boolean }>(
-          'SELECT pg_try_advisory_lock(hashtextextended($1, 8)) AS leads',
-          [`lead/${mode}`],
-        );
-        leads = rows[0]?.leads ?? false;
-        if (leads) await runUntilLost(connection, signal);
+        await connection.query(`LISTEN ${channel}`);
+        while (!(await takesLead(connection))) await untilFreeOrSilent(connection, over);
+        const tell = { id: 'lead_held', name: 'tell the other workers that one leads', everyMs: HEARD_EVERY_MS };
+        const told = { ...tell, run: () => notify(connection, HELD) };
+        const running = startBackgroundJobs([told, ...jobs], logger, onRun);
+        if (!over.aborted) await once(over, 'abort');
+        await running.stop();
+        if (lost.signal.aborted) return;
+        await connection.query('SELECT pg_advisory_unlock_all()');
+        await notify(connection, FREE);
       } finally {
-        // The lock ends with the connection.
-        connection.release(leads);
+        connection.off('error', onLost).off('end', onLost);
+        // The lock ends with the connection, and so does what it listens to.
+        connection.release(true);
       }
     },
   };
 
-  async function runUntilLost(connection: pg.PoolClient, signal: AbortSignal): Promise<void> {
-    const lost = new AbortController();
-    const onLost = () => lost.abort();
-    connection.once('error', onLost).once('end', onLost);
-    const running = startBackgroundJobs(jobs, logger, onRun);
-    const over = AbortSignal.any([signal, lost.signal]);
-    if (!over.aborted) await once(over, 'abort');
-    connection.off('error', onLost).off('end', onLost);
-    await running.stop();
+  async function takesLead(connection: pg.PoolClient): Promise<boolean> {
+    const { rows } = await connection.query<{ leads: boolean }>(
+      'SELECT pg_try_advisory_lock(hashtextextended($1, 8)) AS leads',
+      [`lead/${mode}`],
+    );
+    return rows[0]?.leads ?? false;
+  }
+
+  async function notify(connection: pg.PoolClient, what: typeof HELD | typeof FREE): Promise<void> {
+    await connection.query('SELECT pg_notify($1, $2)', [channel, what]);
+  }
+}
+
+async function untilFreeOrSilent(connection: pg.PoolClient, signal: AbortSignal): Promise<void> {
+  for (let heard: string | undefined = HELD; heard === HELD;) {
+    const over = new AbortController();
+    const waits = { signal: AbortSignal.any([signal, over.signal]), ref: false };
+    const said = once(connection, 'notification', waits) as Promise<[pg.Notification]>;
+    const silence = sleep(SILENT_MS, undefined, waits);
+    heard = await Promise.race([said.then(([{ payload }]) => payload), silence]).finally(() => over.abort());
   }
 }

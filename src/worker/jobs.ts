@@ -15,7 +15,7 @@ import { ensureSearchAttributes } from '../temporal/connect';
 import { pruneFailedChecks } from '../ledger/vault/credential-fuse';
 import type { DocumentStore } from '../documents/document-store';
 import type { Queryable } from '../ledger/pool';
-import { askStore, claimStore } from '../ledger/sends/sends';
+import { askStore, claimStore, storeIdOf } from '../ledger/sends/sends';
 import { NotReady, type Probe } from '../telemetry/readiness';
 
 /** A secret is stored just before its workflow is started. */
@@ -187,6 +187,7 @@ export function watchDocumentStore(options: {
 }): { job: BackgroundJob; probe: Probe } {
   const { pool, documents, metrics } = options;
   let usable: boolean | undefined;
+  let own: string | undefined;
   const note = (found: boolean) => {
     usable = found;
     metrics.set('ebrc_document_store_up', found ? 1 : 0);
@@ -202,7 +203,10 @@ export function watchDocumentStore(options: {
       run: async () => {
         try {
           await askStore(useOnce, ANSWERS_WITHIN_MS);
-          await claimStore(pool, documents);
+          const storeId = await storeIdOf(documents);
+          // Before each send the ledger is asked again.
+          if (storeId !== own) await claimStore(pool, documents);
+          own = storeId;
           note(true);
         } catch (error) {
           note(false);

@@ -173,7 +173,7 @@ async function adoptExporter(run: FilingRun): Promise<boolean> {
   const { exporterId } = run.input;
   try {
     const read = run.calls('api', 'Read the exporter from the service', 'api');
-    await throughPauses(run, () => read.adoptExporter({ exporterId }));
+    await throughPauses(run, () => read.readExporter({ exporterId }));
     return true;
   } catch (error) {
     const failure = readFailure(error);

@@ -70,7 +70,7 @@ async function checkOne(
   const { status, exporterId } = context;
   const readExporter = () =>
     retryUntilFixed(status, UNKNOWN_CLIENT, () =>
-      calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).adoptExporter({ exporterId }),
+      calls('api', { summary: 'Read the client', rateClass: 'api', exporterId }).readExporter({ exporterId }),
     );
   try {
     // The exporter may have been onboarded elsewhere: the ledger has to know it before it keeps its credentials.

@@ -197,6 +197,4 @@ export const exporterActivities = {
   createExporter,
   readExporter,
   changeExporter,
-  /** The same of an exporter that was onboarded elsewhere, which this ledger does not know yet. */
-  adoptExporter: readExporter,
 };

@@ -31,7 +31,7 @@ it('calls the service in normal activities and takes every other step locally', 
   const first = await stage.file(exporter, [stage.mapping(exporter)]);
   await first.result();
   const { events: refreshed } = await first.fetchHistory();
-  expect(activities(refreshed ?? []).slice(0, 4)).toEqual(['adoptExporter', 'refreshIrms', 'readIrms', 'takeSnapshot']);
+  expect(activities(refreshed ?? []).slice(0, 4)).toEqual(['readExporter', 'refreshIrms', 'readIrms', 'takeSnapshot']);
   expect(localSteps(refreshed ?? [])).toEqual(['openFiling', 'openFiling']);
   // The skipping server's clock may be years ahead.
   await stage.ledger.pool.query("UPDATE irms SET read_at = now() + interval '100 years'");
