@@ -11,7 +11,7 @@ import type { OpenFilingResult } from '../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../domain/contracts';
 import { CHECKING, endNote } from '../domain/filing/move-texts';
 import { SET_ASIDE } from '../domain/names';
-import { ACCESS, delayMs, type Schedule } from '../domain/service/retry-table';
+import { ACCESS, delayMs } from '../domain/service/retry-table';
 import type { Finding } from '../domain/rules/finding';
 import { isFilingMissing, readFailure, setAsideText, needInput } from './failures';
 import { fileUpdateCame, handleFilingMessages } from './filing/filing-handlers';
@@ -24,9 +24,6 @@ import { checkAndApprove, type Opened } from './filing/prepare-filing';
 import { submitting } from './filing/submission/open-attempt';
 import { submitOne } from './filing/submission/submit-filing';
 import { watch } from './filing/watchdog';
-
-/** Between two readings of a ledger that holds other moves than the run recorded. */
-const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 5 * 60_000 };
 
 /**
  * Files remittances. Ends normally with every outcome; fails only on a defect. A cancel leaves nothing before the
@@ -61,14 +58,15 @@ export async function fileRemittances(input: FileInput, carried?: CarriedOver): 
 }
 
 async function file(run: FilingRun): Promise<void> {
-  let input = run.input;
-  for (let again = 0; ; again += 1) {
+  const { movedOn } = run.waits;
+  for (let { input } = run; ;) {
     try {
       return await continueFromLedger(run, input);
     } catch (error) {
       if (!(error instanceof FilingMovedOn) && !isFilingMissing(error)) throw error;
       // Whoever moved it may still be at it; a ledger that is always elsewhere is not asked without a pause.
-      await run.rest(delayMs(MOVED_ON, again + 1), 'Read the ledger again');
+      await run.rest(movedOn.nextMs(), 'Read the ledger again');
+      movedOn.ended();
       // Nothing may be recorded of it yet: then it begins anew.
       input = run.filing ? run.resumeInput() : run.input;
     }

@@ -17,6 +17,9 @@ export interface WaitingWorkflow {
   rest(ms: number, summary: string): Promise<void>;
 }
 
+/** Between two readings of a ledger that holds other moves than the run recorded. */
+const MOVED_ON: Schedule = { initialMs: 1_000, factor: 2, maxMs: 60_000 };
+
 /** How often in a row the same was waited for; calls that work in between do not end the series. */
 class WaitSeries {
   private count = 0;
@@ -37,6 +40,7 @@ class WaitSeries {
 export class Waits {
   readonly activation = new WaitSeries(ACTIVATION);
   readonly access = new WaitSeries(ACCESS);
+  readonly movedOn = new WaitSeries(MOVED_ON);
 }
 
 /** The look comes a little after the time that was named (clocks differ), the next ones a minute apart at least. */
