@@ -41,7 +41,10 @@ const FINDINGS = {
     'documents',
     'The PDF in the document store is not the one that was stored. It is set aside and fetched again automatically.',
   ],
-  filing_overdue: ['filings', 'There was no outcome in time. Polling continues; ask the service about the request.'],
+  filing_overdue: [
+    'filings',
+    'An outcome, or certificates, did not come in time. They go on being asked for; ask the service about the request.',
+  ],
   outcome_unknown: [
     'filings',
     'It is not yet known whether this was filed. Look at the portal, then: ebrc resolve FILING.',
