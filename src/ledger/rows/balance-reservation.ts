@@ -9,6 +9,7 @@ import { needFiling } from '../filings/filings';
 import { iecFindings } from '../../domain/exporter/exporter';
 import { lockExporter, needExporter } from '../exporters/exporters';
 import { heldIrms, irmNumberOf } from '../exporters/irms';
+import { certifiedElsewhere } from '../certificates/certificates';
 import { collidingClaims } from './live-mappings';
 import { MS } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
@@ -125,7 +126,11 @@ export async function judgeBalances(
   const known = new Set(irms.map(({ irmNumber }) => comparableText(irmNumber)));
   const everyOne = irmNumbers.every((number) => known.has(comparableText(number)));
   return {
-    findings: [...iecFindings(exporter), ...checkBalances(rows, irms, holds)],
+    findings: [
+      ...iecFindings(exporter),
+      ...checkBalances(rows, irms, holds),
+      ...(await certifiedElsewhere(db, { exporterId, rows })),
+    ],
     balancesReadAt: everyOne ? Math.min(...irms.map(({ readAt }) => readAt)) : null,
   };
 }

@@ -1,4 +1,7 @@
 import { releaseRows, releaseUnsent, settleRows } from '../ledger-steps';
+import { saveCertificates } from '../../../src/ledger/certificates/certificates';
+import { balanceFindings } from '../../../src/ledger/rows/balance-reservation';
+import { detailOf } from '../../reports/ledger-of-a-month';
 import { readSubmissions } from '../../../src/ledger/submissions/submissions';
 import { moveRows, readRows } from '../../../src/ledger/rows/filing-rows';
 import { findFiling, needFiling } from '../../../src/ledger/filings/filings';
@@ -60,6 +63,19 @@ describe('the same mapping', () => {
     expect(text).toContain('state checking');
     expect(text).toContain(NOW.toISOString());
     expect(text).toContain('HOLDER');
+  });
+
+  it('is warned of where the authority has a certificate that no filing here has', async () => {
+    const [filed, other] = newRows(2);
+    if (!filed || !other) throw new Error('two rows are made');
+    const found = async () => balanceFindings(ledger.pool, { exporterId: EXPORTER, rows: [filed, other] });
+    const warning = { code: 'certified_elsewhere', severity: 'warning', row: filed.row };
+    expect(await found()).not.toContainEqual(expect.objectContaining(warning));
+    const details = [detailOf('EB-BY-HAND', filed.mapping, NOW)];
+    await saveCertificates(ledger.pool, { exporterId: EXPORTER, details, at: NOW });
+    const message = expect.stringContaining('Certificate EB-BY-HAND') as string;
+    const about = (await found()).filter(({ code }) => code === warning.code);
+    expect(about).toEqual([expect.objectContaining({ ...warning, message })]);
   });
 
   it('is refused with the row’s own outcome, whatever became of the others of its filing', async () => {
