@@ -100,13 +100,14 @@ export async function reserveBalances<T>(
   });
 }
 
-/** The balance findings of rows, and what is to be seen of their exporter, without reserving anything. */
+/** What balances, exporter and certificates say of rows, without reserving anything. */
 export async function balanceFindings(
   db: Queryable,
   { exporterId, rows }: { exporterId: string; rows: MappingRow[] },
 ): Promise<Finding[]> {
   const exporter = await needExporter(db, exporterId);
-  return (await judgeBalances(db, { exporter, exporterId, rows, exceptFiling: null })).findings;
+  const { findings } = await judgeBalances(db, { exporter, exporterId, rows, exceptFiling: null });
+  return [...findings, ...(await certifiedElsewhere(db, { exporterId, rows }))];
 }
 
 /** As {@link balanceFindings}, with when the oldest balance was read: ms since the epoch, null: one never was. */
@@ -126,11 +127,7 @@ export async function judgeBalances(
   const known = new Set(irms.map(({ irmNumber }) => comparableText(irmNumber)));
   const everyOne = irmNumbers.every((number) => known.has(comparableText(number)));
   return {
-    findings: [
-      ...iecFindings(exporter),
-      ...checkBalances(rows, irms, holds),
-      ...(await certifiedElsewhere(db, { exporterId, rows })),
-    ],
+    findings: [...iecFindings(exporter), ...checkBalances(rows, irms, holds)],
     balancesReadAt: everyOne ? Math.min(...irms.map(({ readAt }) => readAt)) : null,
   };
 }
