@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { reconcileInput, type ReconcileInput, type ReconcileResult } from '../domain/report-contracts';
 import {
@@ -15,6 +14,7 @@ import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import { otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { compareParty, type Compared } from '../ledger/reconciliation/compare';
+import { readWithHash } from '../documents/stored-document';
 import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs, type PdfCheck } from '../ledger/certificates/pdfs';
 import { countFindings, explainNearMatches, noteHealed, repairable } from '../ledger/reconciliation/findings';
 import type { RepairableFinding } from '../ledger/reconciliation/findings';
@@ -174,8 +174,7 @@ async function checkDocuments(
     const looks: PdfCheck[] = [];
     for (const { eBRCNumber, document, sha256 } of stored) {
       Context.current().heartbeat();
-      const content = (await documents.exists(document)) ? await documents.read(document) : null;
-      const found = content && createHash('sha256').update(content).digest('hex');
+      const found = (await readWithHash(documents, document))?.sha256 ?? null;
       looks.push({ eBRCNumber, found, problem: found === null ? 'missing' : found === sha256 ? null : 'damaged' });
     }
     await savePdfChecks(pool, { partyId, looks, at: now(deps) });

@@ -100,3 +100,13 @@ export interface DocumentStore extends Records {
   /** Moves a damaged document aside and keeps it, so that a new one can be stored. False if there is none. */
   setAside(input: { name: string; kind: DocumentKind; mode?: Mode }): Promise<boolean>;
 }
+
+/** A stored document as it is now, with its SHA-256 in hex; null where it is gone. */
+export async function readWithHash(
+  store: Pick<DocumentStore, 'exists' | 'read'>,
+  name: string,
+): Promise<{ content: Buffer; sha256: string } | null> {
+  if (!(await store.exists(name))) return null;
+  const content = await store.read(name);
+  return { content, sha256: createHash('sha256').update(content).digest('hex') };
+}

@@ -75,6 +75,14 @@ export function certificateIdentity(args: {
   return JSON.stringify([comparableText(document), day, canonicalAmount(amount), comparableText(currency)]);
 }
 
+/** The same of a row: what its certificate is matched by if the status does not name it. */
+export const certificateOfMapping = ({
+  sbCumInvoiceNumber: document,
+  sbCumInvoiceDate: date,
+  mappedIRMAmountFCC: amount,
+  irmFCC: currency,
+}: Mapping): string | null => certificateIdentity({ document, date, amount, currency });
+
 /** A mapping of one party as text: IRM, document with its date, and mapped amount. */
 export function mappingIdentity(
   mapping: IrmNames & Pick<Mapping, 'sbCumInvoiceNumber' | 'sbCumInvoiceDate' | 'mappedIRMAmountFCC'>,

@@ -1,12 +1,12 @@
 import type { CertificateEntry } from '../../domain/reconciliation/certificate-matching';
 import { type FilingDate, filingDateFromAnything, isoFromAnything, isoFromFilingDate } from '../../domain/dates';
-import { certificateIdentity, comparableText } from '../../domain/identity';
+import { certificateIdentity, certificateOfMapping, comparableText } from '../../domain/identity';
 import { isAmount } from '../../domain/money';
 import { type Look, lookToRecord, recordsLook } from '../submissions/lost-time';
 import { DETAILS_CALLER, type DetailsCaller } from '../exporters/exporters';
 import { Conditions, MICROSECONDS } from '../paging';
 import type { Queryable } from '../pool';
-import type { Mapping, MappingRow } from '../../domain/filing/mapping';
+import type { MappingRow } from '../../domain/filing/mapping';
 import type { Mode } from '../../domain/names';
 import { type Finding, warningAt } from '../../domain/rules/finding';
 import { IS_OPEN } from '../rows/filing-rows';
@@ -218,24 +218,17 @@ export async function pageOfCertificates(
 /** Warns of rows over which the authority has a certificate that is no row's: filed by hand, or by another system. */
 export async function certifiedElsewhere(
   db: Queryable,
-  { exporterId, rows }: { exporterId: string; rows: readonly MappingRow[] },
+  { partyId, rows }: { partyId: number; rows: readonly MappingRow[] },
 ): Promise<Finding[]> {
-  const keyOf = ({
-    sbCumInvoiceNumber: document,
-    sbCumInvoiceDate: date,
-    mappedIRMAmountFCC: amount,
-    irmFCC,
-  }: Mapping) => certificateIdentity({ document, date, amount, currency: irmFCC });
   const documents = rows.map(({ mapping }) => comparableText(mapping.sbCumInvoiceNumber));
   const { rows: found } = await db.query<{ key: string; eBRCNumber: string }>(
     `SELECT match_key AS key, min(ebrc_number) AS "eBRCNumber" FROM certificates
-      WHERE party_id = (SELECT party_id FROM exporters WHERE lower(exporter_id) = lower($1))
-        AND document_key = ANY($2) AND match_key = ANY($3) AND filing_id IS NULL GROUP BY match_key`,
-    [exporterId, [...new Set(documents)], rows.map(({ mapping }) => keyOf(mapping))],
+      WHERE party_id = $1 AND document_key = ANY($2) AND match_key = ANY($3) AND filing_id IS NULL GROUP BY match_key`,
+    [partyId, [...new Set(documents)], rows.map(({ mapping }) => certificateOfMapping(mapping))],
   );
   const numbers = new Map(found.map(({ key, eBRCNumber }) => [key, eBRCNumber]));
   return rows.flatMap(({ row, mapping }) => {
-    const number = numbers.get(keyOf(mapping) ?? '');
+    const number = numbers.get(certificateOfMapping(mapping) ?? '');
     const message = `Certificate ${number} of the authority is over this document, date and amount, and no filing here has it. If it is this row’s, filing the row makes a second one.`;
     return number === undefined ? [] : [warningAt(row, null, 'certified_elsewhere', message)];
   });

@@ -6,7 +6,7 @@ import type { PermittedDuplicate } from '../../domain/rules/duplicates';
 import type { StateLimitSettings } from '../../domain/filing/states';
 import { errorAt, type Finding, hasErrors } from '../../domain/rules/finding';
 import { isoFromAnything } from '../../domain/dates';
-import { certificateIdentity, comparableText, irmIdentity } from '../../domain/identity';
+import { certificateOfMapping, comparableText, irmIdentity } from '../../domain/identity';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { canonicalAmount } from '../../domain/money';
 import { lockFiling, lockIrms } from './filing-lock';
@@ -181,8 +181,7 @@ function rowsOf(filingId: string, of: readonly MappingRow[], claims: readonly Ma
       document_key: comparableText(document),
       document_on: isoFromAnything(date),
       bill_key: comparableText(mapping.billNo),
-      // What its certificate is matched by if the status does not name it.
-      match_key: certificateIdentity({ document, date, amount, currency: irmFCC }),
+      match_key: certificateOfMapping(mapping),
       mapped_amount: canonicalAmount(amount),
       currency: irmFCC,
       fingerprint: claim?.fingerprint,

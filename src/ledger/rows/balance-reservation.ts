@@ -107,7 +107,7 @@ export async function balanceFindings(
 ): Promise<Finding[]> {
   const exporter = await needExporter(db, exporterId);
   const { findings } = await judgeBalances(db, { exporter, exporterId, rows, exceptFiling: null });
-  return [...findings, ...(await certifiedElsewhere(db, { exporterId, rows }))];
+  return [...findings, ...(await certifiedElsewhere(db, { partyId: exporter.partyId, rows }))];
 }
 
 /** As {@link balanceFindings}, with when the oldest balance was read: ms since the epoch, null: one never was. */

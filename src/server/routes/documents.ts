@@ -1,8 +1,8 @@
 /** Documents: certificates with their PDFs, and the annotated workbook of a filing. */
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { dateText } from '../../domain/dates';
 import { pageOfCertificates, type PagedCertificate } from '../../ledger/certificates/certificates';
+import { readWithHash } from '../../documents/stored-document';
 import { readInputHead } from '../../ledger/filings/filing-inputs';
 import { evidenceBundle } from '../../starter/filings/evidence';
 import { visibleExporter, visibleFiling } from '../access/scope';
@@ -100,9 +100,9 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
       if (call.request.headers['if-none-match'] === etag) return { status: 304, headers: { etag }, body: null };
       const digest = Buffer.from(sha256, 'hex').toString('base64');
       const headers = { etag, 'content-digest': `sha-256=:${digest}:`, 'content-type': 'application/pdf' };
-      const body = (await documents.exists(document)) ? await documents.read(document) : null;
-      if (body !== null && createHash('sha256').update(body).digest('hex') === sha256) return { headers, body };
-      const problem = body === null ? 'is not in the document store any more' : 'is not the one that was stored';
+      const found = await readWithHash(documents, document);
+      if (found?.sha256 === sha256) return { headers, body: found.content };
+      const problem = found === null ? 'is not in the document store any more' : 'is not the one that was stored';
       throw notFound('no_pdf', `The PDF of certificate ${eBRCNumber} ${problem}: reconciliation fetches it again.`);
     },
   });
