@@ -175,16 +175,15 @@ export function filingsPage(filings: readonly FilingSummary[]): Page {
       `${counts.certified}/${counts.rows}`,
       localTime(madeAt),
       waiting && shortly(waiting),
-      erroredText(counts),
+      `${counts.errored}${correctedText(counts)}`,
       counts.archived,
       filingId,
     ]),
   );
 }
 
-function erroredText({ errored, corrected }: FilingSummary['counts']): string {
-  return corrected > 0 ? `${errored} (${corrected} corrected)` : String(errored);
-}
+const correctedText = ({ corrected }: FilingSummary['counts']): string =>
+  corrected > 0 ? ` (${corrected} corrected)` : '';
 
 /** In a list: what for, and the next time that matters. */
 function shortly({ for: subject, since, queue, expectedBy, until }: Waiting): string {
@@ -198,7 +197,7 @@ export function progressText({ state, counts, asked }: FilingResult, waiting: Wa
   const parts: string[] = [state];
   // The PDFs are counted in what a collecting filing waits for.
   if (counts.rows > 0) parts.push(`${counts.certified} of ${counts.rows} certified`);
-  if (counts.errored > 0) parts.push(erroredText(counts).replace(/^\d+/u, '$& errored'));
+  if (counts.errored > 0) parts.push(`${counts.errored} errored${correctedText(counts)}`);
   const subject = waiting ? shortly(waiting) : waitsFor({ state, asked }, counts);
   if (subject && state !== 'refused') parts.push(`waits for ${subject}`);
   return parts.join(', ');
