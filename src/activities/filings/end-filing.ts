@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { StoredAnswer } from '../../domain/filing/attempt';
+import type { StoredAnswer, SubmissionKey } from '../../domain/filing/attempt';
 import { phaseOf } from '../../domain/filing/run-judgement';
 import { endOf, type StateLimitSettings } from '../../domain/filing/states';
 import { errorAt, type Finding } from '../../domain/rules/finding';
@@ -155,7 +155,7 @@ async function afterAbsence(
   settings: StateLimitSettings,
   client: pg.PoolClient,
   held: Held,
-  of: { filingId: string; submission: number; processed: boolean; messages: string[]; at: Date },
+  of: SubmissionKey & { processed: boolean; messages: string[]; at: Date },
 ): Promise<Refused> {
   const { filingId, submission, processed, messages, at } = of;
   const rows = (await readRows(client, filingId, submission)).filter(({ state }) => state !== 'abandoned_after_send');

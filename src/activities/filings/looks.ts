@@ -14,6 +14,7 @@ import { withStepHeartbeat } from '../call-context';
 import { readDetails } from '../read-details';
 import type { Deps } from '../dependencies';
 import { hold, moveOnSettled, type FilingNow, isWaitForLedger, onWholeLedger } from './moves';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
 /** A filing of the same exporter made seconds ago has read today's certificates already. */
 const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
@@ -28,9 +29,7 @@ export interface TakenSnapshot {
 /** Notes certificates and balances before a send, to settle an unknown outcome, and opens its attempt in one go. */
 async function takeSnapshot(
   deps: Deps,
-  args: {
-    filingId: string;
-    submission: number;
+  args: SubmissionKey & {
     exporterId: string;
     /** What the run that wants to send knows of: the number of the last move, and of the last attempt (0: none). */
     open: { seq: number; after: number };
@@ -130,9 +129,7 @@ async function lookAtCertificates(
  */
 async function gatherEvidence(
   deps: Deps,
-  args: {
-    filingId: string;
-    submission: number;
+  args: SubmissionKey & {
     exporterId: string;
     /** Null: of a request. */
     attemptId: string | null;

@@ -14,7 +14,7 @@ import {
   withoutNameless,
 } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
-import type { KnownSend } from '../../domain/filing/attempt';
+import type { KnownSend, SubmissionKey } from '../../domain/filing/attempt';
 import { takeUpFiling } from '../../ledger/filings/open-filings';
 import { learnIec, tellsIec } from '../../ledger/exporters/exporters';
 import { readRows } from '../../ledger/rows/filing-rows';
@@ -31,9 +31,7 @@ import { cadenceOf, type Deps } from '../dependencies';
 import type { FilingNow } from './moves';
 import { settleRequest } from './answers';
 
-export interface PollArgs {
-  filingId: string;
-  submission: number;
+export interface PollArgs extends SubmissionKey {
   /** What the acknowledgement complained of; it stands in where the status gives no reason. */
   ackErrors: string[];
   /** Returns `not_yet` instead of waiting for the next look. */

@@ -6,7 +6,7 @@ import type { PushAnswer } from '../../api/schemas/filings';
 import type { SubmissionResult } from '../../api/endpoints/filings';
 import type { CallContext } from '../../api/http/call';
 import { type MappingRow, pushMessageOf } from '../../domain/filing/mapping';
-import { answerInShort, partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
+import { answerInShort, partsOfAttemptId, type StoredAnswer, type SubmissionKey } from '../../domain/filing/attempt';
 import { sameId } from '../../domain/identity';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import { storeAnswer } from '../../ledger/submissions/answers';
@@ -29,9 +29,7 @@ import { acceptedAnswer, attemptClosed, causeOf, nothingSent } from './submit-ou
 import { takeOverAnswer, type AdoptedAnswer } from './answers';
 import { ledgerFailure } from './moves';
 
-export interface SubmitArgs {
-  filingId: string;
-  submission: number;
+export interface SubmitArgs extends SubmissionKey {
   exporterId: string;
   attemptId: string;
 }

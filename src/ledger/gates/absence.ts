@@ -3,10 +3,9 @@ import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 import { lockAttempts, type AttemptRow } from './attempts';
 import { PUT_BACK_TOGETHER } from './held-rows';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
-interface Rows {
-  filingId: string;
-  submission: number;
+interface Rows extends SubmissionKey {
   /** Left out: every live row of the submission without a certificate. */
   positions?: readonly number[];
 }
@@ -109,7 +108,7 @@ export async function windowEnd(
 /** Whether the window of a submission that was sent is over, for what does not show by then. */
 export async function windowIsOver(
   client: Queryable,
-  { filingId, submission, settleMs, at }: { filingId: string; submission: number; settleMs: number; at: Date },
+  { filingId, submission, settleMs, at }: SubmissionKey & { settleMs: number; at: Date },
 ): Promise<boolean> {
   const attempts = await lockAttempts(client, filingId, submission);
   if (!attempts.some(({ markedAt }) => markedAt !== null)) return false;

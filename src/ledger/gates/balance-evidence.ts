@@ -1,13 +1,12 @@
 import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
 import { issueDay, sameIrm } from '../exporters/irms';
 import type { Queryable } from '../pool';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
 /** The smallest unit in which the service counts amounts. */
 const SMALLEST_UNIT = '0.01';
 
-interface Asked {
-  filingId: string;
-  submission: number;
+interface Asked extends SubmissionKey {
   /** The row that fetch-details shows a certificate for, and the certificate's day of issue (DDMMYYYY). */
   position: number;
   eBRCDate: string | null;
@@ -90,7 +89,7 @@ async function comparisons(
  */
 export async function unexplainedUse(
   db: Queryable,
-  { filingId, submission, positions }: { filingId: string; submission: number; positions?: readonly number[] },
+  { filingId, submission, positions }: SubmissionKey & { positions?: readonly number[] },
 ): Promise<string | null> {
   // A remittance that takes the same number later adds to no balance of the snapshot: as many records count as it has.
   const { rows } = await db.query<{ irmNumber: string; fell: string; certified: string }>(

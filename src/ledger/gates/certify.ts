@@ -20,6 +20,7 @@ import { closeOpenAttempts, lockAttempts } from './attempts';
 import { contradictedByBalance } from './balance-evidence';
 import { holdAsSent } from './held-rows';
 import { writeVerdict } from './verdict';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
 export interface NamedCertificate {
   position: number;
@@ -34,9 +35,7 @@ export interface Contradiction {
   why: string;
 }
 
-interface CertifiedPart {
-  filingId: string;
-  submission: number;
+interface CertifiedPart extends SubmissionKey {
   exporterId: string;
   at: Date;
 }

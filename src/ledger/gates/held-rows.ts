@@ -1,5 +1,5 @@
 /** What rows hold: freed by a release, and held again where it is taken back. Only the gates call it. */
-import { MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import { MAYBE_FILED, partsOfAttemptId, type SubmissionKey } from '../../domain/filing/attempt';
 import type { RowState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
@@ -12,11 +12,7 @@ export type Freed = Extract<RowState, 'needs_correction' | 'withdrawn'>;
 export const SENT: readonly RowState[] = ['submitted', 'unknown', 'abandoned_after_send'];
 
 /** Whether a row of a submission is so; `is` in SQL. */
-export async function anyRow(
-  client: Queryable,
-  { filingId, submission }: { filingId: string; submission: number },
-  is: string,
-): Promise<boolean> {
+export async function anyRow(client: Queryable, { filingId, submission }: SubmissionKey, is: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ${is} LIMIT 1`,
     [filingId, submission],
@@ -38,9 +34,7 @@ export async function planAgain(client: Queryable, attemptId: string): Promise<v
   );
 }
 
-export interface Release {
-  filingId: string;
-  submission: number;
+export interface Release extends SubmissionKey {
   ground: Ground;
   attemptId?: string | null;
   requestId?: string;
@@ -93,9 +87,7 @@ export async function freeRows(
 const STANDS_AS_SENT = `($3::int[] IS NULL OR s.position = ANY($3)
   OR NOT EXISTS (SELECT FROM releases l WHERE l.release_id = s.release_id AND l.ground = 'rejected'))`;
 
-interface SentAfterAll {
-  filingId: string;
-  submission: number;
+interface SentAfterAll extends SubmissionKey {
   /** The rows that have certificates; left out: it was sent as a whole. */
   positions?: readonly number[];
   sentAt: Date;
@@ -178,7 +170,7 @@ export async function holdAgain(
 
 export async function withdrawReleases(
   client: Queryable,
-  { filingId, submission, why, at }: { filingId: string; submission: number; why: string; at: Date },
+  { filingId, submission, why, at }: SubmissionKey & { why: string; at: Date },
 ): Promise<void> {
   await client.query(
     `UPDATE releases SET withdrawn_at = $4, withdrawn_why = $3
@@ -193,7 +185,7 @@ async function stopUnsentDuplicates(
   { filingId, submission, positions, at }: Omit<SentAfterAll, 'sentAt'>,
 ): Promise<void> {
   const reason = `The same mapping was sent in filing ${filingId}, which became known only later: resolve that one first.`;
-  const { rows } = await client.query<{ filingId: string; submission: number; position: number }>(
+  const { rows } = await client.query<SubmissionKey & { position: number }>(
     `SELECT r.filing_id AS "filingId", r.submission, r.position FROM filing_rows r
       WHERE r.live AND r.state = 'planned' AND r.submitted_at IS NULL AND r.filing_id <> $1 AND (r.filing_id, r.position) IN
         (SELECT h.filing_id, h.position FROM filing_rows s JOIN filing_rows l USING (lineage)

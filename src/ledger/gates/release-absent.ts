@@ -1,5 +1,5 @@
 /** The release gate's ground `absent`: nothing of an attempt, or of a request, was filed. */
-import { MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import { MAYBE_FILED, partsOfAttemptId, type SubmissionKey } from '../../domain/filing/attempt';
 import { certificatesAgree } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
@@ -162,7 +162,7 @@ async function releaseRequest(
   return { outcome: 'freed', freed };
 }
 
-async function livePositions(client: Queryable, { filingId, submission }: { filingId: string; submission: number }) {
+async function livePositions(client: Queryable, { filingId, submission }: SubmissionKey) {
   const { rows } = await client.query<{ position: number }>(
     `SELECT position FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND live AND state <> 'certified' ORDER BY position`,
     [filingId, submission],

@@ -10,7 +10,8 @@
  * - absent: a person, or the service, says that it was not filed; the settle window is over; a complete look that began
  *   after it shows no certificate that agrees (release-absent.ts). Two persons stand in for what a look cannot show.
  */
-import { NOT_FILED, partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
+import { NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import type { AttemptVerdict, StoredAnswer, SubmissionKey } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
 import { giveRowsBack } from '../rows/row-takeover';
 import { askAbout } from '../questions/questions';
@@ -152,7 +153,7 @@ export async function acceptAttempt(
 /** A person may have named the request for another send: the answer says whose it is. @returns whether one was taken */
 async function takeFromNamed(
   client: Queryable,
-  of: { filingId: string; submission: number; requestId: string; attemptId: string; at: Date },
+  of: SubmissionKey & { requestId: string; attemptId: string; at: Date },
 ): Promise<boolean> {
   const { filingId, submission, requestId, attemptId, at } = of;
   const { rows } = await client.query<{ filingId: string }>(
@@ -199,7 +200,7 @@ export async function holdForRequest(
  */
 export async function releaseRejected(
   client: Queryable,
-  { filingId, submission, at }: { filingId: string; submission: number; at: Date },
+  { filingId, submission, at }: SubmissionKey & { at: Date },
 ): Promise<number[]> {
   const requests = await lockRequests(client, filingId, submission);
   if (requests.some(({ state }) => state === 'followed')) return [];

@@ -6,6 +6,7 @@ import { ROWS_IN_RESULT } from '../../domain/contracts';
 import { FilingMissing } from '../filings/filings';
 import type { Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
 export const IS_OPEN = `state IN (${OPEN_ROW_STATES.map((state) => `'${state}'`).join(', ')})`;
 
@@ -129,7 +130,7 @@ export async function rowStates(db: Queryable, filingId: string): Promise<RowSta
 /** Rows of a party that a certificate can be: sent without one, or released as absent. Only `mine` may get it. */
 export async function candidateRows(
   db: Queryable,
-  { filingId, submission, exporterId }: { filingId: string; submission: number; exporterId: string },
+  { filingId, submission, exporterId }: SubmissionKey & { exporterId: string },
 ): Promise<OpenRow[]> {
   const { rows } = await db.query<Omit<OpenRow, 'mine'> & { submission: number }>(
     `SELECT filing_id AS "filingId", position, submission, mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber",

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renewEpoch } from '../events';
-import { partsOfAttemptId } from '../../domain/filing/attempt';
+import { partsOfAttemptId, type SubmissionKey } from '../../domain/filing/attempt';
 import { withConnection, type Connection, type Queryable } from '../pool';
 import { LedgerUnavailableError } from '../unavailable';
 import { closeFiled, closeVoided } from './conclusion';
@@ -165,7 +165,7 @@ async function importSend(client: Queryable, record: SendRecord, { at, by }: { a
 }
 
 /** Whether a run has reported a request that the ledger did not have: that request decides on the rows. */
-async function isJudged(client: Queryable, { filingId, submission }: { filingId: string; submission: number }) {
+async function isJudged(client: Queryable, { filingId, submission }: SubmissionKey) {
   const { rowCount } = await client.query(
     `SELECT FROM submissions WHERE filing_id = $1 AND submission = $2
         AND (state = 'settled' OR EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed'))`,

@@ -2,7 +2,7 @@
  * Looks at a party's certificates as they are recorded, and what may have been sent in the time that a ledger and its
  * document store have both lost.
  */
-import { attemptIdOf, type partsOfAttemptId } from '../../domain/filing/attempt';
+import { attemptIdOf, type partsOfAttemptId, type SubmissionKey } from '../../domain/filing/attempt';
 import { agrees } from '../gates/absence';
 import { insertAttempt } from '../gates/attempts';
 import { PUT_BACK_TOGETHER } from '../gates/held-rows';
@@ -46,10 +46,7 @@ export async function doubtRows(
  * two equal tranches it is.
  * @returns null where ledger and documents were never put back together
  */
-export async function lostTimeCertificates(
-  client: Queryable,
-  { filingId, submission }: { filingId: string; submission: number },
-) {
+export async function lostTimeCertificates(client: Queryable, { filingId, submission }: SubmissionKey) {
   const { rows } = await client.query<{
     /** The day before the copy that was put back. */
     since: Date;

@@ -5,15 +5,14 @@ import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 import { answerToRecord, type AnswerOf, POLL_LOAD, type PollLoad, recordsAnswer } from './answer-times';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
 type RequestSource = 'acknowledged' | 'acknowledged_late' | 'named' | 'handed_in';
 export type RequestState = 'followed' | 'ended' | 'absent' | 'not_ours';
 /** What the service says of a request instead of an outcome of its rows. */
 export type Statement = 'unknown_request' | 'errored_empty' | 'errored';
 
-export interface RequestRecord {
-  filingId: string;
-  submission: number;
+export interface RequestRecord extends SubmissionKey {
   requestId: string;
   customerId: string;
   attemptId: string | null;
@@ -77,7 +76,7 @@ export interface NextPoll {
 /** All that one poll reads: its request, what the call needs to know of the client, and what the cadence goes by. */
 export async function readNextPoll(
   db: Queryable,
-  { filingId, submission, mode, at }: { filingId: string; submission: number; mode: string; at: Date },
+  { filingId, submission, mode, at }: SubmissionKey & { mode: string; at: Date },
 ): Promise<NextPoll> {
   const { rows } = await db.query<NextPoll & { request: null } & RequestToPoll>(
     `SELECT ${POLL_LOAD} AS load, q.*, ${IEC_OF_CLIENT}, ${credentialsHeld('q."customerId"')} AS credentials
@@ -124,9 +123,7 @@ export async function acknowledgeSubmission(client: Queryable, filingId: string,
  */
 export async function addRequest(
   client: Queryable,
-  request: {
-    filingId: string;
-    submission: number;
+  request: SubmissionKey & {
     requestId: string;
     source: RequestSource;
     attemptId: string | null;
@@ -135,7 +132,7 @@ export async function addRequest(
     warnings?: readonly unknown[];
     since: Date;
   },
-): Promise<{ filingId: string; submission: number }> {
+): Promise<SubmissionKey> {
   const { filingId, submission, requestId, source, attemptId, dgftAckId, ackStatus, warnings = [], since } = request;
   const values = [attemptId, source, dgftAckId, ackStatus, JSON.stringify(warnings), since];
   const { rowCount: added } = await client.query(
@@ -146,7 +143,7 @@ export async function addRequest(
     [filingId, submission, requestId, ...values],
   );
   if (added) return { filingId, submission };
-  const { rows } = await client.query<{ filingId: string; submission: number }>(
+  const { rows } = await client.query<SubmissionKey>(
     `SELECT o.filing_id AS "filingId", o.submission FROM submissions s JOIN requests o USING (mode, customer_id)
       WHERE s.filing_id = $1 AND s.submission = $2 AND lower(o.request_id) = lower($3) AND o.state <> 'not_ours'`,
     [filingId, submission, requestId],
@@ -169,7 +166,7 @@ export async function addRequest(
 
 /** The filing of an exporter that has a request of this id; null: none has. */
 export async function requestHolder(db: Queryable, { filingId, requestId }: { filingId: string; requestId: string }) {
-  const { rows } = await db.query<{ filingId: string; submission: number }>(
+  const { rows } = await db.query<SubmissionKey>(
     `SELECT q.filing_id AS "filingId", q.submission FROM filings f JOIN requests q ON q.mode = f.mode AND q.customer_id = f.exporter_id
       WHERE f.filing_id = $1 AND lower(q.request_id) = lower($2) AND q.state <> 'not_ours'`,
     [filingId, requestId],
@@ -229,7 +226,7 @@ export async function endRequest(
 /** Settles a submission of which no request is left and every row has its outcome. @returns whether it is settled */
 export async function settleIfDone(
   client: Queryable,
-  { filingId, submission, at }: { filingId: string; submission: number; at: Date },
+  { filingId, submission, at }: SubmissionKey & { at: Date },
 ): Promise<boolean> {
   const { rowCount } = await client.query(
     `UPDATE submissions SET state = 'settled', terminal_at = coalesce(terminal_at, $3)
