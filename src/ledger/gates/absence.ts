@@ -96,8 +96,9 @@ export async function windowEnd(
   of: { attempts: readonly AttemptRow[]; settleMs: number; statementSince?: Date | null },
 ): Promise<Date> {
   const { attempts, settleMs, statementSince } = of;
+  const longest = longestWindow(attempts, settleMs);
   const begun = [...attempts.map(({ markedAt }) => markedAt), statementSince];
-  const ends = begun.flatMap((from) => (from ? [from.getTime() + settleMs] : []));
+  const ends = begun.flatMap((from) => (from ? [from.getTime() + longest] : []));
   const { rows } = await client.query<{ after: Date | null }>(
     'SELECT certificates_after AS after FROM ledger_identity',
   );
@@ -111,9 +112,7 @@ export async function windowIsOver(
   { filingId, submission, settleMs, at }: SubmissionKey & { settleMs: number; at: Date },
 ): Promise<boolean> {
   const attempts = await lockAttempts(client, filingId, submission);
-  if (!attempts.some(({ markedAt }) => markedAt !== null)) return false;
-  const longest = longestWindow(attempts, settleMs);
-  return at >= (await windowEnd(client, { attempts, settleMs: longest }));
+  return attempts.some(({ markedAt }) => markedAt !== null) && at >= (await windowEnd(client, { attempts, settleMs }));
 }
 
 /** What was in the way of the party's last look, for people. */

@@ -5,9 +5,6 @@ import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
 import { closeOpenAttempts } from './attempts';
 
-export type Ground = 'never_attempted' | 'unsent' | 'refused' | 'rejected' | 'absent';
-export type Freed = Extract<RowState, 'needs_correction' | 'withdrawn'>;
-
 /** States of rows that are, or may be, at the service. */
 export const SENT: readonly RowState[] = ['submitted', 'unknown', 'abandoned_after_send'];
 
@@ -35,7 +32,7 @@ export async function planAgain(client: Queryable, attemptId: string): Promise<v
 }
 
 export interface Release extends SubmissionKey {
-  ground: Ground;
+  ground: 'never_attempted' | 'unsent' | 'refused' | 'rejected' | 'absent';
   attemptId?: string | null;
   requestId?: string;
   lookId?: number | null;
@@ -60,7 +57,12 @@ export async function recordRelease(client: Queryable, release: Release): Promis
 /** Frees rows: the one statement that ends what a row holds. @returns the positions of those that it freed */
 export async function freeRows(
   client: Queryable,
-  args: { release: Release; state: Freed; errors?: ReadonlyMap<number, string[]>; from: readonly RowState[] },
+  args: {
+    release: Release;
+    state: 'needs_correction' | 'withdrawn';
+    errors?: ReadonlyMap<number, string[]>;
+    from: readonly RowState[];
+  },
 ): Promise<number[]> {
   const { release, state, errors, from } = args;
   const { filingId, submission, at } = release;

@@ -16,12 +16,18 @@ import { writeVerdict } from './verdict';
 export type AbsentSubject =
   { attemptId: string } | { requestId: string; filingId: string; submission: number; positions?: readonly number[] };
 
-export type Absence =
+type Absence =
   /** The submission may be sent again. */
   | { outcome: 'again' }
   /** Rows were freed: another row of it was certified, a request is about it, or a refusal ended it. */
   | { outcome: 'freed'; freed: number[] }
-  | { outcome: 'refused'; code: 'too_early' | 'look' | 'agrees' | 'used' | 'unfinished' | 'not_in_doubt'; why: string };
+  | ReturnType<typeof refused>;
+
+const refused = (code: 'too_early' | 'look' | 'agrees' | 'used' | 'unfinished' | 'not_in_doubt', why: string) => ({
+  outcome: 'refused' as const,
+  code,
+  why,
+});
 
 export interface AbsenceArgs {
   subject: AbsentSubject;
@@ -88,7 +94,12 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
   const proof = { lookId, unseen: lookId === null, notOurs, from, reason, at };
   const release = { filingId, submission, ground: 'absent' as const, ...proof };
   if ('attemptId' in subject)
-    return releaseAttempt(client, subject.attemptId, { release: { ...release, ...subject }, attempts, errors });
+    return releaseAttempt(client, subject.attemptId, {
+      release: { ...release, ...subject },
+      attempts,
+      errors,
+      ended: filing.ended,
+    });
   const { requestId } = subject;
   const { attemptId } = subjectState;
   return releaseRequest(client, requestId, { release: { ...release, requestId }, positions, attemptId, errors });
@@ -104,7 +115,12 @@ const stillAppearing = (until: Date) =>
 async function releaseAttempt(
   client: Queryable,
   attemptId: string,
-  { release, attempts, errors }: { release: Release; attempts: readonly AttemptRow[]; errors: string[] },
+  {
+    release,
+    attempts,
+    errors,
+    ended,
+  }: { release: Release; attempts: readonly AttemptRow[]; errors: string[]; ended: boolean },
 ): Promise<Absence> {
   const { filingId, submission, reason, at } = release;
   // Also for an attempt that the ledger has lost: a worker that still holds it then finds it closed.
@@ -116,7 +132,6 @@ async function releaseAttempt(
   await writeVerdict(client, { attemptId, from: ['open', 'marked', 'accepted'], verdict, reason, at });
   const own = attempts.findIndex((each) => each.attemptId === attemptId);
   const refusedSince = attempts.slice(own + 1).some((each) => each.verdict === 'refused');
-  const { ended } = (await lockFiling(client, filingId)) ?? { ended: false };
   if (another) {
     await recordRelease(client, release);
     const freed = await releaseRejected(client, { filingId, submission, at });
@@ -189,7 +204,7 @@ async function stateOfSubject(
       statementSince: Date | null;
       statementAt: Date | null;
     }
-  | Extract<Absence, { outcome: 'refused' }>
+  | ReturnType<typeof refused>
 > {
   const { subject, filingId, submission, attempts, settleMs, at } = args;
   const requests = await lockRequests(client, filingId, submission);
@@ -230,8 +245,3 @@ async function stateOfSubject(
   const attemptId = own.attemptId ?? doubt?.attemptId ?? null;
   return { attemptId, statementSince: own.statementSince, statementAt: own.statementAt };
 }
-
-const refused = (
-  code: Extract<Absence, { outcome: 'refused' }>['code'],
-  why: string,
-): Extract<Absence, { outcome: 'refused' }> => ({ outcome: 'refused', code, why });

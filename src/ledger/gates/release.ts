@@ -19,7 +19,7 @@ import { acknowledgeSubmission, addRequest, lockRequests, readRequests, settleIf
 import { settleSubmission } from '../submissions/submissions';
 import { closeOpenAttempts, insertAttempt, isInDoubt, lockAttempts, requestOf, type AttemptRow } from './attempts';
 import { anyRow, freeRows, holdAsSent, planAgain, SENT, withdrawReleases } from './held-rows';
-import type { Freed, Ground } from './held-rows';
+import type { Release } from './held-rows';
 import { writeVerdict } from './verdict';
 
 /**
@@ -66,7 +66,13 @@ async function judgeNotFiled(client: Queryable, verdict: Parameters<typeof write
  */
 export async function releaseUnfiled(
   client: Queryable,
-  of: { filingId: string; submission: number | null; state: Freed; reason: string; at: Date },
+  of: {
+    filingId: string;
+    submission: number | null;
+    state: 'needs_correction' | 'withdrawn';
+    reason: string;
+    at: Date;
+  },
 ): Promise<{ doubtful: number[] }> {
   const { filingId, submission: refused, state, reason, at } = of;
   const { rows: submissions } = await client.query<{ submission: number }>(
@@ -88,14 +94,9 @@ export async function releaseUnfiled(
       doubtful.push(submission);
       continue;
     }
-    const ground: Ground = absent
-      ? 'absent'
-      : last
-        ? last.verdict === 'refused'
-          ? 'refused'
-          : 'unsent'
-        : 'never_attempted';
-    const release = { filingId, submission, ground, attemptId: last?.attemptId, reason, at };
+    const ofLast = last?.verdict === 'refused' ? 'refused' : last ? 'unsent' : 'never_attempted';
+    const ground = absent ? 'absent' : ofLast;
+    const release: Release = { filingId, submission, ground, attemptId: last?.attemptId, reason, at };
     await freeRows(client, { release, state, from: ['planned'] });
     const certified = await anyRow(client, { filingId, submission }, `state = 'certified'`);
     await settleSubmission(client, { filingId, submission, state: certified ? 'settled' : 'released', at });

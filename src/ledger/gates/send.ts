@@ -8,10 +8,9 @@ import { absenceToConfirm } from './absence';
 import { lockAttempts } from './attempts';
 import { writeVerdict } from './verdict';
 
-export type Mark =
-  | { marked: true; sendNumber: number }
-  /** Nothing may be written to the service; read the state of the attempt before anything else is done. */
-  | { marked: false; why: MarkRefusal; reason: string };
+/** Nothing may be written to the service; read the state of the attempt before anything else is done. */
+const refused = (why: MarkRefusal, reason: string) => ({ marked: false as const, why, reason });
+export type Mark = { marked: true; sendNumber: number } | ReturnType<typeof refused>;
 
 /** Taken shared by every mark, and alone by an import of sends: no mark is decided while what it rests on changes. */
 export const MARK_LOCK = 4_203_002;
@@ -66,7 +65,7 @@ interface Asked {
   at: Date;
 }
 
-async function refusalOf(client: Queryable, asked: Asked): Promise<Extract<Mark, { marked: false }> | null> {
+async function refusalOf(client: Queryable, asked: Asked) {
   const { attemptId, filingId, submission } = asked;
   const filing = await lockFiling(client, filingId);
   if (!filing) return refused('gone', `filing ${filingId} is not in this ledger`);
@@ -82,10 +81,7 @@ async function refusalOf(client: Queryable, asked: Asked): Promise<Extract<Mark,
   return (await rowsRefusal(client, asked)) ?? absenceRefusal(client, asked);
 }
 
-async function rowsRefusal(
-  client: Queryable,
-  { filingId, submission }: Asked,
-): Promise<Extract<Mark, { marked: false }> | null> {
+async function rowsRefusal(client: Queryable, { filingId, submission }: Asked) {
   const { rows } = await client.query<{ live: boolean; state: string; checked: boolean }>(
     'SELECT live, state, checked FROM filing_rows WHERE filing_id = $1 AND submission = $2 FOR UPDATE',
     [filingId, submission],
@@ -101,10 +97,7 @@ async function rowsRefusal(
   return refused('unchecked', 'the balances were not checked since the last attempt');
 }
 
-async function absenceRefusal(
-  client: Queryable,
-  { filingId, submission, at }: Asked,
-): Promise<Extract<Mark, { marked: false }> | null> {
+async function absenceRefusal(client: Queryable, { filingId, submission, at }: Asked) {
   const open = await absenceToConfirm(client, { filingId, submission, at });
   if (open === null) return null;
   return refused(
@@ -113,8 +106,4 @@ async function absenceRefusal(
       ? `${certificatesAgree(open.agreeing)} with rows of it that were released as not filed`
       : 'rows of it were released as not filed, and no complete look at the certificates came after that',
   );
-}
-
-function refused(why: MarkRefusal, reason: string): Extract<Mark, { marked: false }> {
-  return { marked: false, why, reason };
 }
