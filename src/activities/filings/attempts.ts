@@ -33,8 +33,8 @@ function openAttempt(
 ): Promise<OpenedAttempt | { outcome: 'differs' }> {
   return onWholeLedger(deps, decided.filingId, async (client, filing) => {
     const held = await hold(client, decided, filing);
-    if (typeof held === 'string') return { outcome: 'differs' };
-    return openInLedger(client, held, { submission, at: now(deps) });
+    const opened = typeof held === 'string' ? null : await openInLedger(client, held, { submission, at: now(deps) });
+    return opened ?? { outcome: 'differs' };
   });
 }
 

@@ -22,7 +22,7 @@ import { withTransaction } from '../../ledger/pool';
 import type { PollLoad } from '../../ledger/submissions/answer-times';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import { notePoll, readNextPoll, readRequests } from '../../ledger/submissions/requests';
-import type { NextPoll, RequestRecord, RequestToPoll, Statement } from '../../ledger/submissions/requests';
+import type { RequestRecord, RequestToPoll, Statement } from '../../ledger/submissions/requests';
 import { needSubmission } from '../../ledger/submissions/submissions';
 import { failureOf, notYet } from '../application-failure';
 import { withHeartbeat, withStepHeartbeat, stepId } from '../call-context';
@@ -232,10 +232,7 @@ async function learnIecFrom(
 }
 
 /** The request to ask about. Where the ledger knows of none, it may be an older one than the run's. */
-async function requestToAsk(
-  { pool, clock, mode }: Deps,
-  { filingId, submission, sends = [] }: PollArgs,
-): Promise<NextPoll> {
+async function requestToAsk({ pool, clock, mode }: Deps, { filingId, submission, sends = [] }: PollArgs) {
   const at = new Date(clock());
   const of = { filingId, submission, mode, at };
   const next = await readNextPoll(pool, of);

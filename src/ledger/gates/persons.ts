@@ -151,7 +151,7 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
     );
   const since = own?.markedAt ?? args.at;
   const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
-  if (holder.filingId !== filingId || holder.submission !== submission) {
+  if (holder) {
     const whose = holder.filingId === filingId ? `submission ${holder.submission}` : `filing ${holder.filingId}`;
     return refused(
       `request ${requestId} is the one of ${whose}: look for the one of submission ${submission} of ${filingId}`,

@@ -147,8 +147,7 @@ export async function acceptAttempt(
   const request = { filingId, submission, requestId, source, attemptId, dgftAckId, ackStatus, warnings } as const;
   const added = { ...request, since: sentAt };
   const holder = await addRequest(client, added);
-  const elsewhere = holder.filingId !== filingId || holder.submission !== submission;
-  if (elsewhere && (await takeFromNamed(client, { ...request, at }))) await addRequest(client, added);
+  if (holder && (await takeFromNamed(client, { ...request, at }))) await addRequest(client, added);
 }
 
 /** A person may have named the request for another send: the answer says whose it is. @returns whether one was taken */

@@ -15,7 +15,7 @@ import { isPause, mayFollow, type FilingState } from '../../domain/filing/states
 import { moveRows } from '../rows/filing-rows';
 
 /** Events because of which a filing needs attention until it is resolved, whatever follows. */
-const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'] as const;
+const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'];
 /** As these, from the gates: what a record, a certificate or a refusal contradicts. */
 const CONTRADICTIONS = [
   'certificate_contradicted',
@@ -56,11 +56,15 @@ export async function storeAnswer(
   const late = own?.verdict !== 'marked' || filing.state !== 'submitting';
   await acceptAttempt(client, { attemptId, attempts, answer, late, at });
   const sent = attempts.filter((row) => row.attemptId !== attemptId && MAYBE_FILED.includes(row.verdict));
-  const acceptance = { filingId, attemptId, answer, at };
-  if (sent.length > 0)
-    await reportAcceptance(client, 'accepted_twice', { ...acceptance, text: acceptedTwice(attemptId, answer, sent) });
-  else if (filing.ended && own?.verdict !== 'marked')
-    await reportAcceptance(client, 'accepted_after_end', { ...acceptance, text: acceptedAfterEnd(attemptId, answer) });
+  if (sent.length > 0 || (filing.ended && own?.verdict !== 'marked')) {
+    const [kind, text] =
+      sent.length > 0
+        ? (['accepted_twice', acceptedTwice(attemptId, answer, sent)] as const)
+        : (['accepted_after_end', acceptedAfterEnd(attemptId, answer)] as const);
+    await askAbout(client, { filingId, kind, text, until: 'fact', key: attemptId, attemptId, at });
+    const data = { attemptId, requestId: answer.requestId ?? null };
+    await addEvent(client, { filingId, at, kind, text, data });
+  }
   return { late, fresh: true, answer, filing };
 }
 
@@ -87,17 +91,6 @@ function acceptedTwice(attemptId: string, { requestId }: StoredAnswer, sent: rea
 const acceptedAfterEnd = (attemptId: string, { requestId }: StoredAnswer): string =>
   `The service accepted attempt ${attemptId} as request ${requestId ?? 'without an id'} although the ` +
   'filing had ended: certificates may come of it. Its rows are live again, so that nothing files them a second time.';
-
-async function reportAcceptance(
-  client: Queryable,
-  kind: (typeof ACCEPTED_UNEXPECTEDLY)[number],
-  of: { filingId: string; attemptId: string; answer: StoredAnswer; at: Date; text: string },
-): Promise<void> {
-  const { filingId, attemptId, answer, at, text } = of;
-  await askAbout(client, { filingId, kind, text, until: 'fact', key: attemptId, attemptId, at });
-  const data = { attemptId, requestId: answer.requestId ?? null };
-  await addEvent(client, { filingId, at, kind, text, data });
-}
 
 /**
  * Asks a person to look at what contradicts the ledger. `key`: what it is about, so that the same is asked once. It

@@ -2,7 +2,7 @@
  * Looks at a party's certificates as they are recorded, and what may have been sent in the time that a ledger and its
  * document store have both lost.
  */
-import { attemptIdOf, type partsOfAttemptId, type SubmissionKey } from '../../domain/filing/attempt';
+import { attemptIdOf, type SubmissionKey } from '../../domain/filing/attempt';
 import { agrees } from '../gates/absence';
 import { insertAttempt } from '../gates/attempts';
 import { PUT_BACK_TOGETHER } from '../gates/held-rows';
@@ -18,7 +18,7 @@ import { type FilingDate, isoFromFilingDate } from '../../domain/dates';
  */
 export async function doubtAttempt(
   client: Queryable,
-  { filingId, submission, number, reason, at }: ReturnType<typeof partsOfAttemptId> & { reason: string; at: Date },
+  { filingId, submission, number, reason, at }: SubmissionKey & { number: number; reason: string; at: Date },
 ): Promise<string> {
   const attemptId = attemptIdOf(filingId, submission, number);
   await insertAttempt(client, attemptId);
@@ -77,17 +77,15 @@ export async function lostTimeCertificates(client: Queryable, { filingId, submis
   return rows[0] ?? null;
 }
 
-/** What evidence about an attempt is held against. */
-export interface AttemptEvidence {
-  markedAt: Date | null;
-  /** The balances in the snapshot taken before it; null: there is none. */
-  balances: Balance[] | null;
-  /** From when on certificates are evidence about it, where a restore left it in doubt; null for any other. */
-  lostSince: Date | null;
-}
-
-export async function readSent(db: Queryable, attemptId: string): Promise<AttemptEvidence | null> {
-  const { rows } = await db.query<AttemptEvidence>(
+/** What evidence about an attempt is held against; null: the ledger does not hold it. */
+export async function readSent(db: Queryable, attemptId: string) {
+  const { rows } = await db.query<{
+    markedAt: Date | null;
+    /** The balances in the snapshot taken before it; null: there is none. */
+    balances: Balance[] | null;
+    /** From when on certificates are evidence about it, where a restore left it in doubt; null for any other. */
+    lostSince: Date | null;
+  }>(
     `SELECT a.marked_at AS "markedAt", s.balances,
             (SELECT certificates_from FROM ledger_identity WHERE a.reason = $2) AS "lostSince"
        FROM attempts a LEFT JOIN snapshots s USING (snapshot_id) WHERE a.attempt_id = $1`,
@@ -95,23 +93,6 @@ export async function readSent(db: Queryable, attemptId: string): Promise<Attemp
   );
   return rows[0] ?? null;
 }
-
-/** What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; ms since the epoch. */
-export interface CertificatesToRead {
-  until: number;
-  from: number;
-  unread: boolean;
-}
-
-/**
- * The {@link CertificatesToRead} of an exporter, in SQL; null where ledger and documents were never put back together.
- */
-export const certificatesToRead = (exporter: string): string =>
-  `(SELECT jsonb_build_object('until', floor(extract(epoch FROM i.certificates_after) * 1000),
-      'from', floor(extract(epoch FROM i.certificates_from) * 1000),
-      'unread', coalesce(p.certificates_read_at < i.certificates_after, true))
-     FROM ledger_identity i, exporters e JOIN parties p USING (party_id)
-    WHERE e.exporter_id = ${exporter} AND i.certificates_after IS NOT NULL)`;
 
 /**
  * Notes that an exporter's certificates were read at `at`, for what waits for it. `iecCode`: under which; null: they

@@ -5,10 +5,8 @@ import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 import { answerToRecord, type AnswerOf, POLL_LOAD, type PollLoad, recordsAnswer } from './answer-times';
-import type { SubmissionKey } from '../../domain/filing/attempt';
+import type { SubmissionKey, StoredAnswer } from '../../domain/filing/attempt';
 
-type RequestSource = 'acknowledged' | 'acknowledged_late' | 'named' | 'handed_in';
-export type RequestState = 'followed' | 'ended' | 'absent' | 'not_ours';
 /** What the service says of a request instead of an outcome of its rows. */
 export type Statement = 'unknown_request' | 'errored_empty' | 'errored';
 
@@ -16,8 +14,8 @@ export interface RequestRecord extends SubmissionKey {
   requestId: string;
   customerId: string;
   attemptId: string | null;
-  source: RequestSource;
-  state: RequestState;
+  source: 'acknowledged' | 'acknowledged_late' | 'named' | 'handed_in';
+  state: 'followed' | 'ended' | 'absent' | 'not_ours';
   dgftAckId: string | null;
   ackStatus: string | null;
   since: Date;
@@ -67,18 +65,16 @@ export interface RequestToPoll extends RequestRecord, KnownIec {
   credentials: CredentialVersion | null;
 }
 
-export interface NextPoll {
-  /** Null when none is left. */
-  request: RequestToPoll | null;
-  load: PollLoad;
-}
-
 /** All that one poll reads: its request, what the call needs to know of the client, and what the cadence goes by. */
 export async function readNextPoll(
   db: Queryable,
   { filingId, submission, mode, at }: SubmissionKey & { mode: string; at: Date },
-): Promise<NextPoll> {
-  const { rows } = await db.query<NextPoll & { request: null } & RequestToPoll>(
+): Promise<{
+  /** Null when none is left. */
+  request: RequestToPoll | null;
+  load: PollLoad;
+}> {
+  const { rows } = await db.query<RequestToPoll & { load: PollLoad }>(
     `SELECT ${POLL_LOAD} AS load, q.*, ${IEC_OF_CLIENT}, ${credentialsHeld('q."customerId"')} AS credentials
        FROM (VALUES (1)) AS one LEFT JOIN (${nextRequest('$3', '$4')}) AS q ON true
        LEFT JOIN exporters e ON e.exporter_id = q."customerId"`,
@@ -119,20 +115,13 @@ export async function acknowledgeSubmission(client: Queryable, filingId: string,
 /**
  * Adds a request to a submission; ids are compared without case. A request that the submission has already is kept as
  * it is, and a filing never takes over the id of another one: the outcome of that one would be taken for this one's.
- * @returns the filing and submission that have the id; the given ones where it was added, now or before
+ * @returns who has the id, where that is another submission
  */
 export async function addRequest(
   client: Queryable,
-  request: SubmissionKey & {
-    requestId: string;
-    source: RequestSource;
-    attemptId: string | null;
-    dgftAckId?: string | null;
-    ackStatus?: string | null;
-    warnings?: readonly unknown[];
-    since: Date;
-  },
-): Promise<SubmissionKey> {
+  request: Pick<RequestRecord, 'filingId' | 'submission' | 'requestId' | 'source' | 'attemptId' | 'since'> &
+    Pick<StoredAnswer, 'dgftAckId' | 'ackStatus' | 'warnings'>,
+): Promise<SubmissionKey | null> {
   const { filingId, submission, requestId, source, attemptId, dgftAckId, ackStatus, warnings = [], since } = request;
   const values = [attemptId, source, dgftAckId, ackStatus, JSON.stringify(warnings), since];
   const { rowCount: added } = await client.query(
@@ -142,26 +131,25 @@ export async function addRequest(
       WHERE filing_id = $1 AND submission = $2 ON CONFLICT DO NOTHING`,
     [filingId, submission, requestId, ...values],
   );
-  if (added) return { filingId, submission };
+  if (added) return null;
   const { rows } = await client.query<SubmissionKey>(
     `SELECT o.filing_id AS "filingId", o.submission FROM submissions s JOIN requests o USING (mode, customer_id)
       WHERE s.filing_id = $1 AND s.submission = $2 AND lower(o.request_id) = lower($3) AND o.state <> 'not_ours'`,
     [filingId, submission, requestId],
   );
-  const holder = rows[0] ?? { filingId, submission };
-  if (holder.filingId === filingId && holder.submission === submission) {
-    // One that a person had named, and that an answer of ours names now, is our own. One that was taken for absent
-    // or for another filing's, and that a person names, is asked about again.
-    await client.query(
-      `UPDATE requests SET attempt_id = coalesce($4, attempt_id), source = CASE WHEN $4 IS NULL THEN source ELSE $5 END,
-          state = CASE WHEN state IN ('absent', 'not_ours') THEN 'followed' ELSE state END,
-          ended_at = CASE WHEN state IN ('absent', 'not_ours') THEN NULL ELSE ended_at END
-        WHERE filing_id = $1 AND submission = $2 AND lower(request_id) = lower($3)
-          AND (source = 'named' AND $4::text IS NOT NULL OR state IN ('absent', 'not_ours') AND $5 = 'named')`,
-      [filingId, submission, requestId, attemptId, source],
-    );
-  }
-  return holder;
+  const [holder] = rows;
+  if (holder && (holder.filingId !== filingId || holder.submission !== submission)) return holder;
+  // One that a person had named, and that an answer of ours names now, is our own. One that was taken for absent
+  // or for another filing's, and that a person names, is asked about again.
+  await client.query(
+    `UPDATE requests SET attempt_id = coalesce($4, attempt_id), source = CASE WHEN $4 IS NULL THEN source ELSE $5 END,
+        state = CASE WHEN state IN ('absent', 'not_ours') THEN 'followed' ELSE state END,
+        ended_at = CASE WHEN state IN ('absent', 'not_ours') THEN NULL ELSE ended_at END
+      WHERE filing_id = $1 AND submission = $2 AND lower(request_id) = lower($3)
+        AND (source = 'named' AND $4::text IS NOT NULL OR state IN ('absent', 'not_ours') AND $5 = 'named')`,
+    [filingId, submission, requestId, attemptId, source],
+  );
+  return null;
 }
 
 /** The filing of an exporter that has a request of this id; null: none has. */
@@ -181,7 +169,7 @@ export async function requestHolder(db: Queryable, { filingId, requestId }: { fi
  */
 export async function notePoll(
   client: Queryable,
-  request: Pick<RequestRecord, 'filingId' | 'submission' | 'requestId'>,
+  request: SubmissionKey & { requestId: string },
   { statement, incomplete, ageMs, at }: { statement: Statement | null; incomplete: boolean; ageMs: number; at: Date },
 ): Promise<Date | null> {
   const { rows } = await client.query<{ since: Date | null }>(
@@ -202,9 +190,9 @@ export async function notePoll(
  */
 export async function endRequest(
   client: Queryable,
-  request: Pick<RequestRecord, 'filingId' | 'submission' | 'requestId'>,
+  request: SubmissionKey & { requestId: string },
   args: {
-    state: Exclude<RequestState, 'followed'>;
+    state: Exclude<RequestRecord['state'], 'followed'>;
     processingStatus: string | null;
     errored: readonly { position: number; errors: string[] }[];
     contradicted?: readonly number[];

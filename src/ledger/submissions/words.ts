@@ -9,13 +9,9 @@ import { VALID_FOR } from '../principals/grants';
 
 /** What persons asked for that no run has carried out yet, each with the word that asks for it. */
 export interface OpenWords {
-  approve?: ApproveArgs & RecordedWord;
-  resolve?: ResolveArgs & RecordedWord;
-  abandon?: AbandonArgs & RecordedWord;
-}
-
-interface RecordedWord {
-  wordId: string;
+  approve?: ApproveArgs & { wordId: string };
+  resolve?: ResolveArgs & { wordId: string };
+  abandon?: AbandonArgs & { wordId: string };
 }
 
 export type WordKind = 'approve' | 'abandon' | 'filed' | 'not_filed' | 'permit';
@@ -188,31 +184,24 @@ export const unjudgedWords = (filing: string): string =>
       FROM (SELECT ${COLUMNS} FROM words w WHERE w.filing_id = ${filing}
         AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)) AS said)`;
 
-/** As jsonb has it: times are text there. */
-type UnjudgedWord = Omit<Word, 'markedAt' | 'at'>;
-
-/** What persons asked for with these words; the newest of each kind. */
-export function openWords(words: readonly UnjudgedWord[]): OpenWords {
+/** What persons asked for with these words, whose times are text; the newest of each kind. */
+export function openWords(words: readonly Omit<Word, 'markedAt' | 'at'>[]): OpenWords {
   const open: OpenWords = {};
-  for (const word of words) {
-    const { kind, wordId, by, note } = word;
+  for (const { kind, wordId, by, note, attemptId, requestId, sourceRows, ...send } of words) {
     if (kind === 'approve') open.approve = { wordId, by, ...(note !== null && { note }) };
     else if (kind === 'abandon') open.abandon = { wordId, by, note: note ?? '' };
-    else if (kind !== 'permit') open.resolve = resolveArgs(word);
+    else if (kind !== 'permit') {
+      const { certificates, notOurs, unseen } = send;
+      open.resolve = {
+        ...{ wordId, by, note: note ?? '', certificates, notOurs, unseen },
+        as: kind === 'filed' ? 'filed' : 'not-filed',
+        ...(attemptId !== null && { attemptId }),
+        ...(requestId !== null && { requestId }),
+        ...(sourceRows !== null && { rows: sourceRows }),
+      };
+    }
   }
   return open;
-}
-
-function resolveArgs(word: UnjudgedWord): ResolveArgs & RecordedWord {
-  const { kind, wordId, by, note, attemptId, requestId, sourceRows, certificates, notOurs, unseen } = word;
-  const said = { wordId, by, note: note ?? '', certificates, notOurs, unseen };
-  return {
-    ...said,
-    as: kind === 'filed' ? 'filed' : 'not-filed',
-    ...(attemptId !== null && { attemptId }),
-    ...(requestId !== null && { requestId }),
-    ...(sourceRows !== null && { rows: sourceRows }),
-  };
 }
 
 /** Puts aside the words that ask for something which the filing is past: they must not answer its next question. */
