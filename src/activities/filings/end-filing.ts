@@ -10,7 +10,7 @@ import type { Held } from '../../ledger/filings/filing-progress';
 import { releaseUnfiled } from '../../ledger/gates/release';
 import { readFacts } from '../../ledger/filings/filing-lock';
 import { releaseAbsent } from '../../ledger/gates/release-absent';
-import { type FilingRow, moveRows, readRows, rowStates, saveRowErrors } from '../../ledger/rows/filing-rows';
+import { type FilingRow, moveRows, readRows, saveRowErrors } from '../../ledger/rows/filing-rows';
 import { lastRefusal, reportContradiction } from '../../ledger/submissions/answers';
 import { readRequests, type Statement } from '../../ledger/submissions/requests';
 import { readSubmissions, settleSubmission } from '../../ledger/submissions/submissions';
@@ -84,7 +84,7 @@ function giveUpFiling(
       await moveRows(client, { filingId, submission: null, state: 'abandoned_after_send' });
       await saveOfFiling(client, filingId, { note });
     }
-    const withdrawn = (await rowStates(client, filingId)).every((state) => state === 'withdrawn');
+    const withdrawn = (await readRows(client, filingId)).every(({ state }) => state === 'withdrawn');
     const event = { kind: withdrawn ? 'withdrawn' : 'abandoned', text: note, who: by };
     return { filing: await recordEnd(client, held, { filingId, state: 'abandoned', event }, at) };
   };

@@ -11,7 +11,7 @@ import { sameId } from '../../domain/identity';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import { storeAnswer } from '../../ledger/submissions/answers';
 import { noteUnknown } from '../../ledger/submissions/attempts';
-import { type FilingRow, readToSend, type SubmissionToSend } from '../../ledger/rows/filing-rows';
+import { type FilingRow, readToSend } from '../../ledger/rows/filing-rows';
 import type { CredentialVersion } from '../../ledger/vault/credentials';
 import { anyConnection, withTransaction } from '../../ledger/pool';
 import { judgeRefused, judgeUnsent } from '../../ledger/gates/release';
@@ -213,12 +213,9 @@ async function closing(
 }
 
 /** What an attempt sends. A step that names another filing, submission or client sends nothing. */
-async function toSend(
-  { pool }: Deps,
-  { attemptId, filingId, submission, exporterId }: SubmitArgs,
-): Promise<SubmissionToSend> {
+async function toSend({ pool }: Deps, { attemptId, filingId, submission, exporterId }: SubmitArgs) {
   const of = partsOfAttemptId(attemptId);
-  const found = await readToSend(pool, of.filingId, of.submission);
+  const found = await readToSend(pool, of);
   const same = of.filingId === filingId && of.submission === submission && sameId(found.exporterId, exporterId);
   if (!same) throw refusal('unexpected', `Attempt ${attemptId} is not one of what was to be sent.`);
   return found;

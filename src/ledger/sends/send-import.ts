@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renewEpoch } from '../events';
-import { partsOfAttemptId, type SubmissionKey } from '../../domain/filing/attempt';
+import { partsOfAttemptId } from '../../domain/filing/attempt';
 import { withConnection, type Connection, type Queryable } from '../pool';
 import { LedgerUnavailableError } from '../unavailable';
 import { closeFiled, closeVoided } from './conclusion';
@@ -164,16 +164,6 @@ async function importSend(client: Queryable, record: SendRecord, { at, by }: { a
   return filingId;
 }
 
-/** Whether a run has reported a request that the ledger did not have: that request decides on the rows. */
-async function isJudged(client: Queryable, { filingId, submission }: SubmissionKey) {
-  const { rowCount } = await client.query(
-    `SELECT FROM submissions WHERE filing_id = $1 AND submission = $2
-        AND (state = 'settled' OR EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed'))`,
-    [filingId, submission],
-  );
-  return (rowCount ?? 0) > 0;
-}
-
 /** A number of another send: its attempt is not sent then, unless another send of it is known. */
 async function releaseNumber(
   client: Queryable,
@@ -230,7 +220,13 @@ async function recordImport(
     'ledger was put back to an earlier state. Whether it was filed is settled by its certificates.';
   const { seq = 0, state = 'outcome_unknown', ended = false } = (await lockFiling(client, filingId)) ?? {};
   const event = { kind: 'imported', who: by, text, data: { attemptId, number: record.number } };
-  const known = ended || (await isJudged(client, { filingId, submission: partsOfAttemptId(attemptId).submission }));
+  // A run may have reported a request that the ledger did not have: that request decides on the rows.
+  const { rowCount: judged } = await client.query(
+    `SELECT FROM submissions WHERE filing_id = $1 AND submission = $2
+        AND (state = 'settled' OR EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed'))`,
+    [filingId, partsOfAttemptId(attemptId).submission],
+  );
+  const known = ended || judged;
   // As a move, so that a run that expects another state continues from here.
   const next = known ? state : ('outcome_unknown' as const);
   const note = { filingId, state: next, attention: text, needsAttention: true, at, event };

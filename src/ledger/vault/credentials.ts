@@ -4,11 +4,9 @@ import type { Mode } from '../../domain/names';
 import { withTransaction, type Queryable } from '../pool';
 import type { Vault } from './vault';
 
-type CredentialState = 'unverified' | 'valid' | 'bad';
-
 export interface CredentialVersion {
   version: number;
-  state: CredentialState;
+  state: 'unverified' | 'valid' | 'bad';
   reason: string | null;
   secretRef: string | null;
 }
@@ -186,7 +184,7 @@ export async function waitersOf(db: Queryable, exporterId: string): Promise<Cred
 
 async function insertVersion(
   client: Queryable,
-  row: { exporterId: string; secretRef: string | null; state: CredentialState; held: boolean; reason: string | null },
+  row: Omit<CredentialVersion, 'version'> & { exporterId: string; held: boolean },
 ): Promise<number> {
   const { rows } = await client.query<{ version: number }>(
     `INSERT INTO credential_versions (exporter_id, version, secret_ref, state, held, reason)
@@ -214,10 +212,6 @@ export interface Consent {
   statement: string;
 }
 
-interface ConsentRow extends Omit<Consent, 'mode' | 'username'> {
-  accountHash: string;
-}
-
 /** Records who consented, when, for which account, in which words, with a hash over all; the same once. */
 export async function recordConsent(db: Queryable, consent: Consent): Promise<void> {
   const { exporterId, givenBy, givenAt, statement } = consent;
@@ -235,12 +229,13 @@ export function accountHashOf({
   mode,
   exporterId,
   username,
-}: Omit<Consent, 'givenBy' | 'givenAt' | 'statement'>): string {
+}: Pick<Consent, 'mode' | 'exporterId' | 'username'>): string {
   return sha256(['ebrc-account', mode, exporterId, username]);
 }
 
 /** The hash that a row must have; a different hash shows that the row was changed. */
-export function evidenceHashOf({ exporterId, accountHash, givenBy, givenAt, statement }: ConsentRow): string {
+export function evidenceHashOf(row: Omit<Consent, 'mode' | 'username'> & { accountHash: string }): string {
+  const { exporterId, accountHash, givenBy, givenAt, statement } = row;
   return sha256(['ebrc-consent', exporterId, accountHash, givenBy, givenAt.toISOString(), statement]);
 }
 
