@@ -39,11 +39,9 @@ import { certificatesOf } from './read-details';
 export type { PartyToReconcile, RepairableFinding };
 
 /** A span of days as a workflow carries it: YYYY-MM-DD, `readAt` in ms since the epoch. */
-export interface Window {
+export interface WindowReading {
   from: string;
   to: string;
-}
-export interface WindowReading extends Window {
   readAt: number;
 }
 
@@ -100,22 +98,19 @@ async function partiesToReconcile(
 async function certificateWindows(
   { pool, clock }: Deps,
   args: { partyId: number; from: string; to: string },
-): Promise<{ read: Window[]; known: WindowReading[] }> {
+): Promise<{ read: Omit<WindowReading, 'readAt'>[]; known: WindowReading[] }> {
   const windows = splitWindow(filingDateFromIso(args.from), filingDateFromIso(args.to)).map((window) => ({
     from: isoFromFilingDate(window.from),
     to: isoFromFilingDate(window.to),
   }));
   const readings = await lastReadings(pool, { partyId: args.partyId, windows });
-  const read: Window[] = [];
-  const known: WindowReading[] = [];
-  windows.forEach((window, index) => {
+  const known = windows.flatMap((window, index) => {
     const { readAt = null, open = true } = readings[index] ?? {};
     const quiet = Date.parse(`${window.to}T00:00:00Z`) < clock() - QUIET_AFTER_MS;
-    if (readAt && quiet && !open && readAt.getTime() > clock() - DAY_MS) {
-      known.push({ ...window, readAt: readAt.getTime() });
-    } else read.push(window);
+    const lately = readAt && quiet && !open && readAt.getTime() > clock() - DAY_MS;
+    return lately ? [{ ...window, readAt: readAt.getTime() }] : [];
   });
-  return { read, known };
+  return { read: windows.filter(({ from }) => !known.some((each) => each.from === from)), known };
 }
 
 /** Reads every certificate issued in a window into the ledger (spec: "POST /genebrc/fetch-details"). */

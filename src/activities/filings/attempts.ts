@@ -38,23 +38,21 @@ function openAttempt(
   });
 }
 
-export interface AttemptToRead {
-  attemptId: string;
-  /** What the execution returned, in case it could not record it. */
-  refusal?: { reason: string; sentBy: string };
-}
-
 /**
- * Reads what became of an attempt after its activity failed, was lost or was cut off. `unsent`: how the filing goes on,
- * in the same transaction, where nothing was sent.
+ * Reads what became of an attempt after its activity failed, was lost or was cut off. `refusal`: what the execution
+ * returned, in case it could not record it. `unsent`: the filing's move in the same transaction if nothing was sent.
  */
 function readAttempt(
   deps: Deps,
-  { seq, unsent, ...attempt }: AttemptToRead & { seq: number; unsent?: MoveArgs },
+  args: { attemptId: string; refusal?: { reason: string; sentBy: string }; seq: number; unsent?: MoveArgs },
 ): Promise<AttemptReading & (Left | Differs)> {
-  const filingId = filingOf(attempt);
-  const read = async (client: pg.PoolClient, filing: LockedFiling | null) => {
-    const reading = await judgeAndRead(deps, client, filing, attempt);
+  const { attemptId, refusal, seq, unsent } = args;
+  const { filingId } = partsOfAttemptId(attemptId);
+  const refused = refusal && { reason: refusal.reason, sender: senderOf(refusal.sentBy) };
+  const readAndMove = async (client: pg.PoolClient, filing: LockedFiling | null) => {
+    const read = await readInLedger(client, filing, { attemptId, ...(refused && { refused }), at: now(deps) });
+    // With the answer as a sample: it may be large.
+    const reading = { ...read, answer: read.answer && answerInShort(read.answer) };
     const held = await hold(client, { filingId, seq }, filing);
     if (held === 'differs') return { ...reading, ...DIFFERS };
     const { verdict, reason } = reading;
@@ -62,7 +60,7 @@ function readAttempt(
     const event = { ...unsent.event, text: `${unsent.event.text} (${reason ?? 'the attempt is closed'})` };
     return { ...reading, filing: await moveOf(client, held, { ...unsent, event }, now(deps)) };
   };
-  return onWholeLedger(deps, filingId, read, attempt);
+  return onWholeLedger(deps, filingId, readAndMove, { attemptId });
 }
 
 /**
@@ -73,7 +71,7 @@ function adoptAnswer(
   deps: Deps,
   { attemptId, answer, sentBy = '' }: { attemptId: string; answer: StoredAnswer; sentBy?: string },
 ): Promise<Omit<AdoptedAnswer, 'filing'> & (Left | Differs)> {
-  const filingId = filingOf({ attemptId });
+  const { filingId } = partsOfAttemptId(attemptId);
   return onWholeLedger(deps, filingId, async (client) => {
     const at = now(deps);
     const taken = await takeOverAnswer(client, deps, { attemptId, answer, sentBy, at });
@@ -174,20 +172,6 @@ function refuseWord(
 /** The rows of an attempt of unknown outcome are shown as such. */
 const markRowsUnknown = (deps: Deps, { attemptId, move }: { attemptId: string; move: MoveArgs }) =>
   withTransaction(deps.pool, (client) => recordMove(client, move, now(deps), () => markInLedger(client, attemptId)));
-
-/** With the answer as a sample: it may be large. */
-async function judgeAndRead(
-  deps: Deps,
-  client: pg.PoolClient,
-  filing: LockedFiling | null,
-  { attemptId, refusal }: AttemptToRead,
-): Promise<AttemptReading> {
-  const refused = refusal && { reason: refusal.reason, sender: senderOf(refusal.sentBy) };
-  const reading = await readInLedger(client, filing, { attemptId, ...(refused && { refused }), at: now(deps) });
-  return { ...reading, answer: reading.answer && answerInShort(reading.answer) };
-}
-
-const filingOf = ({ attemptId }: { attemptId: string }): string => partsOfAttemptId(attemptId).filingId;
 
 /** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
 export const attemptActivities = {

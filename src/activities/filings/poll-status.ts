@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import { ApiError } from '../../api/errors/api-error';
 import type { RequestStatus } from '../../api/schemas/filings';
 import { agreedIec } from '../../domain/identity';
-import { nextPollDelayMs } from '../../domain/filing/poll-cadence';
+import { nextPollDelayMs, type PollLoad } from '../../domain/filing/poll-cadence';
 import {
   entriesOf,
   errorsInShort,
@@ -19,7 +19,6 @@ import { takeUpFiling } from '../../ledger/filings/open-filings';
 import { learnIec, tellsIec } from '../../ledger/exporters/exporters';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';
-import type { PollLoad } from '../../ledger/submissions/answer-times';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import { notePoll, readNextPoll, readRequests } from '../../ledger/submissions/requests';
 import type { RequestRecord, RequestToPoll, Statement } from '../../ledger/submissions/requests';

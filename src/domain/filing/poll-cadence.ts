@@ -15,16 +15,14 @@ export interface Cadence {
   poll: PollBounds;
 }
 
-export interface PollSituation {
-  ageMs: number;
+/** What the poll cadence goes by, beside the request itself. */
+export interface PollLoad {
   /** Requests answered lately, newest first; empty when nothing is known. */
   seen: readonly SeenAnswer[];
-  openAgesMs: readonly number[];
   /** Open requests of this key. All of them share 100 calls a window with everything else. */
   openRequests: number;
-  rateWindowMs: number;
-  /** 0 to 1, constant for a request: spreads requests that were filed together. */
-  spread: number;
+  /** Of the youngest of them, {@link OPEN_USED}: those that are never answered must not outnumber today's. */
+  openAgesMs: readonly number[];
 }
 
 /** Polls may take at most 60 of the window's 100 calls. */
@@ -46,7 +44,15 @@ const STEPS = 24;
  * Ms until the next poll: proportional to the root of `survival / density`, where polls times delay is least; never
  * more often than all open requests may in their rate class.
  */
-export function nextPollDelayMs(situation: PollSituation, bounds: PollBounds): number {
+export function nextPollDelayMs(
+  situation: PollLoad & {
+    ageMs: number;
+    rateWindowMs: number;
+    /** 0 to 1, constant for a request: spreads requests that were filed together. */
+    spread: number;
+  },
+  bounds: PollBounds,
+): number {
   const { ageMs, seen, openAgesMs, openRequests, rateWindowMs, spread } = situation;
   const times = estimateAnswerTimes(seen, openAgesMs, typicalAnswerMs(bounds));
   const averageMs = bounds.maxMs * AVERAGE_SHARE;

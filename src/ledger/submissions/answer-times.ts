@@ -68,16 +68,6 @@ export async function readSentRows(
   return { sent, expectedMs: meanAnswerMs(seen, cadence) };
 }
 
-export interface PollLoad {
-  seen: SeenAnswer[];
-  openRequests: number;
-  /**
-   * Ages in ms of the youngest of them, as many as the cadence uses: requests that the authority never answers must not
-   * outnumber those of today.
-   */
-  openAgesMs: number[];
-}
-
 /** The {@link PollLoad} of mode $1 at $2, in SQL. */
 export const POLL_LOAD = `jsonb_build_object(
   'seen', (SELECT coalesce(jsonb_agg(to_jsonb(s)), '[]') FROM (${SEEN}) AS s),

@@ -4,8 +4,9 @@ import type { KnownIec } from '../exporters/parties';
 import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
-import { answerToRecord, type AnswerOf, POLL_LOAD, type PollLoad, recordsAnswer } from './answer-times';
+import { answerToRecord, type AnswerOf, POLL_LOAD, recordsAnswer } from './answer-times';
 import type { SubmissionKey, StoredAnswer } from '../../domain/filing/attempt';
+import type { PollLoad } from '../../domain/filing/poll-cadence';
 
 /** What the service says of a request instead of an outcome of its rows. */
 export type Statement = 'unknown_request' | 'errored_empty' | 'errored';
