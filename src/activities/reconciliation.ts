@@ -91,10 +91,7 @@ async function partiesToReconcile(
   return { parties, next: parties.length < args.limit ? null : (parties.at(-1)?.partyId ?? null) };
 }
 
-/**
- * Cuts a span into windows that fetch-details takes, and returns which have to be read:
- * windows that ended more than a week ago and hold no open finding are not read twice a day.
- */
+/** Cuts a span into windows; those that ended a week ago and hold no open finding are not read twice a day. */
 async function certificateWindows(
   { pool, clock }: Deps,
   args: { partyId: number; from: string; to: string },
@@ -152,10 +149,7 @@ async function readCertificates(
   return { from, to, readAt: readAt.getTime(), certificates: certificates.length, whole };
 }
 
-/**
- * Hashes a party's next stored PDFs for about a minute. `after`: when the first look began, empty at the first.
- * `each`: those too that were whole lately.
- */
+/** Hashes a party's next stored PDFs for about a minute. `after`: when the first look began. `each`: of all PDFs. */
 async function checkDocuments(
   deps: Deps,
   args: { partyId: number; after: string; each: boolean },

@@ -26,10 +26,7 @@ import { submitting } from './filing/submission/open-attempt';
 import { submitOne } from './filing/submission/submit-filing';
 import { watch } from './filing/watchdog';
 
-/**
- * Files remittances. Ends normally with every outcome; fails only on a defect. A cancel leaves nothing before the
- * submission; after it the filing goes on. `carried` comes from a run that continued as new.
- */
+/** Files remittances. Fails only on a defect. A cancel counts before the submission; after it the filing goes on. */
 export async function fileRemittances(input: FileInput, carried?: { sends: KnownSend[] }): Promise<FilingResult> {
   needInput('fileRemittances', input);
   const run = new FilingRun(input, carried?.sends);

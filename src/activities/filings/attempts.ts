@@ -38,10 +38,7 @@ function openAttempt(
   });
 }
 
-/**
- * Reads what became of an attempt after its activity failed, was lost or was cut off. `refusal`: what the execution
- * returned, in case it could not record it. `unsent`: the filing's move in the same transaction if nothing was sent.
- */
+/** Reads what became of an attempt. `unsent`: the filing's move in the same transaction where nothing was sent. */
 function readAttempt(
   deps: Deps,
   args: { attemptId: string; refusal?: { reason: string; sentBy: string }; seq: number; unsent?: MoveArgs },
@@ -63,10 +60,7 @@ function readAttempt(
   return onWholeLedger(deps, filingId, readAndMove, { attemptId });
 }
 
-/**
- * Takes over an answer that the run read, or that PostgreSQL could not store. What the ledger does not have counts only
- * with the secret of its execution (`sentBy`); otherwise the run has to read the ledger (`differs`).
- */
+/** Takes over an answer that the run read. Without the secret of its execution (`sentBy`) only the ledger counts. */
 function adoptAnswer(
   deps: Deps,
   { attemptId, answer, sentBy = '' }: { attemptId: string; answer: StoredAnswer; sentBy?: string },
@@ -88,10 +82,7 @@ export interface WordToCarryOut {
   attemptId: string | null;
 }
 
-/**
- * Carries out a person's word about a send. The filing goes on as `move` says (`again`, `filed`), or with its last
- * freed row to its certificates. Nothing is written where it has moved since.
- */
+/** Carries out a person's word about a send; the filing goes on as `moves` say, or with its last freed row. */
 function carryOutWord(
   deps: Deps,
   { moves, ...word }: WordToCarryOut & { moves: { again: MoveArgs; filed: MoveArgs } },

@@ -37,10 +37,7 @@ export interface RefusedPart {
 const refuseFiling = (deps: Deps, { seq, ...refusal }: Decided & RefusedPart): Promise<Refused | Differs> =>
   onHeldWhole(deps, { filingId: refusal.filingId, seq }, (client, held, at) => refuse(client, held, refusal, at));
 
-/**
- * The service says of a request that nothing was filed, and the settle window is over. Where the look proves it, its
- * rows are free (`freed`), and the filing ends, or goes on to its certificates.
- */
+/** The service says that nothing was filed. Where a look after the settle window proves it, rows are `freed`. */
 function concludeStatement(
   deps: Deps,
   { requestId, submission, errors, ...decided }: Decided & { submission: number; requestId: string; errors: string[] },
@@ -65,10 +62,7 @@ function concludeStatement(
   });
 }
 
-/**
- * Gives a filing up, row by row. What was never sent is free; what may become a certificate stays live and is never
- * filed again by accident. A mark under which nothing was written is closed as not sent.
- */
+/** Gives a filing up, row by row: what was never sent is free, what may become a certificate stays live. */
 function giveUpFiling(
   deps: Deps,
   { by, note, wordId, ...decided }: Decided & { by: string; note: string; wordId?: string },

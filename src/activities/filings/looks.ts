@@ -116,10 +116,7 @@ async function lookAtCertificates(
   return { complete };
 }
 
-/**
- * One round of evidence: certificates from a day before the lineage's first send on certify rows one by one; absence
- * proves nothing. The last row settles the submission, and with the last one the filing moves on.
- */
+/** One round of evidence: certificates since the lineage's first send certify rows; absence proves nothing. */
 async function gatherEvidence(
   deps: Deps,
   args: SubmissionKey & {

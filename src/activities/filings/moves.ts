@@ -141,8 +141,7 @@ const FAILOVER_GAP_MS = 10 * 60_000;
 type Needs = Pick<Deps, 'pool' | 'documents' | 'clock' | 'logger'>;
 
 /**
- * Runs a step in one transaction, under the filing's lock, on a whole ledger; a failover's few lost sends are brought
- * back.
+ * Runs a step under the filing's lock on a whole ledger; a failover's few lost sends are brought back.
  * @param judged the marked attempt (null: all) that is closed first where nothing was written under it
  */
 export async function onWholeLedger<T>(

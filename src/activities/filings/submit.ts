@@ -229,8 +229,5 @@ const mappingRowOf = ({ sourceRow, serialNo, mapping, extra }: FilingRow): Mappi
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/**
- * One attempt each, never repeated here: slot → fresh connection → `sending` mark → its record in the store → write →
- * raw answer stored. Whoever recovers from a lost activity reads the marks.
- */
+/** One attempt each, never repeated here: slot → connection → mark → record in the store → write → answer stored. */
 export const submitActivities = { submitPush, submitBulk };

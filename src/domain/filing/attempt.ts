@@ -80,10 +80,7 @@ export interface AttemptReading {
   filingEnded: boolean;
 }
 
-/**
- * Why an attempt may not be sent: closed, ended, not its rows, another attempt, no balance check since the last one, or
- * certificates have to be looked at first.
- */
+/** Why an attempt may not be sent; `look`: certificates have to be looked at first. */
 export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'unapproved' | 'rows' | 'other_attempt' | 'unchecked' | 'look';
 
 /** The id of an attempt, derived from business keys. */

@@ -1,7 +1,4 @@
-/**
- * Computes when to ask for a request's status next, from an estimate of how long the authority takes. Pure: the same
- * arguments give the same delay.
- */
+/** When to ask for a request's status next, from an estimate of how long the authority takes. Pure. */
 
 export interface PollBounds {
   /** Age of the request before which it is not polled. */
@@ -40,10 +37,7 @@ export const typicalAnswerMs = ({ firstMs, minMs }: PollBounds): number =>
 /** Number of parts into which a wait is divided to sum up the poll rate over it. */
 const STEPS = 24;
 
-/**
- * Ms until the next poll: proportional to the root of `survival / density`, where polls times delay is least; never
- * more often than all open requests may in their rate class.
- */
+/** Ms until the next poll: proportional to the root of `survival / density`, where polls times delay is least. */
 export function nextPollDelayMs(
   situation: PollLoad & {
     ageMs: number;
@@ -128,13 +122,7 @@ const ALONE = 0.2;
 const EARLIEST_SHARE = 0.25;
 const CENSORING_ROUNDS = 5;
 
-/**
- * The time to an answer, as a mixture of each answer and the prior.
- * @param seen newest first
- * @param openAgesMs of
- * requests without an answer: theirs takes longer
- * @param typicalMs expected as long as none was seen
- */
+/** The time to an answer, as a mixture of each answer (newest first) and the prior; open requests take longer. */
 export function estimateAnswerTimes(
   seen: readonly SeenAnswer[],
   openAgesMs: readonly number[] = [],

@@ -10,10 +10,7 @@ export interface Balance {
   readAt: string | null;
 }
 
-/**
- * Every number that lists of the party's last days showed up to snapshot `of`, as jsonb. A restored snapshot contains
- * them all; a number listed in the last three days is noted at most two days before that.
- */
+/** Every number that lists of the party's last days showed up to snapshot `of`, as jsonb; noted every second day. */
 export function certificatesBefore(of: string): string {
   return `CASE WHEN ${of}.certificates IS NOT NULL THEN ${of}.certificates ELSE
     (SELECT coalesce(jsonb_agg(DISTINCT seen.ebrc_number), '[]') FROM listed_certificates seen

@@ -4,10 +4,7 @@ import { checkGrant, VALID_FOR, writeGrant } from '../principals/grants';
 import { shownPolicy } from '../principals/granted-words';
 import type { Queryable } from '../pool';
 
-/**
- * Anybody who may switches it on; off takes two principals. Must run in a transaction.
- * @returns `asked`: a second principal has to ask for the same within a day
- */
+/** Anybody who may switches it on; off takes two principals within a day (`asked`: the first). In a transaction. */
 export async function setApprovalPolicy(
   client: Queryable,
   change: {

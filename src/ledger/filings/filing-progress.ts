@@ -45,9 +45,8 @@ export async function moveHeld(
 export type Held = LockedFiling | 'repeated';
 
 /**
- * Locks a filing for a step decided at `seq` moves. `differs`: the ledger has other moves (a reset, another run, a
- * ledger put back), so nothing may be written and the run goes on from the ledger. Must run in a transaction.
- * @param filing where it is locked already
+ * Locks a filing for a step decided at `seq` moves. `differs`: the ledger has other moves (a reset, a ledger put back),
+ * so nothing may be written. @param filing where it is locked already
  */
 export async function holdStep(
   db: Queryable,

@@ -1,13 +1,4 @@
-/**
- * The certify gate: the only place that gives a row its certificate, and says how that was proven.
- *
- * - record: its own request's status record names the number. Not a number that existed before the first send of the
- *   row's lineage, nor one that another row has: that is a question.
- * - details: fetch-details shows exactly as many new certificates as there are sent rows that they can be, agreeing in
- *   document, date and the known amount with its currency, issued from the day before the first mark on, with the
- *   status Issued, and the IRM's balance does not contradict it. Nothing without a list from before the first send.
- * - persons: two persons name the number.
- */
+/** The certify gate: the only place that gives a row its certificate, and says how that was proven. */
 import { matchCertificates } from '../../domain/reconciliation/certificate-matching';
 import { filingDateInKolkata } from '../../domain/dates';
 import { OPEN_ROW_STATES, type RowState } from '../../domain/filing/states';

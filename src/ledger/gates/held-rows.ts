@@ -97,11 +97,9 @@ interface SentAfterAll extends SubmissionKey {
 }
 
 /**
- * Takes the releases of a submission back: it was sent after all (a late acceptance, a send that was brought back, a
- * certificate). Its rows hold their mappings, and those of their lineages, again, each with the next ordinal if another
- * row has taken it in the meantime, and unsent rows of other filings with the same mapping are stopped. Rows of an open
- * filing become submitted, those of an ended one stay abandoned after the send. Rows that another filing took over are
- * live beside it: what it has not sent is stopped, and what it has sent is a collision. Must run in a transaction.
+ * Takes the releases of a submission back: it was sent after all. Its rows, and those of their lineages, hold their
+ * mappings again, each with the next ordinal if another row has taken it meanwhile; unsent rows of other filings with
+ * the same mapping are stopped. Rows of an open filing become submitted. In a transaction.
  */
 export async function holdAsSent(
   client: Queryable,
@@ -131,10 +129,7 @@ export async function holdAsSent(
   await holdAgain(client, { filingId, positions: freed });
 }
 
-/**
- * As {@link holdAsSent}, for a send of which only is known that it went out, or may have: its rows are of unknown
- * outcome, except where a request decides on them.
- */
+/** As {@link holdAsSent}, of a send that may have gone out: unknown, except where a request decides on its rows. */
 export async function holdInDoubt(client: Queryable, sent: Omit<SentAfterAll, 'positions'>): Promise<void> {
   await holdAsSent(client, sent);
   await client.query(

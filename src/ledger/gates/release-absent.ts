@@ -48,10 +48,7 @@ export interface AbsenceArgs {
   at: Date;
 }
 
-/**
- * Judges an attempt or request as absent. The window counts from the submission's last mark, and for a statement from
- * its first sight. Must run in a transaction that holds the filing's lock.
- */
+/** Judges an attempt or request as absent, under the filing's lock. */
 export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promise<Absence> {
   const { subject, at } = args;
   const { filingId, submission } = 'attemptId' in subject ? partsOfAttemptId(subject.attemptId) : subject;
@@ -108,10 +105,7 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
 const stillAppearing = (until: Date) =>
   `its certificates may still appear: wait for the end of the settle window at ${until.toISOString()}`;
 
-/**
- * A submission is filed or not as a whole: beside a certificate, or after a refusal, its other rows are freed;
- * otherwise it may be sent again. While another attempt is in doubt rows stay.
- */
+/** A submission is filed or not as a whole: beside a certificate, or after a refusal, its other rows are freed. */
 async function releaseAttempt(
   client: Queryable,
   attemptId: string,

@@ -1,14 +1,6 @@
 /**
- * The release gate: the only place that judges an attempt as not filed, and that frees rows. Each ground says what has
- * to be proven; without it nothing is freed. Taking a release back is part of it, as an acceptance does.
- *
- * - never_attempted: the submission never had an attempt.
- * - unsent: nothing was written (unmarked and closed, a void file, a worker that says so of its own mark).
- * - refused: a documented refusal of the service. It frees rows only where no other attempt is absent.
- * - rejected: a request id of one of our own answers reports the row Errored, every record accounted for, and every
- *   other request and attempt of the submission has ended without it, and without a certificate for it.
- * - absent: a person, or the service, says that it was not filed; the settle window is over; a complete look that began
- *   after it shows no certificate that agrees (release-absent.ts). Two persons stand in for what a look cannot show.
+ * The release gate: the only place that judges an attempt as not filed, and that frees rows. docs/protocol.md says what
+ * each ground needs; without it nothing is freed. Taking a release back is part of it.
  */
 import { NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
 import type { AttemptVerdict, StoredAnswer, SubmissionKey } from '../../domain/filing/attempt';
@@ -23,11 +15,8 @@ import type { Release } from './held-rows';
 import { writeVerdict } from './verdict';
 
 /**
- * Judges an attempt as unsent. `unmarked`: an attempt that is open, so that whoever holds it finds the fence closed.
- * `sender`: its own execution says that nothing was written under its mark; it cannot judge the mark of another one.
- * `void`: the number of its send is void, so nothing was and nothing will be written. Must run in a transaction that
- * holds the filing's lock.
- * @returns whether it was judged so
+ * Judges an attempt as unsent, under the filing's lock: it is open (`unmarked`), its own execution wrote nothing under
+ * its mark (`sender`), or the number of its send is void. @returns whether it was judged so
  */
 export function judgeUnsent(
   client: Queryable,
@@ -38,11 +27,7 @@ export function judgeUnsent(
   return judgeNotFiled(client, { ...of, verdict: 'unsent', from, ofSender });
 }
 
-/**
- * Judges an attempt as refused, by a documented refusal. `sender`: the execution that read the answer. Must run in a
- * transaction that holds the filing's lock.
- * @returns whether it was judged so
- */
+/** Judges an attempt as refused by a documented refusal, which `sender` read. Under the filing's lock. */
 export const judgeRefused = (
   client: Queryable,
   { sender, ...of }: { attemptId: string; sender: string; reason: string; answer?: StoredAnswer; at: Date },
@@ -58,11 +43,9 @@ async function judgeNotFiled(client: Queryable, verdict: Parameters<typeof write
 }
 
 /**
- * Frees the rows of submissions that will not be sent: a refused one (`submission`), one that a check of ours refuses,
- * or everything of a filing that was never sent (`submission` null). A submission with an attempt that is, or may be,
- * at the service keeps its rows. Must run in a transaction that holds the filing's lock.
- * @returns submissions whose refusal does not free them, because an earlier attempt was judged absent: the refusal may
- * be the proof that it was filed
+ * Frees the rows of submissions that will not be sent: a refused one, or all (null). One with an attempt that may be at
+ * the service keeps its rows. Under the filing's lock.
+ * @returns submissions that a refusal does not free: an earlier attempt was judged absent, perhaps it was filed
  */
 export async function releaseUnfiled(
   client: Queryable,
@@ -118,11 +101,7 @@ async function reopenDoubt(client: Queryable, attemptId: string, reason: string,
 
 const ANY: readonly AttemptVerdict[] = ['open', 'marked', 'unsent', 'refused', 'rejected', 'absent', 'accepted'];
 
-/**
- * Judges an attempt as accepted, and adds its request; freed rows hold their mappings again. Must run in a transaction
- * that holds the filing's lock.
- * @param attempts of the submission, locked
- */
+/** Judges an attempt as accepted, and adds its request; freed rows hold their mappings again. */
 export async function acceptAttempt(
   client: Queryable,
   args: { attemptId: string; attempts: readonly AttemptRow[]; answer: StoredAnswer; late: boolean; at: Date },
@@ -170,10 +149,7 @@ async function takeFromNamed(
   return rows.length > 0;
 }
 
-/**
- * Takes back what was judged of an attempt, as a person names a request that the service has: its rows are held
- * meanwhile. Must run in a transaction that holds the filing's lock.
- */
+/** Takes back what was judged of an attempt, as a person names a request that the service has. */
 export async function holdForRequest(
   client: Queryable,
   { attemptId, requestId, at }: { attemptId: string; requestId: string; at: Date },
@@ -193,10 +169,8 @@ export async function holdForRequest(
 }
 
 /**
- * Frees the rows that the authority rejected: one of our own requests reports them Errored, and nothing else of the
- * submission can have filed them, because every request has ended and no attempt is in doubt. Called whenever a request
- * ends or an attempt is judged. Must run in a transaction that holds the filing's lock.
- * @returns the positions of the rows that were freed now
+ * Frees the rows that our own requests report as Errored, once every request has ended and no attempt is in doubt.
+ * Called whenever a request ends or an attempt is judged, under the filing's lock. @returns their positions
  */
 export async function releaseRejected(
   client: Queryable,

@@ -26,17 +26,8 @@ export interface MarkArgs {
 }
 
 /**
- * Marks an open attempt as being sent, and its rows as submitted. Refused unless all of this holds at once:
- * 1. the ledger holds the filing and the attempt, the filing has not ended and has the approval that it needs, and the
- *    attempt is open;
- * 2. every other attempt of the submission is unsent, refused or absent;
- * 3. every row of the submission is live and planned, and holds its mapping alone, except beside those that it was
- *    permitted beside;
- * 4. the balances were checked since the last attempt;
- * 5. where the document of a row was ever released as absent, a complete look of the last day, newer than that release,
- *    shows no certificate that agrees and that nobody named.
- * Must run in a transaction, in which a refusal changes nothing. The commit is synchronous even if the database's
- * default is not.
+ * Marks an open attempt as being sent, and its rows as submitted, where all of "Send" in docs/protocol.md holds. A
+ * refusal changes nothing. The commit is synchronous whatever the database's default.
  */
 export async function markSending(client: Queryable, args: MarkArgs): Promise<Mark> {
   await client.query(`SELECT set_config('synchronous_commit', 'on', true), pg_advisory_xact_lock_shared($1)`, [

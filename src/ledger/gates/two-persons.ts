@@ -1,7 +1,6 @@
 /**
- * What two persons say beside the outcome of a send: that a request which one named is another filing's; and at the
- * send gate, of rows released as absent, that certificates which agree are other filings', or that nothing was filed
- * although no look is possible.
+ * What two persons say beside the outcome of a send: that a named request is another filing's; and of rows released as
+ * absent, that agreeing certificates are other filings', or that nothing was filed although no look is possible.
  */
 import type { Carried } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';

@@ -53,10 +53,7 @@ export async function readRows(db: Queryable, filingId: string, submission?: num
   return rows;
 }
 
-/**
- * A submission as it is sent: what its filing states, its rows in order, and the credentials that its client has.
- * @throws FilingMissing when the ledger does not hold the filing
- */
+/** A submission as it is sent, with its client's credentials. @throws FilingMissing */
 export async function readToSend(db: Queryable, { filingId, submission }: SubmissionKey) {
   const { rows } = await db.query<
     Pick<FilingRecord, 'exporterId' | 'uploadType' | 'declaration'> & {

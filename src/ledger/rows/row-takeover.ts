@@ -24,10 +24,7 @@ export interface Predecessor {
   fingerprints: string[];
 }
 
-/**
- * The filings under a reference and their IRMs, to be locked before {@link judgeTakeOver}; nothing is added under the
- * reference's lock. `n`: of the filing that follows.
- */
+/** The filings under a reference and their IRMs, to be locked before {@link judgeTakeOver}. `n`: of the next filing. */
 export async function filedBefore(
   client: Queryable,
   { mode, reference, n }: Reference & { n?: number },
@@ -50,10 +47,7 @@ interface Successor extends Reference {
   fingerprints: readonly string[];
 }
 
-/**
- * What a correction's rows (by serial number) or a refiled reference's rows (all free; by mapping, else serial number)
- * take over. Under the locks of {@link filedBefore}.
- */
+/** What the rows of a correction (by serial number) or of a refiled reference (by mapping) take over. */
 export async function judgeTakeOver(
   client: Queryable,
   successor: Successor,

@@ -30,8 +30,7 @@ interface Marks {
 type Filed = ReadonlyMap<number, boolean>;
 
 /**
- * Concludes something about a filing from what the ledger says of the past: in one transaction on a connection to a
- * primary whose ledger was held against the store before. Nothing outside PostgreSQL is read inside it.
+ * Concludes something about a filing in one transaction, on a primary whose ledger was held against the store before.
  * @param judged of these marks each has its record then, a void one where there was none, which closes its attempt
  * @throws LedgerPutBack, SendStoreError: then nothing can be concluded
  */
@@ -117,10 +116,8 @@ async function readMarks(db: Queryable, { filingId, attemptId }: Marks) {
 }
 
 /**
- * Counts a marked send before its first byte: creates its record, holds the ledger against the store, and checks that
- * the mark is there and its own.
- * @returns null when it may be written, else why not
- * @throws LedgerPutBack, SendStoreError: it may not
+ * Counts a marked send before its first byte: its record, the ledger held against the store, its own mark.
+ * @returns null when it may be written, else why not @throws LedgerPutBack, SendStoreError: it may not
  */
 export async function countSend(
   pool: pg.Pool,

@@ -34,11 +34,9 @@ const IMPORTER_LOOKS_MS = 250;
 const ROUNDS = 20;
 
 /**
- * Brings back the sends that the store has and the ledger does not know: rows live and unknown, missing filings
- * rebuilt. The ledger's numbers continue above them, and numbers that nobody can use any more get a void record. May
- * run several times; while another one runs, it waits for that.
+ * Brings back the sends that the store has and the ledger does not know: rows unknown, missing filings rebuilt. May run
+ * several times; while another one runs, it waits for that.
  * @param mayHaveLost whether the store may lack sends that the ledger has seen there
- * @throws LedgerUnavailableError while another import takes longer
  */
 export async function importSends(
   pool: pg.Pool,
@@ -100,11 +98,7 @@ async function importAll(
   return result;
 }
 
-/**
- * Voids numbers that nobody may use any more: of closed attempts, of nobody, and after lost sends also marked ones,
- * whose basis is gone.
- * @returns how many
- */
+/** Voids numbers of closed attempts and of nobody, and after lost sends marked ones, whose basis is gone. */
 async function fillGaps(
   connection: Connection,
   store: SendStore,
@@ -181,10 +175,8 @@ async function releaseNumber(
 }
 
 /**
- * The attempt is one of unknown outcome, marked by the sender that the store names; an answer that came meanwhile
- * stays. An earlier attempt that is sending stays so too: it may have been sent again since, by a run that did not know
- * of this one. What is waited for since a mark is waited for since the newest one.
- * @returns whether it is in doubt
+ * The attempt is of unknown outcome; an answer that came meanwhile stays, as does an earlier attempt that is sending: a
+ * run that did not know of this one may have sent it again. @returns whether it is in doubt
  */
 async function restoreAttempt(
   client: Queryable,

@@ -131,8 +131,7 @@ export interface Comparison {
 
 /**
  * Lists what the store has above what was seen before, and reads the ledger after it: a send that the ledger does not
- * know by then, by its number and its sender, was made in a state of the ledger that is lost.
- * @param storeId of the store, as it was found just before
+ * know by then was made in a state of it that is lost.
  * @param known the ledger's identity, where it was read on this connection just before
  * @param mayHaveLost skips the check that the last send that was seen is still there
  * @throws SendStoreError when the store is away, another one, or has lost a send that was seen

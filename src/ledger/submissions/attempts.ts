@@ -33,10 +33,8 @@ export type OpenedAttempt =
   | { outcome: 'ended'; state: FilingState };
 
 /**
- * Opens a submission's next attempt, or returns the current one: open, sending or answered. A repeated step finds the
- * attempt that the first one opened. With `after`, for a step that may be late, a new one is opened only if that is the
- * number of the last attempt (0: none); otherwise the run has gone on without the step, and null is returned. Must run
- * in a transaction that holds the filing's lock.
+ * Opens a submission's next attempt, or returns the current one. With `after`, for a step that may be late, only if it
+ * is the number of the last attempt (0: none); null: the run has gone on without the step. Under the filing's lock.
  */
 export async function openAttempt(
   client: Queryable,
@@ -110,10 +108,7 @@ async function readStage(client: Queryable, { filingId, exporterId }: LockedFili
   return rows[0];
 }
 
-/**
- * The newest snapshot of a submission was taken before an attempt, unless it belongs to another attempt: then none was
- * taken. Decided by the order of writing, not by a worker's clock.
- */
+/** The newest snapshot of a submission, unless it is another attempt's: by the order of writing, not by clocks. */
 const snapshotFor = ({ filing, submission, attempt }: Record<'filing' | 'submission' | 'attempt', string>) =>
   `(SELECT max(snapshot_id) FROM snapshots n WHERE n.filing_id = ${filing} AND n.submission = ${submission}
       AND NOT EXISTS (SELECT FROM attempts t WHERE t.filing_id = ${filing} AND t.submission = ${submission}
@@ -139,10 +134,7 @@ export async function noteUnknown(
   ]);
 }
 
-/**
- * Sets the rows of an attempt of unknown outcome to that state, unless nothing of it is in doubt. Must run in a
- * transaction.
- */
+/** Sets the rows of an attempt of unknown outcome to that state, unless nothing of it is in doubt. */
 export async function markRowsUnknown(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   await client.query(
@@ -154,9 +146,8 @@ export async function markRowsUnknown(client: Queryable, attemptId: string): Pro
 }
 
 /**
- * Reads what became of an attempt. One that was never marked is judged unsent first, so that a worker that was given up
- * on and wakes late finds the fence closed. `refused`: a documented refusal that the execution returned, in case it
- * could not record it; it judges its own mark alone. Must run in a transaction that holds the filing's lock.
+ * Reads what became of an attempt, under the filing's lock. One that was never marked is judged unsent first: a worker
+ * that wakes late finds the fence closed. `refused`: a refusal that its execution could perhaps not record.
  */
 export async function readAttempt(
   client: Queryable,

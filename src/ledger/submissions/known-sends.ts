@@ -16,10 +16,8 @@ import { readSubmissions } from './submissions';
 export const SENT_BEFORE = 'it was sent before the ledger was put back to an earlier state';
 
 /**
- * Adds to the ledger the sends of a filing that only its run's history contains: the answer to an attempt and the
- * request id under which its submission is polled, or only that it was sent. An answer that nobody can prove counts as
- * what a person named. Whatever the ledger already has, or knows in more detail, is kept, because a run that was reset
- * knows less. Must run in a transaction.
+ * Adds the sends of a filing that only its run's history contains. An answer that nobody can prove counts as what a
+ * person named. What the ledger has is kept: a run that was reset knows less. In a transaction.
  */
 export async function mergeKnownSends(
   client: Queryable,

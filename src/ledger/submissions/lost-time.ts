@@ -1,7 +1,4 @@
-/**
- * Looks at a party's certificates as they are recorded, and what may have been sent in the time that a ledger and its
- * document store have both lost.
- */
+/** Looks as they are recorded, and what may have been sent in the time that ledger and documents have both lost. */
 import { attemptIdOf, type SubmissionKey } from '../../domain/filing/attempt';
 import { agrees } from '../gates/absence';
 import { insertAttempt } from '../gates/attempts';
@@ -11,11 +8,7 @@ import type { Balance } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 import { type FilingDate, isoFromFilingDate } from '../../domain/dates';
 
-/**
- * Records an attempt that was sent, or of which nobody knows whether it was: a person, or evidence from before it,
- * settles it.
- * @returns its id
- */
+/** Records an attempt that may have been sent: a person, or evidence from before it, settles it. @returns its id */
 export async function doubtAttempt(
   client: Queryable,
   { filingId, submission, number, reason, at }: SubmissionKey & { number: number; reason: string; at: Date },
@@ -41,10 +34,8 @@ export async function doubtRows(
 }
 
 /**
- * What the authority may have certified of a submission without this ledger knowing. A certificate that a row took only
- * since the restore counts too: the filing that it was issued for may be lost, and fetch-details does not tell which of
- * two equal tranches it is.
- * @returns null where ledger and documents were never put back together
+ * What the authority may have certified of a submission without this ledger knowing; null: nothing was lost. What a row
+ * took since the restore counts too: of two equal tranches fetch-details does not tell which it is of.
  */
 export async function lostTimeCertificates(client: Queryable, { filingId, submission }: SubmissionKey) {
   const { rows } = await client.query<{
@@ -94,10 +85,7 @@ export async function readSent(db: Queryable, attemptId: string) {
   return rows[0] ?? null;
 }
 
-/**
- * Notes that an exporter's certificates were read at `at`, for what waits for it. `iecCode`: under which; null: they
- * cannot be read without one; left out: that of its party.
- */
+/** Notes that certificates were read at `at`. `iecCode`: under which; null: there is none; left out: its party's. */
 export async function noteCertificatesRead(
   db: Queryable,
   { exporterId, iecCode, at }: { exporterId: string; iecCode?: string | null; at: Date },
@@ -121,10 +109,7 @@ export interface Look {
   problem: string | null;
 }
 
-/**
- * The SQL that records a look, which serves all filings of the party: that of the IEC that was asked for, because the
- * exporter may have turned out to have another one meanwhile. `look`: a {@link lookToRecord} as jsonb, in SQL.
- */
+/** The SQL that records a {@link lookToRecord} for the party of the IEC asked for, which may have changed since. */
 export const recordsLook = (look: string): string =>
   `INSERT INTO looks (party_id, began_at, ended_at, from_date, to_date, complete, problem)
      SELECT p.party_id, l.began_at, l.ended_at, l.from_date, l.to_date, l.problem IS NULL, l.problem

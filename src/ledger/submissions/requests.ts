@@ -86,8 +86,8 @@ export async function readNextPoll(
 }
 
 /**
- * Filings that have ended while requests of theirs have no outcome, of those not asked about since `before`. Drawn at
- * random: many that cannot be asked about (dead credentials) must not keep the others from their turn.
+ * Ended filings with requests that were not asked about since `before`. At random: many with dead credentials must not
+ * keep the others from their turn.
  */
 export async function endedWithRequests(
   db: Queryable,
@@ -114,9 +114,8 @@ export async function acknowledgeSubmission(client: Queryable, filingId: string,
 }
 
 /**
- * Adds a request to a submission; ids are compared without case. A request that the submission has already is kept as
- * it is, and a filing never takes over the id of another one: the outcome of that one would be taken for this one's.
- * @returns who has the id, where that is another submission
+ * Adds a request to a submission that has not got it, unless another has the id, whose outcome would be taken for this
+ * one's. @returns that one
  */
 export async function addRequest(
   client: Queryable,
@@ -163,11 +162,7 @@ export async function requestHolder(db: Queryable, { filingId, requestId }: { fi
   return rows[0] ?? null;
 }
 
-/**
- * Records what a poll found that is no outcome: a statement, the end without every record, or only that it looked. A
- * statement keeps the time of its first sight until the service says something else.
- * @returns that time
- */
+/** Records what a poll found that is no outcome. @returns since when the service says the same, if it says anything */
 export async function notePoll(
   client: Queryable,
   request: SubmissionKey & { requestId: string },
@@ -185,9 +180,8 @@ export async function notePoll(
 }
 
 /**
- * Ends a request; `errored`: the rows that its record reports as Errored; `contradicted`: those for which it names a
- * certificate that they cannot have; `answered`: when polls saw its answer. Its first end stands: repeating it changes
- * nothing.
+ * Ends a request, once. `errored`: rows that its record reports so; `contradicted`: rows that cannot have their
+ * certificate; `answered`: when polls saw its answer.
  */
 export async function endRequest(
   client: Queryable,

@@ -49,8 +49,7 @@ const COLUMNS = `word_id AS "wordId", filing_id AS "filingId", kind, attempt_id 
 
 /**
  * Records what a person said, at the mark of the attempt that the ledger shows now.
- * @returns its id; empty where the ledger does not hold the filing, as after it was put back: the run reads that with
- * its next step
+ * @returns its id; empty where the ledger does not hold the filing: the run reads that with its next step
  */
 export async function recordWord(db: Queryable, word: NewWord): Promise<string> {
   const { filingId, kind, attemptId, requestId, sourceRows, notOurs, unseen, by, note, at, step, grantId } = word;
@@ -79,10 +78,7 @@ export interface WordOf {
   wordId: string;
 }
 
-/**
- * Records what became of a word; `why` of one that was carried out is its {@link Carried} as JSON. A word has one final
- * judgement: a later one changes nothing.
- */
+/** Records what became of a word, finally once; `why` of one that was carried out is its {@link Carried} as JSON. */
 export async function judgeWord(
   db: Queryable,
   { filingId, wordId, outcome, why = null, at }: WordOf & { outcome: WordOutcome; why?: string | null; at: Date },
@@ -98,10 +94,8 @@ export async function judgeWord(
 }
 
 /**
- * Takes back what a person said last about a filing that was not carried out, an answer about a send or a permission,
- * however often it was said; what a principal said, the principal alone. Repeated with the same `why`, it takes nothing
- * more back. Must run in a transaction that holds the filing's lock.
- * @param isClaim `by` is a name that somebody gave, and no principal's
+ * Takes back what a person said last, however often, and was not carried out; repeated with the same `why`, no more.
+ * @param isClaim `by` is a name that somebody gave: what a principal said, the principal takes back
  * @returns the kind of what is taken back; null: there is nothing
  */
 export async function withdrawWord(
@@ -153,9 +147,8 @@ function carriedOf(outcome: WordOutcome, why: string | null): Carried {
 }
 
 /**
- * The words of other persons that say the same of the same send and the same rows, and stand. `singlePerson`: of an
- * installation with one person, whose own word of a day before counts as a second one. `principals`: only what
- * principals said counts.
+ * The words of other persons that say the same, and stand. `singlePerson`: an own word of a day before counts as one.
+ * `principals`: only what principals said counts.
  */
 export async function standingWords(
   db: Queryable,

@@ -13,10 +13,7 @@ export interface CredentialVersion {
 
 const COLUMNS = 'version, state, reason, secret_ref::text AS "secretRef"';
 
-/**
- * The newest credentials that the service accepted from us, as jsonb; null: none (it may have others). Calls are
- * allowed in every state except `bad`. `exporter`: in SQL.
- */
+/** The newest credentials that the service accepted from us, as jsonb; null: none (it may have others). */
 export const credentialsHeld = (exporter: string): string =>
   `(SELECT to_jsonb(held) FROM (SELECT ${COLUMNS} FROM credential_versions
       WHERE exporter_id = ${exporter} AND held ORDER BY version DESC LIMIT 1) AS held)`;
@@ -59,10 +56,7 @@ export async function versionOfSecret(db: Queryable, exporterId: string, secretR
   return rows[0]?.version ?? null;
 }
 
-/**
- * Registers a submission and returns its version, as which alone the vault then opens it.
- * @throws EncryptionError or VaultError if the vault does not open it; nothing is registered then
- */
+/** Registers a submission, and assigns its secret to the version. @throws EncryptionError, VaultError: undone */
 export async function addCredentials(
   pool: pg.Pool,
   vault: Pick<Vault, 'assign'>,
@@ -106,10 +100,7 @@ export async function markRejected(pool: pg.Pool, exporterId: string, version: n
   });
 }
 
-/**
- * Marks the credentials of a call (`version` 0: none of ours) as bad. False if another, not bad, is current by now. A
- * bad 0 gets its own record, so that it is not tried again.
- */
+/** Marks the credentials of a call (0: none of ours) as bad. False if another, not bad, is current by now. */
 export async function markBad(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<boolean> {
   return underLock(pool, exporterId, async (client) => {
     const current = await currentCredentials(client, exporterId);
@@ -145,10 +136,7 @@ export interface CredentialWaiter {
   versionSeen: number;
 }
 
-/**
- * Registers a workflow that waits for newer credentials; `retryNow` where they are valid already. Under the lock of
- * {@link markValid}: one of both sees the other.
- */
+/** Registers a workflow that waits for newer credentials; `retryNow` where they are valid already. */
 export async function registerWaiter(
   pool: pg.Pool,
   { workflowId, exporterId, versionSeen }: CredentialWaiter,

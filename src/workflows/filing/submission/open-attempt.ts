@@ -68,10 +68,7 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
 const AGREEING_CHECK_MS = 60 * 60_000;
 
 type Opened = NonNullable<TakenSnapshot['opened']> | { outcome: 'differs' };
-/**
- * Rows were released as not filed: a complete look has to show no certificate first. Where one agrees, two persons have
- * to name it, or, where no look is possible, say that nothing was filed.
- */
+/** Rows were released as not filed: a complete look has to show no certificate first, or two persons speak. */
 async function confirmAbsence(
   run: FilingRun,
   submission: number,
