@@ -63,7 +63,7 @@ export interface PreparedFiling extends FilingTerms {
 export interface WaitOptions {
   /** Wait until the filing ends or needs a person; otherwise until it is recorded. */
   wait?: boolean;
-  /** Called before rows are sent that by their warnings would be rejected or certified twice; what it throws stops them. */
+  /** Called before rows are sent that, by their warnings, are rejected or certified twice; what it throws stops it. */
   onDoubtful?: (warnings: Finding[]) => Promise<void>;
   onProgress?: (progress: FilingResult) => void;
   onNotice?: (notice: string) => void;
