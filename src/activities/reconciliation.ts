@@ -13,7 +13,7 @@ import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/fin
 import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import { otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
-import { compareParty, type Compared } from '../ledger/reconciliation/compare';
+import { compareParty } from '../ledger/reconciliation/compare';
 import { readWithHash } from '../documents/stored-document';
 import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs, type PdfCheck } from '../ledger/certificates/pdfs';
 import { countFindings, explainNearMatches, noteHealed, repairable } from '../ledger/reconciliation/findings';
@@ -175,7 +175,7 @@ async function checkDocuments(
 async function compareLedger(
   deps: Deps,
   args: { partyId: number; checks: ReconcileCheck[]; windows: WindowReading[] },
-): Promise<Compared> {
+) {
   const { pool, mode, settings, logger } = deps;
   const { partyId, checks } = args;
   const windows = args.windows.map((window) => ({ ...window, readAt: new Date(window.readAt) }));

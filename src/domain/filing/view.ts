@@ -139,12 +139,6 @@ export function waitsFor(
   return SUBJECTS[state as FilingState] ?? null;
 }
 
-export interface Queued {
-  filingId: string;
-  exporterId: string;
-  calls: number;
-}
-
 /** `place` of `of` filings, from 1; `windows`: until its last call may be made, if nothing else takes the slots. */
 export interface QueuePlace {
   place: number;
@@ -153,7 +147,10 @@ export interface QueuePlace {
 }
 
 /** One rate class: exporters take turns. @param queued in order of arrival @param limit calls in a window */
-export function queuePlaces(queued: readonly Queued[], limit: number): Map<string, QueuePlace> {
+export function queuePlaces(
+  queued: readonly { filingId: string; exporterId: string; calls: number }[],
+  limit: number,
+): Map<string, QueuePlace> {
   const totals = new Map<string, number>();
   const own = queued.map(({ filingId, exporterId, calls }) => {
     const last = (totals.get(exporterId) ?? 0) + calls;

@@ -1,5 +1,5 @@
 /** A filing as its run, its lists and the UI see it, read in one statement: state, questions, counts, rows, stages. */
-import type { FilingCounts, ResultRow } from '../../domain/contracts';
+import type { FilingCounts, FilingResult } from '../../domain/contracts';
 import type { QueuePlace } from '../../domain/filing/view';
 import { errorsInShort } from '../../domain/service/request-status';
 import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
@@ -45,7 +45,7 @@ export interface FilingNow extends Pick<
   standing: string | null;
   counts: FilingCounts;
   /** Its first rows; null in a state in which nothing is known of them yet. */
-  rows: ResultRow[] | null;
+  rows: FilingResult['rows'] | null;
   submissions: SubmissionStage[];
   /** Its place among the filings that wait for calls of the service; null: it waits for something else. */
   queue: QueuePlace | null;

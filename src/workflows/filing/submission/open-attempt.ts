@@ -75,7 +75,7 @@ async function confirmAbsence(
   first: Extract<Opened, { outcome: 'look' }>,
   open: () => Promise<Opened>,
 ): Promise<void> {
-  const { requests, settings } = run;
+  const { requests, settings, exporterId } = run;
   const began = Date.now();
   const round = async ({ from, agreeing }: Extract<Opened, { outcome: 'look' }>): Promise<void> => {
     const over = Date.now() - began >= settings.settleAfterMs;
@@ -85,7 +85,11 @@ async function confirmAbsence(
     if (agreeing.length > 0 || over) await askToConfirm(run, submission, agreeing, found);
     const wait = (ms: number) => run.wait(ms, 'Look at the certificates again', () => requests.answered);
     if (agreeing.length > 0) await wait(AGREEING_CHECK_MS);
-    else if (!(await lookAgain(run, from)) && !requests.answered) await wait(roundMs(settings.settleAfterMs, over));
+    else {
+      const look = run.calls('api', 'Confirm that nothing of the last attempt was filed', 'details', 2);
+      const { complete } = await throughPauses(run, () => look.lookAtCertificates({ exporterId, from }));
+      if (!complete && !requests.answered) await wait(roundMs(settings.settleAfterMs, over));
+    }
     await carryOutAnswer(run, submission, () => Promise.resolve());
   };
   await requests.whileAnswering({ attemptId: null, requestId: null }, async () => {
@@ -112,13 +116,6 @@ async function askToConfirm(
     `${why}. It is not sent again before two persons have looked at the portal and said: ` +
     `ebrc resolve ${run.filingId} --as not-filed ${answer} --note TEXT.`;
   await run.move(run.state, { kind: 'agreeing', text: attention }, { attention, needsAttention: true });
-}
-
-/** @returns whether the look was complete */
-async function lookAgain(run: FilingRun, from: number): Promise<boolean> {
-  const { exporterId } = run;
-  const calls = run.calls('api', 'Confirm that nothing of the last attempt was filed', 'details', 2);
-  return (await throughPauses(run, () => calls.lookAtCertificates({ exporterId, from }))).complete;
 }
 
 /** Notes what exists before the send with the attempt. Without it only a person settles an unknown outcome. */
