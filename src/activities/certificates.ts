@@ -24,11 +24,9 @@ import { readNow } from '../ledger/filings/filing-now';
 export interface FetchedCertificates {
   withoutDetail: number;
   open: number;
-  /** Said when fetch-details cannot be asked at all. */
   problem: string | null;
   /** The first certificates without a PDF, where they were asked for: a step of its own is another billable action. */
   toArchive: PdfsToArchive | null;
-  /** The filing, where a submission of it was settled. */
   filing: FilingNow | null;
 }
 
@@ -84,7 +82,6 @@ async function downloadCertificate(
   },
 ): Promise<{
   sha256: string | null;
-  /** The end of the filing, where it was recorded with this PDF. */
   ended: FilingNow | null;
 }> {
   const { pool, logger } = deps;

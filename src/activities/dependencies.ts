@@ -72,7 +72,6 @@ export interface Deps {
 export const now = ({ clock }: Pick<Deps, 'clock'>): Date => new Date(clock());
 
 export interface ReadSettingsResult extends WorkerSettings {
-  /** The search attributes that the server knows; others are left out. */
   searchAttributes: readonly string[];
   mode: 'test' | 'live';
   /** What is wrong with the input that was handed in; absent where none was. */

@@ -49,7 +49,6 @@ export function filingName({ reference, n }: { reference: string; n: number }): 
 export const namesAnotherFiling = (reference = ''): boolean =>
   /#\d+$|^file\/(test|live)\/|^F[0-9A-F]{15}$/u.test(reference);
 
-/** `credentials/<mode>/<exporterId>`. */
 export function credentialsWorkflowId(mode: Mode, exporterId: string): string {
   return `credentials/${mode}/${exporterId}`;
 }

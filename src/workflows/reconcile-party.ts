@@ -13,7 +13,6 @@ export interface PartyScope {
   eachDocument: boolean;
 }
 
-/** PDFs of one party that are fetched again at the same time. */
 const REPAIRS_AT_ONCE = 3;
 
 /** A party that was compared, with the repairs that are still to be made; a continued run takes it up. */

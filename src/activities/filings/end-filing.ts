@@ -21,7 +21,6 @@ import { FINDINGS_IN_RESULT } from './filing-request';
 import { DIFFERS, moveOnSettled, onHeld, recordEnd, settledStep, onHeldWhole } from './moves';
 import type { Decided, Differs, Left } from './moves';
 
-/** A refused part of a filing: what is wrong with it. The filing may have ended with it. */
 export interface Refused extends Left {
   errors: Finding[];
 }
@@ -185,5 +184,4 @@ function fieldErrorsOf(rows: readonly FilingRow[], answer: StoredAnswer): Findin
   });
 }
 
-/** Steps that may end a filing: what becomes of its rows and its end are recorded in one transaction. */
 export const endFilingActivities = { refuseFiling, concludeStatement, giveUpFiling, endFiling };

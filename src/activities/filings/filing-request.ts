@@ -15,7 +15,6 @@ interface FilingRequest {
   rows: MappingRow[];
   uploadType?: number;
   declaration?: 'Y' | 'N';
-  /** The id of rows that the ledger has already. */
   inputRef?: string;
   allowDuplicate: PermittedDuplicate[];
   findings: Finding[];

@@ -12,7 +12,6 @@ export interface FilingSummary {
   exporterId: string;
   exporterName: string | null;
   state: string;
-  /** What it waits for; null: it has ended, or is not recorded. */
   waiting: Waiting | null;
   needsAttention: boolean;
   /** What its gravest open questions say. */
@@ -41,10 +40,8 @@ export interface FilingView extends FilingSummary {
   attempt: string | null;
   /** The request that `resolve` answers instead, where no attempt is in doubt. */
   request: string | null;
-  /** The gravest twenty. */
   questions: QuestionView[];
   actions: readonly string[];
-  /** The requests of its submissions, each followed to its end. */
   requests: { submission: number; requestId: string; source: string; state: string }[];
   correctedBy: string[];
   submissions: SubmissionView[];
@@ -61,7 +58,6 @@ export interface OtherUse {
   irmKey: string;
   filingId: string;
   reference: string;
-  /** Exact decimal text. */
   amount: string;
 }
 

@@ -61,7 +61,6 @@ const BALANCES = `coalesce((SELECT jsonb_agg(jsonb_build_object('irmKey', i.irm_
     FROM (SELECT DISTINCT exporter_id, irm_key FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND exporter_id = $3) AS r
     JOIN irms i ON i.exporter_id = r.exporter_id AND ${sameIrm('i.irm_key', 'r.irm_key')}), '[]')`;
 
-/** The current balances, in the form of a snapshot's. */
 export async function balancesNow(
   db: Queryable,
   { filingId, submission, exporterId }: SubmissionKey & { exporterId: string },

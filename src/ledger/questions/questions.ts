@@ -41,7 +41,6 @@ export async function askAbout(
   );
 }
 
-/** Closes the open questions of a kind about a filing. */
 export async function closeQuestion(
   db: Queryable,
   { filingId, kind, at }: { filingId: string; kind: string; at: Date },
@@ -53,7 +52,6 @@ export async function closeQuestion(
   ]);
 }
 
-/** Why a certificate is found that no row has. */
 export const NO_ROW_HAS = 'no row of ours has this document, date, amount and currency';
 
 /** A finding of a certificate that would be an abandoned row's says nothing of the filing once the row is free. */

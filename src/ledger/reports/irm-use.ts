@@ -70,7 +70,6 @@ const BALANCE_CHANGES = `changes AS (
 const BY_DAY = `SELECT d.name AS day, s.currency, sum(s.n)::text AS available FROM numbered d JOIN steps s ON s.k < d.no
     GROUP BY d.name, s.currency ORDER BY d.name, s.currency`;
 
-/** Balances of the inward remittances. */
 export async function irmUse(db: Queryable, scope: ReportScope) {
   const changes = `${BALANCE_CHANGES}, ${stepsOf('changes', { amount: 'available', by: 'currency' })}`;
   return partsInScope<{

@@ -6,7 +6,6 @@ import { personKey } from '../../domain/principal';
 import type { FilingProgress } from './filing-progress';
 import { type Event, FilingMovedOn } from './filing-steps';
 
-/** What a person's answer is about now. */
 export interface InQuestion {
   /** The attempt in doubt, or the one whose request is asked about; null where a person named that request. */
   attemptId: string | null;
@@ -30,7 +29,6 @@ export class FilingRequests {
   abandon: Recorded<AbandonArgs> | null = null;
   approval: Recorded<ApproveArgs> | null = null;
   resolution: Recorded<ResolveArgs> | null = null;
-  /** What a resolve can answer now; null: nothing. */
   inQuestion: InQuestion | null = null;
   /** The last word that was refused when it was to be carried out, and why. */
   private refused: { args: ApproveArgs | ResolveArgs | AbandonArgs; message: string; code?: string } | null = null;
@@ -74,7 +72,6 @@ export class FilingRequests {
     this.throwIfRefused(request);
   }
 
-  /** A person gives the filing up. Resolves once it has ended. */
   async giveUp(args: AbandonArgs): Promise<void> {
     const { progress } = this;
     if (progress.refusal) refuse('The run recorded nothing: it was refused.');

@@ -17,7 +17,6 @@ export interface Attention {
 /** A move as the ledger records it; `dueAt` in ms since the epoch. */
 export type Move = MoveArgs & { needsAttention: boolean; dueAt: number | null; waitsFor: string | null };
 
-/** What several questions say, in one text. */
 export const inOneText = (...texts: (string | null)[]): string | null => texts.filter(Boolean).join(' ') || null;
 
 /**

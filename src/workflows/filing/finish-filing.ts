@@ -60,7 +60,6 @@ type PdfsListed = FetchedCertificates['toArchive'];
 
 async function fetchDetails(run: FilingRun): Promise<{
   complete: boolean;
-  /** The first certificates without a PDF; null where the details could not be read. */
   toArchive: PdfsListed;
 }> {
   const { filingId, exporterId } = run;
@@ -152,7 +151,6 @@ async function collectMany(run: FilingRun, round: number): Promise<ReadFailure |
   }
 }
 
-/** The child that collects a filing's certificates. */
 const collectionOf = ({ filingId, exporterId }: FilingRun, part: number | 'alone') => ({
   workflowId: `${workflowInfo().workflowId}/certificates/${part}`,
   args: [{ filingId, exporterId }] as Parameters<typeof collectCertificates>,

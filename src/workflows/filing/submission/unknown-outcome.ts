@@ -24,7 +24,6 @@ const CANDIDATES_NAMED = 5;
 /** As many of the reasons of a failed acknowledgement. */
 const REASONS_NAMED = 5;
 
-/** What is in question, and why. */
 export type Doubt = { reason: string } & (
   | {
       attemptId: string;
