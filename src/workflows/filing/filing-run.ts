@@ -8,12 +8,12 @@ import { resumeInput } from '../../domain/filing/run-judgement';
 import type { Finding } from '../../domain/rules/finding';
 import { summaryText } from '../../domain/text';
 import { Waits } from '../waits';
-import { FilingEnded, FilingGivenUp, FilingMovedOn, type OverdueMark } from './filing-steps';
+import { FilingGivenUp, FilingMovedOn, type OverdueMark } from './filing-steps';
 import { FilingProgress } from './filing-progress';
 import { FilingRequests } from './filing-requests';
 import { textOf, type Refusal } from './show-filing';
 
-export { FilingEnded, FilingGivenUp, FilingMovedOn };
+export { FilingGivenUp, FilingMovedOn };
 
 /** A result of what is known. Not all rows may be in it: then it says how the others are read. */
 function resultOf(of: Partial<FilingResult> & Pick<FilingResult, 'reference' | 'n' | 'state'>): FilingResult {

@@ -45,12 +45,7 @@ export class FilingGivenUp extends Error {
 
 /** The ledger holds other moves than this run (a reset, another run): it reads the filing again and goes on. */
 export class FilingMovedOn extends Error {
-  override readonly name: string = 'FilingMovedOn';
-}
-
-/** The filing has ended in the ledger: another run ended it, and its recorded outcome stands. */
-export class FilingEnded extends FilingMovedOn {
-  override readonly name: string = 'FilingEnded';
+  override readonly name = 'FilingMovedOn';
 }
 
 /** A mark past which a filing is overdue; its watchdog's timer looks at it (see watchdog.ts). */

@@ -4,14 +4,14 @@ import { type Evidence, type TakenSnapshot } from '../../../activities/filings/l
 import type { AttemptVerdict } from '../../../domain/filing/attempt';
 import { certificatesAgree } from '../../../domain/filing/questions';
 import { submittingMove, type FirstMove } from '../../../domain/filing/move-texts';
-import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
+import { FilingMovedOn, type FilingRun } from '../filing-run';
 import { onceLedgerIsWhole, throughPauses, recordFailureAndContinue } from '../pauses';
 import { prepareFiling } from '../prepare-filing';
 import { FilingRefused } from '../finish-filing';
 import { gather, namingOptions, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 
-/** The attempt to send with, or one sent already; null: past sending. @throws FilingEnded */
+/** The attempt to send with, or one sent already; null: past sending. @throws FilingMovedOn */
 export async function openNext(
   run: FilingRun,
   submission: number,
@@ -31,7 +31,7 @@ export async function openNext(
     else await confirmAbsence(run, submission, opened, open);
   }
   if (opened.outcome === 'differs') throw new FilingMovedOn('the ledger holds other moves');
-  if (opened.outcome === 'ended') throw new FilingEnded(`The filing has ended as ${opened.state}.`);
+  if (opened.outcome === 'ended') throw new FilingMovedOn(`The filing has ended as ${opened.state}.`);
   if (opened.outcome === 'attempt') return opened;
   if (opened.outcome === 'rows_gone') {
     throw new FilingRefused(submission, { kind: 'rows_gone', message: opened.reason }, []);
