@@ -27,7 +27,7 @@ const LATE_ANSWER_MS = 30_000;
 /** From this many attempts in a row that did not get through, somebody should look. */
 const ATTEMPTS_UNTIL_ATTENTION = 4;
 
-/** Brings a submission to the service, or settles it. @throws FilingRefused at the door, FilingGivenUp, FilingMovedOn */
+/** Brings a submission to the service, or settles it. @throws FilingRefused, FilingGivenUp, FilingMovedOn */
 export async function submitOne(run: FilingRun, submission: number): Promise<void> {
   const stage = run.stage(submission);
   const last = stage.requests.at(-1);
