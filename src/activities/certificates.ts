@@ -80,10 +80,7 @@ async function downloadCertificate(
     /** The filing that waits for its PDFs alone, and has all certificate details that it will get. */
     end?: Decided;
   },
-): Promise<{
-  sha256: string | null;
-  ended: FilingNow | null;
-}> {
+): Promise<{ sha256: string | null; ended: FilingNow | null }> {
   const { pool, logger } = deps;
   const { exporterId, eBRCNumber, end } = args;
   const { sha256: known, credentials } = await readPdfToFetch(pool, exporterId, eBRCNumber);

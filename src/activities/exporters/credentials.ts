@@ -149,21 +149,19 @@ async function check(deps: Deps, exporterId: string, version: number, call: Call
   }
 }
 
-type ListedRefusal = Omit<CheckRefusal, 'reason'>;
-
-const REJECTED: ListedRefusal = {
+const REJECTED: Omit<CheckRefusal, 'reason'> = {
   outcome: 'rejected',
   message: 'The DGFT portal rejected the user name or password. Check them at the portal and submit them again.',
 };
 
-const UNDECIDED: ListedRefusal = {
+const UNDECIDED: typeof REJECTED = {
   outcome: 'undecided',
   message:
     'The service refused the check for a reason that is not documented; the submitted credentials are kept. Resolve what it names, then submit them again.',
 };
 
 /** Null: no answer of the check; it is tried again. */
-const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing', ListedRefusal | null>> = {
+const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing', typeof REJECTED | null>> = {
   credentials_rejected: REJECTED,
   // The portal refuses the login, spoken by another endpoint.
   credentials_invalid: REJECTED,

@@ -61,10 +61,7 @@ async function readIrms(
 async function exportersToRefresh(
   deps: Deps,
   args: { exporterId?: string; after: string; limit: number },
-): Promise<{
-  candidates: RefreshCandidate[];
-  next: string | null;
-}> {
+): Promise<{ candidates: RefreshCandidate[]; next: string | null }> {
   const { pool, mode } = deps;
   if (args.exporterId) {
     const exporter = await getExporter(pool, args.exporterId);

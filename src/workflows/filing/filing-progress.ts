@@ -11,7 +11,7 @@ import type { RateClass } from '../../domain/names';
 import { calls, steps, type CallAbout, type ProfileName } from '../activity-profiles';
 import { isFilingMissing, orNull } from '../failures';
 import { deadlineOf, FilingMovedOn, inOneText } from './filing-steps';
-import type { Attention, Event, Move } from './filing-steps';
+import type { Attention, Event } from './filing-steps';
 import { showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
 const NOTHING = () => undefined;
@@ -181,7 +181,7 @@ export class FilingProgress {
   }
 
   /** The next move, for a step that records it with what causes it. */
-  nextMove(state: FilingState, event: Event, asked: Attention = {}): Move {
+  nextMove(state: FilingState, event: Event, asked: Attention = {}) {
     const { attention = null, late = false, needsAttention = needsSomebody(state) } = asked;
     const of = { filingId: this.filing?.filingId ?? '', seq: this.now.seq + 1 };
     const limitMs = stateLimitMs(state, this.settings, this.now.counts.certified);

@@ -1,5 +1,5 @@
 /** What a filing's run moves by: moves, what ends its work from outside, and overdue marks. */
-import type { MoveArgs } from '../../activities/filings/moves';
+import type { FilingNow, MoveArgs } from '../../activities/filings/moves';
 import type { FilingState } from '../../domain/filing/states';
 
 export type Event = MoveArgs['event'];
@@ -14,9 +14,6 @@ export interface Attention {
   late?: boolean;
 }
 
-/** A move as the ledger records it; `dueAt` in ms since the epoch. */
-export type Move = MoveArgs & { needsAttention: boolean; dueAt: number | null; waitsFor: string | null };
-
 export const inOneText = (...texts: (string | null)[]): string | null => texts.filter(Boolean).join(' ') || null;
 
 /**
@@ -24,11 +21,11 @@ export const inOneText = (...texts: (string | null)[]): string | null => texts.f
  * @param limitMs how long the next state explains itself; null: it waits for a person
  */
 export function deadlineOf(
-  held: Pick<Move, 'state' | 'dueAt' | 'waitsFor'> & { late: string | null },
+  held: Pick<FilingNow, 'state' | 'dueAt' | 'waitsFor' | 'late'>,
   next: FilingState,
   limitMs: number | null,
   { wait, late = false }: Attention,
-): Pick<Move, 'dueAt' | 'waitsFor'> {
+): Pick<FilingNow, 'dueAt' | 'waitsFor'> {
   const { state, dueAt, waitsFor } = held;
   if (limitMs === null) return { dueAt: null, waitsFor: null };
   if (late) return { dueAt: null, waitsFor };

@@ -58,10 +58,7 @@ async function waitForOpenRows(run: FilingRun): Promise<void> {
 
 type PdfsListed = FetchedCertificates['toArchive'];
 
-async function fetchDetails(run: FilingRun): Promise<{
-  complete: boolean;
-  toArchive: PdfsListed;
-}> {
+async function fetchDetails(run: FilingRun): Promise<{ complete: boolean; toArchive: PdfsListed }> {
   const { filingId, exporterId } = run;
   const pdfs = MAX_PDFS_WITHOUT_CHILD;
   const details = run.calls('helpful', 'Fetch the certificate details', 'details');
