@@ -29,17 +29,10 @@ const DETAIL_BYTES = 300;
 const short = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : cutText(text, DETAIL_BYTES);
 
-/** How a failure of a call is repeated by Temporal: never, on the profile's schedule, or after a delay. */
-export interface RetryAdvice {
-  retry: boolean;
-  nextDelayMs?: number;
-  benign?: boolean;
-}
-
-/** Turns an API error into a failure whose `type` is the error's kind. */
+/** An API error as a failure of its kind; Temporal repeats it never, on the profile's schedule, or after a delay. */
 export function failureOf(
   error: ApiError,
-  advice: RetryAdvice,
+  advice: { retry: boolean; nextDelayMs?: number; benign?: boolean },
   more: Pick<FailureDetails, 'credentialsVersion' | 'sentBy'> = {},
 ): ApplicationFailure {
   const details: FailureDetails = {

@@ -7,7 +7,7 @@ import { decide, delayMs, type Decision } from '../domain/service/retry-table';
 import { FILING_MISSING } from '../domain/names';
 import { FilingMissing } from '../ledger/filings/filings';
 import { withStepDeadline, LedgerUnavailableError } from '../ledger/unavailable';
-import { failureOf, ledgerUnavailable, refusal, type RetryAdvice } from './application-failure';
+import { failureOf, ledgerUnavailable, refusal } from './application-failure';
 import type { WorkerSettings } from './dependencies';
 
 type RetryBounds = Pick<WorkerSettings, 'rateWindowMs' | 'pollMinMs' | 'pollMaxMs'>;
@@ -76,7 +76,7 @@ export class FailureInterceptor implements ActivityInboundCallsInterceptor {
 }
 
 /** What Temporal is to do about a failure: workflows handle whatever is not simply repeated. */
-export function adviceOf(decision: Decision, attempt: number, settings: RetryBounds, retryAfterMs = 0): RetryAdvice {
+export function adviceOf(decision: Decision, attempt: number, settings: RetryBounds, retryAfterMs = 0) {
   if (decision.action === 'retry') {
     return { retry: true, nextDelayMs: Math.max(delayMs(decision.schedule, attempt), retryAfterMs) };
   }

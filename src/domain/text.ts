@@ -111,7 +111,7 @@ export function printableJson(document: unknown, indent = 2): string {
 
 /** Shown text, safe in case a spreadsheet takes it for a formula. A filed value is never changed. */
 export function harmless(text: string): string {
-  return readsAsFormula(text) ? `'${text}` : text;
+  return FORMULA.test(text) ? `'${text}` : text;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -131,14 +131,9 @@ export function htmlText(text: string): string {
 const FORMULA = /^[\s\p{C}\p{Default_Ignorable_Code_Point}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
 const NUMBER = /^\s*-\d/u;
 
-/** Whether a spreadsheet may take a text for a formula. */
-function readsAsFormula(text: string): boolean {
-  return FORMULA.test(text);
-}
-
-/** As {@link readsAsFormula}, of a value that may be a number below zero. */
+/** Whether a spreadsheet may take a value for a formula; a number below zero is none. */
 export function valueReadsAsFormula(value: string): boolean {
-  return readsAsFormula(value) && !NUMBER.test(value);
+  return FORMULA.test(value) && !NUMBER.test(value);
 }
 
 /** JSON of others, within bounds. */

@@ -14,15 +14,8 @@ export interface EndedFilingArgs {
   answer?: ResolveArgs & { submission: number };
 }
 
-interface EndedFilingResult {
-  /** Why the answer was refused, or what it still needs; null where it was carried out, or none was given. */
-  refused: string | null;
-  /** Whether it stands all the same, until a second person says it too. */
-  stands?: boolean;
-}
-
 /** Carries an answer out, asks once about each request, and collects the certificates that came of it. */
-export async function followEndedFiling(args: EndedFilingArgs): Promise<EndedFilingResult> {
+export async function followEndedFiling(args: EndedFilingArgs) {
   const { filingId, exporterId, answer } = args;
   const answered = answer ? await carryOut(args, answer) : { refused: null };
   if (answered.refused !== null) return answered;
@@ -61,10 +54,14 @@ function look(
   return orLater(() => calls('helpful', about).gatherEvidence({ filingId, submission, exporterId, attemptId }));
 }
 
+/**
+ * @returns why the answer was refused, or what it still needs, and whether it stands all the same until a second person
+ * says it too; null where it was carried out
+ */
 async function carryOut(
   ended: EndedFilingArgs,
   answer: NonNullable<EndedFilingArgs['answer']>,
-): Promise<EndedFilingResult> {
+): Promise<{ refused: string | null; stands?: boolean }> {
   const { filingId, exporterId } = ended;
   const { as, by, note, submission, attemptId = null, requestId = null, rows = null } = answer;
   const { certificates = [], notOurs = [], unseen = false, grant: grantId = null } = answer;

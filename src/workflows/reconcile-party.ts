@@ -4,15 +4,6 @@ import type { ReconcileCheck } from '../domain/reconciliation/findings';
 import { calls, callsInBackground } from './activity-profiles';
 import { orNull } from './failures';
 
-export interface PartyScope {
-  /** YYYY-MM-DD, both included. */
-  from: string;
-  to: string;
-  checks: ReconcileCheck[];
-  /** Look at each stored PDF, not only at those that are due. */
-  eachDocument: boolean;
-}
-
 const REPAIRS_AT_ONCE = 3;
 
 /** A party that was compared, with the repairs that are still to be made; a continued run takes it up. */
@@ -32,7 +23,17 @@ export interface ComparedParty {
 }
 
 /** Compares one party. What cannot be read stays as it was found last, with a note. */
-export async function compareParty(party: PartyToReconcile, scope: PartyScope): Promise<ComparedParty> {
+export async function compareParty(
+  party: PartyToReconcile,
+  scope: {
+    /** YYYY-MM-DD, both included. */
+    from: string;
+    to: string;
+    checks: ReconcileCheck[];
+    /** Look at each stored PDF, not only at those that are due. */
+    eachDocument: boolean;
+  },
+): Promise<ComparedParty> {
   const { partyId } = party;
   const problems: string[] = [];
   const wants = (check: ReconcileCheck) => scope.checks.includes(check);
@@ -48,7 +49,7 @@ export async function compareParty(party: PartyToReconcile, scope: PartyScope): 
     made.push('balances');
   let windows: WindowReading[] | null = null;
   if (reader && wants('certificates')) {
-    windows = await noted(problems, () => readWindows(reader, scope));
+    windows = await noted(problems, () => readWindows(reader, scope.from, scope.to));
     if (windows) made.push('certificates');
   }
   const { opened, closed, open } = await compare(partyId, made, windows ?? []);
@@ -102,7 +103,7 @@ async function readBalances(exporterIds: Iterable<string>): Promise<true> {
   return true;
 }
 
-async function readWindows(party: PartyToReconcile, { from, to }: PartyScope): Promise<WindowReading[]> {
+async function readWindows(party: PartyToReconcile, from: string, to: string): Promise<WindowReading[]> {
   const { partyId, iecCode } = party;
   const clients = clientsOf(party);
   const planned = await calls('ledger', 'Choose the issue dates to read').certificateWindows({ partyId, from, to });

@@ -16,12 +16,9 @@ export interface ExporterState extends ReturnType<typeof readinessOf> {
   exporterId: string;
 }
 
-export interface ExporterRefused {
-  outcome: 'refused';
-  errors: { code: string; message: string }[];
-}
-
-export type CreateExporterResult = { outcome: 'created' | 'adopted'; exporter: ExporterState } | ExporterRefused;
+export type CreateExporterResult =
+  | { outcome: 'created' | 'adopted'; exporter: ExporterState }
+  | { outcome: 'refused'; errors: { code: string; message: string }[] };
 
 /** A client whose e-mail is taken may be missing from the list for a moment: this often it is looked for again. */
 const LOOKS = 4;
@@ -31,7 +28,7 @@ const NEXT_LOOK_MS = 30_000;
 function checkOnboardInput(
   { mode }: Deps,
   { input }: { input: OnboardInput },
-): Promise<ExporterRefused | { outcome: 'ok' }> {
+): Promise<Extract<CreateExporterResult, { outcome: 'refused' }> | { outcome: 'ok' }> {
   const parsed = onboardInput.safeParse(input, IN_PLAIN_WORDS);
   if (!parsed.success) {
     const errors = parsed.error.issues.map((issue) => ({ code: 'invalid_input', message: issueText(issue) }));
@@ -143,7 +140,7 @@ export function exporterState(row: ExporterRow): ExporterState {
 }
 
 /** What the service found wrong, by field where it names them. */
-function refusedBy(error: ApiError): ExporterRefused {
+function refusedBy(error: ApiError): CreateExporterResult {
   const fields = error.fieldErrors.map(({ field, message }) =>
     field && !message.startsWith(field) ? `${field}: ${message}` : message,
   );

@@ -11,17 +11,18 @@ import type { Queryable } from '../../ledger/pool';
 import { needFewRows } from '../call-context';
 import type { Deps } from '../dependencies';
 
-interface FilingRequest {
+/** Reads the rows from the message or from the ledger; what cannot be read is a finding. */
+async function readRequest(
+  db: Queryable,
+  input: FileInput,
+): Promise<{
   rows: MappingRow[];
   uploadType?: number;
   declaration?: 'Y' | 'N';
   inputRef?: string;
   allowDuplicate: PermittedDuplicate[];
   findings: Finding[];
-}
-
-/** Reads the rows from the message or from the ledger; what cannot be read is a finding. */
-async function readRequest(db: Queryable, input: FileInput): Promise<FilingRequest> {
+}> {
   const allowDuplicate = input.allowDuplicate ?? [];
   if (input.inputRef) {
     // Before they are read: many rows are not for a local step.
@@ -47,7 +48,7 @@ async function readRequest(db: Queryable, input: FileInput): Promise<FilingReque
 }
 
 /** What an input asks to be filed, with all findings at once: its own, and those of the rules. */
-export async function judgeRequest(db: Queryable, input: FileInput): Promise<FilingRequest> {
+export async function judgeRequest(db: Queryable, input: FileInput) {
   const read = await readRequest(db, input);
   const findings = [...read.findings];
   const uploadType = input.uploadType ?? read.uploadType ?? read.rows[0]?.mapping.uploadType;

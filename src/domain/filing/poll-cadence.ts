@@ -66,7 +66,7 @@ export function nextPollDelayMs(
 
 /** The time after which the poll rate, summed from an age on, reaches `polls`; at most `withinMs`. */
 function untilPollsAreDue(
-  times: AnswerTimes,
+  times: ReturnType<typeof estimateAnswerTimes>,
   { fromMs, withinMs, polls, averageMs }: { fromMs: number; withinMs: number; polls: number; averageMs: number },
 ): number {
   const step = withinMs / STEPS;
@@ -83,13 +83,6 @@ function untilPollsAreDue(
 export interface SeenAnswer {
   afterMs: number;
   byMs: number;
-}
-
-export interface AnswerTimes {
-  /** Mean of the answers that were seen: open requests, which an outage keeps open, do not raise it. */
-  meanMs: number;
-  /** Above 0 ms: the share of requests whose answer takes longer, and the share answered per ms at that age. */
-  at: (ageMs: number) => { survival: number; density: number };
 }
 
 /** A log-logistic distribution: the share `1 / (1 + exp((ln age - centre) / width))` takes longer than an age. */
@@ -127,13 +120,15 @@ export function estimateAnswerTimes(
   seen: readonly SeenAnswer[],
   openAgesMs: readonly number[] = [],
   typicalMs = TYPICAL_MS,
-): AnswerTimes {
+) {
   const known = [...prior(typicalMs), ...partsOf(seen.slice(0, ANSWERS_USED))];
   const parts = withOpenRequests(known, openAgesMs.slice(0, OPEN_USED));
   const weights = total(known.map(({ weight }) => weight));
   return {
+    /** Of the answers that were seen: open requests, which an outage keeps open, do not raise it. */
     meanMs: known.reduce((sum, { weight, centre }) => sum + weight * Math.exp(centre), 0) / weights,
-    at(ageMs) {
+    /** Above 0 ms: the share of requests whose answer takes longer, and the share answered per ms at that age. */
+    at(ageMs: number) {
       const age = Math.log(ageMs);
       let survival = 0;
       let density = 0;

@@ -28,15 +28,24 @@ export async function judgeReference(client: Queryable, named: Named): Promise<R
   const before = await standingOfReference(client, named);
   if (before?.n !== named.n) {
     const next = (before?.n ?? 0) + 1;
-    return named.n === next ? null : refused(wrongNumber(named, next));
+    if (named.n === next) return null;
+    const { reference, n } = named;
+    const text =
+      next === 1
+        ? `Nothing was filed under reference ${reference} yet, so there is no filing ${n} of it. Leave the number out.`
+        : `${n} is not the next number of reference ${reference}: that is ${next} (--again ${next}).`;
+    return refused(refusal('wrong_number', text));
   }
-  const { filingId } = before;
+  const { filingId, workflowId, state } = before;
   if (!sameContent(before, named)) return refused(await referenceTaken(client, before));
-  if (isEnd(before.state)) return { outcome: 'recorded', filingId };
+  if (isEnd(state)) return { outcome: 'recorded', filingId };
   // A filing belongs to one workflow id, and Temporal runs one workflow of that id at a time: if it asks again, its
   // previous run is lost.
-  if (before.workflowId === named.workflowId) return { outcome: 'resumed', filingId };
-  return refused(runElsewhere(before));
+  if (workflowId === named.workflowId) return { outcome: 'resumed', filingId };
+  const text =
+    `Workflow ${workflowId} runs filing ${filingId} with this content (state ${state}, made ` +
+    `${before.madeAt.toISOString()}). Follow that one: two workflows would send its rows twice.`;
+  return refused(refusal('mapping_live', text, filingId));
 }
 
 export const sameContent = (
@@ -48,34 +57,16 @@ export const sameContent = (
 export async function referenceTaken(db: Queryable, before: FilingRecord): Promise<Finding> {
   const { filingId, state, madeAt } = before;
   const again = await numberToFileAgain(db, before);
-  return refusal(
-    'reference_taken',
-    filingId,
-    `Reference ${filingName(before)} belongs to filing ${filingId} with other content (state ${state}, made ` +
-      `${madeAt.toISOString()}). Use another reference, or correct that filing` +
-      (again === null ? '.' : `, or file under this reference once more as its number ${again} (--again ${again}).`),
-  );
-}
-
-function runElsewhere({ workflowId, filingId, state, madeAt }: FilingRecord): Finding {
-  return refusal(
-    'mapping_live',
-    filingId,
-    `Workflow ${workflowId} runs filing ${filingId} with this content (state ${state}, made ` +
-      `${madeAt.toISOString()}). Follow that one: two workflows would send its rows twice.`,
-  );
-}
-
-function wrongNumber({ reference, n }: Named, next: number): Finding {
   const text =
-    next === 1
-      ? `Nothing was filed under reference ${reference} yet, so there is no filing ${n} of it. Leave the number out.`
-      : `${n} is not the next number of reference ${reference}: that is ${next} (--again ${next}).`;
-  return refusal('wrong_number', undefined, text);
+    `Reference ${filingName(before)} belongs to filing ${filingId} with other content (state ${state}, made ` +
+    `${madeAt.toISOString()}). Use another reference, or correct that filing` +
+    (again === null ? '.' : `, or file under this reference once more as its number ${again} (--again ${again}).`);
+  return refusal('reference_taken', text, filingId);
 }
 
-function refusal(code: string, filingId: string | undefined, message: string): Finding {
-  return { ...errorAt(null, null, code, message), ...(filingId && { filingId }) };
-}
+const refusal = (code: string, message: string, filingId?: string): Finding => ({
+  ...errorAt(null, null, code, message),
+  ...(filingId && { filingId }),
+});
 
 const refused = (finding: Finding): ReferenceJudgement => ({ outcome: 'refused', findings: [finding] });

@@ -23,17 +23,15 @@ const FIRST = `first AS (
        AND (a.filing_id, a.submission) IN (SELECT filing_id, submission FROM lineage)
      ORDER BY a.marked_at LIMIT 1)`;
 
-export interface LineageSend {
-  firstMarkAt: Date | null;
-  /** From when on certificates count: a day before that. */
-  from: Date | null;
-  /** Certificate numbers that existed before the first send; null where nothing was read then. */
-  before: string[] | null;
-}
-
 /** The send that certificates of a submission's rows can come from: the first of their lineages. */
-export async function lineageSend(db: Queryable, { filingId, submission, positions }: Rows): Promise<LineageSend> {
-  const { rows } = await db.query<LineageSend>(
+export async function lineageSend(db: Queryable, { filingId, submission, positions }: Rows) {
+  const { rows } = await db.query<{
+    firstMarkAt: Date | null;
+    /** From when on certificates count: a day before that. */
+    from: Date | null;
+    /** Certificate numbers that existed before the first send; null where nothing was read then. */
+    before: string[] | null;
+  }>(
     `WITH ${NAMED}, ${FIRST}
      SELECT f.marked_at AS "firstMarkAt", f.marked_at - interval '1 day' AS from,
             CASE WHEN s.listed IS NOT NULL THEN ${certificatesBefore('s')} END AS before
@@ -54,7 +52,7 @@ export const agrees = (named: string): string =>
 /** Certificates that agree with rows in any identity of their lineage and did not exist before its first send. */
 export async function agreeingCertificates(
   db: Queryable,
-  { filingId, submission, positions, from, before }: Rows & Pick<LineageSend, 'from' | 'before'>,
+  { filingId, submission, positions, from, before }: Rows & { from: Date | null; before: string[] | null },
 ) {
   const { rows } = await db.query<{ row: number; eBRCNumber: string }>(
     `WITH ${NAMED}

@@ -62,28 +62,26 @@ const TAKES = 'submitCredentials takes {credentialsRef, by}: a vault reference a
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
-interface CheckContext {
-  status: ExporterStatus;
-  exporterId: string;
-}
-
 /** Takes a submission on record with its consent, and has the service check it. */
 export async function checkSubmission(
-  context: CheckContext,
+  { status, exporterId }: { status: ExporterStatus; exporterId: string },
   { credentialsRef, by }: CredentialSubmission,
 ): Promise<CredentialCheck> {
   const accepted = await calls('ledger', 'Record the consent').acceptCredentials({
-    exporterId: context.exporterId,
+    exporterId,
     credentialsRef,
     by,
     at: new Date().toISOString(),
   });
-  if (accepted.outcome === 'accepted') return checkVersion(context, accepted.version);
+  if (accepted.outcome === 'accepted') return checkVersion({ status, exporterId }, accepted.version);
   return { outcome: 'incomplete', reason: 'secret_missing', message: accepted.message };
 }
 
 /** Has the service check a version; where it is valid, the filings that wait for better credentials are signalled. */
-export async function checkVersion({ status, exporterId }: CheckContext, version: number): Promise<CredentialCheck> {
+export async function checkVersion(
+  { status, exporterId }: { status: ExporterStatus; exporterId: string },
+  version: number,
+): Promise<CredentialCheck> {
   status.update({ state: 'started', message: 'The portal credentials are being checked.' });
   const about = {
     summary: `Check credentials, version ${version}`,

@@ -56,9 +56,7 @@ async function waitForOpenRows(run: FilingRun): Promise<void> {
   await run.wait(OPEN_ROWS_CHECK_MS, 'Check the rows without an outcome');
 }
 
-type PdfsListed = FetchedCertificates['toArchive'];
-
-async function fetchDetails(run: FilingRun): Promise<{ complete: boolean; toArchive: PdfsListed }> {
+async function fetchDetails(run: FilingRun) {
   const { filingId, exporterId } = run;
   const pdfs = MAX_PDFS_WITHOUT_CHILD;
   const details = run.calls('helpful', 'Fetch the certificate details', 'details');
@@ -80,7 +78,7 @@ async function fetchMissingDetails(run: FilingRun): Promise<void> {
 }
 
 /** Many PDFs are collected by a child; what needs a person comes back here; an ended child is started again. */
-async function archivePdfs(run: FilingRun, first: PdfsListed, mayEnd: boolean): Promise<void> {
+async function archivePdfs(run: FilingRun, first: FetchedCertificates['toArchive'], mayEnd: boolean): Promise<void> {
   for (let round = 1; ; round += 1) {
     const few = run.now.counts.certified - run.now.counts.archived <= MAX_PDFS_WITHOUT_CHILD;
     const failure = await (few ? collectFew(run, round === 1 ? first : null, mayEnd) : collectMany(run, round));
@@ -116,7 +114,11 @@ export async function collectAlone(run: FilingRun): Promise<void> {
 const MAX_PDFS_WITHOUT_CHILD = 5;
 
 /** @returns why it stopped before the end, or null */
-async function collectFew(run: FilingRun, first: PdfsListed, mayEnd: boolean): Promise<ReadFailure | null> {
+async function collectFew(
+  run: FilingRun,
+  first: FetchedCertificates['toArchive'],
+  mayEnd: boolean,
+): Promise<ReadFailure | null> {
   const { filingId, exporterId } = run;
   const list = () =>
     run.steps('Which certificates have no PDF yet?').listToArchive({ filingId, limit: MAX_PDFS_WITHOUT_CHILD });
