@@ -590,6 +590,8 @@ CREATE TABLE certificates (
   document_key  text,
   document_on   date,
   bill_key      text,
+  -- When the call began whose answer is kept: one that began earlier, and is read later, does not replace it.
+  asked_at      timestamptz,
   -- When fetch-details showed it last and when a row claimed it, by this server's clock: workers' clocks differ. Its day of
   -- issue, and what it is matched by.
   seen_at       timestamptz,
