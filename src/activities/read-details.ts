@@ -25,7 +25,6 @@ export async function readDetails(
     exporterId: string;
     from: FilingDate;
     to: FilingDate;
-    /** Where it was read just before. */
     caller?: DetailsCaller;
   },
 ): Promise<{

@@ -1,7 +1,7 @@
 /** A settled ledger has no findings; one with differences has exactly those, once. */
 import { saveCertificates, type CertificateDetailRecord } from '../../../src/ledger/certificates/certificates';
 import { learnIec, saveExporter } from '../../../src/ledger/exporters/exporters';
-import { compareParty, type Compared } from '../../../src/ledger/reconciliation/compare';
+import { compareParty } from '../../../src/ledger/reconciliation/compare';
 import { markArchived, markPdfMissing, savePdfChecks } from '../../../src/ledger/certificates/pdfs';
 import { listFindings } from '../../../src/ledger/reconciliation/findings';
 import { freeRows } from '../../../src/ledger/gates/held-rows';
@@ -24,7 +24,7 @@ let authority: CertificateDetailRecord[];
 const ROWS = [1, 2, 3, 4, 5].map((n) => ({ sbCumInvoiceNumber: String(600 + n), mappedIRMAmountFCC: 1_000 }));
 const ISSUED = new Date(NOW.getTime() + HOUR_MS);
 
-async function reconcile(minutes: number): Promise<Compared> {
+async function reconcile(minutes: number): ReturnType<typeof compareParty> {
   const readAt = await readingBegins(ledger.pool);
   const at = new Date(NOW.getTime() + minutes * 60_000);
   await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: authority, askedAt: at, at: NOW });
