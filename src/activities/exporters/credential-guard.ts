@@ -9,8 +9,7 @@ import { failureOf, refusal } from '../application-failure';
 const NONE_ON_FILE: ErrorKind = 'credentials_missing';
 
 /**
- * Makes a call that logs in with the exporter's stored credentials, unless they are bad: 900 downloads would lock the
- * account. The failure carries the version that was seen.
+ * Calls with the exporter's stored credentials, unless they are bad: 900 downloads would lock the account.
  * @param held those on file, where they were read just before
  */
 export async function withCredentials<T>(

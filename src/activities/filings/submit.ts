@@ -6,12 +6,12 @@ import type { PushAnswer } from '../../api/schemas/filings';
 import type { SubmissionResult } from '../../api/endpoints/filings';
 import type { CallContext } from '../../api/http/call';
 import { type MappingRow, pushMessageOf } from '../../domain/filing/mapping';
-import { answerInShort, partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
+import { answerInShort, partsOfAttemptId, type StoredAnswer, type SubmissionKey } from '../../domain/filing/attempt';
 import { sameId } from '../../domain/identity';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import { storeAnswer } from '../../ledger/submissions/answers';
 import { noteUnknown } from '../../ledger/submissions/attempts';
-import { type FilingRow, readToSend, type SubmissionToSend } from '../../ledger/rows/filing-rows';
+import { type FilingRow, readToSend } from '../../ledger/rows/filing-rows';
 import type { CredentialVersion } from '../../ledger/vault/credentials';
 import { anyConnection, withTransaction } from '../../ledger/pool';
 import { judgeRefused, judgeUnsent } from '../../ledger/gates/release';
@@ -29,9 +29,7 @@ import { acceptedAnswer, attemptClosed, causeOf, nothingSent } from './submit-ou
 import { takeOverAnswer, type AdoptedAnswer } from './answers';
 import { ledgerFailure } from './moves';
 
-export interface SubmitArgs {
-  filingId: string;
-  submission: number;
+export interface SubmitArgs extends SubmissionKey {
   exporterId: string;
   attemptId: string;
 }
@@ -215,12 +213,9 @@ async function closing(
 }
 
 /** What an attempt sends. A step that names another filing, submission or client sends nothing. */
-async function toSend(
-  { pool }: Deps,
-  { attemptId, filingId, submission, exporterId }: SubmitArgs,
-): Promise<SubmissionToSend> {
+async function toSend({ pool }: Deps, { attemptId, filingId, submission, exporterId }: SubmitArgs) {
   const of = partsOfAttemptId(attemptId);
-  const found = await readToSend(pool, of.filingId, of.submission);
+  const found = await readToSend(pool, of);
   const same = of.filingId === filingId && of.submission === submission && sameId(found.exporterId, exporterId);
   if (!same) throw refusal('unexpected', `Attempt ${attemptId} is not one of what was to be sent.`);
   return found;
@@ -234,8 +229,5 @@ const mappingRowOf = ({ sourceRow, serialNo, mapping, extra }: FilingRow): Mappi
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/**
- * One attempt each, never repeated here: slot → fresh connection → `sending` mark → its record in the store → write →
- * raw answer stored. Whoever recovers from a lost activity reads the marks.
- */
+/** One attempt each, never repeated here: slot → connection → mark → record in the store → write → answer stored. */
 export const submitActivities = { submitPush, submitBulk };

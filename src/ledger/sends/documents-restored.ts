@@ -16,8 +16,8 @@ import { createOrRead, readIdentity, storeIdOf, type SendStore } from './sends';
 const MAX_READ_BACK_MS = 85 * 24 * 3_600_000;
 
 /**
- * Ledger and store went back together: nothing local tells what was sent since. Everything unsettled is of unknown
- * outcome, and a party's filings wait until its certificates were read `waitMs` after now. May be repeated.
+ * Ledger and store went back together: everything unsettled is of unknown outcome, and a party's filings wait until its
+ * certificates were read `waitMs` after now. May be repeated.
  */
 export async function documentsRestored(
   pool: pg.Pool,

@@ -91,7 +91,7 @@ const poll = (filingId: string, requestId: string, statement: 'unknown_request' 
     ),
   );
 
-const rowStates = async (filingId: string) =>
+const readRows = async (filingId: string) =>
   (await steps.rows(filingId)).map(({ state, live }) => `${state}${live ? '' : ' (free)'}`);
 
 it('holds a row again that was freed while its attempt stayed in doubt, when the attempt turns out to be accepted', async () => {
@@ -102,7 +102,7 @@ it('holds a row again that was freed while its attempt stayed in doubt, when the
   const freed = await absent({ requestId: 'NAMED-1', filingId, submission: 1, positions: [0] }, WINDOW + 20);
   expect(freed).toEqual({ outcome: 'freed', freed: [0] });
   await steps.answer(attemptId, { kind: 'accepted', status: 200, requestId: 'LATE-ANSWER-1' });
-  expect(await rowStates(filingId)).toEqual(['submitted', 'submitted']);
+  expect(await readRows(filingId)).toEqual(['submitted', 'submitted']);
 });
 
 it('holds a row whose correction was opened, and stops the correction, when its own request names its certificate', async () => {
@@ -123,10 +123,7 @@ it('holds a row whose correction was opened, and stops the correction, when its 
     const of = { filingId, submission: 1, exporterId: EXPORTER, at: minutesLater(WINDOW + 30) };
     expect(await certifyByRecord(client, { ...of, records })).toEqual([]);
   });
-  expect([await rowStates(filingId), await rowStates(correction)]).toEqual([
-    ['certified'],
-    ['needs_correction (free)'],
-  ]);
+  expect([await readRows(filingId), await readRows(correction)]).toEqual([['certified'], ['needs_correction (free)']]);
 });
 
 it('counts no word from before the window that the service’s next statement began', async () => {
@@ -212,7 +209,7 @@ it('rejects the rows of an Errored request once the attempt beside it is absent'
   expect(await inTurn((client) => releaseRejected(client, { ...of, at: NOW }))).toEqual([]);
   await look(400_000);
   expect(await absent({ attemptId: second }, 400_001)).toEqual({ outcome: 'freed', freed: [0] });
-  expect(await rowStates(filingId)).toEqual(['needs_correction (free)']);
+  expect(await readRows(filingId)).toEqual(['needs_correction (free)']);
 });
 
 it('frees nothing of an ended filing while another attempt of it is in doubt', async () => {
@@ -225,7 +222,7 @@ it('frees nothing of an ended filing while another attempt of it is in doubt', a
   await ledger.pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [filingId]);
   await look(500_000);
   expect(await absent({ attemptId }, 500_001)).toEqual({ outcome: 'freed', freed: [] });
-  expect(await rowStates(filingId)).toEqual(['abandoned_after_send']);
+  expect(await readRows(filingId)).toEqual(['abandoned_after_send']);
   expect(await absent({ attemptId: attemptIdOf(filingId, 1, 2) }, 500_001)).toEqual({ outcome: 'freed', freed: [0] });
 });
 
@@ -239,6 +236,6 @@ it('keeps a request closed as not ours that a run’s history hands in again, an
   expect(await absent({ attemptId }, 600_001)).toEqual({ outcome: 'again' });
   const send = sentAs(attemptId, { requestId: 'STRANGER-1', sentAt: NOW.getTime() });
   await inTurn((client) => mergeKnownSends(client, { filingId, sends: [send], at: minutesLater(600_002) }));
-  expect(await rowStates(filingId)).toEqual(['planned']);
+  expect(await readRows(filingId)).toEqual(['planned']);
   expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([{ state: 'not_ours' }]);
 });
