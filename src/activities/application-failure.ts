@@ -33,7 +33,7 @@ const short = (text: string | undefined): string | undefined =>
 export function failureOf(
   error: ApiError,
   advice: { retry: boolean; nextDelayMs?: number; benign?: boolean },
-  more: Pick<FailureDetails, 'credentialsVersion' | 'sentBy'> = {},
+  more: Pick<FailureDetails, 'sentBy'> = {},
 ): ApplicationFailure {
   const details: FailureDetails = {
     kind: error.kind,
@@ -41,6 +41,7 @@ export function failureOf(
     status: error.status,
     errorCode: short(error.errorCode),
     requestId: short(error.requestId),
+    credentialsVersion: error.credentialsVersion,
     fieldErrors: error.fieldErrors.slice(0, FIELD_ERRORS_IN_FAILURE).map((each) => ({
       ...each,
       ...(each.field === undefined ? {} : { field: cutText(each.field, DETAIL_BYTES) }),

@@ -125,6 +125,7 @@ async function readCertificates(
   const { pool, api } = deps;
   const { partyId, exporterId, iecCode, from, to, before, more = false } = args;
   const readAt = before ? new Date(before.readAt) : await readingBegins(pool);
+  const askedAt = now(deps);
   const { certificates, unread } = await withCredentials(deps, exporterId, () =>
     withHeartbeat(exporterId, (context) =>
       api.fetchDetails(
@@ -139,7 +140,7 @@ async function readCertificates(
     ),
   );
   const details = certificatesOf(iecCode, certificates);
-  const saved = await saveCertificates(pool, { exporterId, iecCode, details, at: now(deps) });
+  const saved = await saveCertificates(pool, { exporterId, iecCode, details, askedAt, at: now(deps) });
   // A window with entries that cannot be read, or name another IEC, was not read whole: it closes nothing.
   const whole = saved !== null && unread === 0 && details.length === certificates.length && before?.whole !== false;
   if (whole && !more) await saveWindow(pool, { partyId, from, to, readAt });

@@ -3,9 +3,9 @@ import { currentCredentials, type CredentialVersion, markBad } from '../../ledge
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { CREDENTIAL_KINDS } from '../../domain/service/retry-table';
 import type { Deps } from '../dependencies';
-import { failureOf, refusal } from '../application-failure';
+import { refusal } from '../application-failure';
 
-/** No login was made, so none can lock the account: it is looked at again, somebody may have linked it elsewhere. */
+/** The portal was not asked, so that retrying cannot lock the account; they may have been linked outside of here. */
 const NONE_ON_FILE: ErrorKind = 'credentials_missing';
 
 /**
@@ -39,6 +39,7 @@ export async function withCredentials<T>(
         logger.warn({ exporterId, version, err: cause }, 'bad credentials could not be marked as such'),
       );
     }
-    throw failureOf(error, { retry: false }, { credentialsVersion: version });
+    error.credentialsVersion = version;
+    throw error;
   }
 }

@@ -133,12 +133,13 @@ async function check(deps: Deps, exporterId: string, version: number, call: Call
   } catch (error) {
     const refused = error instanceof ApiError ? outcomeOf(error.kind, error) : null;
     if (!refused) throw error;
+    const at = new Date(clock());
     // A refusal that is not recorded would be sent again by a retry of this activity, and count for the fuse.
     await keepTrying(
       async () => {
         // The service made a login of any other, which it counts.
         if (refused.outcome !== 'incomplete' && refused.outcome !== 'exporter_unknown')
-          await recordFailedCheck(pool, { mode, exporterId, at: new Date(clock()) });
+          await recordFailedCheck(pool, { mode, exporterId, at });
         // Kept in the vault: the next look, or another start of the onboarding, may have it checked after all.
         if (refused.outcome !== 'undecided') await markRejected(pool, exporterId, version, refused.reason);
       },
