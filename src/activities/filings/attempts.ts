@@ -26,6 +26,8 @@ import type { Decided, Differs, Left, MoveArgs } from './moves';
 import { takeOverAnswer, type AdoptedAnswer } from './answers';
 import { onHeldWhole, onWholeLedger } from './moves';
 
+export type { OpenedAttempt };
+
 /** Opens a submission's next attempt, or returns why there is none: one stands, or nothing is to be sent any more. */
 function openAttempt(
   deps: Deps,

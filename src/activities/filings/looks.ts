@@ -19,12 +19,6 @@ import type { SubmissionKey } from '../../domain/filing/attempt';
 /** A filing of the same exporter made seconds ago has read today's certificates already. */
 const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
 
-export interface TakenSnapshot {
-  certificates: number | null;
-  /** Null where that is left to a step of its own. */
-  opened: OpenedAttempt | null;
-}
-
 /** Notes certificates and balances before a send, to settle an unknown outcome, and opens its attempt in one go. */
 async function takeSnapshot(
   deps: Deps,
@@ -33,7 +27,11 @@ async function takeSnapshot(
     /** What the run that wants to send knows of: the number of the last move, and of the last attempt (0: none). */
     open: { seq: number; after: number };
   },
-): Promise<TakenSnapshot> {
+): Promise<{
+  certificates: number | null;
+  /** Null where that is left to a step of its own. */
+  opened: OpenedAttempt | null;
+}> {
   const { filingId, submission, exporterId, open } = args;
   const { pool, clock } = deps;
   const { count: certificates, ...list } = await certificatesNow(deps, exporterId);

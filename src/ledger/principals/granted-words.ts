@@ -3,7 +3,7 @@ import { NEEDS_TOKEN, personKey } from '../../domain/principal';
 import { needFiling, type FilingRecord } from '../filings/filings';
 import type { Queryable } from '../pool';
 import { judgeWord, readWord, standingWords, type Word } from '../submissions/words';
-import { checkGrant, type Granted } from './grants';
+import { checkGrant } from './grants';
 import { createHash } from 'node:crypto';
 import type { FileInput } from '../../domain/contracts';
 import type { Carried } from '../../domain/filing/questions';
@@ -44,7 +44,7 @@ export async function findSupport(
 
 const VOID = 'its grant is void, because it was used, is older than a day or is for something else: do it again';
 
-async function grantOfSend(client: Queryable, word: Word, exporterId: string): Promise<Granted | string | null> {
+async function grantOfSend(client: Queryable, word: Word, exporterId: string) {
   const { grantId, filingId } = word;
   if (word.isGrantVoid) return VOID;
   if (grantId === null) return null;

@@ -26,32 +26,28 @@ export async function writeGrant(db: Queryable, principal: Principal, deed: Gran
   return written.id;
 }
 
-export interface Granted {
-  principalId: string;
-  by: string;
-  isSystem: boolean;
-  roles: Role[];
-  /** The stricter of the exporter's policy then and now. */
-  approvalRequired: boolean;
-}
-
 /** Checks a grant as of now, under its deed's locks. @param unused once, and within a day @returns it, or why not */
 export async function checkGrant(
   db: Queryable,
   grantId: string,
   deed: GrantedDeed,
   { unused = false }: { unused?: boolean } = {},
-): Promise<Granted | string> {
+) {
   const { rows } = await db.query<
-    Granted &
-      GrantedDeed & {
-        exporters: string[] | null;
-        /** Removed since, or another one under the name of one that was. */
-        removed: boolean;
-        expired: boolean;
-        fresh: boolean;
-        used: boolean;
-      }
+    GrantedDeed & {
+      principalId: string;
+      by: string;
+      isSystem: boolean;
+      roles: Role[];
+      /** The stricter of the exporter's policy then and now. */
+      approvalRequired: boolean;
+      exporters: string[] | null;
+      /** Removed since, or another one under the name of one that was. */
+      removed: boolean;
+      expired: boolean;
+      fresh: boolean;
+      used: boolean;
+    }
   >(
     `SELECT g.principal_id AS "principalId", p.name AS by, p.is_system AS "isSystem", p.roles, p.exporters, g.action, g.shown,
             g.exporter_id AS "exporterId", g.filing_id AS "filingId", p.removed_at IS NOT NULL OR g.granted_at < p.created_at AS removed,

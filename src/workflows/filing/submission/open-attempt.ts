@@ -1,6 +1,7 @@
 /** Opening the attempt that a submission is sent with, after a look at what exists before the send. */
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
-import { type Evidence, type TakenSnapshot } from '../../../activities/filings/looks';
+import type { OpenedAttempt } from '../../../activities/filings/attempts';
+import type { Evidence } from '../../../activities/filings/looks';
 import type { AttemptVerdict } from '../../../domain/filing/attempt';
 import { certificatesAgree } from '../../../domain/filing/questions';
 import { submittingMove, type FirstMove } from '../../../domain/filing/move-texts';
@@ -67,17 +68,16 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
 /** Between two looks at certificates that agree with rows which were treated as not filed. */
 const AGREEING_CHECK_MS = 60 * 60_000;
 
-type Opened = NonNullable<TakenSnapshot['opened']> | { outcome: 'differs' };
 /** Rows were released as not filed: a complete look has to show no certificate first, or two persons speak. */
 async function confirmAbsence(
   run: FilingRun,
   submission: number,
-  first: Extract<Opened, { outcome: 'look' }>,
-  open: () => Promise<Opened>,
+  first: Extract<OpenedAttempt, { outcome: 'look' }>,
+  open: () => Promise<OpenedAttempt | { outcome: 'differs' }>,
 ): Promise<void> {
   const { requests, settings, exporterId } = run;
   const began = Date.now();
-  const round = async ({ from, agreeing }: Extract<Opened, { outcome: 'look' }>): Promise<void> => {
+  const round = async ({ from, agreeing }: Extract<OpenedAttempt, { outcome: 'look' }>): Promise<void> => {
     const over = Date.now() - began >= settings.settleAfterMs;
     // A certificate that agrees may be the rows' own, which came late.
     const found = agreeing.length > 0 ? await gather(run, submission, null) : null;
@@ -93,7 +93,8 @@ async function confirmAbsence(
     await carryOutAnswer(run, submission, () => Promise.resolve());
   };
   await requests.whileAnswering({ attemptId: null, requestId: null }, async () => {
-    for (let kept: Opened = first; kept.outcome === 'look'; kept = await open()) await round(kept);
+    for (let kept: OpenedAttempt | { outcome: 'differs' } = first; kept.outcome === 'look'; kept = await open())
+      await round(kept);
   });
 }
 
@@ -119,7 +120,7 @@ async function askToConfirm(
 }
 
 /** Notes what exists before the send with the attempt. Without it only a person settles an unknown outcome. */
-function takeSnapshot(run: FilingRun, submission: number): Promise<TakenSnapshot | null> {
+function takeSnapshot(run: FilingRun, submission: number) {
   const { exporterId } = run;
   const { attempts: after } = run.stage(submission);
   const calls = run.calls('beforeSend', 'Snapshot the certificates before the send', 'details', 2);
