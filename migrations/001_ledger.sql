@@ -181,7 +181,7 @@ $$;
 -- What a caller handed in, kept once per content, so that workflow inputs carry a reference and not the rows.
 CREATE TABLE filing_inputs (
   input_ref       text PRIMARY KEY,
-  -- Checked before it is written; here for whoever writes past the check. Workers read it whole.
+  -- The code checks it too. Workers read it whole.
   rows            jsonb NOT NULL CHECK (octet_length(rows::text) <= 16777216),
   row_count       integer NOT NULL CHECK (row_count <= 5000),
   source_kind     text NOT NULL CHECK (source_kind IN ('json', 'workbook')),
@@ -1252,7 +1252,7 @@ BEGIN
     EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %s TO ebrc_run', v_schema);
     -- Which migrations were applied is not for workers to say.
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %s.schema_migrations FROM ebrc_run', v_schema);
-    -- Nor who may do what; and what was done stays.
+    -- Workers do not change who may do what, nor what is on record of it.
     EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON %1$s.principals, %1$s.principal_tokens FROM ebrc_run', v_schema);
     EXECUTE format('REVOKE UPDATE, DELETE ON %1$s.audit_events, %1$s.grants, %1$s.policy_changes, %1$s.filing_events, %1$s.words, '
       '%1$s.word_judgements, %1$s.consents FROM ebrc_run', v_schema);

@@ -68,7 +68,7 @@ async function endedLately({ temporal, taskQueue, clock }: SweepDependencies): P
   return ids;
 }
 
-/** Several workers sweep: a request is asked about by one of them. */
+/** A request is not asked about again by the sweep of a worker that takes over. */
 const ASKED_LATELY_MS = 30 * 60_000;
 
 /** Requests are followed to their end, after the end of their filing by looks of the sweep. */
@@ -86,7 +86,7 @@ async function followEnded({ pool, mode, temporal, taskQueue, clock }: SweepDepe
   return ended.map(({ filingId }) => filingId);
 }
 
-/** The sweep as a background job of every worker: at its start, and hourly. `onSwept` gets the result of each sweep. */
+/** The sweep as a job of the worker that leads: at its start, and hourly. `onSwept` gets the result of each sweep. */
 export function filingSweepJob(deps: SweepDependencies, onSwept: (swept: Swept) => void = () => undefined) {
   return {
     id: 'sweep_filings',

@@ -47,8 +47,7 @@ export interface ReadOptions {
  * Reads the first sheet of a bulk workbook (spec: "POST /genebrc/bulk-upload", validation rules), each failing cell
  * once, within limits. An unreadable file is one finding without a row.
  * @param source path or bytes
- * @throws only errors
- * of the file system
+ * @throws only errors of the file system
  */
 export async function readWorkbook(
   source: string | Buffer,

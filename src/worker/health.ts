@@ -16,8 +16,7 @@ export interface HealthServer {
 
 /**
  * Serves `/healthz` (the event loop runs), `/startedz` (servers reached) and `/readyz` (every probe succeeds).
- * @param
- * address port 0 takes a free one
+ * @param address port 0 takes a free one
  * @throws Error if it cannot listen
  */
 export async function startHealthServer({ host, port }: { host: string; port: number }): Promise<HealthServer> {

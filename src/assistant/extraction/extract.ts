@@ -41,8 +41,7 @@ const NOTICE_AFTER_MS = 10_000;
 
 /**
  * Sends documents (spec: "Extraction service"), each in its own workflow; can be repeated without paying twice.
- * @throws
- * UsageError for a missing file, `full` with an invoice, or workers without extraction
+ * @throws UsageError for a missing file, `full` with an invoice, or workers without extraction
  */
 export async function extractFiles(
   deps: EbrcClientDependencies,

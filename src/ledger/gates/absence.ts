@@ -123,7 +123,7 @@ export async function lastProblem(client: Queryable, exporterId: string): Promis
   return rows[0]?.problem ? ` (${rows[0].problem})` : '';
 }
 
-/** An older look, or two persons' word in its place, does not count at the send. */
+/** The send accepts no older look, and no older statement of two persons in place of one. */
 const LOOK_COUNTS_MS = 24 * 60 * 60_000;
 
 /** What still has to be known since a row's document was released as absent; null: nothing, or it never was. */

@@ -155,8 +155,7 @@ const NO_TERMINAL =
 
 /**
  * Reads a portal password from standard input or a hidden prompt, never an argument, which all can see.
- * @throws
- * UsageError if there is none, or no terminal
+ * @throws UsageError if there is none, or no terminal
  */
 export async function readSecret(
   streams: Pick<Streams, 'stdin' | 'stderr'>,
