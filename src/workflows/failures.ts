@@ -9,7 +9,6 @@ import {
 import type { FailureDetails } from '../activities/application-failure';
 import { FILING_MISSING, SET_ASIDE } from '../domain/names';
 import { isErrorKind, type ErrorKind } from '../domain/service/error-kinds';
-import { isObject } from '../domain/values';
 
 export interface ReadFailure {
   /** Null when the failure is not from activity code: a lost worker, a missed heartbeat, a time-out. */
@@ -71,17 +70,4 @@ export async function orNull<T>(
     await onFailure(readFailure(error));
     return null;
   }
-}
-
-/**
- * Fails a workflow started with no object: reading a property would fail the task for ever. Null fields are taken out:
- * some SDKs write them for what is left out. @throws ApplicationFailure `invalid_input`
- */
-export function needInput(workflow: string, input: unknown): void {
-  if (isObject(input)) {
-    for (const [field, value] of Object.entries(input)) if (value === null) delete input[field];
-    return;
-  }
-  const message = `${workflow} takes one object; schemas/${workflow}.input.schema.json describes it.`;
-  throw ApplicationFailure.nonRetryable(message, 'invalid_input');
 }

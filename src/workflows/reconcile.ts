@@ -3,7 +3,7 @@ import { ApplicationFailure, continueAsNew, setCurrentDetails, setHandler, workf
 import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts';
 import { RECONCILE_CHECKS, type ReconcileCheck } from '../domain/reconciliation/findings';
 import { calls } from './activity-profiles';
-import { needInput } from './failures';
+import { needInput } from './inputs';
 import { reconciliationBegun, reconciliationQuery } from './messages';
 import { compareParty, repairParty, type ComparedParty } from './reconcile-party';
 
@@ -29,8 +29,7 @@ export async function reconcile(
     };
   },
 ): Promise<ReconcileResult> {
-  needInput('reconcile', input);
-  const { resume, ...asked } = input;
+  const { resume, ...asked } = needInput('reconcile', input);
   const { workflowId, firstExecutionRunId: runId } = workflowInfo();
   const result: ReconcileResult = resume?.soFar ?? reconciliationBegun(runId, workflowId);
   setHandler(reconciliationQuery, () => result);

@@ -2,7 +2,8 @@ import { continueAsNew } from '@temporalio/workflow';
 import type { RefreshCandidate } from '../activities/exporters/irms';
 import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
 import { calls, callsInBackground, checkStarted } from './activity-profiles';
-import { readFailure, needInput } from './failures';
+import { readFailure } from './failures';
+import { needInput } from './inputs';
 
 /** Twelve events an exporter and more for what is repeated: a page stays well below 2,000. */
 const PAGE = 100;
@@ -15,8 +16,7 @@ const SKIPPED_SHOWN = 1_000;
 export async function refreshIrms(
   input: RefreshIrmsInput & { resume?: { after: string; soFar: RefreshIrmsResult } },
 ): Promise<RefreshIrmsResult> {
-  needInput('refreshIrms', input);
-  const { resume, ...asked } = input;
+  const { resume, ...asked } = needInput('refreshIrms', input);
   const { exporterId } = asked;
   await checkStarted({ workflow: 'refreshIrms', input: asked }, 'The refresh is for');
   const after = resume?.after ?? '';
@@ -28,7 +28,7 @@ export async function refreshIrms(
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   if (page.next === null) return result;
-  await continueAsNew<typeof refreshIrms>({ ...input, resume: { after: page.next, soFar: result } });
+  await continueAsNew<typeof refreshIrms>({ ...asked, resume: { after: page.next, soFar: result } });
   return result;
 }
 

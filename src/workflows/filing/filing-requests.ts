@@ -1,8 +1,9 @@
 /** Operators' requests to a filing, each saved in the ledger until carried out: it outlives its run. */
-import { ApplicationFailure, condition, currentUpdateInfo } from '@temporalio/workflow';
+import { condition, currentUpdateInfo } from '@temporalio/workflow';
 import type { OpenWords, WordInput } from '../../activities/filings/filing-ledger';
-import type { AbandonArgs, ApproveArgs, RefusalDetails, ResolveArgs } from '../../domain/contracts';
+import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
 import { personKey } from '../../domain/principal';
+import { refuse } from '../inputs';
 import type { FilingProgress } from './filing-progress';
 import { type Event, FilingMovedOn } from './filing-steps';
 
@@ -18,12 +19,6 @@ export interface InQuestion {
 
 /** What was said, with the word that the ledger keeps of it; without an id it is being recorded. */
 type Recorded<T> = T & { wordId?: string };
-
-/** @throws ApplicationFailure with which an update is refused */
-export function refuse(message: string, code: RefusalDetails['code'] = 'refused'): never {
-  const details: RefusalDetails[] = [{ code }];
-  throw ApplicationFailure.create({ message, type: code, nonRetryable: true, details });
-}
 
 export class FilingRequests {
   cancelled = false;
@@ -108,7 +103,7 @@ export class FilingRequests {
   }
 
   private throwIfRefused(request: object): void {
-    if (this.refused?.args === request) refuse(this.refused.message, this.refused.code);
+    if (this.refused?.args === request) refuse(this.refused.message, { code: this.refused.code });
   }
 
   get answered(): boolean {

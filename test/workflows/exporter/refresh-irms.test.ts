@@ -1,7 +1,9 @@
 /** Refreshing remittances; and input that is wrong, of every workflow that callers in any SDK start by name. */
 import { WorkflowFailedError } from '@temporalio/client';
+import type { ApplicationFailure } from '@temporalio/common';
 import { randomUUID } from 'node:crypto';
 import type { RefreshIrmsInput } from '../../../src/domain/contracts';
+import type { Finding } from '../../../src/domain/rules/finding';
 import { markBad } from '../../../src/ledger/vault/credentials';
 import { getExporter, saveExporter } from '../../../src/ledger/exporters/exporters';
 import { listIrms } from '../../../src/ledger/exporters/irms';
@@ -96,22 +98,28 @@ describe('what is no input ends the workflow, and is not repeated for ever:', ()
   );
 
   it.each([
-    ['fileRemittances', 'approve', 'refused', /^Say who approves/u],
-    ['fileRemittances', 'resolve', 'refused', /^Say filed or not-filed/u],
-    ['fileRemittances', 'abandon', 'refused', /^Say in a note/u],
-    ['onboardExporter', 'submitCredentials', 'invalid_input', /^submitCredentials takes/u],
-  ])('%s says what its update %s takes when it brings nothing', async (workflow, update, type, message) => {
+    ['fileRemittances', 'approve', { by: ' ', note: null }, ['by']],
+    ['fileRemittances', 'resolve', { as: 'filed', by: 'asha', note: 'seen', rows: [1.5] }, ['rows.0']],
+    ['fileRemittances', 'abandon', { note: 'NUL \0' }, ['note', 'by']],
+    ['onboardExporter', 'submitCredentials', { credentialsRef: 'hunter2', by: 'asha' }, ['credentialsRef']],
+  ])('%s says what its update %s takes, and where it brings nothing', async (workflow, update, wrong, fields) => {
     const waits = {
       fileRemittances: { mode: 'test', exporterId, reference: `NULL-${update}`, message: {}, awaitUpdate: true },
       onboardExporter: { mode: 'test', name: 'Asha', email: `${randomUUID()}@asha.example` },
     }[workflow];
     const options = { taskQueue: stage.worker.taskQueue, workflowId: randomUUID(), args: [waits] };
     const handle = await stage.env.client.workflow.start(workflow, options);
-    const nothing = [() => handle.executeUpdate(update), () => handle.executeUpdate(update, { args: [null] })];
-    for (const bring of nothing) {
-      const said = await bring().catch((error: Error) => error.cause);
-      expect(said).toMatchObject({ type, message: expect.stringMatching(message) as string });
-    }
+    const refusalOf = async (args: unknown[]) => {
+      const asked = handle.executeUpdate(update, { args: args as [unknown] });
+      const { cause } = (await asked.catch((error: unknown) => error)) as Error;
+      const { type, details } = cause as ApplicationFailure;
+      const [{ code, errors }] = details as [{ code: string; errors: Finding[] }];
+      const codes = new Set(errors.map((error) => error.code));
+      expect([type, code, ...codes]).toEqual(['refused', 'refused', 'invalid_input']);
+      return errors.map(({ field }) => field);
+    };
+    for (const nothing of [[], [null]]) expect(await refusalOf(nothing)).toEqual([null]);
+    expect(await refusalOf([wrong])).toEqual(fields);
     await handle.terminate();
   });
 
