@@ -2,20 +2,11 @@
 import { condition, currentUpdateInfo } from '@temporalio/workflow';
 import type { OpenWords, WordInput } from '../../activities/filings/filing-ledger';
 import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
+import { refusalOfResolve, type InQuestion } from '../../domain/filing/resolve-judgement';
 import { personKey } from '../../domain/principal';
 import { refuse } from '../inputs';
 import type { FilingProgress } from './filing-progress';
 import { type Event, FilingMovedOn } from './filing-steps';
-
-/** What a person's answer is about now. */
-export interface InQuestion {
-  /** The attempt in doubt, or the one whose request is asked about; null where a person named that request. */
-  attemptId: string | null;
-  /** The request that is asked about; null: the attempt itself is in doubt. */
-  requestId: string | null;
-  /** The request is being polled, so a person may name another one. */
-  following?: true;
-}
 
 /** What was said, with the word that the ledger keeps of it; without an id it is being recorded. */
 type Recorded<T> = T & { wordId?: string };
@@ -60,7 +51,9 @@ export class FilingRequests {
 
   /** A person answers for the attempt in question. Resolves once the answer is carried out. */
   async resolve(args: ResolveArgs): Promise<void> {
-    this.judgeResolve(args);
+    const { state, requestId } = this.progress;
+    const why = refusalOfResolve({ state, requestId, inQuestion: this.inQuestion }, args);
+    if (why !== null) refuse(why);
     if (this.resolution) refuse('Another resolve is being worked on.');
     const request: Recorded<ResolveArgs> = { ...args };
     const kind = args.as === 'filed' ? 'filed' : 'not_filed';
@@ -153,40 +146,6 @@ export class FilingRequests {
     if (this.resolution !== resolution) return;
     if (refused) this.refuseRequest('resolution', why);
     else this.resolution = null;
-  }
-
-  private judgeResolve({ as, attemptId, requestId, certificates = [], notOurs = [] }: ResolveArgs): void {
-    const { state } = this.progress;
-    const { inQuestion } = this;
-    // At the send gate: rows that were released as not filed wait for what two persons say of their certificates.
-    const isAboutRows = as === 'not-filed' || certificates.length > 0;
-    const atSendGate = state === 'submitting' && inQuestion !== null && isAboutRows;
-    if (state !== 'outcome_unknown' && state !== 'overdue' && !atSendGate) {
-      refuse(`The filing is ${state}; resolve is for outcome_unknown and overdue.`);
-    }
-    // That a named request is not ours is a statement about the attempt that it was named for.
-    const notOursAlone = notOurs.length > 0 && requestId === undefined;
-    const aboutRequest = as === 'not-filed' && inQuestion?.requestId && !notOursAlone;
-    const asked = aboutRequest ? inQuestion.requestId : inQuestion?.attemptId;
-    const given = aboutRequest ? requestId : attemptId;
-    if (state === 'overdue' && !inQuestion?.following) {
-      refuse(
-        'The authority has answered for its requests; only certificates are missing, so there is nothing to resolve.',
-      );
-    }
-    if (state === 'overdue' && as === 'not-filed' && requestId === undefined && !notOursAlone) {
-      refuse(
-        `The service acknowledged this filing (request ${this.progress.requestId ?? 'unknown'}), so it was filed.`,
-      );
-    }
-    if (!inQuestion || given !== (asked ?? undefined)) {
-      const shown = asked ?? 'none yet';
-      refuse(
-        given === undefined
-          ? `Name what is answered for (${shown}): attemptId or requestId, as the filing shows it in "attempt" and "request".`
-          : `${given} is not what is in question (${shown}): look at the filing again.`,
-      );
-    }
   }
 
   /** Records what a person said. @returns the id of its word */
