@@ -1,0 +1,71 @@
+/** Steps that fail at a certain moment, or are refused: no door leads into these moments on purpose. */
+import { ApplicationFailure } from '@temporalio/activity';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
+import { randomUUID } from 'node:crypto';
+import { abandonUpdate, filingQuery } from '../../../src/workflows/messages';
+import { eventually } from '../../support/processes';
+import { timeSkippingEnvironment } from '../../support/temporal';
+import { TEST_SETTINGS } from '../../support/settings';
+
+let env: TestWorkflowEnvironment;
+let code: string;
+
+beforeAll(async () => {
+  env = await timeSkippingEnvironment();
+  const bundled = await bundleWorkflowCode({
+    workflowsPath: require.resolve('./stepped-workflows'),
+    logger: new DefaultLogger('ERROR'),
+  });
+  code = bundled.code;
+});
+afterAll(() => env.teardown());
+
+const counts = { rows: 1, certified: 1, archived: 1, errored: 0, open: 0 };
+const filing = {
+  ...{ filingId: 'F1', exporterId: 'E1', reference: 'R', n: 1, workflowId: 'overdue', contentHash: '', seq: 4 },
+  ...{ state: 'collecting', attention: null, needsAttention: false, asked: false, dueAt: null, waitsFor: null },
+  ...{ asks: null, late: null, channel: 'push', approvalNeeded: false, approvedBy: null, madeBy: 'asha' },
+  ...{ words: {}, sends: [], collectingSince: null, hasWorkbook: false, counts, submissions: [], standing: null },
+};
+const settings = { ...TEST_SETTINGS, mode: 'test', searchAttributes: [] };
+
+type Step = (args: never) => unknown;
+
+async function withWorker<T>(activities: Record<string, Step>, use: (taskQueue: string) => Promise<T>): Promise<T> {
+  const taskQueue = `steps-${randomUUID()}`;
+  const connection = env.nativeConnection;
+  const worker = await Worker.create({ connection, taskQueue, workflowBundle: { code }, activities });
+  return worker.runUntil(() => use(taskQueue));
+}
+
+/** A task that fails for ever ends with the run's time. */
+const execute = (workflow: string, activities: Record<string, Step>, args: unknown[] = [filing, settings]) =>
+  withWorker(activities, (taskQueue) =>
+    env.client.workflow.execute(workflow, { workflowId: randomUUID(), taskQueue, args, workflowRunTimeout: '3h' }),
+  );
+
+const refuse = (type: string) => () => {
+  throw ApplicationFailure.nonRetryable(`refused: ${type}`, type);
+};
+
+it('asks for no move that does not follow from the one before it', async () => {
+  const moves: string[] = [];
+  const recordProgress = ({ state }: { state: string }) => {
+    moves.push(state);
+    return { filing: null };
+  };
+  expect(await execute('overdueBehindItsEnd', { recordProgress })).toBe('certified');
+  expect(moves).toEqual([]);
+});
+
+it('meets the failure of an overdue move at the end of the work, and fails no workflow task until then', async () => {
+  expect(await execute('overdueDuringWork', { recordProgress: refuse('unexpected') })).toBe('ActivityFailure');
+});
+
+it('goes on without its watchdog where that fails, and notes it', async () => {
+  const notes: string[] = [];
+  const noteEvent = ({ kind }: { kind: string }) => void notes.push(kind);
+  expect(await execute('notMoving', { recordProgress: refuse('unexpected'), noteEvent })).toBe('collecting');
+  expect(notes).toEqual(['not_watched']);
+});
