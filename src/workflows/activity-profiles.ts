@@ -122,17 +122,19 @@ type ActivityCalls = ActivityInterfaceFor<Activities>;
 
 /** Activities of which each is called by `call`. */
 function calledBy(call: (name: keyof Activities, args: unknown[]) => Promise<unknown>): ActivityCalls {
-  const get =
-    (_target: object, name: keyof Activities) =>
-    (...args: unknown[]) =>
-      call(name, args);
+  const get = (_target: object, name: keyof Activities | 'then') =>
+    // What an async function returns is asked for its `then`, which is no activity.
+    name === 'then' ? undefined : (...args: unknown[]) => call(name, args);
   return new Proxy({}, { get }) as ActivityCalls;
 }
+
+const made = (activities: ActivityCalls, name: keyof Activities, args: unknown[]) =>
+  (activities[name] as (...args: unknown[]) => Promise<unknown>)(...args);
 
 /** An operator can complete an activity by hand, without its result: then it is asked again. */
 async function untilResult(scheduled: ActivityCalls, name: keyof Activities, args: unknown[]): Promise<unknown> {
   for (;;) {
-    const result = await (scheduled[name] as (...args: unknown[]) => Promise<unknown>)(...args);
+    const result = await made(scheduled, name, args);
     if (isResult(name, result)) return result;
     log.warn('an activity was completed by hand without its result, and is asked again', { activity: name });
   }
@@ -155,7 +157,9 @@ function scheduledUnder(
 /** Activities under a complete profile. A send that was completed by hand is not asked again: the ledger is read. */
 export function calls(profile: ProfileName, about: CallAbout | string): ActivityCalls {
   const scheduled = scheduledUnder(profile, typeof about === 'string' ? { summary: about } : about);
-  return profile === 'submit' ? scheduled : calledBy((name, args) => untilResult(scheduled, name, args));
+  return calledBy((name, args) =>
+    profile === 'submit' ? made(scheduled, name, args) : untilResult(scheduled, name, args),
+  );
 }
 
 /** A call that only helps, for an exporter, after everything that a person or a filing waits for. */
@@ -183,9 +187,7 @@ export function steps(
     if (local) {
       try {
         // A cancelled local activity would be given up in the middle of its transaction.
-        return await CancellationScope.nonCancellable(() =>
-          (local[name] as (...args: unknown[]) => Promise<unknown>)(...args),
-        );
+        return await CancellationScope.nonCancellable(() => made(local, name, args));
       } catch {
         // Whatever the cause, the normal activity waits for it to pass, or fails where operators see it.
       }

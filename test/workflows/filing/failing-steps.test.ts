@@ -69,3 +69,7 @@ it('goes on without its watchdog where that fails, and notes it', async () => {
   expect(await execute('notMoving', { recordProgress: refuse('unexpected'), noteEvent })).toBe('collecting');
   expect(notes).toEqual(['not_watched']);
 });
+
+it('hands activities out of async functions', async () => {
+  expect(await execute('handedOut', {}, [])).toEqual(['object', 'object', 'object']);
+});
