@@ -1,5 +1,6 @@
 /** Complete time-outs and retries: a policy that is given in part silently restores unlimited retries. */
 import {
+  ActivityFailure,
   ApplicationFailure,
   CancellationScope,
   log,
@@ -12,7 +13,7 @@ import {
 } from '@temporalio/workflow';
 import type { Activities } from '../activities/create-activities';
 import type { StartedWorkflow } from '../activities/dependencies';
-import { queueOfClass, ROWS_IN_A_LOCAL_STEP, type EXTRACTION, type RateClass } from '../domain/names';
+import { NOT_LOCAL, queueOfClass, ROWS_IN_A_LOCAL_STEP, type EXTRACTION, type RateClass } from '../domain/names';
 import { summaryText } from '../domain/text';
 import { otherModeText } from '../domain/values';
 
@@ -172,6 +173,12 @@ const LOCAL_STEP = {
   retry: { maximumAttempts: 1 },
 } as const satisfies LocalActivityOptions;
 
+/** A local step's refusal, as a normal activity fails with it; null for what a normal activity may wait out, or do. */
+function refusalOf(name: string, error: unknown): ActivityFailure | null {
+  if (!(error instanceof ApplicationFailure) || !error.nonRetryable || error.type === NOT_LOCAL) return null;
+  return new ActivityFailure(error.message, name, undefined, 'NON_RETRYABLE_FAILURE', undefined, error);
+}
+
 /** A step as a local activity. Where it fails within seconds, a normal activity of the same code waits as needed. */
 export function steps(
   summary: string,
@@ -188,8 +195,9 @@ export function steps(
       try {
         // A cancelled local activity would be given up in the middle of its transaction.
         return await CancellationScope.nonCancellable(() => made(local, name, args));
-      } catch {
-        // Whatever the cause, the normal activity waits for it to pass, or fails where operators see it.
+      } catch (error) {
+        const refusal = refusalOf(name, error);
+        if (refusal) throw refusal;
       }
     }
     return untilResult(normal, name, args);

@@ -70,6 +70,19 @@ it('goes on without its watchdog where that fails, and notes it', async () => {
   expect(notes).toEqual(['not_watched']);
 });
 
+it.each<[string, () => never, number]>([
+  ['filing_missing', refuse('filing_missing'), 1],
+  ['not_local', refuse('not_local'), 2],
+])('makes a step that is refused as %s as often as it can help', async (type, readFiling, times) => {
+  let made = 0;
+  const step = () => {
+    made += 1;
+    readFiling();
+  };
+  expect(await execute('oneStep', { readFiling: step }, [])).toBe(type);
+  expect(made).toBe(times);
+});
+
 it('hands activities out of async functions', async () => {
   expect(await execute('handedOut', {}, [])).toEqual(['object', 'object', 'object']);
 });
