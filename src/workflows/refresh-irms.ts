@@ -2,7 +2,7 @@ import { continueAsNew } from '@temporalio/workflow';
 import type { RefreshCandidate } from '../activities/exporters/irms';
 import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
 import { calls, callsInBackground, checkStarted } from './activity-profiles';
-import { readFailure } from './failures';
+import { orNull } from './failures';
 import { needInput } from './inputs';
 
 /** Twelve events an exporter and more for what is repeated: a page stays well below 2,000. */
@@ -34,26 +34,28 @@ export async function refreshIrms(
 
 type Refreshed = { irmCount: number } | { skip: string };
 
-async function refreshOne({ exporterId: asked, skip, readFirst }: RefreshCandidate): Promise<Refreshed> {
-  if (skip !== null) return { skip };
+async function refreshOne(candidate: RefreshCandidate): Promise<Refreshed> {
+  if (candidate.skip !== null) return { skip: candidate.skip };
+  let skip = '';
+  const refreshed = await orNull(
+    () => refresh(candidate),
+    ({ kind, message }) => (skip = `${kind ?? 'failed'}: ${message}`),
+  );
+  return refreshed ?? { skip };
+}
+
+async function refresh({ exporterId: asked, readFirst }: RefreshCandidate): Promise<Refreshed> {
   let exporterId = asked;
-  try {
-    if (readFirst) {
-      const { readiness, ...known } = await callsInBackground(asked, 'api', 'Read the client').readExporter({
-        exporterId,
-      });
-      // As the service spells it.
-      exporterId = known.exporterId;
-      if (readiness !== 'ready') return { skip: `the service says ${readiness}` };
-    }
-    await callsInBackground(exporterId, 'irm-refresh', 'Refresh the IRMs').refreshIrms({ exporterId });
-    return await callsInBackground(exporterId, 'api', 'Read the IRMs').readIrms({ exporterId });
-  } catch (error) {
-    const { kind, message } = readFailure(error);
-    // A failure that no activity spoke of is a cancellation or a defect, not a reason to skip.
-    if (kind === null) throw error;
-    return { skip: `${kind}: ${message}` };
+  if (readFirst) {
+    const { readiness, ...known } = await callsInBackground(asked, 'api', 'Read the client').readExporter({
+      exporterId,
+    });
+    // As the service spells it.
+    exporterId = known.exporterId;
+    if (readiness !== 'ready') return { skip: `the service says ${readiness}` };
   }
+  await callsInBackground(exporterId, 'irm-refresh', 'Refresh the IRMs').refreshIrms({ exporterId });
+  return callsInBackground(exporterId, 'api', 'Read the IRMs').readIrms({ exporterId });
 }
 
 function note(result: RefreshIrmsResult, { exporterId }: RefreshCandidate, refreshed: Refreshed): void {

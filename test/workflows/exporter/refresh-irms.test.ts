@@ -1,6 +1,6 @@
 /** Refreshing remittances; and input that is wrong, of every workflow that callers in any SDK start by name. */
 import { WorkflowFailedError } from '@temporalio/client';
-import type { ApplicationFailure } from '@temporalio/common';
+import { ApplicationFailure } from '@temporalio/common';
 import { randomUUID } from 'node:crypto';
 import type { RefreshIrmsInput } from '../../../src/domain/contracts';
 import type { Finding } from '../../../src/domain/rules/finding';
@@ -8,6 +8,7 @@ import { markBad } from '../../../src/ledger/vault/credentials';
 import { getExporter, saveExporter } from '../../../src/ledger/exporters/exporters';
 import { listIrms } from '../../../src/ledger/exporters/irms';
 import type { refreshIrms } from '../../../src/workflows/refresh-irms';
+import { eventually } from '../../support/processes';
 import { HOUR_MS, openStage, type OnboardStage } from './onboard-stage';
 
 let stage: OnboardStage;
@@ -70,6 +71,32 @@ it('refreshes every exporter that is ready, and reports why it skips the others'
   expect(reasons[bad.exporterId]).toMatch(/bad \(account_locked\)/u);
   expect(reasons[dead.exporterId]).toMatch(/^credentials_invalid/u);
   expect(reasons[created.id]).toMatch(/never validated/u);
+});
+
+it('skips an exporter whose call was lost with its worker, again and again', async () => {
+  const { exporterId } = await ready('lost@example.test');
+  stage.sandbox.addFault({
+    operation: 'refresh-irms',
+    kind: 'slow',
+    delayMs: 20_000,
+    match: { platformCustomerId: exporterId },
+  });
+  const { client } = stage.env;
+  const options = { taskQueue: stage.worker.taskQueue, workflowId: randomUUID() };
+  const handle = await client.workflow.start('refreshIrms', { ...options, args: [{ mode: 'test', exporterId }] });
+  const lose = async () => {
+    const { events } = await handle.fetchHistory();
+    const scheduled = events?.flatMap((event) => event.activityTaskScheduledEventAttributes ?? []).at(-1);
+    if (scheduled?.activityType?.name !== 'refreshIrms') return false;
+    const { activityId } = scheduled;
+    await client.activity.fail(
+      { workflowId: handle.workflowId, activityId: activityId ?? '' },
+      ApplicationFailure.nonRetryable('lost'),
+    );
+    return true;
+  };
+  await eventually(() => lose().catch(() => false));
+  expect(await handle.result()).toMatchObject({ refreshed: 0, skipped: [{ exporterId, reason: 'failed: lost' }] });
 });
 
 describe('what is no input ends the workflow, and is not repeated for ever:', () => {
