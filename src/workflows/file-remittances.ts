@@ -210,6 +210,8 @@ async function giveUp(run: FilingRun): Promise<void> {
   }
   const { requests } = run;
   await condition(() => requests.abandon === null || requests.abandon.wordId !== undefined);
+  // It could not be recorded, and its update has failed.
+  if (!run.givenUp) throw new FilingMovedOn('nobody gave the filing up');
   const { by = 'Temporal', note = 'cancelled before anything was sent', wordId } = requests.abandon ?? {};
   const record = run.steps(`Abandon, requested by ${by}`);
   const word = { by, note, ...(wordId !== undefined && { wordId }) };

@@ -6,7 +6,7 @@ import { refusalOfResolve, type InQuestion } from '../../domain/filing/resolve-j
 import { personKey } from '../../domain/principal';
 import { refuse } from '../inputs';
 import type { FilingProgress } from './filing-progress';
-import { type Event, FilingMovedOn } from './filing-steps';
+import type { Event } from './filing-steps';
 
 /** What was said, with the word that the ledger keeps of it; without an id it is being recorded. */
 type Recorded<T> = T & { wordId?: string };
@@ -67,6 +67,7 @@ export class FilingRequests {
     const { progress } = this;
     if (progress.refusal) refuse('The run recorded nothing: it was refused.');
     if (progress.ended) refuse(`The filing has ended: ${progress.state}.`);
+    if (this.abandon) refuse('It is being given up already.');
     const request: Recorded<AbandonArgs> = { ...args };
     await this.keep('abandon', request, { ...args, kind: 'abandon' });
     await condition(() => progress.ended || this.abandon !== request);
@@ -119,14 +120,13 @@ export class FilingRequests {
     this.refuseRequest('resolution', message);
   }
 
-  /** Work during which a resolve may come. Where the ledger moved on instead, it is refused: nothing was written. */
+  /** Work during which a resolve may come. Where the work ends otherwise, it is refused: nothing of it was written. */
   async whileAnswering<T>(inQuestion: InQuestion, work: () => Promise<T>): Promise<T> {
     this.inQuestion = inQuestion;
     try {
       return await work();
     } catch (error) {
-      if (error instanceof FilingMovedOn)
-        await this.putAside('The filing has changed in the meantime: look at it again.');
+      await this.putAside('The filing has changed in the meantime: look at it again.');
       throw error;
     } finally {
       await this.putAside('there was nothing left to resolve', { refused: false }).finally(() => {

@@ -86,3 +86,38 @@ it.each<[string, () => never, number]>([
 it('hands activities out of async functions', async () => {
   expect(await execute('handedOut', {}, [])).toEqual(['object', 'object', 'object']);
 });
+
+it('is not given up where the word that gives it up could not be recorded', async () => {
+  const stage = {
+    submission: 1,
+    state: 'planned',
+    rowCount: 1,
+    attempt: null,
+    attempts: 0,
+    requests: [],
+    ackErrors: [],
+  };
+  const opened = { ...filing, state: 'awaiting_approval', approvalNeeded: true, submissions: [stage] };
+  const givenUp: string[] = [];
+  const activities = {
+    openFiling: () => ({ outcome: 'resumed', filing: opened, readiness: null, settings }),
+    readReadiness: () => ({ apiState: 'active', balancesReadAt: Date.now() }),
+    reserveBalances: () => ({ filing: null, errors: [] }),
+    recordWord: refuse('unexpected'),
+    giveUpFiling: ({ by }: { by: string }) => {
+      givenUp.push(by);
+      return { filing: { ...opened, seq: 5, state: 'abandoned' } };
+    },
+  };
+  await withWorker(activities, async (taskQueue) => {
+    const input = { mode: 'test', exporterId: 'E1', resume: 'F1' };
+    const options = { workflowId: randomUUID(), taskQueue, args: [input] };
+    const handle = await env.client.workflow.start('fileRemittances', options);
+    await eventually(async () => (await handle.query(filingQuery)).state === 'awaiting_approval');
+    const asked = handle.executeUpdate(abandonUpdate, { args: [{ by: 'ravi', note: 'a mistake' }] });
+    await expect(asked).rejects.toMatchObject({ cause: { message: expect.stringContaining('refused') as string } });
+    await eventually(async () => (await handle.query(filingQuery)).state === 'awaiting_approval');
+    await handle.terminate();
+  });
+  expect(givenUp).toEqual([]);
+});

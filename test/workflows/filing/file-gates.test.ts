@@ -198,6 +198,25 @@ it('refuses an answer whose request nobody could ask about in time, and goes on'
   expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
 });
 
+it('is given up once: a second abandon is refused while the first is carried out', async () => {
+  const exporter = await stage.exporter();
+  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+  await stage.until(filing, 'awaiting_approval');
+  const say = (by: string) => filing.executeUpdate(abandonUpdate, { args: [{ by, note: 'a mistake' }] });
+  stage.database.down = true;
+  const said = Promise.allSettled([say('ravi'), say('meera')]);
+  await eventually(async () => {
+    const { events } = await filing.fetchHistory();
+    return events?.filter((event) => event.workflowExecutionUpdateAcceptedEventAttributes).length === 2;
+  });
+  stage.database.down = false;
+  const outcomes = await said;
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toMatchObject([{ value: { state: 'abandoned' } }]);
+  expect(outcomes.filter(({ status }) => status === 'rejected')).toMatchObject([
+    { reason: refusedWith(/given up already/u) },
+  ]);
+});
+
 it('is not sent again by one person where no list shows what the authority took, but the balance does', async () => {
   const exporter = await stage.exporter();
   stage.fault(exporter, 'fetch-details', 'empty-details', { every: 1 });
