@@ -9,6 +9,7 @@ import {
 import type { FailureDetails } from '../activities/application-failure';
 import { FILING_MISSING, SET_ASIDE } from '../domain/names';
 import { isErrorKind, type ErrorKind } from '../domain/service/error-kinds';
+import { cutText } from '../domain/text';
 
 export interface ReadFailure {
   /** Null when the failure is not from activity code: a lost worker, a missed heartbeat, a time-out. */
@@ -70,4 +71,17 @@ export async function orNull<T>(
     await onFailure(readFailure(error));
     return null;
   }
+}
+
+/** A result is a payload, of 2 MB at most: what is beyond these is counted, and in the log. */
+const SKIPPED_SHOWN = 1_000;
+const REASON_BYTES = 500;
+
+/** Adds an exporter that was skipped to a result. */
+export function noteSkipped(
+  result: { skipped: { exporterId: string; reason: string }[] },
+  exporterId: string,
+  reason: string,
+): void {
+  if (result.skipped.length < SKIPPED_SHOWN) result.skipped.push({ exporterId, reason: cutText(reason, REASON_BYTES) });
 }

@@ -2,15 +2,13 @@ import { continueAsNew } from '@temporalio/workflow';
 import type { RefreshCandidate } from '../activities/exporters/irms';
 import type { RefreshIrmsInput, RefreshIrmsResult } from '../domain/contracts';
 import { calls, callsInBackground, checkStarted } from './activity-profiles';
-import { orNull } from './failures';
+import { noteSkipped, orNull } from './failures';
 import { needInput } from './inputs';
 
 /** Twelve events an exporter and more for what is repeated: a page stays well below 2,000. */
 const PAGE = 100;
 /** More would only wait in the queue, which orders by exporter and not within one workflow. */
 const AT_ONCE = 8;
-/** The result is a payload with a limit; what is beyond is counted. */
-const SKIPPED_SHOWN = 1_000;
 
 /** Refreshes IRMs of one exporter, or of all ready ones. One that cannot be is skipped with the reason. */
 export async function refreshIrms(
@@ -63,7 +61,5 @@ function note(result: RefreshIrmsResult, { exporterId }: RefreshCandidate, refre
   if ('irmCount' in refreshed) {
     result.refreshed += 1;
     result.irmCount += refreshed.irmCount;
-  } else if (result.skipped.length < SKIPPED_SHOWN) {
-    result.skipped.push({ exporterId, reason: refreshed.skip });
-  }
+  } else noteSkipped(result, exporterId, refreshed.skip);
 }

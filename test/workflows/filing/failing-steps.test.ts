@@ -121,3 +121,35 @@ it('is not given up where the word that gives it up could not be recorded', asyn
   });
   expect(givenUp).toEqual([]);
 });
+
+describe('a result says of each that was skipped why, in less than the 2 MB of a payload:', () => {
+  const skip = 'the service says no. '.repeat(200);
+  const run = async (workflow: string, activities: Record<string, Step>) => {
+    const result = (await execute(workflow, activities, [{ mode: 'test' }])) as { skipped: { reason: string }[] };
+    return { told: result.skipped.length, longest: Math.max(...result.skipped.map(({ reason }) => reason.length)) };
+  };
+
+  it('refreshIrms', async () => {
+    const page = Array.from({ length: 100 }, (_, index) => ({ exporterId: `E${index}`, skip, readFirst: false }));
+    const exportersToRefresh = ({ after }: { after: string }) => ({
+      candidates: page,
+      next: after.length < 11 ? `${after}+` : null,
+    });
+    const activities = { readSettings: () => settings, exportersToRefresh };
+    const { told, longest } = await run('refreshIrms', activities);
+    expect(told).toBe(1_000);
+    expect(longest).toBeLessThanOrEqual(500);
+  });
+
+  it('reconcile', async () => {
+    const party = { partyId: 1, callAs: 'E1', iecCode: 'IEC0000001', skip };
+    const { longest } = await run('reconcile', {
+      planReconciliation: () => ({ problems: [], from: '2026-01-01', to: '2026-01-31' }),
+      partiesToReconcile: () => ({ parties: [party], next: null }),
+      checkDocuments: () => ({ next: null }),
+      compareLedger: () => ({ opened: 0, closed: 0, open: 0 }),
+      endReconciliation: () => ({ counts: {} }),
+    });
+    expect(longest).toBeLessThanOrEqual(500);
+  });
+});
