@@ -2,19 +2,23 @@
 import { z } from 'zod';
 import { FILING_STATES } from './filing/states';
 import { namesAnotherFiling } from './names';
+import { personKey } from './principal';
+import { MAX_FILING_ROWS } from './service/limits';
+import { isStorable } from './text';
+
+/** A text that the ledger can hold. */
+export const text = z.string().refine(isStorable, 'has a NUL or half a character');
 
 export const mode = z
   .enum(['test', 'live'])
   .describe('test for a dev_ key, live for a prod_ key; must be the mode of the worker’s key');
 /** A plausible e-mail address; the service decides which it takes. Several in one field are refused. */
-export const emailAddress = z
-  .string()
+export const emailAddress = text
   .trim()
   .max(254)
   .regex(/^[^\s@"<>,;]+@[\p{L}\p{M}\p{N}_-]+(\.[\p{L}\p{M}\p{N}_-]+)+$/u, 'is not an e-mail address');
 
-const reference = z
-  .string()
+const reference = text
   .trim()
   .min(1)
   .max(200)
@@ -22,17 +26,17 @@ const reference = z
 
 export const onboardInput = z.strictObject({
   mode,
-  name: z.string().trim().min(1).max(1_000),
+  name: text.trim().min(1).max(1_000),
   email: emailAddress,
-  companyName: z.string().max(1_000).optional(),
+  companyName: text.max(1_000).optional(),
   iec: z
     .string()
     .trim()
     .regex(/^[A-Za-z0-9]{10}$/u, 'an IEC is exactly 10 letters and digits')
     .optional(),
-  address: z.string().max(1_000).optional(),
+  address: text.max(1_000).optional(),
   credentialsRef: z.uuid().optional().describe('vault reference of the portal user name and password'),
-  startedBy: z.string().max(200).default('unknown').describe('who gives the consent to submit the credentials'),
+  startedBy: text.max(200).default('unknown').describe('who gives the consent to submit the credentials'),
 });
 export type OnboardInput = z.input<typeof onboardInput>;
 
@@ -50,18 +54,18 @@ export type ExporterProgress = z.infer<typeof exporterProgress>;
 
 export const updateCredentialsInput = z.strictObject({
   mode,
-  exporterId: z.string().min(1),
+  exporterId: text.min(1),
   credentialsRef: z.uuid().optional(),
-  startedBy: z.string().max(200).default('unknown'),
+  startedBy: text.max(200).default('unknown'),
 });
 
 export const changeExporterInput = z
   .strictObject({
     mode,
-    exporterId: z.string().min(1),
-    name: z.string().trim().min(1).max(1_000).optional(),
-    companyName: z.string().max(1_000).optional(),
-    address: z.string().max(1_000).optional(),
+    exporterId: text.min(1),
+    name: text.trim().min(1).max(1_000).optional(),
+    companyName: text.max(1_000).optional(),
+    address: text.max(1_000).optional(),
   })
   .refine(({ name, companyName, address }) => [name, companyName, address].some((each) => each !== undefined), {
     message: 'give name, companyName or address',
@@ -77,7 +81,7 @@ export type ChangeExporterResult = z.infer<typeof changeExporterResult>;
 
 export const refreshIrmsInput = z.strictObject({
   mode,
-  exporterId: z.string().min(1).optional().describe('left out: every exporter that is ready'),
+  exporterId: text.min(1).optional().describe('left out: every exporter that is ready'),
 });
 export type RefreshIrmsInput = z.input<typeof refreshIrmsInput>;
 
@@ -92,25 +96,24 @@ export type RefreshIrmsResult = z.infer<typeof refreshIrmsResult>;
 const permittedDuplicate = z.strictObject({
   row: z.number().int().describe('the Excel row (header is 1) of a workbook, the serialNo of a push message'),
   besides: z
-    .array(z.string().min(1))
+    .array(text.min(1))
     .optional()
     .describe('filings that hold the mapping; left out: those that a refusal has named'),
-  reason: z.string().trim().min(1).max(500),
+  reason: text.trim().min(1).max(500),
 });
 
 export const fileInput = z
   .strictObject({
     mode,
-    exporterId: z.string().min(1).max(200).describe('the id that onboarding answered, not an e-mail'),
+    exporterId: text.min(1).max(200).describe('the id that onboarding answered, not an e-mail'),
     reference: reference.optional().describe('the caller’s own name for the filing; left out: made from its content'),
     uploadType: z.union([z.literal(101), z.literal(102), z.literal(103), z.literal(104)]).optional(),
     declaration: z.enum(['Y', 'N']).optional().describe('a legal statement; may stand in the message instead'),
     channel: z.enum(['auto', 'push', 'bulk']).default('auto'),
-    inputRef: z.string().max(200).optional().describe('ledger reference of the rows'),
+    inputRef: text.max(200).optional().describe('ledger reference of the rows'),
     message: z.record(z.string(), z.unknown()).optional().describe('a push message, when the rows are few'),
-    madeBy: z.string().max(200).default('unknown'),
-    grant: z
-      .string()
+    madeBy: text.max(200).default('unknown'),
+    grant: text
       .max(100)
       .optional()
       .describe('id of the grant of the principal who answers for it: then madeBy is that one’s name, and no claim'),
@@ -119,11 +122,7 @@ export const fileInput = z
       .array(permittedDuplicate)
       .optional()
       .describe('rows that may be filed although their mapping is live; a push message may say it itself'),
-    corrects: z
-      .string()
-      .max(200)
-      .optional()
-      .describe('filing whose errored rows this one takes over; of the same reference'),
+    corrects: text.max(200).optional().describe('filing whose errored rows this one takes over; of the same reference'),
     n: z
       .number()
       .int()
@@ -134,7 +133,7 @@ export const fileInput = z
       .boolean()
       .optional()
       .describe('true where the update file is sent with the start: without the update, nothing is recorded'),
-    resume: z.string().max(200).optional().describe('set by the worker itself when a filing continues in a new run'),
+    resume: text.max(200).optional().describe('set by the worker itself when a filing continues in a new run'),
   })
   .refine((input) => [input.inputRef, input.message, input.resume].filter((part) => part !== undefined).length === 1, {
     message: 'give either message or inputRef',
@@ -229,52 +228,73 @@ export const filingResult = z.object({
 });
 export type FilingResult = z.infer<typeof filingResult>;
 
-const grant = z.string().optional().describe('id of the principal’s grant; without one, `by` is a claim');
-const by = z.string().describe('who says it');
+const grant = text.max(100).optional().describe('id of the principal’s grant; without one, `by` is a claim');
+const by = text
+  .max(200)
+  .refine((name) => personKey(name) !== '', 'names nobody')
+  .describe('who says it');
+const note = text.trim().min(1, 'is empty: say why').max(2_000);
+const named = text.min(1).max(300);
+const row = z.int32();
 
 /** Arguments of the updates `approve`, `resolve` and `abandon` on a filing. */
-export const approveArgs = z.object({ by, note: z.string().optional(), grant });
+export const approveArgs = z.object({ by, note: text.max(2_000).optional(), grant });
 export type ApproveArgs = z.infer<typeof approveArgs>;
 
-export const resolveArgs = z.object({
-  as: z.enum(['filed', 'not-filed']),
-  attemptId: z
-    .string()
-    .optional()
-    .describe('the attempt that the answer is about, as the filing shows it in attempt; refused for any other'),
-  requestId: z
-    .string()
-    .optional()
-    .describe('filed: under which request. not-filed: about which request, where no attempt is in doubt'),
-  rows: z.array(z.number()).optional().describe('not-filed of a request: these rows of the caller’s file alone'),
-  certificates: z
-    .array(z.object({ row: z.number(), eBRCNumber: z.string() }))
-    .optional()
-    .describe('filed: the certificate of each row; two persons have to name the same'),
-  notOurs: z
-    .array(z.string())
-    .optional()
-    .describe(
-      'not-filed although these certificates agree with its rows, or these requests were named for it: another ' +
-        'filing’s, say two persons',
-    ),
-  unseen: z
-    .boolean()
-    .optional()
-    .describe('not-filed although no complete look at the certificates was possible for a settle window: two persons'),
-  note: z.string(),
-  by,
-  grant,
-});
+export const resolveArgs = z
+  .object({
+    as: z.enum(['filed', 'not-filed']),
+    attemptId: named
+      .optional()
+      .describe('the attempt that the answer is about, as the filing shows it in attempt; refused for any other'),
+    requestId: named
+      .optional()
+      .describe('filed: under which request. not-filed: about which request, where no attempt is in doubt'),
+    rows: z
+      .array(row)
+      .min(1)
+      .max(MAX_FILING_ROWS)
+      .optional()
+      .describe('not-filed of a request: these rows of the caller’s file alone'),
+    certificates: z
+      .array(z.object({ row, eBRCNumber: named }))
+      .max(MAX_FILING_ROWS)
+      .optional()
+      .describe('filed: the certificate of each row; two persons have to name the same'),
+    notOurs: z
+      .array(named)
+      .max(MAX_FILING_ROWS)
+      .optional()
+      .describe(
+        'not-filed although these certificates agree with its rows, or these requests were named for it: another ' +
+          'filing’s, say two persons',
+      ),
+    unseen: z
+      .boolean()
+      .optional()
+      .describe(
+        'not-filed although no complete look at the certificates was possible for a settle window: two persons',
+      ),
+    note,
+    by,
+    grant,
+  })
+  .refine(
+    ({ as, requestId, certificates = [] }) => as !== 'filed' || requestId !== undefined || certificates.length > 0,
+    {
+      message: 'is missing: give the request id under which it was filed, or the certificates of its rows',
+      path: ['requestId'],
+    },
+  );
 export type ResolveArgs = z.infer<typeof resolveArgs>;
 
-export const abandonArgs = z.object({ note: z.string(), by, grant });
+export const abandonArgs = z.object({ note, by, grant });
 export type AbandonArgs = z.infer<typeof abandonArgs>;
 
 /** Argument of the update `submitCredentials` on an onboarding or an update of credentials. */
 export const submitCredentialsArgs = z.object({
-  credentialsRef: z.string().describe('vault reference of the portal user name and password'),
-  by: z.string().describe('who gives the consent to submit them'),
+  credentialsRef: z.uuid().describe('vault reference of the portal user name and password'),
+  by: by.describe('who gives the consent to submit them'),
 });
 
 /** First of the details with which an update of a filing fails (ApplicationFailure). */

@@ -1,6 +1,6 @@
 /** Inputs and results of the workflows `reconcile` and `dailyReport`. */
 import { z } from 'zod';
-import { mode } from './contracts';
+import { mode, text } from './contracts';
 import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/findings';
 
 /** A day, YYYY-MM-DD. */
@@ -16,7 +16,7 @@ export const isoDate = z
 export const reconcileInput = z
   .strictObject({
     mode,
-    exporterId: z.string().min(1).optional().describe('left out: every exporter'),
+    exporterId: text.min(1).optional().describe('left out: every exporter'),
     from: isoDate.optional().describe('first day of issue; left out: 89 days with `to`'),
     to: isoDate.optional().describe('last day of issue; left out: today in Asia/Kolkata'),
     checks: z.array(z.enum(RECONCILE_CHECKS)).min(1).optional().describe('left out: all of them'),

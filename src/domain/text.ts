@@ -16,6 +16,12 @@ export function cleanText(text: string): string {
   return text.replace(LINE_ENDS, ' ').replace(CONTROLS, '');
 }
 
+/** PostgreSQL takes no NUL, and half a surrogate pair is no character. */
+const UNSTORABLE = /\u0000|\p{Cs}/u;
+
+/** Whether the ledger can hold a text. */
+export const isStorable = (text: string): boolean => !UNSTORABLE.test(text);
+
 /** A text of at most `maxBytes` bytes of UTF-8; one that is cut ends in `…`. */
 export function cutText(text: string, maxBytes = TEXT_BYTES): string {
   // No UTF-16 unit takes more than three bytes.

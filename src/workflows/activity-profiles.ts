@@ -1,5 +1,6 @@
 /** Complete time-outs and retries: a policy that is given in part silently restores unlimited retries. */
 import {
+  ActivityFailure,
   ApplicationFailure,
   CancellationScope,
   log,
@@ -12,7 +13,7 @@ import {
 } from '@temporalio/workflow';
 import type { Activities } from '../activities/create-activities';
 import type { StartedWorkflow } from '../activities/dependencies';
-import { queueOfClass, ROWS_IN_A_LOCAL_STEP, type EXTRACTION, type RateClass } from '../domain/names';
+import { NOT_LOCAL, queueOfClass, ROWS_IN_A_LOCAL_STEP, type EXTRACTION, type RateClass } from '../domain/names';
 import { summaryText } from '../domain/text';
 import { otherModeText } from '../domain/values';
 
@@ -122,17 +123,19 @@ type ActivityCalls = ActivityInterfaceFor<Activities>;
 
 /** Activities of which each is called by `call`. */
 function calledBy(call: (name: keyof Activities, args: unknown[]) => Promise<unknown>): ActivityCalls {
-  const get =
-    (_target: object, name: keyof Activities) =>
-    (...args: unknown[]) =>
-      call(name, args);
+  const get = (_target: object, name: keyof Activities | 'then') =>
+    // What an async function returns is asked for its `then`, which is no activity.
+    name === 'then' ? undefined : (...args: unknown[]) => call(name, args);
   return new Proxy({}, { get }) as ActivityCalls;
 }
+
+const made = (activities: ActivityCalls, name: keyof Activities, args: unknown[]) =>
+  (activities[name] as (...args: unknown[]) => Promise<unknown>)(...args);
 
 /** An operator can complete an activity by hand, without its result: then it is asked again. */
 async function untilResult(scheduled: ActivityCalls, name: keyof Activities, args: unknown[]): Promise<unknown> {
   for (;;) {
-    const result = await (scheduled[name] as (...args: unknown[]) => Promise<unknown>)(...args);
+    const result = await made(scheduled, name, args);
     if (isResult(name, result)) return result;
     log.warn('an activity was completed by hand without its result, and is asked again', { activity: name });
   }
@@ -155,7 +158,9 @@ function scheduledUnder(
 /** Activities under a complete profile. A send that was completed by hand is not asked again: the ledger is read. */
 export function calls(profile: ProfileName, about: CallAbout | string): ActivityCalls {
   const scheduled = scheduledUnder(profile, typeof about === 'string' ? { summary: about } : about);
-  return profile === 'submit' ? scheduled : calledBy((name, args) => untilResult(scheduled, name, args));
+  return calledBy((name, args) =>
+    profile === 'submit' ? made(scheduled, name, args) : untilResult(scheduled, name, args),
+  );
 }
 
 /** A call that only helps, for an exporter, after everything that a person or a filing waits for. */
@@ -167,6 +172,12 @@ const LOCAL_STEP = {
   scheduleToCloseTimeout: '6s',
   retry: { maximumAttempts: 1 },
 } as const satisfies LocalActivityOptions;
+
+/** A local step's refusal, as a normal activity fails with it; null for what a normal activity may wait out, or do. */
+function refusalOf(name: string, error: unknown): ActivityFailure | null {
+  if (!(error instanceof ApplicationFailure) || !error.nonRetryable || error.type === NOT_LOCAL) return null;
+  return new ActivityFailure(error.message, name, undefined, 'NON_RETRYABLE_FAILURE', undefined, error);
+}
 
 /** A step as a local activity. Where it fails within seconds, a normal activity of the same code waits as needed. */
 export function steps(
@@ -183,11 +194,10 @@ export function steps(
     if (local) {
       try {
         // A cancelled local activity would be given up in the middle of its transaction.
-        return await CancellationScope.nonCancellable(() =>
-          (local[name] as (...args: unknown[]) => Promise<unknown>)(...args),
-        );
-      } catch {
-        // Whatever the cause, the normal activity waits for it to pass, or fails where operators see it.
+        return await CancellationScope.nonCancellable(() => made(local, name, args));
+      } catch (error) {
+        const refusal = refusalOf(name, error);
+        if (refusal) throw refusal;
       }
     }
     return untilResult(normal, name, args);

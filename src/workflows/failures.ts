@@ -9,7 +9,7 @@ import {
 import type { FailureDetails } from '../activities/application-failure';
 import { FILING_MISSING, SET_ASIDE } from '../domain/names';
 import { isErrorKind, type ErrorKind } from '../domain/service/error-kinds';
-import { isObject } from '../domain/values';
+import { cutText } from '../domain/text';
 
 export interface ReadFailure {
   /** Null when the failure is not from activity code: a lost worker, a missed heartbeat, a time-out. */
@@ -73,15 +73,15 @@ export async function orNull<T>(
   }
 }
 
-/**
- * Fails a workflow started with no object: reading a property would fail the task for ever. Null fields are taken out:
- * some SDKs write them for what is left out. @throws ApplicationFailure `invalid_input`
- */
-export function needInput(workflow: string, input: unknown): void {
-  if (isObject(input)) {
-    for (const [field, value] of Object.entries(input)) if (value === null) delete input[field];
-    return;
-  }
-  const message = `${workflow} takes one object; schemas/${workflow}.input.schema.json describes it.`;
-  throw ApplicationFailure.nonRetryable(message, 'invalid_input');
+/** A result is a payload, of 2 MB at most: what is beyond these is counted, and in the log. */
+const SKIPPED_SHOWN = 1_000;
+const REASON_BYTES = 500;
+
+/** Adds an exporter that was skipped to a result. */
+export function noteSkipped(
+  result: { skipped: { exporterId: string; reason: string }[] },
+  exporterId: string,
+  reason: string,
+): void {
+  if (result.skipped.length < SKIPPED_SHOWN) result.skipped.push({ exporterId, reason: cutText(reason, REASON_BYTES) });
 }

@@ -14,7 +14,7 @@ import { CHECKING, endNote } from '../domain/filing/move-texts';
 import { SET_ASIDE } from '../domain/names';
 import { ACCESS, delayMs } from '../domain/service/retry-table';
 import type { Finding } from '../domain/rules/finding';
-import { isFilingMissing, readFailure, setAsideText, needInput } from './failures';
+import { isFilingMissing, readFailure, setAsideText } from './failures';
 import { fileUpdateCame, handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing/filing-run';
 import { annotate, collectAlone, finishFiling, orRefused } from './filing/finish-filing';
@@ -25,11 +25,11 @@ import { checkAndApprove, type Opened } from './filing/prepare-filing';
 import { submitting } from './filing/submission/open-attempt';
 import { submitOne } from './filing/submission/submit-filing';
 import { watch } from './filing/watchdog';
+import { needInput } from './inputs';
 
 /** Files remittances. Fails only on a defect. A cancel counts before the submission; after it the filing goes on. */
 export async function fileRemittances(input: FileInput, carried?: { sends: KnownSend[] }): Promise<FilingResult> {
-  needInput('fileRemittances', input);
-  const run = new FilingRun(input, carried?.sends);
+  const run = new FilingRun(needInput('fileRemittances', input), carried?.sends);
   handleFilingMessages(run);
   CancellationScope.current().cancelRequested.catch(() => {
     run.requests.cancelled = true;
@@ -209,6 +209,8 @@ async function giveUp(run: FilingRun): Promise<void> {
   }
   const { requests } = run;
   await condition(() => requests.abandon === null || requests.abandon.wordId !== undefined);
+  // It could not be recorded, and its update has failed.
+  if (!run.givenUp) throw new FilingMovedOn('nobody gave the filing up');
   const { by = 'Temporal', note = 'cancelled before anything was sent', wordId } = requests.abandon ?? {};
   const record = run.steps(`Abandon, requested by ${by}`);
   const word = { by, note, ...(wordId !== undefined && { wordId }) };

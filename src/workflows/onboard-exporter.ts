@@ -1,11 +1,4 @@
-import {
-  allHandlersFinished,
-  ApplicationFailure,
-  condition,
-  continueAsNew,
-  setHandler,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { allHandlersFinished, condition, continueAsNew, setHandler, workflowInfo } from '@temporalio/workflow';
 import type { ExporterProgress, OnboardInput } from '../domain/contracts';
 import type { CredentialCheck } from '../activities/exporters/credentials';
 import type { ExporterState } from '../activities/exporters/exporters';
@@ -15,21 +8,22 @@ import { calls } from './activity-profiles';
 import { checkSubmission, checkVersion, handleSubmissions, type Submissions } from './exporter/credential-submissions';
 import { ExporterStatus, retryUntilFixed } from './exporter/exporter-progress';
 import { credentialsRenewedSignal } from './messages';
-import { needInput, readFailure } from './failures';
+import { readFailure } from './failures';
+import { needInput, refuse as refuseUpdate } from './inputs';
 import { waitForActivation, whileAwaitingCredentials } from './waits';
 
 /** An onboarding may wait for months; it continues as new well before its history is long. */
 const LONG_HISTORY = 2_000;
 
 /** Onboards an exporter; ends `ready`, or `refused` with what to do. Safe to run again for the same e-mail. */
-export async function onboardExporter(input: OnboardInput): Promise<ExporterProgress> {
-  needInput('onboardExporter', input);
+export async function onboardExporter(given: OnboardInput): Promise<ExporterProgress> {
+  const input = needInput('onboardExporter', given);
   const status = new ExporterStatus(null, () => continueAsNewIfLong());
   const submissions = handleSubmissions(status, input, () => {
     // While others are being checked, the next ones are taken too: the person who corrects a typing error is quick.
     if (status.view.state === 'needs_credentials' || status.view.state === 'started') return;
     const message = 'This onboarding does not wait for credentials. Submit them to updateCredentials.';
-    throw ApplicationFailure.nonRetryable(message, 'not_waiting');
+    refuseUpdate(message, { code: 'not_waiting' });
   });
   const renewal = { came: false };
   setHandler(credentialsRenewedSignal, () => {

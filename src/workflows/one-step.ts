@@ -1,6 +1,7 @@
 import { calls, checkStarted } from './activity-profiles';
 import type { DailyReportInput, DailyReportResult } from '../domain/report-contracts';
-import { needInput, readFailure } from './failures';
+import { readFailure } from './failures';
+import { needInput } from './inputs';
 import { ApplicationFailure, setCurrentDetails } from '@temporalio/workflow';
 import type { ExtractDocumentInput, ExtractDocumentResult } from '../assistant/extraction/contracts';
 import type { ChangeExporterInput, ChangeExporterResult } from '../domain/contracts';
@@ -13,14 +14,14 @@ export async function maintainLedger(): Promise<{
 }
 
 /** Writes the daily report into the document store; runs on a schedule, whose last result names the document. */
-export async function dailyReport(input: DailyReportInput): Promise<DailyReportResult> {
-  needInput('dailyReport', input);
+export async function dailyReport(given: DailyReportInput): Promise<DailyReportResult> {
+  const input = needInput('dailyReport', given);
   return calls('document', { summary: 'Write the daily report', priorityKey: 5 }).writeDailyReport({ input });
 }
 
 /** Has a document read (spec: "Extraction service"), once: an answer in the ledger is not asked for again. */
-export async function extractDocument(input: ExtractDocumentInput): Promise<ExtractDocumentResult> {
-  needInput('extractDocument', input);
+export async function extractDocument(given: ExtractDocumentInput): Promise<ExtractDocumentResult> {
+  const input = needInput('extractDocument', given);
   const opened = await calls('ledger', 'Find a stored extraction').openExtraction(input);
   if (opened.problems.length > 0) throw ApplicationFailure.nonRetryable(opened.problems.join('; '), 'invalid_input');
   if (opened.result) return opened.result;
@@ -31,8 +32,8 @@ export async function extractDocument(input: ExtractDocumentInput): Promise<Extr
 }
 
 /** Changes the name, the company name or the address of an exporter at the service; what is left out stays. */
-export async function changeExporter(input: ChangeExporterInput): Promise<ChangeExporterResult> {
-  needInput('changeExporter', input);
+export async function changeExporter(given: ChangeExporterInput): Promise<ChangeExporterResult> {
+  const input = needInput('changeExporter', given);
   const { mode: _, exporterId, ...change } = input;
   await checkStarted({ workflow: 'changeExporter', input }, 'The change is for');
   const about = { summary: 'Change the client at the service', rateClass: 'api', exporterId, priorityKey: 1 } as const;

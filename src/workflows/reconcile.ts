@@ -3,7 +3,8 @@ import { ApplicationFailure, continueAsNew, setCurrentDetails, setHandler, workf
 import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts';
 import { RECONCILE_CHECKS, type ReconcileCheck } from '../domain/reconciliation/findings';
 import { calls } from './activity-profiles';
-import { needInput } from './failures';
+import { noteSkipped } from './failures';
+import { needInput } from './inputs';
 import { reconciliationBegun, reconciliationQuery } from './messages';
 import { compareParty, repairParty, type ComparedParty } from './reconcile-party';
 
@@ -15,8 +16,6 @@ const LONG_HISTORY = 1_200;
 const AT_ONCE = 5;
 /** Temporal's own, on the runs of schedules. */
 const SCHEDULED_BY = { name: 'TemporalScheduledById', type: 'KEYWORD' } as const;
-/** The result is a payload with a limit; what is beyond is in the log. */
-const SKIPPED_SHOWN = 1_000;
 
 /** Reconciles one party, or all: one that cannot be asked is noted with the reason and stops no other. */
 export async function reconcile(
@@ -29,8 +28,7 @@ export async function reconcile(
     };
   },
 ): Promise<ReconcileResult> {
-  needInput('reconcile', input);
-  const { resume, ...asked } = input;
+  const { resume, ...asked } = needInput('reconcile', input);
   const { workflowId, firstExecutionRunId: runId } = workflowInfo();
   const result: ReconcileResult = resume?.soFar ?? reconciliationBegun(runId, workflowId);
   setHandler(reconciliationQuery, () => result);
@@ -78,7 +76,7 @@ export async function reconcile(
   await Promise.all(Array.from({ length: AT_ONCE }, lane));
   if (exporterId !== undefined && !resume && page.parties.length === 0) {
     const reason = 'the ledger does not know this exporter; onboard it, or give its id as `ebrc exporters` shows it';
-    result.skipped.push({ exporterId, reason });
+    noteSkipped(result, exporterId, reason);
   }
   unrepaired.push(...toRepair);
   if (page.next !== null || toCompare.length > 0 || unrepaired.length > 0) {
@@ -95,9 +93,7 @@ function note(result: ReconcileResult, { party, outcome }: ComparedParty): void 
   result.opened += outcome.opened;
   result.closed += outcome.closed;
   result.healed += outcome.healed;
-  if (outcome.skipped && result.skipped.length < SKIPPED_SHOWN) {
-    result.skipped.push({ exporterId: party.callAs, reason: outcome.skipped });
-  }
+  if (outcome.skipped) noteSkipped(result, party.callAs, outcome.skipped);
   setCurrentDetails(
     `Parties compared: ${result.parties}. Findings opened ${result.opened}, closed ${result.closed}, healed ${result.healed}.`,
   );

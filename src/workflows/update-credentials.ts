@@ -7,7 +7,8 @@ import { otherModeText } from '../domain/values';
 import { calls } from './activity-profiles';
 import { checkSubmission, handleSubmissions, type CredentialSubmission } from './exporter/credential-submissions';
 import { ExporterStatus, retryUntilFixed } from './exporter/exporter-progress';
-import { readFailure, needInput } from './failures';
+import { readFailure } from './failures';
+import { needInput } from './inputs';
 
 /** A workflow started without a submission is a mistake of the caller's and ends after this time. */
 const FIRST_SUBMISSION_WITHIN = '5m';
@@ -16,8 +17,8 @@ const LONG_HISTORY = 2_000;
 const UNKNOWN_CLIENT: readonly ErrorKind[] = ['customer_not_found', 'validation_failed'];
 
 /** New credentials, checked in order; waiting filings are told. Ends when none is left, with the last outcome. */
-export async function updateCredentials(input: z.input<typeof updateCredentialsInput>): Promise<ExporterProgress> {
-  needInput('updateCredentials', input);
+export async function updateCredentials(given: z.input<typeof updateCredentialsInput>): Promise<ExporterProgress> {
+  const input = needInput('updateCredentials', given);
   const { exporterId, mode } = input;
   const status = new ExporterStatus(exporterId, () => continueAsNewIfLong());
   const submissions = handleSubmissions(status, input);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { text } from '../../domain/contracts';
 import type { Operation } from '../../domain/service/operations';
 
 const DOCUMENT_KINDS = ['shipping-bill', 'invoice'] as const;
@@ -25,12 +26,12 @@ export const extractDocumentInput = z
   .strictObject({
     kind: z.enum(DOCUMENT_KINDS),
     full: z.boolean().default(false).describe('everything in a shipping bill, not only what a filing needs'),
-    document: z.string().min(1).describe('name of the PDF in the document store'),
+    document: text.min(1).describe('name of the PDF in the document store'),
     sha256: z
       .string()
       .regex(/^[0-9a-f]{64}$/u, 'sha256 is 64 hexadecimal digits')
       .describe('SHA-256 of the PDF'),
-    fileName: z.string().min(1).max(255).default('document.pdf').describe('file name that is sent to the service'),
+    fileName: text.min(1).max(255).default('document.pdf').describe('file name that is sent to the service'),
     again: z.boolean().default(false).describe('ask again if the answer was a refusal or a failure'),
   })
   .refine(({ kind, full }) => kind === 'shipping-bill' || !full, {

@@ -6,7 +6,7 @@ import { MAX_FILING_ROWS } from '../service/limits';
 import { isFilingDate } from '../dates';
 import { tooManyRows } from './file';
 import { checkUncheckedRows } from './rules';
-import { cutText } from '../text';
+import { cutText, isStorable } from '../text';
 import { completeRow, emptyMapping, hasValue, type UncheckedRow } from './fields';
 import { invalidDate, invalidNumber, invalidText, invalidYesNo, missing, quoted } from './value-messages';
 import { UPLOAD_TYPES } from './columns';
@@ -114,10 +114,12 @@ function readAllowDuplicate(value: unknown): { permitted: PermittedDuplicate[]; 
   return { permitted: [], findings: [errorAt(null, 'allowDuplicate', 'invalid_allow_duplicate', say)] };
 }
 
+const isText = (value: unknown): value is string => typeof value === 'string' && isStorable(value);
+
 function readPermitted(value: unknown): PermittedDuplicate | null {
-  if (!isObject(value) || !Number.isSafeInteger(value.row) || typeof value.reason !== 'string') return null;
+  if (!isObject(value) || !Number.isSafeInteger(value.row) || !isText(value.reason)) return null;
   const besides = typeof value.besides === 'string' ? [value.besides] : (value.besides ?? undefined);
-  const isIds = (ids: unknown): ids is string[] => Array.isArray(ids) && ids.every((id) => typeof id === 'string');
+  const isIds = (ids: unknown): ids is string[] => Array.isArray(ids) && ids.every(isText);
   if (value.reason.trim() === '' || (besides !== undefined && !isIds(besides))) return null;
   return { row: Number(value.row), reason: value.reason.trim(), ...(besides && { besides }) };
 }

@@ -1,18 +1,15 @@
 /** Fields that routes share: texts and names, and the pages of lists, whose cursors callers keep as they are. */
 import { z } from 'zod';
-import { cleanText, printable } from '../../domain/text';
+import { cleanText, isStorable, printable } from '../../domain/text';
 import { badRequest } from './problem';
 
 /** Deeper than any document that this API takes. */
 const DEEPEST = 20;
 
-/** PostgreSQL takes no NUL, and half a surrogate pair is no character. */
-const UNSTORABLE = /\u0000|\p{Cs}/u;
-
 /** Refuses texts that cannot be stored, by field, and too deep documents. @throws Problem 400 */
 export function refuseUnstorable(value: unknown, path: readonly (string | number)[] = []): void {
   const field = path.join('.').slice(0, 200);
-  if (typeof value === 'string' && UNSTORABLE.test(value)) {
+  if (typeof value === 'string' && !isStorable(value)) {
     throw badRequest('invalid_text', `${field} has a NUL or half a character; allowed: any other text.`, field);
   }
   if (typeof value !== 'object' || value === null) return;
@@ -20,8 +17,7 @@ export function refuseUnstorable(value: unknown, path: readonly (string | number
     throw badRequest('too_deep', `${field} is nested too deep; allowed: ${DEEPEST} levels.`, field);
   }
   for (const [key, inner] of Object.entries(value)) {
-    if (UNSTORABLE.test(key))
-      throw badRequest('invalid_text', `A name in ${field || 'the document'} has a NUL.`, field);
+    if (!isStorable(key)) throw badRequest('invalid_text', `A name in ${field || 'the document'} has a NUL.`, field);
     refuseUnstorable(inner, [...path, key]);
   }
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { z } from 'zod';
 import {
   WithStartWorkflowOperation,
   WorkflowNotFoundError,
@@ -6,7 +7,15 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure, type UpdateDefinition } from '@temporalio/common';
-import type { AbandonArgs, ApproveArgs, FilingResult, ResolveArgs } from '../../domain/contracts';
+import {
+  abandonArgs,
+  type AbandonArgs,
+  approveArgs,
+  type ApproveArgs,
+  type FilingResult,
+  resolveArgs,
+  type ResolveArgs,
+} from '../../domain/contracts';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
 import { SECOND_PERSON } from '../../domain/filing/questions';
 import { isEnd } from '../../domain/filing/states';
@@ -23,7 +32,7 @@ import { resumeOptions } from '../../temporal/filing-runs';
 import type { followEndedFiling } from '../../workflows/follow-ended-filing';
 import { abandonUpdate, approveUpdate, resolveUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
-import { refusal } from '../errors';
+import { checkedInput, refusal } from '../errors';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
 import { filingOf, needNamed, viewOf } from '../lookup';
 import { followFiling, type WaitOptions } from './start';
@@ -37,6 +46,7 @@ type CommandArgs = ApproveArgs | ResolveArgs | AbandonArgs;
 /** An operator's command on a filing, and the end states of a filing in which its effect has already happened. */
 interface Command<A extends CommandArgs> {
   update: UpdateDefinition<FilingResult, [A]>;
+  takes: z.ZodType<A, A>;
   name: 'approve' | 'resolve' | 'abandon';
   doneIn: readonly string[];
   /** Whether it may be given under the name that was used. @throws RefusedError */
@@ -48,14 +58,16 @@ interface Command<A extends CommandArgs> {
 }
 
 const APPROVE: Command<ApproveArgs> = {
-  ...{ update: approveUpdate, name: 'approve', doneIn: ['certified'] },
+  ...{ update: approveUpdate, takes: approveArgs, name: 'approve', doneIn: ['certified'] },
   judgeName: needNamed,
 };
 const RESOLVE: Command<ResolveArgs> = {
-  ...{ update: resolveUpdate, name: 'resolve', doneIn: [] },
+  ...{ update: resolveUpdate, takes: resolveArgs, name: 'resolve', doneIn: [] },
   ...{ prepare: prepareResolve, afterEnd: resolveAfterEnd },
 };
-const ABANDON: Command<AbandonArgs> = { update: abandonUpdate, name: 'abandon', doneIn: ['abandoned'] };
+const ABANDON: Command<AbandonArgs> = {
+  ...{ update: abandonUpdate, takes: abandonArgs, name: 'abandon', doneIn: ['abandoned'] },
+};
 
 /** Commands on a filing; never "workflow not found". @throws RefusedError where it cannot be done now */
 async function operate<A extends CommandArgs>(
@@ -65,7 +77,7 @@ async function operate<A extends CommandArgs>(
   given: A,
   wait: WaitOptions = {},
 ): Promise<FilingOutcome> {
-  const args = { ...given, by: deps.principal?.name ?? given.by };
+  const args = checkedInput(command.takes, { ...given, by: deps.principal?.name ?? given.by });
   const filing = await filingOf(deps, idOrReference);
   command.judgeName?.(filing, idOrReference);
   if (isEnd(filing.state)) {

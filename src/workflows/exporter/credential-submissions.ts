@@ -1,13 +1,13 @@
-import { ApplicationFailure, setHandler } from '@temporalio/workflow';
+import { setHandler } from '@temporalio/workflow';
+import type { z } from 'zod';
+import { submitCredentialsArgs } from '../../domain/contracts';
 import { exporterQuery, submitCredentialsUpdate } from '../messages';
 import type { CredentialCheck } from '../../activities/exporters/credentials';
 import { calls } from '../activity-profiles';
+import { handleUpdate } from '../inputs';
 import { type ExporterStatus, retryUntilFixed } from './exporter-progress';
 
-export interface CredentialSubmission {
-  credentialsRef: string;
-  by: string;
-}
+export type CredentialSubmission = z.infer<typeof submitCredentialsArgs>;
 
 export class Submissions {
   private readonly waiting: CredentialSubmission[] = [];
@@ -37,30 +37,20 @@ export function handleSubmissions(
 ): Submissions {
   const submissions = new Submissions();
   setHandler(exporterQuery, () => status.view);
-  setHandler(
+  handleUpdate(
     submitCredentialsUpdate,
+    submitCredentialsArgs,
     (submission) => {
       submissions.add(submission);
       status.update({ state: 'started', message: 'The submitted credentials are taken and will be checked.' });
       return status.view;
     },
-    {
-      // What it refuses leaves no trace in the history.
-      validator: (submission: CredentialSubmission | null | undefined) => {
-        const { credentialsRef, by } = submission ?? {};
-        if (!isText(credentialsRef) || !isText(by)) throw ApplicationFailure.nonRetryable(TAKES, 'invalid_input');
-        mayTake();
-      },
-    },
+    mayTake,
   );
   const { credentialsRef, startedBy: by = 'unknown' } = input;
   if (credentialsRef) submissions.add({ credentialsRef, by });
   return submissions;
 }
-
-const TAKES = 'submitCredentials takes {credentialsRef, by}: a vault reference and who consents.';
-
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
 
 /** Takes a submission on record with its consent, and has the service check it. */
 export async function checkSubmission(

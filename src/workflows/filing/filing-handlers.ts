@@ -1,14 +1,8 @@
 /** What may be asked of a running filing. Validators look at the message alone: the update may start the run. */
-import { CancellationScope, setHandler, ApplicationFailure, condition } from '@temporalio/workflow';
-import type {
-  AbandonArgs,
-  ApproveArgs,
-  FilingResult,
-  ResolveArgs,
-  FileInput,
-  RefusalDetails,
-} from '../../domain/contracts';
-import { personKey } from '../../domain/principal';
+import { CancellationScope, setHandler, condition } from '@temporalio/workflow';
+import { abandonArgs, approveArgs, resolveArgs, type FileInput, type FilingResult } from '../../domain/contracts';
+import { isObject } from '../../domain/values';
+import { handleUpdate, refuse, withoutNulls } from '../inputs';
 import {
   abandonUpdate,
   answerStoredSignal,
@@ -18,7 +12,6 @@ import {
   filingQuery,
   resolveUpdate,
 } from '../messages';
-import { refuse } from './filing-requests';
 import { type FilingRun, FilingMovedOn, refusedResult } from './filing-run';
 import type { Finding } from '../../domain/rules/finding';
 
@@ -26,9 +19,10 @@ import type { Finding } from '../../domain/rules/finding';
 export function handleFilingMessages(run: FilingRun): void {
   setHandler(filingQuery, () => run.progress());
 
-  setHandler(fileUpdate, (input) => CancellationScope.nonCancellable(() => answerFile(run, input)), {
+  setHandler(fileUpdate, (input) => CancellationScope.nonCancellable(() => answerFile(run, withoutNulls(input))), {
+    // What is wrong with its fields is answered as a refusal, with what stands under its reference.
     validator: (input) => {
-      if (typeof input !== 'object' || input === null) refuse('Give the input of fileRemittances.');
+      if (!isObject(input)) refuse('Give the input of fileRemittances.');
     },
   });
 
@@ -43,33 +37,10 @@ export function handleFilingMessages(run: FilingRun): void {
     run.lateAnswers += 1;
   });
 
-  setHandler(approveUpdate, (args) => answering(run, () => run.requests.approve(args)), {
-    validator: (args: ApproveArgs) => {
-      const { by } = given(args);
-      if (personKey(by) === '') refuse('Say who approves.');
-    },
-  });
-
-  setHandler(resolveUpdate, (args) => answering(run, () => run.requests.resolve(args)), {
-    validator: (args: ResolveArgs) => {
-      const { as, requestId, certificates, note } = given(args);
-      if (as !== 'filed' && as !== 'not-filed') refuse('Say filed or not-filed.');
-      if (isBlank(note)) refuse('Say in a note what was looked at.');
-      if (as === 'filed' && isBlank(requestId) && !certificates?.length)
-        refuse('Give the request id under which it was filed, or the certificates of its rows.');
-    },
-  });
-
-  setHandler(abandonUpdate, (args) => answering(run, () => run.requests.giveUp(args)), {
-    validator: (args: AbandonArgs) => {
-      const { note } = given(args);
-      if (isBlank(note)) refuse('Say in a note why it is given up.');
-    },
-  });
+  handleUpdate(approveUpdate, approveArgs, (args) => answering(run, () => run.requests.approve(args)));
+  handleUpdate(resolveUpdate, resolveArgs, (args) => answering(run, () => run.requests.resolve(args)));
+  handleUpdate(abandonUpdate, abandonArgs, (args) => answering(run, () => run.requests.giveUp(args)));
 }
-
-/** What an update brought: a caller in another language may send none, or null. */
-const given = <T extends object>(args: T | null | undefined): Partial<T> => args ?? {};
 
 /** Judges and carries out what was asked, once the ledger was read; a cancel of the workflow does not stop it. */
 function answering(run: FilingRun, answer: () => Promise<void>): Promise<FilingResult> {
@@ -78,10 +49,6 @@ function answering(run: FilingRun, answer: () => Promise<void>): Promise<FilingR
     await answer();
     return run.result();
   });
-}
-
-function isBlank(text: unknown): boolean {
-  return typeof text !== 'string' || text.trim() === '';
 }
 
 /** A run that was started with the update waits for it this long. */
@@ -106,7 +73,7 @@ async function answerFile(run: FilingRun, input: FileInput): Promise<FilingResul
     await condition(() => run.decided);
     if (run.refusal) {
       if (!own)
-        throw failure('run_ending', 'A refused run of the same workflow id was about to end: send it again.', {});
+        refuse('A refused run of the same workflow id was about to end: send it again.', { code: 'run_ending' });
       throwIfTaken(run.refusal.errors, run.refusal.recorded);
       return run.result();
     }
@@ -124,7 +91,7 @@ async function answerFile(run: FilingRun, input: FileInput): Promise<FilingResul
     });
   } catch (error) {
     if (!(error instanceof FilingMovedOn)) throw error;
-    throw failure('run_ending', 'The ledger was put back, and the filing is recorded once more: send it again.', {});
+    refuse('The ledger was put back, and the filing is recorded once more: send it again.', { code: 'run_ending' });
   } finally {
     fileUpdates.open -= 1;
   }
@@ -134,10 +101,5 @@ function throwIfTaken(errors: Finding[], holder: { filingId: string; state: stri
   const taken = errors.find(({ code }) => code === 'reference_taken');
   if (!taken) return;
   const { filingId = null, state = null } = holder ?? {};
-  throw failure('reference_taken', taken.message, { errors, holder: filingId, state });
-}
-
-function failure(code: string, message: string, more: Omit<RefusalDetails, 'code'>): ApplicationFailure {
-  const details: RefusalDetails[] = [{ code, ...more }];
-  return ApplicationFailure.create({ message, type: code, nonRetryable: true, details });
+  refuse(taken.message, { code: 'reference_taken', errors, holder: filingId, state });
 }

@@ -1,19 +1,15 @@
 /** Operators' requests to a filing, each saved in the ledger until carried out: it outlives its run. */
-import { ApplicationFailure, condition, currentUpdateInfo } from '@temporalio/workflow';
+import { condition, currentUpdateInfo } from '@temporalio/workflow';
 import type { OpenWords, WordInput } from '../../activities/filings/filing-ledger';
-import type { AbandonArgs, ApproveArgs, RefusalDetails, ResolveArgs } from '../../domain/contracts';
+import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
+import { refusalOfResolve, type InQuestion } from '../../domain/filing/resolve-judgement';
 import { personKey } from '../../domain/principal';
+import { refuse } from '../inputs';
 import type { FilingProgress } from './filing-progress';
-import { type Event, FilingMovedOn } from './filing-steps';
+import type { Event } from './filing-steps';
 
 /** What was said, with the word that the ledger keeps of it; without an id it is being recorded. */
 type Recorded<T> = T & { wordId?: string };
-
-/** @throws ApplicationFailure with which an update is refused */
-export function refuse(message: string, code: RefusalDetails['code'] = 'refused'): never {
-  const details: RefusalDetails[] = [{ code }];
-  throw ApplicationFailure.create({ message, type: code, nonRetryable: true, details });
-}
 
 export class FilingRequests {
   cancelled = false;
@@ -62,7 +58,9 @@ export class FilingRequests {
 
   /** A person answers for the attempt in question. Resolves once the answer is carried out. */
   async resolve(args: ResolveArgs): Promise<void> {
-    this.judgeResolve(args);
+    const { state, requestId } = this.progress;
+    const why = refusalOfResolve({ state, requestId, inQuestion: this.inQuestion }, args);
+    if (why !== null) refuse(why);
     if (this.resolution) refuse('Another resolve is being worked on.');
     const request: Recorded<ResolveArgs> = { ...args };
     const kind = args.as === 'filed' ? 'filed' : 'not_filed';
@@ -75,6 +73,7 @@ export class FilingRequests {
     const { progress } = this;
     if (progress.refusal) refuse('The run recorded nothing: it was refused.');
     if (progress.ended) refuse(`The filing has ended: ${progress.state}.`);
+    if (this.abandon) refuse('It is being given up already.');
     const request: Recorded<AbandonArgs> = { ...args };
     await this.keep('abandon', request, { ...args, kind: 'abandon' });
     await condition(() => progress.ended || this.abandon !== request);
@@ -104,7 +103,7 @@ export class FilingRequests {
   }
 
   private throwIfRefused(request: object): void {
-    if (this.refused?.args === request) refuse(this.refused.message, this.refused.code);
+    if (this.refused?.args === request) refuse(this.refused.message, { code: this.refused.code });
   }
 
   get answered(): boolean {
@@ -127,14 +126,13 @@ export class FilingRequests {
     this.refuseRequest('resolution', message);
   }
 
-  /** Work during which a resolve may come. Where the ledger moved on instead, it is refused: nothing was written. */
-  async whileAnswering<T>(inQuestion: NonNullable<FilingRequests['inQuestion']>, work: () => Promise<T>): Promise<T> {
+  /** Work during which a resolve may come. Where the work ends otherwise, it is refused: nothing of it was written. */
+  async whileAnswering<T>(inQuestion: InQuestion, work: () => Promise<T>): Promise<T> {
     this.inQuestion = inQuestion;
     try {
       return await work();
     } catch (error) {
-      if (error instanceof FilingMovedOn)
-        await this.putAside('The filing has changed in the meantime: look at it again.');
+      await this.putAside('The filing has changed in the meantime: look at it again.');
       throw error;
     } finally {
       await this.putAside('there was nothing left to resolve', { refused: false }).finally(() => {
@@ -154,40 +152,6 @@ export class FilingRequests {
     if (this.resolution !== resolution) return;
     if (refused) this.refuseRequest('resolution', why);
     else this.resolution = null;
-  }
-
-  private judgeResolve({ as, attemptId, requestId, certificates = [], notOurs = [] }: ResolveArgs): void {
-    const { state } = this.progress;
-    const { inQuestion } = this;
-    // At the send gate: rows that were released as not filed wait for what two persons say of their certificates.
-    const isAboutRows = as === 'not-filed' || certificates.length > 0;
-    const atSendGate = state === 'submitting' && inQuestion !== null && isAboutRows;
-    if (state !== 'outcome_unknown' && state !== 'overdue' && !atSendGate) {
-      refuse(`The filing is ${state}; resolve is for outcome_unknown and overdue.`);
-    }
-    // That a named request is not ours is a statement about the attempt that it was named for.
-    const notOursAlone = notOurs.length > 0 && requestId === undefined;
-    const aboutRequest = as === 'not-filed' && inQuestion?.requestId && !notOursAlone;
-    const asked = aboutRequest ? inQuestion.requestId : inQuestion?.attemptId;
-    const given = aboutRequest ? requestId : attemptId;
-    if (state === 'overdue' && !inQuestion?.following) {
-      refuse(
-        'The authority has answered for its requests; only certificates are missing, so there is nothing to resolve.',
-      );
-    }
-    if (state === 'overdue' && as === 'not-filed' && requestId === undefined && !notOursAlone) {
-      refuse(
-        `The service acknowledged this filing (request ${this.progress.requestId ?? 'unknown'}), so it was filed.`,
-      );
-    }
-    if (!inQuestion || given !== (asked ?? undefined)) {
-      const shown = asked ?? 'none yet';
-      refuse(
-        given === undefined
-          ? `Name what is answered for (${shown}): attemptId or requestId, as the filing shows it in "attempt" and "request".`
-          : `${given} is not what is in question (${shown}): look at the filing again.`,
-      );
-    }
   }
 
   /** Records what a person said. @returns the id of its word */

@@ -1,5 +1,6 @@
 /** One timer for each filing that looks whether it has moved or is overdue, and arms itself again. */
-import { condition } from '@temporalio/workflow';
+import { condition, log } from '@temporalio/workflow';
+import { readFailure } from '../failures';
 import { FilingMovedOn, type FilingRun } from './filing-run';
 import type { OverdueMark } from './filing-steps';
 
@@ -7,8 +8,19 @@ const NOT_MOVED = 'It has not moved for longer than its state explains. See its 
 const NOT_ACTIVE =
   'The authority has not opened API access in time. The worker keeps checking; ask the authority or the service.';
 
-/** Asks for attention when the filing has not moved for too long, and moves it past its overdue mark. */
+/** Watches a filing until its run is over. A defect ends the watch, and the filing meets it at its own next move. */
 export async function watch(run: FilingRun): Promise<void> {
+  try {
+    await watchMoves(run);
+  } catch (error) {
+    const { message } = readFailure(error);
+    log.error('the watchdog of a filing has ended', { message });
+    await run.note({ kind: 'not_watched', text: `It is not watched any more: ${message}` }).catch(() => undefined);
+  }
+}
+
+/** Asks for attention when the filing has not moved for too long, and moves it past its overdue mark. */
+async function watchMoves(run: FilingRun): Promise<void> {
   for (;;) {
     // While a filing waits for a person nothing is due.
     await condition(() => run.over || nextDue(run) !== null);
@@ -56,6 +68,7 @@ async function makeOverdue(run: FilingRun, mark: OverdueMark): Promise<void> {
   const { during, text, attention } = mark;
   const moved = run.move('overdue', { kind: 'overdue', text }, { attention }, () => run.state === during);
   mark.made = moved.then(() => undefined);
-  // Whoever does the work that is overdue meets its failure.
+  // Whoever does the work that is overdue meets its failure, which may be days later.
+  mark.made.catch(() => undefined);
   if (!(await moved.catch(() => true))) mark.made = null;
 }

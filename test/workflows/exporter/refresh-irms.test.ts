@@ -1,11 +1,14 @@
 /** Refreshing remittances; and input that is wrong, of every workflow that callers in any SDK start by name. */
 import { WorkflowFailedError } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import { randomUUID } from 'node:crypto';
 import type { RefreshIrmsInput } from '../../../src/domain/contracts';
+import type { Finding } from '../../../src/domain/rules/finding';
 import { markBad } from '../../../src/ledger/vault/credentials';
 import { getExporter, saveExporter } from '../../../src/ledger/exporters/exporters';
 import { listIrms } from '../../../src/ledger/exporters/irms';
 import type { refreshIrms } from '../../../src/workflows/refresh-irms';
+import { eventually } from '../../support/processes';
 import { HOUR_MS, openStage, type OnboardStage } from './onboard-stage';
 
 let stage: OnboardStage;
@@ -70,6 +73,32 @@ it('refreshes every exporter that is ready, and reports why it skips the others'
   expect(reasons[created.id]).toMatch(/never validated/u);
 });
 
+it('skips an exporter whose call was lost with its worker, again and again', async () => {
+  const { exporterId } = await ready('lost@example.test');
+  stage.sandbox.addFault({
+    operation: 'refresh-irms',
+    kind: 'slow',
+    delayMs: 20_000,
+    match: { platformCustomerId: exporterId },
+  });
+  const { client } = stage.env;
+  const options = { taskQueue: stage.worker.taskQueue, workflowId: randomUUID() };
+  const handle = await client.workflow.start('refreshIrms', { ...options, args: [{ mode: 'test', exporterId }] });
+  const lose = async () => {
+    const { events } = await handle.fetchHistory();
+    const scheduled = events?.flatMap((event) => event.activityTaskScheduledEventAttributes ?? []).at(-1);
+    if (scheduled?.activityType?.name !== 'refreshIrms') return false;
+    const { activityId } = scheduled;
+    await client.activity.fail(
+      { workflowId: handle.workflowId, activityId: activityId ?? '' },
+      ApplicationFailure.nonRetryable('lost'),
+    );
+    return true;
+  };
+  await eventually(() => lose().catch(() => false));
+  expect(await handle.result()).toMatchObject({ refreshed: 0, skipped: [{ exporterId, reason: 'failed: lost' }] });
+});
+
 describe('what is no input ends the workflow, and is not repeated for ever:', () => {
   const exporterId = randomUUID();
 
@@ -96,22 +125,28 @@ describe('what is no input ends the workflow, and is not repeated for ever:', ()
   );
 
   it.each([
-    ['fileRemittances', 'approve', 'refused', /^Say who approves/u],
-    ['fileRemittances', 'resolve', 'refused', /^Say filed or not-filed/u],
-    ['fileRemittances', 'abandon', 'refused', /^Say in a note/u],
-    ['onboardExporter', 'submitCredentials', 'invalid_input', /^submitCredentials takes/u],
-  ])('%s says what its update %s takes when it brings nothing', async (workflow, update, type, message) => {
+    ['fileRemittances', 'approve', { by: ' ', note: null }, ['by']],
+    ['fileRemittances', 'resolve', { as: 'filed', by: 'asha', note: 'seen', rows: [1.5] }, ['rows.0']],
+    ['fileRemittances', 'abandon', { note: 'NUL \0' }, ['note', 'by']],
+    ['onboardExporter', 'submitCredentials', { credentialsRef: 'hunter2', by: 'asha' }, ['credentialsRef']],
+  ])('%s says what its update %s takes, and where it brings nothing', async (workflow, update, wrong, fields) => {
     const waits = {
       fileRemittances: { mode: 'test', exporterId, reference: `NULL-${update}`, message: {}, awaitUpdate: true },
       onboardExporter: { mode: 'test', name: 'Asha', email: `${randomUUID()}@asha.example` },
     }[workflow];
     const options = { taskQueue: stage.worker.taskQueue, workflowId: randomUUID(), args: [waits] };
     const handle = await stage.env.client.workflow.start(workflow, options);
-    const nothing = [() => handle.executeUpdate(update), () => handle.executeUpdate(update, { args: [null] })];
-    for (const bring of nothing) {
-      const said = await bring().catch((error: Error) => error.cause);
-      expect(said).toMatchObject({ type, message: expect.stringMatching(message) as string });
-    }
+    const refusalOf = async (args: unknown[]) => {
+      const asked = handle.executeUpdate(update, { args: args as [unknown] });
+      const { cause } = (await asked.catch((error: unknown) => error)) as Error;
+      const { type, details } = cause as ApplicationFailure;
+      const [{ code, errors }] = details as [{ code: string; errors: Finding[] }];
+      const codes = new Set(errors.map((error) => error.code));
+      expect([type, code, ...codes]).toEqual(['refused', 'refused', 'invalid_input']);
+      return errors.map(({ field }) => field);
+    };
+    for (const nothing of [[], [null]]) expect(await refusalOf(nothing)).toEqual([null]);
+    expect(await refusalOf([wrong])).toEqual(fields);
     await handle.terminate();
   });
 

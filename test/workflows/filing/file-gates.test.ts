@@ -1,6 +1,7 @@
 /**
  * Ways to file twice, or to take another filing's certificate, that each went through a place that judged by itself.
  */
+import { ApplicationFailure } from '@temporalio/common';
 import { ApiError } from '../../../src/api/errors/api-error';
 import { randomUUID } from 'node:crypto';
 import type { Mapping } from '../../../src/domain/filing/mapping';
@@ -176,6 +177,44 @@ it('is asked about once more where the service refuses the next send, and frees 
     ),
   );
   expect(await filing.result()).toMatchObject({ state: 'needs_correction', counts: { errored: 1 } });
+});
+
+it('refuses an answer whose request nobody could ask about in time, and goes on', async () => {
+  const exporter = await stage.exporter();
+  stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'outcome_unknown');
+  stage.fault(exporter, 'status', 'slow', { delayMs: 20_000, every: 1 });
+  const why = /cannot be asked about request REQ-1 now \(lost\)/u;
+  const refused = expect(stage.resolve(filing, 'filed', 'REQ-1')).rejects.toMatchObject(refusedWith(why));
+  const lost = ApplicationFailure.nonRetryable('lost');
+  await eventually(() =>
+    stage.giveUpOn(filing, 'knowsRequest', lost).then(
+      () => true,
+      () => false,
+    ),
+  );
+  await refused;
+  expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+});
+
+it('is given up once: a second abandon is refused while the first is carried out', async () => {
+  const exporter = await stage.exporter();
+  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
+  await stage.until(filing, 'awaiting_approval');
+  const say = (by: string) => filing.executeUpdate(abandonUpdate, { args: [{ by, note: 'a mistake' }] });
+  stage.database.down = true;
+  const said = Promise.allSettled([say('ravi'), say('meera')]);
+  await eventually(async () => {
+    const { events } = await filing.fetchHistory();
+    return events?.filter((event) => event.workflowExecutionUpdateAcceptedEventAttributes).length === 2;
+  });
+  stage.database.down = false;
+  const outcomes = await said;
+  expect(outcomes.filter(({ status }) => status === 'fulfilled')).toMatchObject([{ value: { state: 'abandoned' } }]);
+  expect(outcomes.filter(({ status }) => status === 'rejected')).toMatchObject([
+    { reason: refusedWith(/given up already/u) },
+  ]);
 });
 
 it('is not sent again by one person where no list shows what the authority took, but the balance does', async () => {

@@ -135,6 +135,49 @@ describe('the update file', () => {
   });
 });
 
+describe('a caller in another language', () => {
+  it('files with null fields, which count as left out', async () => {
+    const exporter = await stage.exporter();
+    const nulls = {
+      uploadType: null,
+      corrects: null,
+      grant: null,
+      allowDuplicate: [{ row: 1, besides: null, reason: 'x' }],
+    };
+    const input = { ...inputOf(exporter, [stage.mapping(exporter)]), ...nulls } as unknown as FileInput;
+    const first = await ask(input);
+    expect(first).toMatchObject({ filingId: expect.any(String) as string, errors: [] });
+    // Without its nulls, and in other words, it is the same filing.
+    const again = JSON.parse(JSON.stringify({ ...input, madeBy: 'ravi' })) as FileInput;
+    expect(await ask(again)).toMatchObject({ filingId: first.filingId, errors: [] });
+    expect(await handleOf(input).result()).toMatchObject({ state: 'certified', filingId: first.filingId });
+  });
+
+  it('is told what an answer lacks, and the filing goes on', async () => {
+    const exporter = await stage.exporter();
+    const input = inputOf(exporter, [stage.mapping(exporter)], { approval: true });
+    await ask(input);
+    const filing = handleOf(input);
+    await stage.until(filing, 'awaiting_approval');
+    const say = (update: string, args: object) => failureOf(filing.executeUpdate(update, { args: [args] }));
+    const unnamed = { as: 'not-filed', note: 'not there', by: null, notOurs: null };
+    for (const [update, args] of [
+      ['abandon', { note: 'not wanted' }],
+      ['resolve', unnamed],
+    ] as const) {
+      expect(await say(update, args)).toMatchObject({
+        type: 'refused',
+        details: [{ code: 'refused', errors: [{ code: 'invalid_input', field: 'by' }] }],
+      });
+    }
+    const named = { ...unnamed, by: 'ravi', certificates: null, rows: null };
+    expect(await say('resolve', named)).toMatchObject({
+      message: expect.stringContaining('awaiting_approval') as string,
+    });
+    expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
+  });
+});
+
 describe('a run that records nothing', () => {
   it('ends refused, and hides no certified filing: result, query and attributes tell what stands', async () => {
     const exporter = await stage.exporter();

@@ -108,7 +108,7 @@ export interface FilingStage {
   /**
    * Temporal gives the worker of an activity up, as after a lost heartbeat; the activity itself knows nothing of it.
    */
-  giveUpOn(filing: Filing, activity: string): Promise<void>;
+  giveUpOn(filing: Filing, activity: string, error?: Error): Promise<void>;
   /** Request ids under which the sandbox took the exporter's submissions in. */
   requestsOf(exporter: TestExporter): Promise<string[]>;
   close(): Promise<void>;
@@ -301,12 +301,12 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
       });
     },
     pass: (hours) => env.sleep(hours * HOUR_MS),
-    async giveUpOn(filing, activity) {
+    async giveUpOn(filing, activity, error = new Error('heartbeat timeout')) {
       const { events } = await filing.fetchHistory();
       const scheduled = events?.flatMap((event) => event.activityTaskScheduledEventAttributes ?? []) ?? [];
       const activityId = scheduled.filter((each) => each.activityType?.name === activity).at(-1)?.activityId;
       if (!activityId) throw new Error(`no ${activity} is under way`);
-      await env.client.activity.fail({ workflowId: filing.workflowId, activityId }, new Error('heartbeat timeout'));
+      await env.client.activity.fail({ workflowId: filing.workflowId, activityId }, error);
     },
     async requestsOf({ exporterId }) {
       const { filings } = await sandbox.state();

@@ -1,7 +1,7 @@
 /** A person's answer about a send: checked at the service where it names a request, and carried out. */
 import { type Carried, SECOND_PERSON } from '../../../domain/filing/questions';
 import { sentAs } from '../../../domain/filing/attempt';
-import { orNull, readFailure } from '../../failures';
+import { orNull } from '../../failures';
 import type { FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';
 import { gatherEvidence } from './evidence';
@@ -53,13 +53,12 @@ export async function carryOutAnswer(
 async function doubtAbout(run: FilingRun, requestId: string): Promise<string | null> {
   const { exporterId } = run;
   const summary = `Check that the service has request ${requestId}`;
-  try {
-    const { known } = await run.calls('helpful', summary, 'api', 1).knowsRequest({ exporterId, requestId });
-    if (known) return null;
-  } catch (error) {
-    const { kind, message } = readFailure(error);
-    if (kind === null) throw error;
-    return `the service cannot be asked about request ${requestId} now (${message}); answer again when it can`;
-  }
+  let doubt: string | null = null;
+  const answer = await orNull(
+    () => run.calls('helpful', summary, 'api', 1).knowsRequest({ exporterId, requestId }),
+    ({ message }) =>
+      (doubt = `the service cannot be asked about request ${requestId} now (${message}); answer again when it can`),
+  );
+  if (answer === null || answer.known) return doubt;
   return `the service does not know request ${requestId} of this exporter; copy its id from the portal and answer again`;
 }
