@@ -590,6 +590,8 @@ CREATE TABLE certificates (
   document_key  text,
   document_on   date,
   bill_key      text,
+  -- When the call began whose answer is kept: one that began earlier, and is read later, does not replace it.
+  asked_at      timestamptz,
   -- When fetch-details showed it last and when a row claimed it, by this server's clock: workers' clocks differ. Its day of
   -- issue, and what it is matched by.
   seen_at       timestamptz,
@@ -807,12 +809,11 @@ $$;
 
 -- Credential checks that the portal refused: five within fifteen minutes, and the service refuses fifteen more.
 CREATE TABLE credential_failures (
-  failure_id  bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   mode        text NOT NULL CHECK (mode IN ('test', 'live')),
   exporter_id text NOT NULL,
-  failed_at   timestamptz NOT NULL
+  failed_at   timestamptz NOT NULL,
+  PRIMARY KEY (mode, exporter_id, failed_at)
 );
-CREATE INDEX credential_failures_recent ON credential_failures (mode, exporter_id, failed_at);
 
 -- One row for each call that was tried. No bodies, no secrets.
 CREATE TABLE api_calls (

@@ -3,6 +3,8 @@ import { Context } from '@temporalio/activity';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CallContext } from '../api/http/call';
 import { NOT_LOCAL, ROWS_IN_A_LOCAL_STEP } from '../domain/names';
+import { LedgerPutBack, SendStoreError } from '../ledger/sends/sends';
+import { LedgerUnavailableError } from '../ledger/unavailable';
 import { refusal } from './application-failure';
 
 /** A step on the ledger, and the wait between two checks of the budget, end well within this. */
@@ -56,20 +58,26 @@ export async function withStepHeartbeat<T>(
 
 const INITIAL_PAUSE_MS = 200;
 const MAX_PAUSE_MS = 5_000;
+/** Failures until a write is given up that neither PostgreSQL nor the document store explains: defects do not pass. */
+const DEFECTS = 5;
+const PASSING = [LedgerUnavailableError, SendStoreError, LedgerPutBack];
 
-/** As {@link keepTrying}, and is over after `withinMs` all the same: the tries go on. */
+/** As {@link keepTrying}, without failing; it is over after `withinMs` all the same, and the tries go on. */
 export async function keepTryingFor(withinMs: number, ...tries: Parameters<typeof keepTrying>): Promise<void> {
-  await Promise.race([keepTrying(...tries), sleep(withinMs, undefined, { ref: false })]);
+  const tried = keepTrying(...tries).catch(() => undefined);
+  await Promise.race([tried, sleep(withinMs, undefined, { ref: false })]);
 }
 
-/** Repeats a write that must not be lost while PostgreSQL restarts; its pauses keep no process alive. */
+/** Repeats a write that must not be lost while PostgreSQL restarts; a defect rejects it. Pauses let a process end. */
 export async function keepTrying(write: () => Promise<void>, onFailure: (error: unknown) => void): Promise<void> {
+  let defects = 0;
   for (let pause = INITIAL_PAUSE_MS; ; pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
     try {
       await write();
       return;
     } catch (error) {
       onFailure(error);
+      if (!PASSING.some((kind) => error instanceof kind) && (defects += 1) === DEFECTS) throw error;
       await sleep(pause, undefined, { ref: false });
     }
   }

@@ -4,7 +4,7 @@ import type { StoredDocument } from '../documents/document-store';
 import { compareFilingDates, filingDateFromAnything, filingDateInKolkata, type FilingDate } from '../domain/dates';
 import { readDetailsToRead } from '../ledger/certificates/certificates';
 import { markArchived, postponePdf, readMissing, readPdfToFetch } from '../ledger/certificates/pdfs';
-import type { ArchivedPdf, PdfsToArchive } from '../ledger/certificates/pdfs';
+import type { PdfsToArchive } from '../ledger/certificates/pdfs';
 import { lockFiling } from '../ledger/filings/filing-lock';
 import { certifyByDetails } from '../ledger/gates/certify';
 import { windowIsOver } from '../ledger/gates/absence';
@@ -24,19 +24,10 @@ import { readNow } from '../ledger/filings/filing-now';
 export interface FetchedCertificates {
   withoutDetail: number;
   open: number;
-  /** Said when fetch-details cannot be asked at all. */
   problem: string | null;
   /** The first certificates without a PDF, where they were asked for: a step of its own is another billable action. */
   toArchive: PdfsToArchive | null;
-  /** The filing, where a submission of it was settled. */
   filing: FilingNow | null;
-}
-
-export interface DownloadArgs {
-  exporterId: string;
-  eBRCNumber: string;
-  /** The filing that waits for its PDFs alone, and has all certificate details that it will get. */
-  end?: Decided;
 }
 
 /** A body that is cut short or is no PDF is a fault of the portal; it is requested again with growing pauses. */
@@ -83,24 +74,22 @@ async function fetchCertificates(
 /** GET /genebrc/download-pdf into the store. `sha256` null: no whole PDF came. `end`: may end the filing with it. */
 async function downloadCertificate(
   deps: Deps,
-  args: DownloadArgs,
-): Promise<{
-  sha256: string | null;
-  /** The end of the filing, where it was recorded with this PDF. */
-  ended: FilingNow | null;
-}> {
+  args: {
+    exporterId: string;
+    eBRCNumber: string;
+    /** The filing that waits for its PDFs alone, and has all certificate details that it will get. */
+    end?: Decided;
+  },
+): Promise<{ sha256: string | null; ended: FilingNow | null }> {
   const { pool, logger } = deps;
   const { exporterId, eBRCNumber, end } = args;
   const { sha256: known, credentials } = await readPdfToFetch(pool, exporterId, eBRCNumber);
   if (known !== null) return { sha256: known, ended: end ? await archiveLast(pool, end, now(deps)) : null };
   try {
-    const {
-      name: document,
-      sha256,
-      bytes,
-    } = (await storedPdf(deps, eBRCNumber)) ?? (await fetchPdf(deps, { ...args, credentials }));
-    const pdf = { exporterId, eBRCNumber, document, sha256, bytes, at: now(deps) };
-    if (end) return { sha256, ended: await archiveLast(pool, end, pdf.at, pdf) };
+    const stored = (await storedPdf(deps, eBRCNumber)) ?? (await fetchPdf(deps, exporterId, eBRCNumber, credentials));
+    const { sha256, bytes } = stored;
+    const pdf = { exporterId, eBRCNumber, document: stored.name, sha256, bytes, at: now(deps) };
+    if (end) return { sha256, ended: await archiveLast(pool, end, pdf.at, (client) => markArchived(client, pdf)) };
     await markArchived(pool, pdf);
     return { sha256, ended: null };
   } catch (error) {
@@ -125,7 +114,9 @@ function storedPdf({ documents, mode }: Deps, eBRCNumber: string): Promise<Store
 
 async function fetchPdf(
   deps: Deps,
-  { exporterId, eBRCNumber, credentials }: DownloadArgs & { credentials: CredentialVersion | null },
+  exporterId: string,
+  eBRCNumber: string,
+  credentials: CredentialVersion | null,
 ): Promise<StoredDocument> {
   const { documents, mode, api } = deps;
   const put = (stream: Readable, expectedBytes?: number) =>
@@ -167,12 +158,17 @@ async function fillRows(
 }
 
 /** Records a PDF (left out: recorded before), and the end of a filing that has all. @returns null: it goes on */
-function archiveLast(pool: pg.Pool, decided: Decided, at: Date, pdf?: ArchivedPdf): Promise<FilingNow | null> {
+function archiveLast(
+  pool: pg.Pool,
+  decided: Decided,
+  at: Date,
+  record?: (client: pg.PoolClient) => Promise<void>,
+): Promise<FilingNow | null> {
   const { filingId } = decided;
   return withTransaction(pool, async (client) => {
     // The filing's lock comes first: of two PDFs that are archived at once, the second sees the first.
     const held = await hold(client, decided);
-    if (pdf) await markArchived(client, pdf);
+    await record?.(client);
     if (held === 'differs') return null;
     const before = await readNow(client, filingId, stepId());
     if (held === 'repeated') return before;

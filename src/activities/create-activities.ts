@@ -16,7 +16,6 @@ import { lookActivities } from './filings/looks';
 import { submitActivities } from './filings/submit';
 import { removeOldRows } from '../ledger/retention';
 
-/** Removes what is older than it is kept, as the worker that leads does every day. */
 function pruneLedger({ pool, clock }: Deps): Promise<Record<string, number>> {
   return removeOldRows(pool, clock());
 }

@@ -8,12 +8,11 @@ import type { DocumentStore } from '../documents/document-store';
 import type { Cadence } from '../domain/filing/poll-cadence';
 import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../domain/contracts';
 import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
-import type { Mode } from '../domain/names';
+import type { Mode, RateClass } from '../domain/names';
 import type { Pace } from '../assistant/extraction/extractions';
 import type { Vault } from '../ledger/vault/vault';
 import type { ReportRenderer } from '../reports/render';
 import type { Workbooks } from '../workbook/workbooks';
-import type { Queueing } from './filings/filing-request';
 
 /** The settings of a filing; they go into its history, so that a replay sees what the first run saw. */
 export interface WorkerSettings {
@@ -63,7 +62,7 @@ export interface Deps {
   /** Search attributes that the server knows; a missing one is left out and never stops a workflow. */
   searchAttributes: readonly string[];
   /** Calls that wait for a slot, by rate class, over all workers of the key. */
-  queueing: () => Promise<Queueing>;
+  queueing: () => Promise<ReadonlyMap<RateClass, number>>;
   /** For signals: filings that wait for credentials, or for an answer that came late, go on at once. */
   client: () => Client;
   /** Left out: extraction is not configured. */
@@ -73,7 +72,6 @@ export interface Deps {
 export const now = ({ clock }: Pick<Deps, 'clock'>): Date => new Date(clock());
 
 export interface ReadSettingsResult extends WorkerSettings {
-  /** The search attributes that the server knows; others are left out. */
   searchAttributes: readonly string[];
   mode: 'test' | 'live';
   /** What is wrong with the input that was handed in; absent where none was. */

@@ -25,7 +25,6 @@ export async function readDetails(
     exporterId: string;
     from: FilingDate;
     to: FilingDate;
-    /** Where it was read just before. */
     caller?: DetailsCaller;
   },
 ): Promise<{
@@ -58,6 +57,7 @@ export async function readDetails(
         eBRCIssueFromDt: window.from,
         eBRCIssueToDt: window.to,
       };
+      const askedAt = now();
       const call = () => withHeartbeat(exporterId, (context) => deps.api.fetchDetails(asked, context));
       const details = await withCredentials(deps, exporterId, call, credentials);
       credentials = undefined;
@@ -69,7 +69,7 @@ export async function readDetails(
         if (!eBRCNumber || !(sbCumInvoiceNumber?.trim() || billNo?.trim())) unread += 1;
       }
       const whole = window === windows.at(-1) && { look: { ...look, endedAt: now(), problem: problem() } };
-      const saved = { exporterId, iecCode, details: ours, days: window, at: now(), ...whole };
+      const saved = { exporterId, iecCode, details: ours, days: window, askedAt, at: now(), ...whole };
       const missing = await saveCertificates(deps.pool, saved);
       if (missing === null) throw notYet(`The IEC of ${exporterId} has changed.`, IEC_CHANGED_MS);
       vanished += missing;

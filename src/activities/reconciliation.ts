@@ -13,7 +13,7 @@ import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/fin
 import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import { otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
-import { compareParty, type Compared } from '../ledger/reconciliation/compare';
+import { compareParty } from '../ledger/reconciliation/compare';
 import { readWithHash } from '../documents/stored-document';
 import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs, type PdfCheck } from '../ledger/certificates/pdfs';
 import { countFindings, explainNearMatches, noteHealed, repairable } from '../ledger/reconciliation/findings';
@@ -53,7 +53,6 @@ const CHECK_DOCUMENTS_MS = 60_000;
 /** Five PDFs a minute: twenty minutes of repairs a party and run; the next run goes on. */
 const REPAIRS_PER_RUN = 100;
 
-/** Checks the input, settles the dates and records that the run began. */
 async function planReconciliation(
   deps: Deps,
   args: { input: ReconcileInput; runId: string; workflowId: string },
@@ -119,15 +118,14 @@ async function readCertificates(
     iecCode: string;
     from: string;
     to: string;
-    /** What the clients before this one were shown of the window. */
     before?: (WindowReading & { whole: boolean }) | null;
-    /** Whether clients of the party are still to be asked. */
     more?: boolean;
   },
 ): Promise<WindowReading & { certificates: number; whole: boolean }> {
   const { pool, api } = deps;
   const { partyId, exporterId, iecCode, from, to, before, more = false } = args;
   const readAt = before ? new Date(before.readAt) : await readingBegins(pool);
+  const askedAt = now(deps);
   const { certificates, unread } = await withCredentials(deps, exporterId, () =>
     withHeartbeat(exporterId, (context) =>
       api.fetchDetails(
@@ -142,7 +140,7 @@ async function readCertificates(
     ),
   );
   const details = certificatesOf(iecCode, certificates);
-  const saved = await saveCertificates(pool, { exporterId, iecCode, details, at: now(deps) });
+  const saved = await saveCertificates(pool, { exporterId, iecCode, details, askedAt, at: now(deps) });
   // A window with entries that cannot be read, or name another IEC, was not read whole: it closes nothing.
   const whole = saved !== null && unread === 0 && details.length === certificates.length && before?.whole !== false;
   if (whole && !more) await saveWindow(pool, { partyId, from, to, readAt });
@@ -175,7 +173,7 @@ async function checkDocuments(
 async function compareLedger(
   deps: Deps,
   args: { partyId: number; checks: ReconcileCheck[]; windows: WindowReading[] },
-): Promise<Compared> {
+) {
   const { pool, mode, settings, logger } = deps;
   const { partyId, checks } = args;
   const windows = args.windows.map((window) => ({ ...window, readAt: new Date(window.readAt) }));
@@ -238,7 +236,6 @@ async function filingsWithoutWorkflow(deps: Deps, partyId: number): Promise<stri
   return lost;
 }
 
-/** Comparing the ledger with the authority, the balances and the document store. */
 export const reconciliationActivities = {
   planReconciliation,
   partiesToReconcile,

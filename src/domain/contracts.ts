@@ -36,14 +36,11 @@ export const onboardInput = z.strictObject({
 });
 export type OnboardInput = z.input<typeof onboardInput>;
 
-const onboardState = z.enum(['started', 'needs_credentials', 'activation_pending', 'ready', 'refused']);
-export type OnboardState = z.infer<typeof onboardState>;
-
 /** Result and progress of onboarding and of a credential update; `activatesAt` is ISO 8601. */
 export const exporterProgress = z.object({
   exporterId: z.string().nullable(),
   workflowId: z.string(),
-  state: onboardState,
+  state: z.enum(['started', 'needs_credentials', 'activation_pending', 'ready', 'refused']),
   activatesAt: z.string().nullable(),
   irmCount: z.number().int().nullable(),
   message: z.string().nullable().describe('what a person should know or do next'),
@@ -196,7 +193,6 @@ const resultRow = z.object({
   sha256: z.string().nullable(),
   errors: z.array(z.string()).describe('the authority’s, cut where they are long'),
 });
-export type ResultRow = z.infer<typeof resultRow>;
 
 /** Rows that a result shows: a history keeps them once for every move that shows them. */
 export const ROWS_IN_RESULT = 200;

@@ -8,7 +8,6 @@ export type FilingDate = string;
 
 export type ParsedFilingDate = { ok: true; date: FilingDate } | { ok: false; reason: 'form' | 'impossible' };
 
-/** Lengths of time in milliseconds. */
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
@@ -127,7 +126,6 @@ export function compareFilingDates(a: FilingDate, b: FilingDate): number {
   return Math.sign(utcMidnight(a) - utcMidnight(b));
 }
 
-/** The day `days` later (or earlier, when negative). */
 export function addDays(date: FilingDate, days: number): FilingDate {
   return fromUtcMidnight(utcMidnight(date) + days * DAY_MS);
 }
@@ -181,7 +179,6 @@ function utcMidnight(date: FilingDate): number {
 
 const UNIT_MS = { ms: 1, s: 1_000, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as const;
 
-/** The form of a duration, for error messages. */
 export const DURATION_FORM = 'a number with ms, s, m, h or d, such as 90s or 1.5h';
 
 /** Milliseconds of `250ms`, `90s`, `10m`, `1.5h` or `2d`; null for any other text. Whole milliseconds, rounded. */

@@ -19,7 +19,6 @@ export function comparableText(text: string): string {
 
 const seen = (text: string): string => text.replace(UNSEEN, '');
 
-/** Whether two texts are equal in comparable form, see {@link comparableText}. */
 export function sameText(a: string, b: string): boolean {
   return comparableText(a) === comparableText(b);
 }
@@ -29,7 +28,6 @@ function comparableId(exporterId: string): string {
   return exporterId.trim().toLowerCase();
 }
 
-/** Whether two exporter ids are equal. */
 export function sameId(a: string, b: string): boolean {
   return comparableId(a) === comparableId(b);
 }

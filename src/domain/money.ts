@@ -29,7 +29,6 @@ export function sumAmounts(amounts: Iterable<Amount>): string {
   return sum.toFixed();
 }
 
-/** `a - b`, exact. */
 export function subtractAmounts(a: Amount, b: Amount): string {
   return new Money(a).minus(b).toFixed();
 }

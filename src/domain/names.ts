@@ -49,7 +49,6 @@ export function filingName({ reference, n }: { reference: string; n: number }): 
 export const namesAnotherFiling = (reference = ''): boolean =>
   /#\d+$|^file\/(test|live)\/|^F[0-9A-F]{15}$/u.test(reference);
 
-/** `credentials/<mode>/<exporterId>`. */
 export function credentialsWorkflowId(mode: Mode, exporterId: string): string {
   return `credentials/${mode}/${exporterId}`;
 }
@@ -91,14 +90,11 @@ export interface Indexed {
   needsAttention?: boolean;
 }
 
-/** A value as the SDK takes it in `upsertSearchAttributes` and in starts. */
-type AttributePair =
-  { key: { name: string; type: 'KEYWORD' }; value: string } | { key: { name: string; type: 'BOOL' }; value: boolean };
-
 /** That every visibility store takes; a longer keyword would keep the workflow out of all lists. */
 const KEYWORD_LENGTH = 250;
 
-export function searchAttributes(args: Indexed): AttributePair[] {
+/** As the SDK takes them in `upsertSearchAttributes` and in starts. */
+export function searchAttributes(args: Indexed) {
   const { exporterId, state, requestId, mode, reference, needsAttention } = args;
   const keywords = {
     EbrcExporter: exporterId,
@@ -109,11 +105,11 @@ export function searchAttributes(args: Indexed): AttributePair[] {
   };
   // Values of an input that nobody has checked yet may be of any type; a wrong one would fail the workflow task for
   // ever.
-  const pairs = Object.entries(keywords).flatMap(([name, value]): AttributePair[] =>
+  const pairs = Object.entries(keywords).flatMap(([name, value]) =>
     typeof value === 'string' && value !== ''
-      ? [{ key: { name, type: 'KEYWORD' }, value: value.slice(0, KEYWORD_LENGTH) }]
+      ? [{ key: { name, type: 'KEYWORD' as const }, value: value.slice(0, KEYWORD_LENGTH) }]
       : [],
   );
   if (needsAttention === undefined) return pairs;
-  return [...pairs, { key: { name: 'EbrcNeedsAttention', type: 'BOOL' }, value: needsAttention }];
+  return [...pairs, { key: { name: 'EbrcNeedsAttention', type: 'BOOL' as const }, value: needsAttention }];
 }

@@ -52,7 +52,6 @@ export function counted(count: number, one: string): string {
   return `${count} ${one}${count === 1 ? '' : 's'}`;
 }
 
-/** Bytes of a text in UTF-8. */
 export function utf8Bytes(text: string): number {
   let bytes = 0;
   for (let at = 0; at < text.length; at += 1) {

@@ -20,14 +20,6 @@ export interface FeedEvent {
   position: string;
 }
 
-/** The mark is of no use any more: the ledger was put back, or what comes after it was removed. */
-export interface FeedGone {
-  /** Before everything that is kept. */
-  start: FeedMark;
-  /** Behind everything that happened so far. */
-  end: FeedMark;
-}
-
 /** Events behind a mark in their order; without one, from the oldest that is kept. */
 export async function readFeed(
   db: Queryable,
@@ -38,7 +30,11 @@ export async function readFeed(
       /** The last event of the page, or the end of the feed where nothing more is behind it. */
       next: FeedMark;
     }
-  | FeedGone
+  | {
+      /** The mark is of no use any more: the ledger was put back, or what comes after it was removed. */
+      start: FeedMark;
+      end: FeedMark;
+    }
 > {
   const { mode, after, exporters, limit } = filter;
   const { rows } = await db.query<
@@ -119,11 +115,6 @@ export async function placeEvents(pool: pg.Pool): Promise<number | null> {
   });
 }
 
-async function isAnyUnplaced(pool: pg.Pool): Promise<boolean> {
-  const { rowCount } = await pool.query('SELECT FROM events WHERE position IS NULL LIMIT 1');
-  return Boolean(rowCount);
-}
-
 /** Places events until `signal` is aborted. @throws what PostgreSQL says */
 export async function relayEvents(pool: pg.Pool, signal: AbortSignal): Promise<void> {
   const listener = await pool.connect();
@@ -140,7 +131,8 @@ export async function relayEvents(pool: pg.Pool, signal: AbortSignal): Promise<v
       const waits = { signal: AbortSignal.any([signal, woken.signal, lost.signal]), ref: false };
       const notified = once(listener, 'notification', { signal: waits.signal });
       const wake = Promise.race([notified, sleep(pauseMs, undefined, waits)]).catch(() => undefined);
-      const placed = (await isAnyUnplaced(pool)) ? await placeEvents(pool) : 0;
+      const { rowCount: unplaced } = await pool.query('SELECT FROM events WHERE position IS NULL LIMIT 1');
+      const placed = unplaced ? await placeEvents(pool) : 0;
       const event = placed === BATCH ? undefined : await wake;
       pauseMs = placed || event ? LOOK_EVERY_MS : Math.min(pauseMs * 1.5, IDLE_LOOK_EVERY_MS);
       woken.abort();

@@ -13,15 +13,8 @@ export const RECONCILIATION_DAYS = 730;
 /** Rows deleted by one statement: each is a short transaction of its own. */
 const BATCH = 10_000;
 
-interface OldRows {
-  what: string;
-  days: number;
-  remove: `DELETE FROM ${string}`;
-  /** Which of before the time $1 are removed. */
-  old: string;
-}
-
-const OLD_ROWS: readonly OldRows[] = [
+/** `old`: which of before the time $1 are removed. */
+const OLD_ROWS: readonly { what: string; days: number; remove: `DELETE FROM ${string}`; old: string }[] = [
   { what: 'calls', days: API_CALL_DAYS, remove: 'DELETE FROM api_calls', old: 'at < $1' },
   { what: 'findings', days: RECONCILIATION_DAYS, remove: 'DELETE FROM questions', old: 'closed_at < $1' },
   { what: 'runs', days: RECONCILIATION_DAYS, remove: 'DELETE FROM reconciliation_runs', old: 'started_at < $1' },

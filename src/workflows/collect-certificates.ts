@@ -55,7 +55,6 @@ export async function downloadAll(given: {
   const batch: {
     /** One that no repeat fixes, or that needs a person. */
     failure: ReadFailure | null;
-    /** The filing's end, where it was recorded with the last PDF. */
     ended: FilingNow | null;
   } = { failure: null, ended: null };
   const mustStop = () => batch.failure !== null && pauseReasonOf(batch.failure.kind) !== null;

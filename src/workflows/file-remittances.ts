@@ -160,7 +160,6 @@ function madeFrom({ input: first }: FilingRun, { resume }: FileInput): FileInput
   throw ApplicationFailure.nonRetryable(text, 'unknown_filing');
 }
 
-/** An exporter that was onboarded elsewhere is read from the service. */
 async function adoptExporter(run: FilingRun): Promise<boolean> {
   const { exporterId } = run.input;
   try {

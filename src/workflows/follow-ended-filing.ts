@@ -38,27 +38,33 @@ export async function followEndedFiling(args: EndedFilingArgs): Promise<EndedFil
   return answered;
 }
 
-async function askOnce({ filingId, exporterId }: EndedFilingArgs, submission: number): Promise<void> {
+async function askOnce(ended: EndedFilingArgs, submission: number): Promise<void> {
+  const { filingId, exporterId } = ended;
   const status = { summary: `Status of submission ${submission}`, rateClass: 'api', exporterId } as const;
   const polled = await orLater(() =>
     calls('helpful', { ...status, priorityKey: 5 }).pollStatus({ filingId, submission, ackErrors: [], once: true }),
   );
   if (!polled || polled.outcome === 'not_yet' || polled.requestId === null) return;
-  if (polled.outcome !== 'settled') await look({ filingId, exporterId }, submission, null);
+  if (polled.outcome !== 'settled') await look(ended, submission, null);
   const text = `request ${polled.requestId}: ${polled.outcome}, after the filing’s end`;
   await steps('Record the outcome of the request').noteAfterEnd({ filingId, text });
 }
 
 /** Certificates that are there by now certify their rows. */
-function look({ filingId, exporterId }: Ended, submission: number, attemptId: string | null): Promise<unknown> {
+function look(
+  { filingId, exporterId }: EndedFilingArgs,
+  submission: number,
+  attemptId: string | null,
+): Promise<unknown> {
   const summary = 'Look for certificates of the filing';
   const about = { summary, rateClass: 'details', exporterId, priorityKey: 1 } as const;
   return orLater(() => calls('helpful', about).gatherEvidence({ filingId, submission, exporterId, attemptId }));
 }
 
-type Ended = Pick<EndedFilingArgs, 'filingId' | 'exporterId'>;
-
-async function carryOut(ended: Ended, answer: NonNullable<EndedFilingArgs['answer']>): Promise<EndedFilingResult> {
+async function carryOut(
+  ended: EndedFilingArgs,
+  answer: NonNullable<EndedFilingArgs['answer']>,
+): Promise<EndedFilingResult> {
   const { filingId, exporterId } = ended;
   const { as, by, note, submission, attemptId = null, requestId = null, rows = null } = answer;
   const { certificates = [], notOurs = [], unseen = false, grant: grantId = null } = answer;

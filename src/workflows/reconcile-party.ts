@@ -13,7 +13,6 @@ export interface PartyScope {
   eachDocument: boolean;
 }
 
-/** PDFs of one party that are fetched again at the same time. */
 const REPAIRS_AT_ONCE = 3;
 
 /** A party that was compared, with the repairs that are still to be made; a continued run takes it up. */
@@ -45,7 +44,8 @@ export async function compareParty(party: PartyToReconcile, scope: PartyScope): 
   }
   if (party.skip !== null && (wants('certificates') || wants('balances'))) problems.push(party.skip);
   const reader = party.skip === null ? party : null;
-  if (reader && wants('balances') && (await noted(problems, () => readAllBalances(reader)))) made.push('balances');
+  if (reader && wants('balances') && (await noted(problems, () => readBalances(clientsOf(reader)))))
+    made.push('balances');
   let windows: WindowReading[] | null = null;
   if (reader && wants('certificates')) {
     windows = await noted(problems, () => readWindows(reader, scope));
@@ -63,7 +63,7 @@ export async function repairParty(compared: ComparedParty, hasRoom: () => boolea
   const unknown = repairs.filter(({ kind }) => kind === 'outcome_unknown');
   // A certificate is adopted where the balances bear it out, which have to be read before it is looked for.
   for (const exporterId of new Set(unknown.map((repair) => repair.exporterId)))
-    await noted([], () => readBalances(exporterId));
+    await noted([], () => readBalances([exporterId]));
   const lane = async (): Promise<void> => {
     while (hasRoom()) {
       const next = repairs.shift();
@@ -94,14 +94,11 @@ async function checkAllDocuments(partyId: number, each: boolean): Promise<void> 
 
 const clientsOf = ({ callAs, alsoAs }: PartyToReconcile): string[] => [callAs, ...(alsoAs ?? [])];
 
-async function readAllBalances(party: PartyToReconcile): Promise<true> {
-  for (const exporterId of clientsOf(party)) await readBalances(exporterId);
-  return true;
-}
-
-async function readBalances(exporterId: string): Promise<true> {
-  await callsInBackground(exporterId, 'irm-refresh', 'Refresh the IRMs').refreshIrms({ exporterId });
-  await callsInBackground(exporterId, 'api', 'Read the IRMs').readIrms({ exporterId });
+async function readBalances(exporterIds: Iterable<string>): Promise<true> {
+  for (const exporterId of exporterIds) {
+    await callsInBackground(exporterId, 'irm-refresh', 'Refresh the IRMs').refreshIrms({ exporterId });
+    await callsInBackground(exporterId, 'api', 'Read the IRMs').readIrms({ exporterId });
+  }
   return true;
 }
 

@@ -32,9 +32,7 @@ export async function refreshIrms(
   return result;
 }
 
-type Refreshed = { irmCount: number } | { skip: string };
-
-async function refreshOne({ exporterId: asked, skip, readFirst }: RefreshCandidate): Promise<Refreshed> {
+async function refreshOne({ exporterId: asked, skip, readFirst }: RefreshCandidate) {
   if (skip !== null) return { skip };
   let exporterId = asked;
   try {
@@ -56,7 +54,11 @@ async function refreshOne({ exporterId: asked, skip, readFirst }: RefreshCandida
   }
 }
 
-function note(result: RefreshIrmsResult, { exporterId }: RefreshCandidate, refreshed: Refreshed): void {
+function note(
+  result: RefreshIrmsResult,
+  { exporterId }: RefreshCandidate,
+  refreshed: { irmCount: number } | { skip: string },
+): void {
   result.exporters += 1;
   if ('irmCount' in refreshed) {
     result.refreshed += 1;

@@ -1,6 +1,28 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createProgress, withHeartbeat, withStepHeartbeat } from '../../src/activities/call-context';
+import { createProgress, keepTrying, withHeartbeat, withStepHeartbeat } from '../../src/activities/call-context';
+import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import type { CallContext } from '../../src/api/http/call';
+
+describe('a write that must not be lost', () => {
+  const failing = (error: Error, until = Infinity) => {
+    let tries = 0;
+    const write = () => ((tries += 1) < until ? Promise.reject(error) : Promise.resolve());
+    return { write, tries: () => tries };
+  };
+
+  it('is repeated for as long as PostgreSQL is away', async () => {
+    const { write, tries } = failing(new LedgerUnavailableError('57P01', false, new Error('restarting')), 6);
+    await keepTrying(write, () => undefined);
+    expect(tries()).toBe(6);
+  });
+
+  it('is given up where a defect does not pass', async () => {
+    const { write, tries } = failing(new TypeError('a defect'));
+    const failures: unknown[] = [];
+    await expect(keepTrying(write, (error) => failures.push(error))).rejects.toThrow('a defect');
+    expect([tries(), failures.length]).toEqual([5, 5]);
+  });
+});
 
 describe('what a heartbeat means', () => {
   it('is that the last step began no longer ago than it may take', () => {

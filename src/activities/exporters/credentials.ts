@@ -133,10 +133,13 @@ async function check(deps: Deps, exporterId: string, version: number, call: Call
   } catch (error) {
     const refused = error instanceof ApiError ? outcomeOf(error.kind, error) : null;
     if (!refused) throw error;
+    const at = new Date(clock());
     // A refusal that is not recorded would be sent again by a retry of this activity, and count for the fuse.
     await keepTrying(
       async () => {
-        if (countsAgainstFuse(refused)) await recordFailedCheck(pool, { mode, exporterId, at: new Date(clock()) });
+        // The service made a login of any other, which it counts.
+        if (refused.outcome !== 'incomplete' && refused.outcome !== 'exporter_unknown')
+          await recordFailedCheck(pool, { mode, exporterId, at });
         // Kept in the vault: the next look, or another start of the onboarding, may have it checked after all.
         if (refused.outcome !== 'undecided') await markRejected(pool, exporterId, version, refused.reason);
       },
@@ -147,25 +150,19 @@ async function check(deps: Deps, exporterId: string, version: number, call: Call
   }
 }
 
-type ListedRefusal = Omit<CheckRefusal, 'reason'>;
-
-/** Whether the service made a login of it, which it counts. */
-const countsAgainstFuse = ({ outcome }: CheckRefusal): boolean =>
-  outcome !== 'incomplete' && outcome !== 'exporter_unknown';
-
-const REJECTED: ListedRefusal = {
+const REJECTED: Omit<CheckRefusal, 'reason'> = {
   outcome: 'rejected',
   message: 'The DGFT portal rejected the user name or password. Check them at the portal and submit them again.',
 };
 
-const UNDECIDED: ListedRefusal = {
+const UNDECIDED: typeof REJECTED = {
   outcome: 'undecided',
   message:
     'The service refused the check for a reason that is not documented; the submitted credentials are kept. Resolve what it names, then submit them again.',
 };
 
 /** Null: no answer of the check; it is tried again. */
-const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing', ListedRefusal | null>> = {
+const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing', typeof REJECTED | null>> = {
   credentials_rejected: REJECTED,
   // The portal refuses the login, spoken by another endpoint.
   credentials_invalid: REJECTED,
@@ -214,15 +211,11 @@ function outcomeOf(reason: string): CheckRefusal;
 function outcomeOf(reason: string, error: ApiError): CheckRefusal | null;
 function outcomeOf(reason: string, error?: ApiError): CheckRefusal | null {
   const row = Object.hasOwn(REFUSALS, reason) ? REFUSALS[reason as keyof typeof REFUSALS] : null;
-  if (row) return { ...row, reason, message: withServiceWords(row.message, error) };
+  // The service's message tells two meanings apart ("in use", "already aligned with another").
+  const words = error?.message.trim();
+  if (row) return { ...row, reason, message: words ? `${row.message} (The service: "${words}")` : row.message };
   if (error) return null;
   return { ...REJECTED, reason };
-}
-
-/** The service's message tells the two meanings apart ("in use", "already aligned with another"). */
-function withServiceWords(message: string, error?: ApiError): string {
-  const words = error?.message.trim();
-  return words ? `${message} (The service: "${words}")` : message;
 }
 
 export const credentialActivities = {

@@ -13,7 +13,6 @@ import { reserveBalances, type ReserveArgs, type Reserved } from '../filings/fil
 /** An exporter whose IRMs are to be refreshed, or why they are not. */
 export interface RefreshCandidate {
   exporterId: string;
-  /** Null where the ledger holds no reason against a refresh. */
   skip: string | null;
   /** The ledger's knowledge may be old: read the client from the service first. */
   readFirst: boolean;
@@ -62,11 +61,7 @@ async function readIrms(
 async function exportersToRefresh(
   deps: Deps,
   args: { exporterId?: string; after: string; limit: number },
-): Promise<{
-  candidates: RefreshCandidate[];
-  /** Where the next page begins; null after the last one. */
-  next: string | null;
-}> {
+): Promise<{ candidates: RefreshCandidate[]; next: string | null }> {
   const { pool, mode } = deps;
   if (args.exporterId) {
     const exporter = await getExporter(pool, args.exporterId);

@@ -73,10 +73,8 @@ export async function settleRequest(
   args: {
     request: RequestRecord;
     verdict: StatusVerdict;
-    /** Whether the request has ended with it. */
     final: boolean;
     processingStatus: string | null;
-    /** The request's age, in ms. */
     age: number;
     exporterId: string;
     at: Date;

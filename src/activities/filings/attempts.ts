@@ -160,11 +160,9 @@ function refuseWord(
   });
 }
 
-/** The rows of an attempt of unknown outcome are shown as such. */
 const markRowsUnknown = (deps: Deps, { attemptId, move }: { attemptId: string; move: MoveArgs }) =>
   withTransaction(deps.pool, (client) => recordMove(client, move, now(deps), () => markInLedger(client, attemptId)));
 
-/** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
 export const attemptActivities = {
   openAttempt,
   readAttempt,

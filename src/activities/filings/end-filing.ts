@@ -21,7 +21,6 @@ import { FINDINGS_IN_RESULT } from './filing-request';
 import { DIFFERS, moveOnSettled, onHeld, recordEnd, settledStep, onHeldWhole } from './moves';
 import type { Decided, Differs, Left } from './moves';
 
-/** A refused part of a filing: what is wrong with it. The filing may have ended with it. */
 export interface Refused extends Left {
   errors: Finding[];
 }
@@ -116,7 +115,13 @@ async function refuse(client: pg.PoolClient, held: Held, refusal: RefusedPart, a
     const freed = { filingId, state: 'needs_correction' as const, reason: errors[0]?.message ?? 'refused', at };
     const { doubtful } =
       submission === null ? { doubtful: [] } : await releaseUnfiled(client, { ...freed, submission });
-    for (const each of doubtful) await reportDoubtfulRefusal(client, filingId, each, at);
+    for (const each of doubtful) {
+      const text =
+        `The service refused submission ${each} after an earlier attempt of it was treated as not filed: perhaps because ` +
+        'that one was filed. Look at the portal, and answer again.';
+      const key = `${each}/${at.getTime()}`;
+      await reportContradiction(client, { filingId, kind: 'refused_after_absent', key, text, at });
+    }
     await releaseUnfiled(client, { ...freed, submission: null });
     await saveRowErrors(client, filingId, errors);
     await saveOfFiling(client, filingId, { errors });
@@ -134,14 +139,6 @@ async function ended(
   const filing = await recordEnd(client, held, { filingId, state: left ? null : 'needs_correction' }, at);
   const shown = errors.slice(0, FINDINGS_IN_RESULT);
   return { filing, errors: shown.map((each) => ({ ...each, message: cutText(each.message, 500) })) };
-}
-
-async function reportDoubtfulRefusal(client: pg.PoolClient, filingId: string, submission: number, at: Date) {
-  const text =
-    `The service refused submission ${submission} after an earlier attempt of it was treated as not filed: perhaps because ` +
-    'that one was filed. Look at the portal, and answer again.';
-  const key = `${submission}/${at.getTime()}`;
-  await reportContradiction(client, { filingId, kind: 'refused_after_absent', key, text, at });
 }
 
 /** A submission of which nothing was filed: it is released, unless some of its rows were certified. */
@@ -181,14 +178,10 @@ function fieldErrorsOf(rows: readonly FilingRow[], answer: StoredAnswer): Findin
   const { kind, errorCode, message = 'The service refused the submission.', fieldErrors: complaints = [] } = answer;
   if (complaints.length === 0) return [errorAt(null, null, errorCode?.toLowerCase() ?? kind, message)];
   return complaints.map(({ row, field = null, message }) => {
-    const found = row === undefined ? undefined : rowOf(rows, row, kind);
+    const ofWorkbook = kind === 'workbook_rejected' && row !== undefined;
+    const found = ofWorkbook ? rows[row - FIRST_UPLOADED_ROW] : rows.find((each) => each.serialNo === row);
     return errorAt(found?.sourceRow ?? row ?? null, field, 'refused_by_service', message);
   });
 }
 
-function rowOf(rows: readonly FilingRow[], row: number, kind: string): FilingRow | undefined {
-  return kind === 'workbook_rejected' ? rows[row - FIRST_UPLOADED_ROW] : rows.find((each) => each.serialNo === row);
-}
-
-/** Steps that may end a filing: what becomes of its rows and its end are recorded in one transaction. */
 export const endFilingActivities = { refuseFiling, concludeStatement, giveUpFiling, endFiling };

@@ -92,7 +92,6 @@ export function reserveBalances(
   });
 }
 
-/** Writes of a filing's progress. Local work, each idempotent. */
 export const filingLedgerActivities = {
   recordProgress,
   reserveBalances,

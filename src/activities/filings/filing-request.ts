@@ -9,13 +9,12 @@ import { checkRows } from '../../domain/rules/rules';
 import { readInput, readInputHead } from '../../ledger/filings/filing-inputs';
 import type { Queryable } from '../../ledger/pool';
 import { needFewRows } from '../call-context';
-import type { RateClass } from '../../domain/names';
+import type { Deps } from '../dependencies';
 
 interface FilingRequest {
   rows: MappingRow[];
   uploadType?: number;
   declaration?: 'Y' | 'N';
-  /** The id of rows that the ledger has already. */
   inputRef?: string;
   allowDuplicate: PermittedDuplicate[];
   findings: Finding[];
@@ -90,14 +89,11 @@ const ROWS_FOR_BULK = 200;
 /** Rows from which a workbook is worth making when pushes are queueing and uploads are not. */
 const ROWS_FOR_BULK_WHEN_BUSY = 20;
 
-/** How busy a rate class is: calls waiting for a slot. */
-export type Queueing = ReadonlyMap<RateClass, number>;
-
 /** Bulk where an optional column is filled (JSON items lack them), for many rows, or while pushes queue. */
 export async function chooseChannel(
   asked: 'auto' | 'push' | 'bulk',
   rows: readonly MappingRow[],
-  queueing: () => Promise<Queueing>,
+  queueing: Deps['queueing'],
 ): Promise<{ channel: 'push' | 'bulk'; warnings: Finding[] }> {
   const extra = rows.find((row) => row.extra && Object.keys(row.extra).length > 0);
   if (extra) {

@@ -20,7 +20,6 @@ import type { SubmissionKey } from '../../domain/filing/attempt';
 const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
 
 export interface TakenSnapshot {
-  /** How many there are; null where they could not be read. */
   certificates: number | null;
   /** Null where that is left to a step of its own. */
   opened: OpenedAttempt | null;

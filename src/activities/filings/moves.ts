@@ -123,7 +123,6 @@ export async function recordEnd(
     filingId: string;
     state: FilingState | null;
     event?: MoveArgs['event'];
-    /** The filing as it is before, where that was read. */
     now?: FilingNow;
   },
   at: Date,

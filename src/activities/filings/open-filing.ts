@@ -41,7 +41,6 @@ type Opening =
       outcome: 'refused';
       errors: Finding[];
       contentHash: string | null;
-      /** What stands under the reference, or null. */
       recorded: OpenedFiling | null;
     }
   /** The ledger does not know the exporter: it has to be read from the service first. */

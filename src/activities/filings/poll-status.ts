@@ -116,7 +116,7 @@ async function pollStatus(deps: Deps, args: PollArgs): Promise<PollResult> {
   const done = isDone(record);
   // Without a known IEC, certificates cannot be looked for: its first record may name it.
   const rows =
-    done || (request.iec === null && request.polledAtAgeMs === null) ? await sentRows(deps, filingId, submission) : [];
+    done || (request.iec === null && request.polledAtAgeMs === null) ? await readRows(pool, filingId, submission) : [];
   await learnIecFrom(deps, entriesOf(rows, record), request);
   const told = request.source === 'named' ? withoutNameless(record) : record;
   const verdict = judgeStatus(rows, { ...told, errorDetails });
@@ -242,19 +242,6 @@ async function requestToAsk({ pool, clock, mode }: Deps, { filingId, submission,
     await takeUpFiling(client, { filingId, step: `${stepId()}/merged`, at });
     return readNextPoll(client, of);
   });
-}
-
-async function sentRows({ pool }: Deps, filingId: string, submission: number) {
-  const rows = await readRows(pool, filingId, submission);
-  return rows.map(({ position, serialNo, mapping, eBRCNumber, eBRCDate }) => ({
-    position,
-    serialNo,
-    irmNumber: mapping.irmNumber,
-    irmDt: mapping.irmDt,
-    sbCumInvoiceNumber: mapping.sbCumInvoiceNumber,
-    sbCumInvoiceDate: mapping.sbCumInvoiceDate,
-    ...(eBRCNumber === null ? {} : { certificate: { eBRCNumber, eBRCDate } }),
-  }));
 }
 
 /** One look; the retry is the poll. Every failure carries its delay: a plain one would wait the longest. */

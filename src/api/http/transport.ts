@@ -106,10 +106,7 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
   };
 }
 
-/**
- * Milliseconds since now, by the clock that has gone on further: the monotonic one stops while a machine sleeps, the wall
- * clock can be set back.
- */
+/** Milliseconds since now, by the clock that went further: the monotonic one stops while a machine sleeps. */
 export function startStopwatch(): () => number {
   const startedAt = { monotonic: performance.now(), wall: Date.now() };
   return () => Math.max(performance.now() - startedAt.monotonic, Date.now() - startedAt.wall);

@@ -115,9 +115,7 @@ export interface HeldIrm {
   remittanceDate: string | null;
   currency: string;
   purpose: string;
-  /** The full remittance. */
   amount: string | null;
-  /** The amount that the service reported as available at `readAt`. */
   available: string | null;
   status: string | null;
   /** When the balance was read from the service, milliseconds since the epoch. */

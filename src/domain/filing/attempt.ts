@@ -80,9 +80,6 @@ export interface AttemptReading {
   filingEnded: boolean;
 }
 
-/** Why an attempt may not be sent; `look`: certificates have to be looked at first. */
-export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'unapproved' | 'rows' | 'other_attempt' | 'unchecked' | 'look';
-
 /** The id of an attempt, derived from business keys. */
 export function attemptIdOf(filingId: string, submission: number, number: number): string {
   return `${filingId}-${submission}-${number}`;

@@ -1,13 +1,11 @@
 /** What somebody has to look at about a filing: kinds, until when they stand, and what may be done. */
 import { type FilingState, isEnd, needsAttention, QUESTION_OF_STATE } from './states';
 
-/** `fact`: until a fact closes it, or somebody acknowledges it; the filing's end closes none of these. */
-export type QuestionUntil = 'move' | 'state' | 'fact';
-
 export interface Question {
   kind: string;
   text: string;
-  until: QuestionUntil;
+  /** `fact`: until a fact closes it, or somebody acknowledges it; the filing's end closes none of these. */
+  until: 'move' | 'state' | 'fact';
 }
 
 /** The question that a move opens; null: none. */

@@ -64,7 +64,6 @@ export function resumeInput({ filingId, mode, exporterId, reference, madeBy, n }
 
 /** Phase of a run. `send` may lead back to `prepare`: balances are checked again before another attempt. */
 export const PHASES = ['prepare', 'send', 'follow', 'collect'] as const;
-export type Phase = (typeof PHASES)[number];
 
 export interface FilingFacts {
   /** A submission waits to be sent, and nothing of it is at the service. */
@@ -80,7 +79,7 @@ export interface FilingFacts {
 }
 
 /** The phase in which a run with these facts begins. */
-export function phaseOf({ planned, doubtful, followed, settled }: FilingFacts): Phase {
+export function phaseOf({ planned, doubtful, followed, settled }: FilingFacts): (typeof PHASES)[number] {
   if (planned || doubtful) return doubtful || followed || settled ? 'send' : 'prepare';
   if (followed) return 'follow';
   // Nothing remains to be done: the run only has to end the filing, as after a refusal.

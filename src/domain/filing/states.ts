@@ -84,7 +84,6 @@ export function isPause(state: FilingState): boolean {
   return PAUSES.includes(state);
 }
 
-/** Whether the filing has ended. */
 export function isEnd(state: FilingState): boolean {
   return FILING_TRANSITIONS[state].length === 0;
 }
@@ -94,7 +93,6 @@ export const SHOWS_ROWS = FILING_STATES.filter(
   (state) => isEnd(state) || ['collecting', 'outcome_unknown', 'overdue'].includes(state),
 );
 
-/** Whether a filing in this state needs a person. */
 export function needsAttention(state: FilingState): boolean {
   return QUESTION_OF_STATE[state] !== undefined;
 }

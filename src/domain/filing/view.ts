@@ -12,7 +12,6 @@ export interface FilingSummary {
   exporterId: string;
   exporterName: string | null;
   state: string;
-  /** What it waits for; null: it has ended, or is not recorded. */
   waiting: Waiting | null;
   needsAttention: boolean;
   /** What its gravest open questions say. */
@@ -41,10 +40,8 @@ export interface FilingView extends FilingSummary {
   attempt: string | null;
   /** The request that `resolve` answers instead, where no attempt is in doubt. */
   request: string | null;
-  /** The gravest twenty. */
   questions: QuestionView[];
   actions: readonly string[];
-  /** The requests of its submissions, each followed to its end. */
   requests: { submission: number; requestId: string; source: string; state: string }[];
   correctedBy: string[];
   submissions: SubmissionView[];
@@ -61,7 +58,6 @@ export interface OtherUse {
   irmKey: string;
   filingId: string;
   reference: string;
-  /** Exact decimal text. */
   amount: string;
 }
 
@@ -139,12 +135,6 @@ export function waitsFor(
   return SUBJECTS[state as FilingState] ?? null;
 }
 
-export interface Queued {
-  filingId: string;
-  exporterId: string;
-  calls: number;
-}
-
 /** `place` of `of` filings, from 1; `windows`: until its last call may be made, if nothing else takes the slots. */
 export interface QueuePlace {
   place: number;
@@ -153,7 +143,10 @@ export interface QueuePlace {
 }
 
 /** One rate class: exporters take turns. @param queued in order of arrival @param limit calls in a window */
-export function queuePlaces(queued: readonly Queued[], limit: number): Map<string, QueuePlace> {
+export function queuePlaces(
+  queued: readonly { filingId: string; exporterId: string; calls: number }[],
+  limit: number,
+): Map<string, QueuePlace> {
   const totals = new Map<string, number>();
   const own = queued.map(({ filingId, exporterId, calls }) => {
     const last = (totals.get(exporterId) ?? 0) + calls;

@@ -98,7 +98,6 @@ export interface FindingView {
   advice: string;
 }
 
-/** Zero for every kind. */
 export function noFindings(): FindingCounts {
   return Object.fromEntries(FINDING_KINDS.map((kind) => [kind, 0])) as FindingCounts;
 }

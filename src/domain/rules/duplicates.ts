@@ -47,7 +47,6 @@ export function parseAllowDuplicate(text: string): PermittedDuplicate[] | null {
   return permitted;
 }
 
-/** The rows that are named. */
 export function permittedRows(permitted: readonly PermittedDuplicate[] = []): Set<number> {
   return new Set(permitted.map(({ row }) => row));
 }

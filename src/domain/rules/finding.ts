@@ -4,7 +4,6 @@ import type { ColumnField } from './columns';
 
 export type Finding = z.infer<typeof finding>;
 
-/** Whether one of the findings prevents filing. */
 export function hasErrors(findings: readonly Finding[]): boolean {
   return findings.some((finding) => finding.severity === 'error');
 }

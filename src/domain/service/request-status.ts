@@ -37,13 +37,13 @@ export interface StatusRecordEntry {
   errorDetails: readonly unknown[];
 }
 
-export interface SentRow extends Pick<
-  Mapping,
-  'serialNo' | 'irmNumber' | 'irmDt' | 'sbCumInvoiceNumber' | 'sbCumInvoiceDate'
-> {
+/** A row that was sent, with the certificate that it has already. */
+export interface SentRow {
   position: number;
-  /** The certificate that the row has already, from an earlier look or from fetch-details. */
-  certificate?: { eBRCNumber: string; eBRCDate: string | null };
+  serialNo: number;
+  mapping: Pick<Mapping, 'irmNumber' | 'sbCumInvoiceNumber'>;
+  eBRCNumber: string | null;
+  eBRCDate: string | null;
 }
 
 export type RowVerdict =
@@ -99,7 +99,10 @@ interface Names {
   document: string | null;
 }
 
-const namesOf = ({ irmNumber, sbCumInvoiceNumber }: SentRow | StatusRecordEntry): Names => ({
+const namesOf = ({
+  irmNumber,
+  sbCumInvoiceNumber,
+}: Pick<StatusRecordEntry, 'irmNumber' | 'sbCumInvoiceNumber'>): Names => ({
   irm: irmNumber === null ? null : comparableText(irmNumber),
   document: sbCumInvoiceNumber === null ? null : comparableText(sbCumInvoiceNumber),
 });
@@ -135,7 +138,7 @@ export function entriesOf<E extends StatusRecordEntry>(
   rows: readonly SentRow[],
   { ebrcBulkGenStatusLst: entries }: { ebrcBulkGenStatusLst: readonly E[] },
 ): E[] {
-  const sent = new Set(rows.map((row) => bothNames(namesOf(row))));
+  const sent = new Set(rows.map(({ mapping }) => bothNames(namesOf(mapping))));
   return entries.filter((entry) => {
     const names = bothNames(namesOf(entry));
     return names !== undefined && sent.has(names);
@@ -153,11 +156,11 @@ function entriesByPosition(rows: readonly SentRow[], entries: readonly StatusRec
   const bySerial = groupBy(entries, ({ serialNo }) => (serialNo === null ? undefined : String(Number(serialNo))));
   for (const row of rows) {
     const [entry, ...others] = (bySerial.get(String(row.serialNo)) ?? []).filter((each) => left.has(each));
-    if (entry && others.length === 0 && agrees(namesOf(row), namesOf(entry))) take(row, entry);
+    if (entry && others.length === 0 && agrees(namesOf(row.mapping), namesOf(entry))) take(row, entry);
   }
   const byNames = groupBy(left, (entry) => bothNames(namesOf(entry)));
   const unmatched = rows.filter((row) => !found.has(row.position));
-  for (const [names, [row, ...others]] of groupBy(unmatched, (each) => bothNames(namesOf(each)))) {
+  for (const [names, [row, ...others]] of groupBy(unmatched, ({ mapping }) => bothNames(namesOf(mapping)))) {
     const [entry, ...more] = byNames.get(names) ?? [];
     if (entry && others.length === 0 && more.length === 0) take(row, entry);
   }
@@ -165,28 +168,27 @@ function entriesByPosition(rows: readonly SentRow[], entries: readonly StatusRec
 }
 
 function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Set<string>): RowVerdict {
-  const open: RowVerdict = { position: row.position, outcome: 'open' };
+  const { position, eBRCNumber, eBRCDate } = row;
   // A certificate stays recorded: the counts of a record without a list include it.
-  if (row.certificate && !entry)
-    return { position: row.position, outcome: 'certified', ...row.certificate, kept: true };
-  if (!entry) return open;
+  if (!entry && eBRCNumber !== null) return { position, outcome: 'certified', eBRCNumber, eBRCDate, kept: true };
+  if (!entry) return { position, outcome: 'open' };
   const status = word(entry.processingStatus);
   const number = entry.eBRCNumber?.trim() ?? '';
   if (status === PROCESSED && number !== '' && !taken.has(number)) {
     taken.add(number);
-    return { position: row.position, outcome: 'certified', eBRCNumber: number, eBRCDate: entry.eBRCDt };
+    return { position, outcome: 'certified', eBRCNumber: number, eBRCDate: entry.eBRCDt };
   }
   // An errored record that has a certificate contradicts itself. It is left open; fetch-details or a person decides.
   if (status === ERRORED && number === '') {
-    return { position: row.position, outcome: 'errored', errors: errorTexts(entry.errorDetails) };
+    return { position, outcome: 'errored', errors: errorTexts(entry.errorDetails) };
   }
-  return open;
+  return { position, outcome: 'open' };
 }
 
 /** An errored row stays open while an entry of no row (`unplaced`) names a certificate that may be its own. */
 function unlessCertified(row: SentRow, verdict: RowVerdict, unplaced: readonly Names[]): RowVerdict {
   if (verdict.outcome !== 'errored') return verdict;
-  const own = namesOf(row);
+  const own = namesOf(row.mapping);
   return unplaced.some((entry) => agrees(own, entry)) ? { position: row.position, outcome: 'open' } : verdict;
 }
 
@@ -200,7 +202,7 @@ export function isDone({ processingStatus }: Pick<StatusRecord, 'processingStatu
 export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): StatusVerdict {
   const record = { ...given, ebrcBulkGenStatusLst: withoutRepeats(given.ebrcBulkGenStatusLst) };
   const matched = entriesByPosition(rows, record.ebrcBulkGenStatusLst);
-  const held = rows.filter((row) => !matched.has(row.position)).flatMap((row) => row.certificate?.eBRCNumber ?? []);
+  const held = rows.filter((row) => !matched.has(row.position)).flatMap((row) => row.eBRCNumber ?? []);
   const taken = new Set(held);
   const entries = new Set(matched.values());
   const strays = record.ebrcBulkGenStatusLst.filter((each) => !entries.has(each));
@@ -232,7 +234,7 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   // If the counts show only failures for the rows that are not listed, these rows failed. An open row that is listed
   // contradicts the counts, as does a certificate of no row, or a record of another row: freeing it could file a
   // mapping again that has its certificate.
-  const sent = rows.map(namesOf);
+  const sent = rows.map(({ mapping }) => namesOf(mapping));
   const isStranger = (each: StatusRecordEntry) => !sent.some((row) => agrees(row, namesOf(each)));
   const foreign = strays.some((each) => each.eBRCNumber?.trim() || isStranger(each));
   const listed = record.ebrcBulkGenStatusLst.length;

@@ -24,6 +24,7 @@ export interface CertificateDetailRecord extends Omit<CertificateEntry, 'eBRCNum
 /**
  * Saves every certificate that fetch-details returns, regardless of who filed it, with the changes in the authority's
  * description. The time of the first sighting never changes: it shows which certificates existed before a send.
+ * @param askedAt when the call began: what a later call has shown by now stands. Left out: at `at`
  * @param iecCode the IEC that was asked for: certificates of one that turned out to be another exporter's are not saved
  * @param days that were asked for: certificates of them that this client was shown before are looked for in the answer;
  *   a service may show each client of an IEC only its own
@@ -38,10 +39,11 @@ export async function saveCertificates(
     details: readonly CertificateDetailRecord[];
     days?: { from: FilingDate; to: FilingDate };
     look?: Look;
+    askedAt?: Date;
     at: Date;
   },
 ): Promise<number | null> {
-  const { exporterId, iecCode, details, days, look, at } = args;
+  const { exporterId, iecCode, details, days, look, at, askedAt = at } = args;
   const rows = details
     .filter((detail) => detail.eBRCNumber)
     .map((detail) => ({
@@ -76,25 +78,27 @@ export async function saveCertificates(
        INSERT INTO certificate_changes (party_id, ebrc_number, field, before, after, seen_at)
        SELECT c.party_id, c.ebrc_number, f.field, f.before, f.after, $3
          FROM said r JOIN certificates c ON c.party_id = (SELECT party_id FROM party) AND c.ebrc_number = r.ebrc_number
-          AND c.detail IS NOT NULL
+          AND c.detail IS NOT NULL AND c.asked_at <= $8
          CROSS JOIN LATERAL (VALUES ('eBRCStatus', c.status, r.status), ('realisedValueFCC', c.amount::text, r.amount::text),
            ('currencyCode', c.currency, r.currency), ('brcUtilStatus', c.detail->>'brcUtilStatus', r.detail->>'brcUtilStatus')
          ) AS f (field, before, after)
         WHERE f.before IS DISTINCT FROM f.after
      ), saved AS (
        INSERT INTO certificates (party_id, exporter_id, ebrc_number, ebrc_date, status, document_no, document_date, bill_no, amount,
-         currency, detail, first_seen_at, seen_at, issued_on, match_key, first_status, document_key, document_on, bill_key)
+         currency, detail, asked_at, first_seen_at, seen_at, issued_on, match_key, first_status, document_key, document_on, bill_key)
        SELECT p.party_id, $1, r.ebrc_number, r.ebrc_date, r.status, r.document_no, r.document_date, r.bill_no,
-         r.amount, r.currency, r.detail, $3, clock_timestamp(), r.issued_on, r.match_key, r.status,
+         r.amount, r.currency, r.detail, $8, $3, clock_timestamp(), r.issued_on, r.match_key, r.status,
          r.document_key, r.document_on, r.bill_key
          FROM party p, said r
        ON CONFLICT (party_id, ebrc_number) DO UPDATE SET ebrc_date = coalesce(excluded.ebrc_date, certificates.ebrc_date),
          status = excluded.status, document_no = excluded.document_no, document_date = excluded.document_date,
          bill_no = excluded.bill_no, amount = excluded.amount, currency = excluded.currency, detail = excluded.detail,
+         asked_at = excluded.asked_at,
          seen_at = greatest(certificates.seen_at, excluded.seen_at), issued_on = coalesce(excluded.issued_on, certificates.issued_on),
          match_key = excluded.match_key, document_key = coalesce(nullif(excluded.document_key, ''), certificates.document_key),
          document_on = coalesce(excluded.document_on, certificates.document_on),
          bill_key = coalesce(nullif(excluded.bill_key, ''), certificates.bill_key), first_status = coalesce(certificates.first_status, excluded.status)
+       WHERE certificates.asked_at IS NULL OR certificates.asked_at <= excluded.asked_at
      ), vanished AS (
        SELECT count(*)::int AS n FROM certificates c
         WHERE c.party_id = (SELECT party_id FROM party) AND c.exporter_id = $1 AND c.detail IS NOT NULL
@@ -105,7 +109,7 @@ export async function saveCertificates(
          n || ' ${VANISHED}')) ELSE '{}' END FROM party, vanished)`)}
      )
      SELECT n AS vanished FROM party, vanished`,
-    [exporterId, JSON.stringify(rows), at, iecCode, look && lookToRecord(look), ...asked],
+    [exporterId, JSON.stringify(rows), at, iecCode, look && lookToRecord(look), ...asked, askedAt],
   );
   return saved[0]?.vanished ?? null;
 }

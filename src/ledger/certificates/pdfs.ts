@@ -49,16 +49,10 @@ export async function postponePdf(
   return rows[0]?.ms ?? args.firstMs;
 }
 
-export interface ArchivedPdf {
-  exporterId: string;
-  eBRCNumber: string;
-  document: string;
-  sha256: string;
-  bytes: number;
-  at: Date;
-}
-
-export async function markArchived(db: Queryable, pdf: ArchivedPdf): Promise<void> {
+export async function markArchived(
+  db: Queryable,
+  pdf: { exporterId: string; eBRCNumber: string; document: string; sha256: string; bytes: number; at: Date },
+): Promise<void> {
   await db.query(
     `UPDATE certificates SET pdf_document = $3, pdf_sha256 = $4, pdf_bytes = $5, archived_at = $6,
         pdf_problem = NULL, pdf_found = NULL, pdf_checked_at = NULL

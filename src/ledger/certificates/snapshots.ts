@@ -61,7 +61,6 @@ const BALANCES = `coalesce((SELECT jsonb_agg(jsonb_build_object('irmKey', i.irm_
     FROM (SELECT DISTINCT exporter_id, irm_key FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND exporter_id = $3) AS r
     JOIN irms i ON i.exporter_id = r.exporter_id AND ${sameIrm('i.irm_key', 'r.irm_key')}), '[]')`;
 
-/** The current balances, in the form of a snapshot's. */
 export async function balancesNow(
   db: Queryable,
   { filingId, submission, exporterId }: SubmissionKey & { exporterId: string },
@@ -74,12 +73,8 @@ export async function balancesNow(
   return rows[0]?.balances ?? [];
 }
 
-export interface SnapshotSource extends DetailsCaller {
-  /** The newest list of its party since what was asked for; null: there is none, and the service is asked. */
-  recent: { listed: number; takenAt: Date } | null;
-}
-
-export async function readSnapshotSource(db: Queryable, exporterId: string, since: Date): Promise<SnapshotSource> {
+/** `recent`: the newest list of its party since what was asked for; null: there is none, and the service is asked. */
+export async function readSnapshotSource(db: Queryable, exporterId: string, since: Date) {
   const { rows } = await db.query<DetailsCaller & { listed: number | null; takenAt: Date }>(
     `SELECT own.*, s.listed, s.taken_at AS "takenAt" FROM (${DETAILS_CALLER}) AS own
        LEFT JOIN LATERAL (${recentList('(SELECT party_id FROM exporters WHERE exporter_id = $1)', '$2', 'listed, taken_at')}) AS s ON true`,

@@ -146,7 +146,6 @@ export async function learnIec(
   });
 }
 
-/** Columns of a {@link KnownIec}, of a client `e`. */
 export const IEC_OF_CLIENT = 'e.iec, e.iec_source AS "iecSource"';
 
 /** Whether there is something to learn from an IEC that a source shows, or to ask about. */
@@ -198,7 +197,6 @@ export async function findExporter(db: Queryable, mode: Mode, idOrEmail: string)
   return rows[0] ?? null;
 }
 
-/** The names of exporters, by the id as given; without those that the ledger does not know. */
 export async function exporterNames(db: Queryable, exporterIds: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; name: string }>(
     `SELECT asked.id, e.name FROM unnest($1::text[]) AS asked (id)

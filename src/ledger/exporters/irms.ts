@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { filingDateFromAnything, isFilingDate } from '../../domain/dates';
 import { canonicalAmount, subtractAmounts } from '../../domain/money';
 import type { HeldIrm } from '../../domain/exporter/balance-sums';
-import { comparableText, irmIdentity, readIec } from '../../domain/identity';
+import { agreedIec, comparableText, irmIdentity, readIec } from '../../domain/identity';
 import { learnIec } from './exporters';
 import { Conditions } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
@@ -102,7 +102,11 @@ export async function saveIrms(
     }
     return changes;
   });
-  await learnIec(pool, { exporterId, iec: await agreedIec(pool, exporterId), source: 'irms', at: readAt });
+  const { rows: named } = await pool.query<{ iec: string }>(
+    'SELECT DISTINCT iec FROM irms WHERE exporter_id = $1 AND iec IS NOT NULL LIMIT 2',
+    [exporterId],
+  );
+  await learnIec(pool, { exporterId, iec: agreedIec(named.map(({ iec }) => iec)), source: 'irms', at: readAt });
   return { count: rows.length, changed };
 }
 
@@ -138,15 +142,6 @@ const SAVE = `WITH incoming AS (
        "readAt" FROM incoming WHERE what <> '' RETURNING irm_number, what
   )
   SELECT irm_number AS "irmNumber", string_to_array(what, ',') AS what FROM noted WHERE what <> 'first_seen'`;
-
-/** The IEC on which all IRMs of an exporter agree; null if they have none, or several. */
-async function agreedIec(db: Queryable, exporterId: string): Promise<string | null> {
-  const { rows } = await db.query<{ iec: string }>(
-    'SELECT DISTINCT iec FROM irms WHERE exporter_id = $1 AND iec IS NOT NULL LIMIT 2',
-    [exporterId],
-  );
-  return rows.length === 1 ? (rows[0]?.iec ?? null) : null;
-}
 
 /** A day of issue, in an order of days. */
 export const issueDay = (date: string) => `substr(${date}, 5) || substr(${date}, 3, 2) || ${date}`;

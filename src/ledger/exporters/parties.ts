@@ -5,11 +5,6 @@ import { addEvent } from '../filings/filing-notes';
 import { askAbout } from '../questions/questions';
 import type { Queryable } from '../pool';
 
-interface Party {
-  partyId: number;
-  iec: string | null;
-}
-
 /** Any fixed number. Changes of parties run one after the other, because each may read all others of its mode. */
 const PARTY_CHANGES = 4;
 
@@ -45,7 +40,7 @@ export async function partyForNew(
   client: Queryable,
   { mode, iec, email }: { mode: Mode; iec: string | null; email: string | null },
 ): Promise<number> {
-  if (iec !== null) return (await partyOfIec(client, mode, iec))?.partyId ?? newParty(client, mode, iec);
+  if (iec !== null) return (await partyOfIec(client, mode, iec)) ?? newParty(client, mode, iec);
   return (await partyOfEmail(client, mode, email))?.partyId ?? newParty(client, mode, null);
 }
 
@@ -58,11 +53,11 @@ export async function attachToIec(
   if (current.iec === iec) return;
   const target = await partyOfIec(client, mode, iec);
   if (current.iec === null) {
-    if (target) return movePartyOf(client, { from: current.partyId, to: target.partyId, exporterId: null, at });
+    if (target) return movePartyOf(client, { from: current.partyId, to: target, exporterId: null, at });
     await client.query('UPDATE parties SET iec = $2 WHERE party_id = $1', [current.partyId, iec]);
     return;
   }
-  const to = target?.partyId ?? (await newParty(client, mode, iec));
+  const to = target ?? (await newParty(client, mode, iec));
   await movePartyOf(client, { from: current.partyId, to, exporterId, at });
 }
 
@@ -104,18 +99,18 @@ export async function askAboutIec(
   }
 }
 
-async function partyOfExporter(client: Queryable, exporterId: string): Promise<Party> {
+async function partyOfExporter(client: Queryable, exporterId: string) {
   const party = await partyOf(client, 'lower(e.exporter_id) = lower($1)', [exporterId]);
   if (!party) throw new Error(`Exporter ${exporterId} is not in this ledger.`);
   return party;
 }
 
-async function partyOfIec(client: Queryable, mode: Mode, iec: string): Promise<Party | undefined> {
-  const { rows } = await client.query<Party>(
-    'SELECT party_id AS "partyId", iec FROM parties WHERE mode = $1 AND iec = $2',
+async function partyOfIec(client: Queryable, mode: Mode, iec: string): Promise<number | undefined> {
+  const { rows } = await client.query<{ partyId: number }>(
+    'SELECT party_id AS "partyId" FROM parties WHERE mode = $1 AND iec = $2',
     [mode, iec],
   );
-  return rows[0];
+  return rows[0]?.partyId;
 }
 
 async function partyOfEmail(client: Queryable, mode: Mode, email: string | null, which = '') {
@@ -124,8 +119,8 @@ async function partyOfEmail(client: Queryable, mode: Mode, email: string | null,
 }
 
 /** Of the client that is so, in SQL; of several, of the one read last. */
-async function partyOf(client: Queryable, is: string, values: string[]): Promise<Party | undefined> {
-  const { rows } = await client.query<Party>(
+async function partyOf(client: Queryable, is: string, values: string[]) {
+  const { rows } = await client.query<{ partyId: number; iec: string | null }>(
     `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id) WHERE ${is}
       ORDER BY e.read_at DESC, e.exporter_id LIMIT 1`,
     values,

@@ -1,5 +1,5 @@
 /** A filing as its run, its lists and the UI see it, read in one statement: state, questions, counts, rows, stages. */
-import type { FilingCounts, ResultRow } from '../../domain/contracts';
+import type { FilingCounts, FilingResult } from '../../domain/contracts';
 import type { QueuePlace } from '../../domain/filing/view';
 import { errorsInShort } from '../../domain/service/request-status';
 import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
@@ -13,7 +13,6 @@ import type { SubmissionRecord } from '../submissions/submissions';
 import { openWords, type OpenWords, unjudgedWords } from '../submissions/words';
 import { FilingMissing, HEAD_COLUMNS, IS_ASKED, type FilingHead } from './filings';
 
-/** How far one submission is, as a workflow needs to know it. */
 export interface SubmissionStage extends Pick<SubmissionRecord, 'submission' | 'rowCount' | 'state'> {
   requests: (Pick<RequestRecord, 'requestId' | 'source' | 'state' | 'ackStatus' | 'dgftAckId'> & {
     /** Its age counts from here; ms since the epoch. */
@@ -45,7 +44,7 @@ export interface FilingNow extends Pick<
   standing: string | null;
   counts: FilingCounts;
   /** Its first rows; null in a state in which nothing is known of them yet. */
-  rows: ResultRow[] | null;
+  rows: FilingResult['rows'] | null;
   submissions: SubmissionStage[];
   /** Its place among the filings that wait for calls of the service; null: it waits for something else. */
   queue: QueuePlace | null;
@@ -85,7 +84,6 @@ export const nowColumns = (of: Record<'filingId' | 'mode' | 'state' | 'dueAt', s
    ${resultRows(of.filingId, of.state)} AS rows, ${standingOf(of.filingId)} AS standing,
    ${stagesOf(of.filingId)} AS submissions, ${stateSince(of.filingId, of.state)} AS since, ${lineOf(of)} AS line`;
 
-/** As {@link nowColumns} reads them. */
 export type NowRow = Pick<FilingNow, 'counts' | 'rows' | 'standing'> & {
   submissions: (Omit<SubmissionStage, 'ackErrors'> & { ackErrors: unknown[] | null })[];
   /** Null: no move of the filing is on record in its state. */

@@ -41,7 +41,6 @@ export async function pageOfFilings(db: Queryable, page: FilingPage) {
   return rows;
 }
 
-/** The id as the ledger spells it. */
 const exporterOf = (id: string) => `(SELECT exporter_id FROM exporters WHERE lower(exporter_id) = ${id})`;
 
 /** By part of a reference or of a document, IRM or certificate number, or all of an id: every filing is looked at. */

@@ -1,7 +1,7 @@
 import { questionOfMove } from '../../domain/filing/questions';
 import { isEnd, mayFollow, type FilingState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
-import { QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
+import { QUESTION_COLUMNS } from '../questions/questions';
 import { type LockedFiling, lockFiling } from './filing-lock';
 import { nowColumns, nowOf, type FilingNow, type NowRow } from './filing-now';
 import { FilingMissing, isAsked } from './filings';
@@ -84,7 +84,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
   const moved = [filingId, seq, state, at, isEnd(state), dueAt, step];
   const asks = [question?.kind, question?.text, question?.until ?? 'move'];
   // Read as it was before the move: of the questions only those of facts stand for certain.
-  const { rows } = await db.query<NowRow & AskedFiling & Pick<FilingNow, 'asked'> & { was: FilingState }>(
+  const { rows } = await db.query<NowRow & Pick<FilingNow, 'asks' | 'late' | 'asked'> & { was: FilingState }>(
     `WITH before AS (SELECT state, mode, exporter_id, ${QUESTION_COLUMNS}, ${isAsked('$3')} AS asked FROM filings WHERE filing_id = $1),
      moved AS (
        UPDATE filings SET state = $3, seq = $2, changed_at = $4, due_at = $6, waits_for = $12,

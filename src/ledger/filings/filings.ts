@@ -1,7 +1,7 @@
 import type { FilingState } from '../../domain/filing/states';
 import type { ResumedFiling } from '../../domain/filing/run-judgement';
 import type { Mode } from '../../domain/names';
-import { QUESTION_COLUMNS, type AskedFiling } from '../questions/questions';
+import { QUESTION_COLUMNS } from '../questions/questions';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 
@@ -15,7 +15,14 @@ export class FilingMissing extends Error {
 }
 
 /** What of a filing's record its run holds too. */
-export interface FilingHead extends ResumedFiling, AskedFiling {
+export interface FilingHead extends ResumedFiling {
+  needsAttention: boolean;
+  attention: string | null;
+  questionCount: number;
+  /** What its last move asked. */
+  asks: string | null;
+  /** What was asked when the time of its state was over. */
+  late: string | null;
   workflowId: string;
   contentHash: string;
   channel: 'push' | 'bulk';

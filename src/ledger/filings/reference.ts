@@ -26,20 +26,10 @@ export async function lockReference(client: Queryable, { mode, reference }: Refe
 /** What earlier filings under the reference mean for this one; null: it is new. Under {@link lockReference}. */
 export async function judgeReference(client: Queryable, named: Named): Promise<ReferenceJudgement | null> {
   const before = await standingOfReference(client, named);
-  if (before?.n === named.n) return judgeStanding(client, before, named);
-  const next = (before?.n ?? 0) + 1;
-  if (named.n !== next) return refused(wrongNumber(named, next));
-  return null;
-}
-
-export function sameContent(
-  a: Pick<FilingRecord, 'contentHash' | 'exporterId'>,
-  b: Pick<FilingRecord, 'contentHash' | 'exporterId'>,
-): boolean {
-  return a.contentHash === b.contentHash && sameId(a.exporterId, b.exporterId);
-}
-
-async function judgeStanding(client: Queryable, before: FilingRecord, named: Named): Promise<ReferenceJudgement> {
+  if (before?.n !== named.n) {
+    const next = (before?.n ?? 0) + 1;
+    return named.n === next ? null : refused(wrongNumber(named, next));
+  }
   const { filingId } = before;
   if (!sameContent(before, named)) return refused(await referenceTaken(client, before));
   if (isEnd(before.state)) return { outcome: 'recorded', filingId };
@@ -48,6 +38,11 @@ async function judgeStanding(client: Queryable, before: FilingRecord, named: Nam
   if (before.workflowId === named.workflowId) return { outcome: 'resumed', filingId };
   return refused(runElsewhere(before));
 }
+
+export const sameContent = (
+  a: Pick<FilingRecord, 'contentHash' | 'exporterId'>,
+  b: Pick<FilingRecord, 'contentHash' | 'exporterId'>,
+): boolean => a.contentHash === b.contentHash && sameId(a.exporterId, b.exporterId);
 
 /** The refusal of other content under a reference and number that a filing has. */
 export async function referenceTaken(db: Queryable, before: FilingRecord): Promise<Finding> {

@@ -128,20 +128,18 @@ export async function lastProblem(client: Queryable, exporterId: string): Promis
 /** An older look, or two persons' word in its place, does not count at the send. */
 const LOOK_COUNTS_MS = 24 * 60 * 60_000;
 
-export interface AbsenceToConfirm {
+/** What still has to be known since a row's document was released as absent; null: nothing, or it never was. */
+export async function absenceToConfirm(
+  db: Queryable,
+  { filingId, submission, at }: Omit<Rows, 'positions'> & { at: Date },
+): Promise<{
   /** A complete look of the last day has to begin after this and cover the days from `from` on; ms since the epoch. */
   since: number;
   from: number;
   looked: boolean;
   /** Certificates that agree and that no two persons named as another filing's. */
   agreeing: string[];
-}
-
-/** What still has to be known since a row's document was released as absent; null: nothing, or it never was. */
-export async function absenceToConfirm(
-  db: Queryable,
-  { filingId, submission, at }: Omit<Rows, 'positions'> & { at: Date },
-): Promise<AbsenceToConfirm | null> {
+} | null> {
   const counts = new Date(at.getTime() - LOOK_COUNTS_MS);
   const { rows } = await db.query<{ exporterId: string; since: Date; from: Date; unseen: boolean; notOurs: string[] }>(
     `WITH ${NAMED}

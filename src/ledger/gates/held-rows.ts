@@ -8,7 +8,6 @@ import { closeOpenAttempts } from './attempts';
 /** States of rows that are, or may be, at the service. */
 export const SENT: readonly RowState[] = ['submitted', 'unknown', 'abandoned_after_send'];
 
-/** Whether a row of a submission is so; `is` in SQL. */
 export async function anyRow(client: Queryable, { filingId, submission }: SubmissionKey, is: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ${is} LIMIT 1`,

@@ -207,7 +207,7 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
 }
 
 const isSame = (a: Word['certificates'][number], b: Word['certificates'][number]): boolean =>
-  a.row === b.row && a.eBRCNumber === b.eBRCNumber;
+  a.row === b.row && sameId(a.eBRCNumber, b.eBRCNumber);
 
 /** Carries out the word that a duplicate beside rows may go. Must run in a transaction that holds the filing's lock. */
 async function permitDuplicate(client: Queryable, word: Word, others: readonly Word[]): Promise<Carried> {

@@ -29,27 +29,28 @@ const refused = (code: 'too_early' | 'look' | 'agrees' | 'used' | 'unfinished' |
   why,
 });
 
-export interface AbsenceArgs {
-  subject: AbsentSubject;
-  /** The settle window of this process; where the sender's was longer, that counts. */
-  settleMs: number;
-  /** Two persons say so although no complete look was possible for a whole window. */
-  unseen: boolean;
-  /** Certificates that two persons named as not these rows'. */
-  notOurs: readonly string[];
-  /** Two persons say so: then a use of the IRMs that no certificate accounts for is another's. */
-  byTwo?: boolean;
-  /** When it was said, by the first of two persons: a word from before the end of the window counts for nothing. */
-  saidFrom?: Date;
-  /** What becomes of the rows: sent again by the next attempt, or freed. */
-  reason: string;
-  /** The authority's own reasons, for rows that are freed. */
-  errors?: string[];
-  at: Date;
-}
-
 /** Judges an attempt or request as absent, under the filing's lock. */
-export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promise<Absence> {
+export async function releaseAbsent(
+  client: Queryable,
+  args: {
+    subject: AbsentSubject;
+    /** The settle window of this process; where the sender's was longer, that counts. */
+    settleMs: number;
+    /** Two persons say so although no complete look was possible for a whole window. */
+    unseen: boolean;
+    /** Certificates that two persons named as not these rows'. */
+    notOurs: readonly string[];
+    /** Two persons say so: then a use of the IRMs that no certificate accounts for is another's. */
+    byTwo?: boolean;
+    /** When it was said, by the first of two persons: a word from before the end of the window counts for nothing. */
+    saidFrom?: Date;
+    /** What becomes of the rows: sent again by the next attempt, or freed. */
+    reason: string;
+    /** The authority's own reasons, for rows that are freed. */
+    errors?: string[];
+    at: Date;
+  },
+): Promise<Absence> {
   const { subject, at } = args;
   const { filingId, submission } = 'attemptId' in subject ? partsOfAttemptId(subject.attemptId) : subject;
   const positions = 'attemptId' in subject ? undefined : subject.positions;
@@ -67,7 +68,11 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
 
   // The window, and the look that has to come after it.
   const window = await windowEnd(client, { attempts, settleMs, statementSince: subjectState.statementSince });
-  if (at < window || (args.saidFrom && args.saidFrom < window)) return refused('too_early', stillAppearing(window));
+  if (at < window || (args.saidFrom && args.saidFrom < window))
+    return refused(
+      'too_early',
+      `its certificates may still appear: wait for the end of the settle window at ${window.toISOString()}`,
+    );
   const send = await lineageSend(client, { filingId, submission, positions });
   const from = send.from ?? at;
   const since = subjectState.statementAt && subjectState.statementAt > window ? subjectState.statementAt : window;
@@ -101,9 +106,6 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
   const { attemptId } = subjectState;
   return releaseRequest(client, requestId, { release: { ...release, requestId }, positions, attemptId, errors });
 }
-
-const stillAppearing = (until: Date) =>
-  `its certificates may still appear: wait for the end of the settle window at ${until.toISOString()}`;
 
 /** A submission is filed or not as a whole: beside a certificate, or after a refusal, its other rows are freed. */
 async function releaseAttempt(

@@ -8,6 +8,7 @@ import type { Queryable } from '../pool';
 import { giveRowsBack } from '../rows/row-takeover';
 import { askAbout } from '../questions/questions';
 import { acknowledgeSubmission, addRequest, lockRequests, readRequests, settleIfDone } from '../submissions/requests';
+import { doubtRows } from '../submissions/lost-time';
 import { settleSubmission } from '../submissions/submissions';
 import { closeOpenAttempts, insertAttempt, isInDoubt, lockAttempts, requestOf, type AttemptRow } from './attempts';
 import { anyRow, freeRows, holdAsSent, planAgain, SENT, withdrawReleases } from './held-rows';
@@ -73,7 +74,9 @@ export async function releaseUnfiled(
     // A refusal that ends the submission, after an attempt that was judged absent: perhaps because it was filed.
     if (refused !== null && last?.verdict === 'refused' && absent) {
       const why = 'a later attempt was refused: perhaps because this one was filed';
-      await reopenDoubt(client, absent.attemptId, why, at);
+      await writeVerdict(client, { attemptId: absent.attemptId, from: ['absent'], verdict: 'marked', reason: why, at });
+      await withdrawReleases(client, { filingId, submission, why, at });
+      await doubtRows(client, { filingId, submissions: [submission], at });
       doubtful.push(submission);
       continue;
     }
@@ -86,17 +89,6 @@ export async function releaseUnfiled(
   }
   await giveRowsBack(client, filingId);
   return { doubtful };
-}
-
-async function reopenDoubt(client: Queryable, attemptId: string, reason: string, at: Date): Promise<void> {
-  const { filingId, submission } = partsOfAttemptId(attemptId);
-  await writeVerdict(client, { attemptId, from: ['absent'], verdict: 'marked', reason, at });
-  await withdrawReleases(client, { filingId, submission, why: reason, at });
-  await client.query(
-    `UPDATE filing_rows SET state = 'unknown', submitted_at = coalesce(submitted_at, $3)
-      WHERE filing_id = $1 AND submission = $2 AND live AND state = 'planned'`,
-    [filingId, submission, at],
-  );
 }
 
 const ANY: readonly AttemptVerdict[] = ['open', 'marked', 'unsent', 'refused', 'rejected', 'absent', 'accepted'];

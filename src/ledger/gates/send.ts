@@ -1,5 +1,5 @@
 /** The send gate: it sets the mark under which the first byte may be written, and takes the next send number. */
-import { NOT_FILED, partsOfAttemptId, type MarkRefusal } from '../../domain/filing/attempt';
+import { NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
 import { certificatesAgree } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
@@ -9,27 +9,31 @@ import { lockAttempts } from './attempts';
 import { writeVerdict } from './verdict';
 
 /** Nothing may be written to the service; read the state of the attempt before anything else is done. */
-const refused = (why: MarkRefusal, reason: string) => ({ marked: false as const, why, reason });
+const refused = (
+  why: 'gone' | 'closed' | 'ended' | 'unapproved' | 'rows' | 'other_attempt' | 'unchecked' | 'look',
+  reason: string,
+) => ({ marked: false as const, why, reason });
 export type Mark = { marked: true; sendNumber: number } | ReturnType<typeof refused>;
 
 /** Taken shared by every mark, and alone by an import of sends: no mark is decided while what it rests on changes. */
 export const MARK_LOCK = 4_203_002;
 
-export interface MarkArgs {
-  attemptId: string;
-  sender: string;
-  payloadHash: string;
-  /** The settle window and the HTTP time-out of this process: whoever judges the attempt uses no smaller ones. */
-  settleMs: number;
-  timeoutMs: number;
-  at: Date;
-}
-
 /**
  * Marks an open attempt as being sent, and its rows as submitted, where all of "Send" in docs/protocol.md holds. A
  * refusal changes nothing. The commit is synchronous whatever the database's default.
  */
-export async function markSending(client: Queryable, args: MarkArgs): Promise<Mark> {
+export async function markSending(
+  client: Queryable,
+  args: {
+    attemptId: string;
+    sender: string;
+    payloadHash: string;
+    /** The settle window and the HTTP time-out of this process: whoever judges the attempt uses no smaller ones. */
+    settleMs: number;
+    timeoutMs: number;
+    at: Date;
+  },
+): Promise<Mark> {
   await client.query(`SELECT set_config('synchronous_commit', 'on', true), pg_advisory_xact_lock_shared($1)`, [
     MARK_LOCK,
   ]);

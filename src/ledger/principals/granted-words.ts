@@ -6,12 +6,7 @@ import { judgeWord, readWord, standingWords, type Word } from '../submissions/wo
 import { checkGrant, type Granted } from './grants';
 import { createHash } from 'node:crypto';
 import type { FileInput } from '../../domain/contracts';
-
-export interface Support {
-  others: Word[];
-  /** A second person has to be a principal, and this one is none. */
-  isClaim: boolean;
-}
+import type { Carried } from '../../domain/filing/questions';
 
 /**
  * Checks a word's grant and finds the same words of others; of principals alone where the policy asks for approvals.
@@ -21,8 +16,20 @@ export async function findSupport(
   client: Queryable,
   word: Word,
   { singlePerson }: { singlePerson: boolean },
-): Promise<Support | string> {
-  const { exporterId, required } = await policyOf(client, word.filingId);
+): Promise<
+  | {
+      others: Word[];
+      /** A second person has to be a principal, and this one is none. */
+      isClaim: boolean;
+    }
+  | string
+> {
+  const { rows } = await client.query<{ exporterId: string; required: boolean }>(
+    `SELECT exporter_id AS "exporterId", e.requires_approval AS required
+       FROM filings f JOIN exporters e USING (exporter_id) WHERE filing_id = $1`,
+    [word.filingId],
+  );
+  const { exporterId, required } = rows[0] ?? { exporterId: '', required: true };
   const own = await grantOfSend(client, word, exporterId);
   if (typeof own === 'string') return own;
   const principals = required || (own?.approvalRequired ?? false);
@@ -45,15 +52,6 @@ async function grantOfSend(client: Queryable, word: Word, exporterId: string): P
   return checkGrant(client, grantId, { action, exporterId, filingId, shown: shownOfSend(word) });
 }
 
-async function policyOf(client: Queryable, filingId: string): Promise<{ exporterId: string; required: boolean }> {
-  const { rows } = await client.query<{ exporterId: string; required: boolean }>(
-    `SELECT exporter_id AS "exporterId", e.requires_approval AS required
-       FROM filings f JOIN exporters e USING (exporter_id) WHERE filing_id = $1`,
-    [filingId],
-  );
-  return rows[0] ?? { exporterId: '', required: true };
-}
-
 /** Judges a word that approves a filing or gives it up, by the grant behind it. Under the filing's lock. */
 export async function judgeByGrant(
   client: Queryable,
@@ -65,23 +63,16 @@ export async function judgeByGrant(
   refused: string | null;
 }> {
   const word = await readWord(client, { filingId, wordId });
-  if (word?.kind !== action) {
-    return { by: 'unknown', refused: 'the ledger does not have the statement' };
-  }
+  if (word?.kind !== action) return { by: 'unknown', refused: 'the ledger does not have the statement' };
   const refused = await whyNot(client, word, action);
-  await judgeWord(client, {
-    filingId,
-    wordId,
-    outcome: refused === null ? 'carried_out' : 'refused',
-    why: refused,
-    at,
-  });
+  const outcome = refused === null ? 'carried_out' : 'refused';
+  await judgeWord(client, { filingId, wordId, outcome, why: refused, at });
   return { by: word.by, refused };
 }
 
 async function whyNot(
   client: Queryable,
-  word: NonNullable<Awaited<ReturnType<typeof readWord>>>,
+  word: Word & { judged: Carried | null },
   action: 'approve' | 'abandon',
 ): Promise<string | null> {
   if (word.judged) return 'why' in word.judged ? word.judged.why : 'it was answered already';
@@ -133,13 +124,8 @@ export async function shownOfFiling(
   return hashOf([action, filingId, contentHash, declaration, channel, madeBy, permits]);
 }
 
-/** What a word says of a send: the attempt at the mark that was shown, or the request, and the certificates named. */
-export type WordAboutSend = Pick<
-  Word,
-  'filingId' | 'kind' | 'attemptId' | 'requestId' | 'sourceRows' | 'certificates' | 'notOurs' | 'unseen'
-> & { markedAt: Date | null };
-
-export function shownOfSend(said: WordAboutSend): string {
+/** The hash of what a word says of a send: the attempt at the mark that was shown, or the request, and its names. */
+export function shownOfSend(said: Omit<Word, 'wordId' | 'by' | 'grantId' | 'isGrantVoid' | 'note' | 'at'>): string {
   const { filingId, kind, attemptId, markedAt, requestId, sourceRows, certificates, notOurs, unseen } = said;
   const named = certificates.map(({ row, eBRCNumber }) => [row, eBRCNumber]);
   const send = [attemptId, markedAt?.toISOString() ?? null, requestId, sourceRows];

@@ -35,16 +35,6 @@ export interface Granted {
   approvalRequired: boolean;
 }
 
-interface GrantRow extends Omit<Granted, 'approvalRequired'>, GrantedDeed {
-  approvalRequired: boolean;
-  exporters: string[] | null;
-  /** Removed since, or another one under the name of one that was. */
-  removed: boolean;
-  expired: boolean;
-  fresh: boolean;
-  used: boolean;
-}
-
 /** Checks a grant as of now, under its deed's locks. @param unused once, and within a day @returns it, or why not */
 export async function checkGrant(
   db: Queryable,
@@ -52,7 +42,17 @@ export async function checkGrant(
   deed: GrantedDeed,
   { unused = false }: { unused?: boolean } = {},
 ): Promise<Granted | string> {
-  const { rows } = await db.query<GrantRow>(
+  const { rows } = await db.query<
+    Granted &
+      GrantedDeed & {
+        exporters: string[] | null;
+        /** Removed since, or another one under the name of one that was. */
+        removed: boolean;
+        expired: boolean;
+        fresh: boolean;
+        used: boolean;
+      }
+  >(
     `SELECT g.principal_id AS "principalId", p.name AS by, p.is_system AS "isSystem", p.roles, p.exporters, g.action, g.shown,
             g.exporter_id AS "exporterId", g.filing_id AS "filingId", p.removed_at IS NOT NULL OR g.granted_at < p.created_at AS removed,
             coalesce(p.expires_at <= now(), false) AS expired,
@@ -64,24 +64,18 @@ export async function checkGrant(
   );
   const [grant] = rows;
   if (!grant) return 'the ledger does not hold its grant: do it again';
-  const wrong = whyNot(grant, deed, unused);
-  if (wrong !== null) return wrong;
-  const { principalId, by, isSystem, roles, approvalRequired } = grant;
-  return { principalId, by, isSystem, roles, approvalRequired };
-}
-
-function whyNot(grant: GrantRow, { action, exporterId, filingId, shown }: GrantedDeed, unused: boolean): string | null {
-  const { by, roles, exporters } = grant;
-  const id = exporterId.toLowerCase();
-  if (grant.action !== action || grant.filingId !== filingId || grant.exporterId.toLowerCase() !== id) {
+  const { principalId, by, isSystem, roles, exporters, approvalRequired } = grant;
+  const id = deed.exporterId.toLowerCase();
+  if (grant.action !== deed.action || grant.filingId !== deed.filingId || grant.exporterId.toLowerCase() !== id) {
     return `the grant of ${by} is for something else`;
   }
   if (unused && grant.used) return `the grant of ${by} was used: do it again`;
   if (unused && !grant.fresh) return `the grant of ${by} is older than a day: do it again`;
-  if (grant.shown !== shown) return `what was shown to ${by} has changed since: look at it again`;
+  if (grant.shown !== deed.shown) return `what was shown to ${by} has changed since: look at it again`;
   if (grant.removed) return `${by} is no principal any more`;
   if (grant.expired) return `${by} was a principal until its time was over`;
-  const may: readonly Role[] = MAY[action];
+  const may: readonly Role[] = MAY[deed.action];
   if (!roles.some((role) => may.includes(role))) return `${by} has ${roles.join(', ')}; this needs ${may.join(' or ')}`;
-  return exporters === null || exporters.includes(id) ? null : `${by} may not see the exporter`;
+  if (exporters && !exporters.includes(id)) return `${by} may not see the exporter`;
+  return { principalId, by, isSystem, roles, approvalRequired };
 }

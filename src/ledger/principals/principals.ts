@@ -5,7 +5,6 @@ import { cleanText, cutText } from '../../domain/text';
 import type { Queryable } from '../pool';
 import { createHash, randomBytes } from 'node:crypto';
 
-/** The columns of {@link Principal}, from the table `principals` as `p`. */
 const PRINCIPAL_COLUMNS = `p.principal_id AS "principalId", p.mode, p.name, p.is_system AS "isSystem", p.roles, p.exporters,
   p.expires_at AS "expiresAt"`;
 

@@ -1,5 +1,5 @@
 /** What somebody has to look at, with an age: opened by a fact, closed by a fact. */
-import { actionsOfQuestion, type Question, type QuestionUntil, type QuestionView } from '../../domain/filing/questions';
+import { actionsOfQuestion, type Question, type QuestionView } from '../../domain/filing/questions';
 import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 
@@ -25,16 +25,6 @@ export const QUESTION_COLUMNS = `${ASKS} AS "needsAttention", ${attentionOf('fil
      AND q.kind <> 'workflow_problem' ${BY_GRAVITY} LIMIT 1) AS asks,
   (SELECT ${TEXT} ${ASKED} AND q.kind = 'not_moving' LIMIT 1) AS late`;
 
-export interface AskedFiling {
-  needsAttention: boolean;
-  attention: string | null;
-  questionCount: number;
-  /** What its last move asked. */
-  asks: string | null;
-  /** What was asked when the time of its state was over. */
-  late: string | null;
-}
-
 /** Opens a question about a filing, or renews the open one; its age stays. */
 export async function askAbout(
   db: Queryable,
@@ -51,7 +41,6 @@ export async function askAbout(
   );
 }
 
-/** Closes the open questions of a kind about a filing. */
 export async function closeQuestion(
   db: Queryable,
   { filingId, kind, at }: { filingId: string; kind: string; at: Date },
@@ -63,7 +52,6 @@ export async function closeQuestion(
   ]);
 }
 
-/** Why a certificate is found that no row has. */
 export const NO_ROW_HAS = 'no row of ours has this document, date, amount and currency';
 
 /** A finding of a certificate that would be an abandoned row's says nothing of the filing once the row is free. */
@@ -83,7 +71,7 @@ export const standingOf = (filingId: string) => `(SELECT string_agg(${TEXT}, ' '
 
 /** The gravest questions about each of some filings; filings without any are left out. */
 export async function readQuestions(db: Queryable, filingIds: readonly string[]): Promise<Map<string, QuestionView[]>> {
-  const { rows } = await db.query<Omit<QuestionView, 'actions'> & { filingId: string; until: QuestionUntil }>(
+  const { rows } = await db.query<Omit<QuestionView, 'actions'> & { filingId: string; until: Question['until'] }>(
     `SELECT of.id AS "filingId", gravest.* FROM unnest($1::text[]) AS of (id) CROSS JOIN LATERAL (
        SELECT question_id::text AS id, kind, ${TEXT} AS text, until, ${ISO('first_seen_at')} AS since,
               ${ISO('last_seen_at')} AS "lastSeenAt",

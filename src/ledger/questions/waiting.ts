@@ -1,6 +1,6 @@
 /** What filings wait for, and their places in the lines for calls of the service: to be sent, or to collect PDFs. */
 import { NO_ROWS, type FilingCounts } from '../../domain/contracts';
-import { waitsFor, type Waiting, queuePlaces, type Queued, type QueuePlace } from '../../domain/filing/view';
+import { waitsFor, type Waiting, queuePlaces, type QueuePlace } from '../../domain/filing/view';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { expectedAnswerMs } from '../submissions/answer-times';
@@ -26,7 +26,8 @@ export async function readWaiting(
   const times = await readTimes(db, [...subjects.keys()]);
   const [asked] = filings.filter(({ state }) => state === 'processing');
   const [queued] = filings.filter(({ state }) => state === 'submitting' || state === 'collecting');
-  const queue = queued ? await readQueue(db, queued.mode) : null;
+  const line = `${queuedFilings({ mode: '$1' })}) ORDER BY f.due_at, f.filing_id`;
+  const queue = queued ? placesOf((await db.query<InLine>(line, [queued.mode])).rows) : null;
   const meanMs = asked ? await expectedAnswerMs(db, asked.mode, cadence) : 0;
   return new Map(
     filings.flatMap((filing) => {
@@ -77,7 +78,12 @@ async function readTimes(db: Queryable, filingIds: readonly string[]) {
   return new Map(rows.map((row) => [row.filingId, row]));
 }
 
-export type InLine = Queued & { rateClass: 'push' | 'bulk' | 'pdf' };
+export interface InLine {
+  filingId: string;
+  exporterId: string;
+  rateClass: 'push' | 'bulk' | 'pdf';
+  calls: number;
+}
 
 const queuedFilings = ({ mode, state = 'f.state' }: { mode: string; state?: string }): string =>
   `SELECT f.filing_id AS "filingId", f.exporter_id AS "exporterId",
@@ -88,12 +94,6 @@ const queuedFilings = ({ mode, state = 'f.state' }: { mode: string; state?: stri
             ELSE (SELECT count(*) FROM submissions s WHERE s.filing_id = f.filing_id AND s.state = 'planned')
           END::int AS calls
      FROM filings f WHERE f.mode = ${mode} AND (f.state IN ('submitting', 'collecting')`;
-
-/** The places of all filings of a mode that stand in a line, by id. */
-async function readQueue(db: Queryable, mode: string): Promise<Map<string, QueuePlace>> {
-  const { rows } = await db.query<InLine>(`${queuedFilings({ mode: '$1' })}) ORDER BY f.due_at, f.filing_id`, [mode]);
-  return placesOf(rows);
-}
 
 /** A filing's move tells its place in lines of at most so many in all: what it costs must not grow with them. */
 const SHORT = 100;

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { ReconcileCheck } from '../../domain/reconciliation/findings';
 import { withTransaction, type Queryable } from '../pool';
 import { attentionOf, NO_ROW_HAS } from '../questions/questions';
-import { mergeFindings, type Compared } from './findings';
+import { mergeFindings } from './findings';
 
 /** A span of days (YYYY-MM-DD, both included) whose certificates were read completely, beginning at `readAt`. */
 export interface ReadWindow {
@@ -23,10 +23,8 @@ export interface CompareArgs {
   at: Date;
 }
 
-export type { Compared };
-
 /** Opens new findings, renews existing ones and closes those that are gone; the same data again changes nothing. */
-export async function compareParty(pool: pg.Pool, args: CompareArgs): Promise<Compared> {
+export async function compareParty(pool: pg.Pool, args: CompareArgs) {
   return withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 7))', [`reconcile/${args.partyId}`]);
     await client.query(CURRENT_FINDINGS);

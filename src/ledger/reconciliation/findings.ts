@@ -182,25 +182,11 @@ function viewOf({ gatheredUntil, ...row }: FindingRow): FindingView {
   return { ...row, advice: gathering ?? adviceOfKind(row.kind) ?? CONTRADICTION_ADVICE };
 }
 
-export interface Compared {
-  opened: number;
-  closed: number;
-  open: number;
-}
-
-/** An answer without any known certificate is rather one that failed: nothing is gone because of it. */
-async function showedAny(client: Queryable): Promise<boolean> {
-  const { rows } = await client.query<{ showed: boolean }>(
-    'SELECT coalesce(bool_or(seen), true) AS showed FROM covered',
-  );
-  return rows[0]?.showed ?? true;
-}
-
 /** Opens, renews and closes findings as the temporary tables of a comparison have them. */
 export async function mergeFindings(
   client: Queryable,
   { mode, partyId, checks, at }: { mode: string; partyId: number; checks: readonly ReconcileCheck[]; at: Date },
-): Promise<Compared> {
+) {
   await client.query(
     `UPDATE questions f SET last_seen_at = $2, exporter_id = c.exporter_id, filing_id = c.filing_id, amount = c.amount, currency = c.currency,
         ours = c.ours, theirs = c.theirs, reason = c.reason, on_date = c.on_date
@@ -215,7 +201,11 @@ export async function mergeFindings(
      ON CONFLICT (party_id, key) WHERE closed_at IS NULL DO NOTHING`,
     [mode, partyId, at],
   );
-  const showed = checks.includes('certificates') && (await showedAny(client));
+  // An answer without any known certificate is rather one that failed: nothing is gone because of it.
+  const { rows: shown } = checks.includes('certificates')
+    ? await client.query<{ showed: boolean }>('SELECT coalesce(bool_or(seen), true) AS showed FROM covered')
+    : { rows: [] };
+  const showed = shown[0]?.showed ?? false;
   const kinds = FINDING_KINDS.filter((kind) => {
     const check = checkOfKind(kind);
     return check !== null && checks.includes(check) && (showed || check !== 'certificates');

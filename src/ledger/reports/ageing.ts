@@ -126,18 +126,11 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
            coalesce((SELECT to_date FROM scope) > (u.due_on + make_interval(months => u.restricted_after))::date, false) AS restricted
       FROM due u JOIN exporters e USING (exporter_id) WHERE u.outstanding > 0 AND u.due_on IS NOT NULL)`;
 
-interface AgeingBucket {
-  bucket: BucketId;
-  currency: string;
-  documents: number;
-  outstanding: string;
-}
-
 export interface Ageing {
   totals: { documents: number; overdue: number; overYear: number; restricted: number };
   byCurrency: { currency: string; documents: number; outstanding: string; overdue: string }[];
-  byBucket: AgeingBucket[];
-  byExporter: (AgeingBucket & { exporter: string })[];
+  byBucket: { bucket: BucketId; currency: string; documents: number; outstanding: string }[];
+  byExporter: (Ageing['byBucket'][number] & { exporter: string })[];
   /** Documents that were overdue at the end of each day, by the rules of the last day. */
   trend: DayCount[];
   documents: {

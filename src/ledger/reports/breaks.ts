@@ -65,7 +65,6 @@ const CERTIFIED = `(SELECT count(*)::int FROM certificates c JOIN filings f USIN
     - (SELECT count(*)::int FROM certificates c JOIN filing_rows r USING (filing_id, position) JOIN filings f USING (filing_id)
         WHERE f.mode = $1 AND r.settled_at >= $4::timestamptz)`;
 
-/** The missing PDFs. */
 export async function archiveGaps(db: Queryable, scope: ReportScope) {
   return partsInScope<{
     totals: { certificates: number; missing: number; problem: number; oldestDays: number | null };

@@ -2,19 +2,6 @@ import type { Queryable } from '../pool';
 import { sameIrm } from '../exporters/irms';
 import { partsInScope, stepsOf, type ReportScope } from './scope';
 
-/** Balances of a currency. `free` is what is available and no filing of ours takes, by the age of its remittance. */
-export interface IrmUse {
-  currency: string;
-  irms: number;
-  available: string;
-  reserved: string;
-  utilised: string;
-  upTo30: string;
-  upTo90: string;
-  upTo180: string;
-  older: string;
-}
-
 /** Whether the amount of a row still counts against a balance that was read as `k` says. */
 const HELD = `(r.settled_at IS NULL OR r.settled_at >= scope.until OR r.submitted_at > k.read_at) IS TRUE`;
 
@@ -83,11 +70,14 @@ const BALANCE_CHANGES = `changes AS (
 const BY_DAY = `SELECT d.name AS day, s.currency, sum(s.n)::text AS available FROM numbered d JOIN steps s ON s.k < d.no
     GROUP BY d.name, s.currency ORDER BY d.name, s.currency`;
 
-/** Balances of the inward remittances. */
 export async function irmUse(db: Queryable, scope: ReportScope) {
   const changes = `${BALANCE_CHANGES}, ${stepsOf('changes', { amount: 'available', by: 'currency' })}`;
   return partsInScope<{
-    byCurrency: IrmUse[];
+    /** What is available and no filing of ours takes, by the age of its remittance in days. */
+    byCurrency: (Record<
+      'currency' | 'available' | 'reserved' | 'utilised' | 'upTo30' | 'upTo90' | 'upTo180' | 'older',
+      string
+    > & { irms: number })[];
     oldest: {
       exporter: string;
       irmNumber: string;

@@ -41,7 +41,6 @@ const UNKNOWN = `, ${stateSpans('outcome_unknown')}, ${OPEN_SPANS}, ${stepsOf('s
 const SENT = `r.filing_id = o.filing_id AND r.live AND r.submitted_at < scope.until
   AND (r.settled_at IS NULL OR r.settled_at >= scope.until)`;
 
-/** Filings of unknown outcome. */
 export async function unknownOutcomes(db: Queryable, scope: ReportScope) {
   return partsInScope<{
     totals: { filings: number; olderThanDay: number; oldestHours: number | null };

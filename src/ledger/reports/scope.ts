@@ -12,7 +12,6 @@ export interface ReportScope {
   rows: number;
 }
 
-/** A day of a trend and its numbers. */
 export interface DayCount {
   day: string;
   n: number;

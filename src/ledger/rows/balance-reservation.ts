@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { hasErrors, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import type { Hold } from '../../domain/exporter/balance-sums';
-import { comparableText } from '../../domain/identity';
+import { comparableText, type IrmNames } from '../../domain/identity';
 import { checkBalances } from '../../domain/rules/preflight';
 import { lockFiling, lockIrms } from '../filings/filing-lock';
 import { needFiling } from '../filings/filings';
@@ -14,10 +14,11 @@ import { collidingClaims } from './live-mappings';
 import { MS } from '../paging';
 import { withTransaction, type Queryable } from '../pool';
 
+const TO_SEND = 'filing_id = $1 AND live AND submitted_at IS NULL';
+
 async function readRowsToSend(db: Queryable, filingId: string): Promise<MappingRow[]> {
   const { rows } = await db.query<MappingRow>(
-    `SELECT source_row AS row, mapping, extra FROM filing_rows
-      WHERE filing_id = $1 AND live AND submitted_at IS NULL ORDER BY position`,
+    `SELECT source_row AS row, mapping, extra FROM filing_rows WHERE ${TO_SEND} ORDER BY position`,
     [filingId],
   );
   return rows.map(({ row, mapping, extra }) => ({ row, mapping, ...(extra ? { extra } : {}) }));
@@ -78,13 +79,15 @@ export async function reserveBalances<T>(
 ): Promise<T> {
   return withTransaction(pool, async (client) => {
     const { mode, exporterId } = await needFiling(client, filingId);
-    const rows = await readRowsToSend(client, filingId);
-    await lockIrms(
-      client,
-      mode,
-      rows.map(({ mapping }) => mapping),
+    const { rows: irms } = await client.query<IrmNames>(
+      `SELECT DISTINCT mapping->>'irmNumber' AS "irmNumber", mapping->>'irmAdCode' AS "irmAdCode" FROM filing_rows
+        WHERE filing_id = $1`,
+      [filingId],
     );
+    await lockIrms(client, mode, irms);
     await lockFiling(client, filingId);
+    // Under the lock: a row that is planned again in between is judged too.
+    const rows = await readRowsToSend(client, filingId);
     const exporter = await lockExporter(client, exporterId);
     const findings = [
       ...(await collidingClaims(client, filingId)),
@@ -92,10 +95,7 @@ export async function reserveBalances<T>(
       ...(await certifiedElsewhere(client, { partyId: exporter.partyId, rows })),
     ];
     if (!hasErrors(findings)) {
-      await client.query('UPDATE filing_rows SET reserved_at = $2, checked = true WHERE filing_id = $1 AND live', [
-        filingId,
-        at,
-      ]);
+      await client.query(`UPDATE filing_rows SET reserved_at = $2, checked = true WHERE ${TO_SEND}`, [filingId, at]);
     }
     return record(client, findings);
   });

@@ -85,7 +85,6 @@ export async function moveRows(
   return rowCount ?? 0;
 }
 
-/** Stores findings with the rows they are about. */
 export async function saveRowErrors(db: Queryable, filingId: string, findings: readonly Finding[]): Promise<void> {
   const byRow = new Map<number, string[]>();
   for (const { row, message } of findings) if (row !== null) byRow.set(row, [...(byRow.get(row) ?? []), message]);

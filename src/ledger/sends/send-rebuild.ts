@@ -23,7 +23,11 @@ export async function rebuildFiling(
 ): Promise<string> {
   const { content, attemptId, known } = args;
   const parts = partsOfAttemptId(attemptId);
-  const same = known && (await sameContent(client, parts.filingId, content));
+  const { rows: held } = await client.query<{ same: boolean }>(
+    `SELECT content_hash = $2::jsonb -> 'filing' ->> 'content_hash' AS same FROM filings WHERE filing_id = $1`,
+    [parts.filingId, content],
+  );
+  const same = known && held[0]?.same;
   const filingId = known && !same ? `${parts.filingId}R${parts.number}` : parts.filingId;
   if (!same) await insertFiling(client, filingId, content);
   await client.query(
@@ -103,14 +107,6 @@ async function insertExporter(client: Queryable, content: string): Promise<void>
         $1::jsonb -> 'exporter' || jsonb_build_object('party_id', $2::int))).* ON CONFLICT DO NOTHING`,
     [content, await partyForNew(client, missing)],
   );
-}
-
-async function sameContent(client: Queryable, filingId: string, content: string): Promise<boolean> {
-  const { rows } = await client.query<{ same: boolean }>(
-    `SELECT content_hash = $2::jsonb -> 'filing' ->> 'content_hash' AS same FROM filings WHERE filing_id = $1`,
-    [filingId, content],
-  );
-  return rows[0]?.same ?? false;
 }
 
 /** The filing as it was when sent; where its number is taken by now, the next one with its workflow id. */

@@ -42,7 +42,6 @@ export interface Identity {
 const PAGE = 1_000;
 const STORE_ANSWERS_WITHIN_MS = 10_000;
 
-/** Columns of an {@link Identity}. */
 export const IDENTITY = `ledger_id AS "ledgerId", send_number::float8 AS "sendNumber", sends_seen::float8 AS seen,
   store_id AS "storeId", pg_is_in_recovery() AS "inRecovery"`;
 

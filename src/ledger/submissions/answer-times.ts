@@ -17,7 +17,6 @@ export interface AnswerOf extends SubmissionKey {
   at: Date;
 }
 
-/** The SQL that records it, once; `answer`: an {@link answerToRecord}, which is jsonb in SQL, or null: nothing. */
 export const recordsAnswer = (answer: string): string =>
   `INSERT INTO acknowledgement_times (filing_id, submission, mode, after_ms, took_ms, at)
      SELECT a.* FROM jsonb_to_record(${answer}) AS a (filing_id text, submission int, mode text, after_ms bigint, took_ms bigint,

@@ -53,7 +53,10 @@ export async function openAttempt(
     attempts.findLast(({ verdict }) => verdict === 'open' || MAYBE_FILED.includes(verdict));
   if (standing) {
     const { attemptId, number, verdict } = standing;
-    if (verdict === 'open') await noteSnapshot(client, attemptId);
+    // It may have been opened before the newest snapshot was taken.
+    const newest = snapshotFor({ filing: 'a.filing_id', submission: 'a.submission', attempt: '$1' });
+    const note = `UPDATE attempts a SET snapshot_id = coalesce(${newest}, snapshot_id) WHERE attempt_id = $1`;
+    if (verdict === 'open') await client.query(note, [attemptId]);
     return { outcome: 'attempt', attemptId, number, verdict };
   }
   if (after !== undefined && (last?.number ?? 0) !== after) return null;
@@ -113,14 +116,6 @@ const snapshotFor = ({ filing, submission, attempt }: Record<'filing' | 'submiss
   `(SELECT max(snapshot_id) FROM snapshots n WHERE n.filing_id = ${filing} AND n.submission = ${submission}
       AND NOT EXISTS (SELECT FROM attempts t WHERE t.filing_id = ${filing} AND t.submission = ${submission}
         AND t.attempt_id <> ${attempt} AND t.snapshot_id >= n.snapshot_id))`;
-
-/** Notes the newest snapshot for an attempt that was opened before it was taken. */
-async function noteSnapshot(client: Queryable, attemptId: string): Promise<void> {
-  const newest = snapshotFor({ filing: 'a.filing_id', submission: 'a.submission', attempt: '$1' });
-  await client.query(`UPDATE attempts a SET snapshot_id = coalesce(${newest}, snapshot_id) WHERE attempt_id = $1`, [
-    attemptId,
-  ]);
-}
 
 /** Records that the exchange of an attempt is over with an unknown outcome: no answer can follow. */
 export async function noteUnknown(

@@ -56,11 +56,6 @@ export async function lockRequests(
   return rows;
 }
 
-/** The request of a submission that was asked about least, of those that have not ended. */
-const nextRequest = (filing: string, submission: string) =>
-  `SELECT ${COLUMNS} FROM requests WHERE filing_id = ${filing} AND submission = ${submission} AND state = 'followed'
-    ORDER BY polled_at_age_ms NULLS FIRST, since, request_id LIMIT 1`;
-
 /** A request that is to be asked about, with what is known of its client. */
 export interface RequestToPoll extends RequestRecord, KnownIec {
   credentials: CredentialVersion | null;
@@ -77,7 +72,9 @@ export async function readNextPoll(
 }> {
   const { rows } = await db.query<RequestToPoll & { load: PollLoad }>(
     `SELECT ${POLL_LOAD} AS load, q.*, ${IEC_OF_CLIENT}, ${credentialsHeld('q."customerId"')} AS credentials
-       FROM (VALUES (1)) AS one LEFT JOIN (${nextRequest('$3', '$4')}) AS q ON true
+       FROM (VALUES (1)) AS one LEFT JOIN (
+         SELECT ${COLUMNS} FROM requests WHERE filing_id = $3 AND submission = $4 AND state = 'followed'
+          ORDER BY polled_at_age_ms NULLS FIRST, since, request_id LIMIT 1) AS q ON true
        LEFT JOIN exporters e ON e.exporter_id = q."customerId"`,
     [mode, at, filingId, submission],
   );

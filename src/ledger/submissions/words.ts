@@ -160,7 +160,8 @@ export async function standingWords(
   const { rows } = await db.query<Word>(
     `SELECT ${COLUMNS} FROM words w
       WHERE filing_id = $1 AND kind = $2 AND word_id <> $3 AND attempt_id IS NOT DISTINCT FROM $4
-        AND marked_at IS NOT DISTINCT FROM $5 AND request_id IS NOT DISTINCT FROM $6 AND source_rows IS NOT DISTINCT FROM $7
+        AND marked_at IS NOT DISTINCT FROM $5 AND request_id IS NOT DISTINCT FROM $6
+        AND (source_rows <@ $7::int[] AND source_rows @> $7::int[] OR (source_rows IS NULL AND $7::int[] IS NULL))
         AND (grant_id IS NOT NULL OR NOT $11)
         AND (person_key <> $8 OR ($9 AND said_at <= $10::timestamptz - interval '1 day')) AND person_key <> ''
         AND EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome = 'stands')

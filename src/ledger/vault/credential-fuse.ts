@@ -13,13 +13,15 @@ export interface Check {
   at: Date;
 }
 
-/** Records a refused check when its answer arrives, never before the service counted it; a 500 does not count. */
+/**
+ * Records a refused check when its answer arrives, never before the service counted it; a 500 does not count. Repeated
+ * with the same time it counts once.
+ */
 export async function recordFailedCheck(db: Queryable, { mode, exporterId, at }: Check): Promise<void> {
-  await db.query('INSERT INTO credential_failures (mode, exporter_id, failed_at) VALUES ($1, $2, $3)', [
-    mode,
-    exporterId,
-    at,
-  ]);
+  await db.query(
+    'INSERT INTO credential_failures (mode, exporter_id, failed_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+    [mode, exporterId, at],
+  );
 }
 
 /** Until when a check would be refused; null: one may be sent. Any five failures count. */

@@ -18,7 +18,6 @@ export const credentialsHeld = (exporter: string): string =>
   `(SELECT to_jsonb(held) FROM (SELECT ${COLUMNS} FROM credential_versions
       WHERE exporter_id = ${exporter} AND held ORDER BY version DESC LIMIT 1) AS held)`;
 
-/** As {@link credentialsHeld}. */
 export async function currentCredentials(db: Queryable, exporterId: string): Promise<CredentialVersion | null> {
   const { rows } = await db.query<{ held: CredentialVersion | null }>(`SELECT ${credentialsHeld('$1')} AS held`, [
     exporterId,

@@ -190,10 +190,13 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
       secretRef: string,
       { mode, exporterId, version }: { mode: Mode; exporterId: string; version: number },
     ): Promise<void> {
-      const row = await read(db, secretRef);
-      // A secret that is already assigned does not open as a submission.
-      const bytes = await opener.open(row, contextOf(row.secretRef, { purpose: 'submission', mode }));
-      await replace(db, row, bytes, { purpose: 'portal-login', mode, exporterId, version });
+      for (let assigned = false; !assigned;) {
+        const row = await read(db, secretRef);
+        // A secret that is already assigned does not open as a submission.
+        const bytes = await opener.open(row, contextOf(row.secretRef, { purpose: 'submission', mode }));
+        // It may have been sealed to a new key in the meantime.
+        assigned = await replace(db, row, bytes, { purpose: 'portal-login', mode, exporterId, version });
+      }
     },
 
     /** Publishes the first key and seals everything to it; safe to repeat. Secrets that do not open are listed. */

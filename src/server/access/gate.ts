@@ -159,13 +159,14 @@ export function createAuditTrail({ pool, mode, logger }: LedgerDependencies & { 
   function add(event: AuditEvent, uses: number): void {
     const { principal, action, outcome, code, subject } = event;
     const minute = Math.floor(event.at.getTime() / MINUTE_MS);
-    // Who has no token chooses the subject: equal calls are one event, whatever they name.
-    const about = principal ? subject : undefined;
-    const key = JSON.stringify([minute, principal?.principalId, action, outcome, code, about]);
+    // Who has no token chooses the subject, and who polls reads each of its filings every minute: equal calls are one
+    // event, whatever they name.
+    const named = principal !== null && outcome === 'refused';
+    const key = JSON.stringify([minute, principal?.principalId, action, outcome, code, named && subject]);
     const known = held.get(key);
     if (known) known.uses = (known.uses ?? 1) + uses;
     else if (held.size >= MOST_HELD) lost += uses;
-    else held.set(key, { ...event, uses, ...(principal === null && { subject: undefined, requestId: undefined }) });
+    else held.set(key, { ...event, uses, ...(!named && { subject: undefined, requestId: undefined }) });
   }
 
   const timer = setInterval(() => void (flushing = flushing.then(() => flush(false))), FLUSH_MS);

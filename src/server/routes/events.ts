@@ -1,6 +1,6 @@
 /** The feed of events: what happened, in the order of commits, for programs that follow it. */
 import { z } from 'zod';
-import { readFeed, type FeedEvent, type FeedGone, type FeedMark } from '../../ledger/events';
+import { readFeed, type FeedEvent, type FeedMark } from '../../ledger/events';
 import { EVENT_DAYS } from '../../ledger/retention';
 import { asCursor, cursorText, pageSize, readCursor } from '../http/fields';
 import { callerGone, Problem } from '../http/problem';
@@ -73,7 +73,7 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
 
 const cursorOf = ({ epoch, position }: FeedMark): string => asCursor([epoch, position]);
 
-function lost({ start, end }: FeedGone): Problem {
+function lost({ start, end }: Record<'start' | 'end', FeedMark>): Problem {
   const detail =
     `The cursor is of a ledger that was put back since, or is older than the ${EVENT_DAYS} days that events are kept: what came after ` +
     'it may be gone. Read what you need anew (GET /v1/filings?since=…) and go on with `end`, or read all that is kept with `start`.';

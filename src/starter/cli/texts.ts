@@ -5,7 +5,7 @@ import { groupBy } from '../../domain/values';
 import { counted, printable } from '../../domain/text';
 import type { Problem } from '../errors';
 import type { FilingState, RowState } from '../../domain/filing/states';
-import type { OnboardState } from '../../domain/contracts';
+import type { ExporterProgress } from '../../domain/contracts';
 import { toned, type Tone } from './page';
 
 const MOST_PLACES = 12;
@@ -49,7 +49,7 @@ function describeAlike(alike: readonly [Problem, ...Problem[]]): string {
   return printable(`${severity === 'error' ? 'Error' : 'Warning'}${where ? ` in ${where}` : ''}: ${message}${holder}`);
 }
 
-const TONES: Readonly<Partial<Record<FilingState | RowState | OnboardState | 'activation_pending', Tone>>> = {
+const TONES: Readonly<Partial<Record<FilingState | RowState | ExporterProgress['state'], Tone>>> = {
   certified: 'good',
   ready: 'good',
   awaiting_approval: 'waits',

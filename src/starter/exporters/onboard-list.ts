@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ExporterProgress, OnboardState } from '../../domain/contracts';
+import type { ExporterProgress } from '../../domain/contracts';
 import { writeOutputFile } from '../../documents/output-file';
 import { firstLine, RefusedError, type Problem } from '../errors';
 import { csvOf } from '../input-files';
@@ -17,7 +17,7 @@ export interface OnboardedRow {
   /** Null where the row names none. */
   email: string | null;
   exporterId: string | null;
-  state: OnboardState | 'failed';
+  state: ExporterProgress['state'] | 'failed';
   activatesAt: string | null;
   irmCount: number | null;
   message: string | null;

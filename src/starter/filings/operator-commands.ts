@@ -162,7 +162,10 @@ async function resolveAfterEnd(deps: EbrcClientDependencies, filing: FilingRecor
   const view = await viewOf(deps, filingId);
   if (!view.rows.some(({ state }) => state === 'abandoned_after_send')) return null;
   const { args, updateId } = await prepareResolve(deps, filing, given);
-  const submission = args.attemptId === undefined ? 1 : partsOfAttemptId(args.attemptId).submission;
+  const { attemptId, requestId = '' } = args;
+  const about =
+    attemptId === undefined ? await requestHolder(deps.pool, { filingId, requestId }) : partsOfAttemptId(attemptId);
+  const submission = about?.submission ?? 1;
   const { refused, stands } = await deps.temporal.workflow.execute<typeof followEndedFiling>('followEndedFiling', {
     workflowId: `${workflowId}/${updateId}`,
     taskQueue: deps.taskQueue,

@@ -9,7 +9,6 @@ export interface CredentialSubmission {
   by: string;
 }
 
-/** Submissions of credentials, taken in the order in which they came. */
 export class Submissions {
   private readonly waiting: CredentialSubmission[] = [];
   private readonly seen = new Set<string>();

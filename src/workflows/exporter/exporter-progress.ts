@@ -68,7 +68,6 @@ export class ExporterStatus implements WaitingWorkflow {
     this.update({ state: 'activation_pending', activatesAt, message });
   }
 
-  /** Ends early once `over` holds. */
   async rest(ms: number, summary: string, over: () => boolean = () => false): Promise<void> {
     await this.continueAsNewIfLong();
     await condition(over, ms, { summary: summaryText(summary) });

@@ -11,12 +11,11 @@ import type { RateClass } from '../../domain/names';
 import { calls, steps, type CallAbout, type ProfileName } from '../activity-profiles';
 import { isFilingMissing, orNull } from '../failures';
 import { deadlineOf, FilingMovedOn, inOneText } from './filing-steps';
-import type { Attention, Event, Move } from './filing-steps';
+import type { Attention, Event } from './filing-steps';
 import { showFiling, showRefusal, textOf, type Refusal } from './show-filing';
 
 const NOTHING = () => undefined;
 
-/** Before anything is recorded. */
 const UNRECORDED: FilingNow = {
   seq: 0,
   state: 'checking',
@@ -39,7 +38,6 @@ export class FilingProgress {
   settings!: ReadSettingsResult;
   /** What of the filing does not change with its moves; null: nothing is recorded. */
   filing: OpenedFiling | null = null;
-  /** The filing as the ledger said last. */
   now: FilingNow = UNRECORDED;
   /** The state that a pause interrupts, and leads back to. */
   working: FilingState = 'checking';
@@ -95,7 +93,6 @@ export class FilingProgress {
     return this.now.state;
   }
 
-  /** What is asked of somebody; null: nothing. */
   get attention(): string | null {
     const { asks, late, standing } = this.now;
     return this.problem ?? inOneText(asks, late, standing);
@@ -105,7 +102,6 @@ export class FilingProgress {
     return this.now.submissions[0]?.requests[0]?.requestId ?? null;
   }
 
-  /** How far a submission is by now. */
   stage(submission: number): SubmissionStage {
     const stage = this.now.submissions.find((each) => each.submission === submission);
     if (!stage) throw new FilingMovedOn(`the ledger does not hold submission ${submission}`);
@@ -185,7 +181,7 @@ export class FilingProgress {
   }
 
   /** The next move, for a step that records it with what causes it. */
-  nextMove(state: FilingState, event: Event, asked: Attention = {}): Move {
+  nextMove(state: FilingState, event: Event, asked: Attention = {}) {
     const { attention = null, late = false, needsAttention = needsSomebody(state) } = asked;
     const of = { filingId: this.filing?.filingId ?? '', seq: this.now.seq + 1 };
     const limitMs = stateLimitMs(state, this.settings, this.now.counts.certified);

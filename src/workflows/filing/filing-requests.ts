@@ -6,16 +6,6 @@ import { personKey } from '../../domain/principal';
 import type { FilingProgress } from './filing-progress';
 import { type Event, FilingMovedOn } from './filing-steps';
 
-/** What a person's answer is about now. */
-export interface InQuestion {
-  /** The attempt in doubt, or the one whose request is asked about; null where a person named that request. */
-  attemptId: string | null;
-  /** The request that is asked about; null: the attempt itself is in doubt. */
-  requestId: string | null;
-  /** The request is being polled, so a person may name another one. */
-  following?: true;
-}
-
 /** What was said, with the word that the ledger keeps of it; without an id it is being recorded. */
 type Recorded<T> = T & { wordId?: string };
 
@@ -30,8 +20,15 @@ export class FilingRequests {
   abandon: Recorded<AbandonArgs> | null = null;
   approval: Recorded<ApproveArgs> | null = null;
   resolution: Recorded<ResolveArgs> | null = null;
-  /** What a resolve can answer now; null: nothing. */
-  inQuestion: InQuestion | null = null;
+  /** What a person's answer is about now; null: there is nothing to answer. */
+  inQuestion: {
+    /** The attempt in doubt, or the one whose request is asked about; null where a person named that request. */
+    attemptId: string | null;
+    /** The request that is asked about; null: the attempt itself is in doubt. */
+    requestId: string | null;
+    /** The request is being polled, so a person may name another one. */
+    following?: true;
+  } | null = null;
   /** The last word that was refused when it was to be carried out, and why. */
   private refused: { args: ApproveArgs | ResolveArgs | AbandonArgs; message: string; code?: string } | null = null;
 
@@ -74,7 +71,6 @@ export class FilingRequests {
     this.throwIfRefused(request);
   }
 
-  /** A person gives the filing up. Resolves once it has ended. */
   async giveUp(args: AbandonArgs): Promise<void> {
     const { progress } = this;
     if (progress.refusal) refuse('The run recorded nothing: it was refused.');
@@ -132,7 +128,7 @@ export class FilingRequests {
   }
 
   /** Work during which a resolve may come. Where the ledger moved on instead, it is refused: nothing was written. */
-  async whileAnswering<T>(inQuestion: InQuestion, work: () => Promise<T>): Promise<T> {
+  async whileAnswering<T>(inQuestion: NonNullable<FilingRequests['inQuestion']>, work: () => Promise<T>): Promise<T> {
     this.inQuestion = inQuestion;
     try {
       return await work();

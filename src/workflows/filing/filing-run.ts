@@ -8,12 +8,12 @@ import { resumeInput } from '../../domain/filing/run-judgement';
 import type { Finding } from '../../domain/rules/finding';
 import { summaryText } from '../../domain/text';
 import { Waits } from '../waits';
-import { FilingEnded, FilingGivenUp, FilingMovedOn, type OverdueMark } from './filing-steps';
+import { FilingGivenUp, FilingMovedOn, type OverdueMark } from './filing-steps';
 import { FilingProgress } from './filing-progress';
 import { FilingRequests } from './filing-requests';
 import { textOf, type Refusal } from './show-filing';
 
-export { FilingEnded, FilingGivenUp, FilingMovedOn };
+export { FilingGivenUp, FilingMovedOn };
 
 /** A result of what is known. Not all rows may be in it: then it says how the others are read. */
 function resultOf(of: Partial<FilingResult> & Pick<FilingResult, 'reference' | 'n' | 'state'>): FilingResult {
@@ -39,7 +39,6 @@ export function refusedResult({ reference, n = 1 }: FileInput, refusal: Refusal)
   });
 }
 
-/** What a result says of a filing as the ledger said last. */
 function standingOf({ state, counts, asked, seq, rows, submissions }: Omit<FilingNow, 'kind' | 'text'>) {
   const { requestId = null, dgftAckId = null } = submissions[0]?.requests[0] ?? {};
   return { state, counts, asked, seq, rows: rows ?? [], requestId, dgftAckId };
@@ -63,13 +62,11 @@ export class FilingRun extends FilingProgress {
   readonly waits = new Waits();
   /** Updates `file`: how many have come, and how many of them are not answered yet. */
   readonly fileUpdates = { come: 0, open: 0 };
-  /** Version of the newest credentials that are valid. */
   renewedCredentials = 0;
   /** Signals that an answer came late: a wait for one reads the ledger again. */
   lateAnswers = 0;
   /** When the work in progress is overdue, for the watchdog. */
   overdueMark: OverdueMark | null = null;
-  /** Whether the run has nothing left to do. */
   over = false;
 
   constructor(

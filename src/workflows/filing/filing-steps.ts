@@ -1,5 +1,5 @@
 /** What a filing's run moves by: moves, what ends its work from outside, and overdue marks. */
-import type { MoveArgs } from '../../activities/filings/moves';
+import type { FilingNow, MoveArgs } from '../../activities/filings/moves';
 import type { FilingState } from '../../domain/filing/states';
 
 export type Event = MoveArgs['event'];
@@ -14,10 +14,6 @@ export interface Attention {
   late?: boolean;
 }
 
-/** A move as the ledger records it; `dueAt` in ms since the epoch. */
-export type Move = MoveArgs & { needsAttention: boolean; dueAt: number | null; waitsFor: string | null };
-
-/** What several questions say, in one text. */
 export const inOneText = (...texts: (string | null)[]): string | null => texts.filter(Boolean).join(' ') || null;
 
 /**
@@ -25,11 +21,11 @@ export const inOneText = (...texts: (string | null)[]): string | null => texts.f
  * @param limitMs how long the next state explains itself; null: it waits for a person
  */
 export function deadlineOf(
-  held: Pick<Move, 'state' | 'dueAt' | 'waitsFor'> & { late: string | null },
+  held: Pick<FilingNow, 'state' | 'dueAt' | 'waitsFor' | 'late'>,
   next: FilingState,
   limitMs: number | null,
   { wait, late = false }: Attention,
-): Pick<Move, 'dueAt' | 'waitsFor'> {
+): Pick<FilingNow, 'dueAt' | 'waitsFor'> {
   const { state, dueAt, waitsFor } = held;
   if (limitMs === null) return { dueAt: null, waitsFor: null };
   if (late) return { dueAt: null, waitsFor };
@@ -46,12 +42,7 @@ export class FilingGivenUp extends Error {
 
 /** The ledger holds other moves than this run (a reset, another run): it reads the filing again and goes on. */
 export class FilingMovedOn extends Error {
-  override readonly name: string = 'FilingMovedOn';
-}
-
-/** The filing has ended in the ledger: another run ended it, and its recorded outcome stands. */
-export class FilingEnded extends FilingMovedOn {
-  override readonly name: string = 'FilingEnded';
+  override readonly name = 'FilingMovedOn';
 }
 
 /** A mark past which a filing is overdue; its watchdog's timer looks at it (see watchdog.ts). */

@@ -58,11 +58,7 @@ async function waitForOpenRows(run: FilingRun): Promise<void> {
 
 type PdfsListed = FetchedCertificates['toArchive'];
 
-async function fetchDetails(run: FilingRun): Promise<{
-  complete: boolean;
-  /** The first certificates without a PDF; null where the details could not be read. */
-  toArchive: PdfsListed;
-}> {
+async function fetchDetails(run: FilingRun): Promise<{ complete: boolean; toArchive: PdfsListed }> {
   const { filingId, exporterId } = run;
   const pdfs = MAX_PDFS_WITHOUT_CHILD;
   const details = run.calls('helpful', 'Fetch the certificate details', 'details');
@@ -152,7 +148,6 @@ async function collectMany(run: FilingRun, round: number): Promise<ReadFailure |
   }
 }
 
-/** The child that collects a filing's certificates. */
 const collectionOf = ({ filingId, exporterId }: FilingRun, part: number | 'alone') => ({
   workflowId: `${workflowInfo().workflowId}/certificates/${part}`,
   args: [{ filingId, exporterId }] as Parameters<typeof collectCertificates>,

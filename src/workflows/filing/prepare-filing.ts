@@ -7,7 +7,6 @@ import type { FilingRun } from './filing-run';
 import { helpful, interruptible, waitUntilActive } from './pauses';
 import { FilingRefused } from './finish-filing';
 
-/** A filing as this run recorded it, or took it up. */
 export type Opened = Extract<OpenFilingResult, { outcome: 'opened' | 'resumed' | 'recorded' }>;
 
 /**

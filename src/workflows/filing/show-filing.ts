@@ -31,7 +31,6 @@ interface Shown {
   readonly settings?: Pick<ReadSettingsResult, 'mode' | 'searchAttributes'>;
 }
 
-/** Tells where the filing stands, and whether somebody should look. */
 export function showFiling(run: Shown, reference: string | undefined, text: string, needsAttention: boolean): void {
   const { rows, certified, archived, errored, open } = run.counts;
   const lines = [

@@ -1,7 +1,9 @@
 import ts from 'typescript';
-import { phaseOf, PHASES, resumesIn, type FilingFacts, type Phase } from '../../../src/domain/filing/run-judgement';
+import { phaseOf, PHASES, resumesIn, type FilingFacts } from '../../../src/domain/filing/run-judgement';
 import { FILING_STATES, isEnd, isPause, mayFollow, type FilingState } from '../../../src/domain/filing/states';
 import { sourceFiles } from '../../boundary/project';
+
+type Phase = (typeof PHASES)[number];
 
 const OPEN = FILING_STATES.filter((state) => !isEnd(state));
 const FACTS: (keyof FilingFacts)[] = ['planned', 'doubtful', 'followed', 'settled', 'unapproved'];

@@ -1,6 +1,6 @@
-import { queuePlaces, type Queued } from '../../../src/domain/filing/view';
+import { queuePlaces } from '../../../src/domain/filing/view';
 
-const queued = (filingId: string, exporterId: string, calls = 1): Queued => ({ filingId, exporterId, calls });
+const queued = (filingId: string, exporterId: string, calls = 1) => ({ filingId, exporterId, calls });
 
 test('exporters take turns, so one with many calls does not hold up another', () => {
   const places = queuePlaces([queued('many', 'asha', 900), queued('few', 'ravi', 3)], 5);

@@ -7,23 +7,20 @@ import {
   type StatusRecordEntry,
 } from '../../../src/domain/service/request-status';
 
-const sent = (serialNo: number, more: Partial<SentRow> = {}): SentRow => ({
+const sent = (serialNo: number, more: Partial<SentRow['mapping']> = {}): SentRow => ({
   position: serialNo - 1,
   serialNo,
-  irmNumber: 'IRM1',
-  irmDt: '05012026',
-  sbCumInvoiceNumber: `100${serialNo}`,
-  sbCumInvoiceDate: '03012026',
-  ...more,
+  mapping: { irmNumber: 'IRM1', sbCumInvoiceNumber: `100${serialNo}`, ...more },
+  eBRCNumber: null,
+  eBRCDate: null,
 });
 
 function entry(row: SentRow, more: Partial<StatusRecordEntry> = {}): StatusRecordEntry {
   return {
     serialNo: String(row.serialNo),
-    irmNumber: row.irmNumber,
-    irmDt: row.irmDt,
-    sbCumInvoiceNumber: row.sbCumInvoiceNumber,
-    sbCumInvoiceDate: row.sbCumInvoiceDate,
+    ...row.mapping,
+    irmDt: '05012026',
+    sbCumInvoiceDate: '03012026',
     eBRCNumber: `EBRC${row.serialNo}`,
     eBRCDt: '06012026',
     processingStatus: 'Processed',
@@ -111,7 +108,7 @@ describe('a record that is final', () => {
   });
 
   it('distinguishes rows of the same IRM and document by their serial numbers', () => {
-    const again = sent(2, { sbCumInvoiceNumber: one.sbCumInvoiceNumber });
+    const again = sent(2, { sbCumInvoiceNumber: one.mapping.sbCumInvoiceNumber });
     const list = [entry(again), entry(one)];
     expect(judgeStatus([one, again], record({ ebrcBulkGenStatusLst: list }))).toMatchObject({
       rows: [{ eBRCNumber: 'EBRC1' }, { eBRCNumber: 'EBRC2' }],
@@ -139,7 +136,7 @@ describe('a record that is not final', () => {
   });
 
   it('reads counts without a list together with the certificates that are known already', () => {
-    const known = { ...one, certificate: { eBRCNumber: 'EBRC1', eBRCDate: '06012026' } };
+    const known = { ...one, eBRCNumber: 'EBRC1', eBRCDate: '06012026' };
     const status = record({ processingStatus: 'Errored', recordProCount: 1, recordFailCount: 1 });
     expect(judgeStatus([one, two], status).verdict).toBe('incomplete');
     expect(judgeStatus([known, two], status)).toMatchObject({
@@ -152,7 +149,7 @@ describe('a record that is not final', () => {
   });
 
   it('gives a certificate that a row has already to no other row', () => {
-    const known = { ...one, certificate: { eBRCNumber: 'EBRC1', eBRCDate: null } };
+    const known = { ...one, eBRCNumber: 'EBRC1' };
     const list = [entry(two, { eBRCNumber: 'EBRC1' })];
     expect(outcomes([known, two], record({ ebrcBulkGenStatusLst: list }))).toEqual(['certified', 'open']);
   });
@@ -225,7 +222,7 @@ describe('a record that is not final', () => {
   });
 
   it('leaves rows open that have the same IRM and document', () => {
-    const again = sent(2, { sbCumInvoiceNumber: one.sbCumInvoiceNumber });
+    const again = sent(2, { sbCumInvoiceNumber: one.mapping.sbCumInvoiceNumber });
     const list = [entry(one, { serialNo: null }), entry(again, { serialNo: null })];
     expect(outcomes([one, again], record({ ebrcBulkGenStatusLst: list }))).toEqual(['open', 'open']);
   });

@@ -7,7 +7,7 @@ import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import type { Intent } from '../../../src/ledger/filings/filing-intent';
 import { releaseRejected } from '../../../src/ledger/gates/release';
-import { releaseAbsent, type AbsenceArgs } from '../../../src/ledger/gates/release-absent';
+import { releaseAbsent } from '../../../src/ledger/gates/release-absent';
 import { withTransaction, type Queryable } from '../../../src/ledger/pool';
 import { readRows } from '../../../src/ledger/rows/filing-rows';
 import { storeAnswer } from '../../../src/ledger/submissions/answers';
@@ -17,6 +17,8 @@ import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
 import { markSending } from '../ledger-steps';
 import { ACCEPTED, attemptSteps, SENDER, SETTLE_MS } from '../submissions/attempt-support';
+
+type AbsenceArgs = Parameters<typeof releaseAbsent>[1];
 
 /** The settle window after a mark at NOW is over, and a complete look may begin. */
 export const OVER = minutesLater(241);

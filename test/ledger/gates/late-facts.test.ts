@@ -3,7 +3,7 @@ import { filingDateInKolkata } from '../../../src/domain/dates';
 import { attemptIdOf, sentAs } from '../../../src/domain/filing/attempt';
 import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
-import { releaseAbsent, type AbsenceArgs, type AbsentSubject } from '../../../src/ledger/gates/release-absent';
+import { releaseAbsent, type AbsentSubject } from '../../../src/ledger/gates/release-absent';
 import { endRequest, addRequest, notePoll, readRequests } from '../../../src/ledger/submissions/requests';
 import { releaseRejected } from '../../../src/ledger/gates/release';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
@@ -57,7 +57,7 @@ const look = (minutes: number) =>
     problem: null,
   });
 
-const absent = (subject: AbsentSubject, minutes: number, more: Partial<AbsenceArgs> = {}) =>
+const absent = (subject: AbsentSubject, minutes: number, more: Partial<Parameters<typeof releaseAbsent>[1]> = {}) =>
   inTurn((client) =>
     releaseAbsent(client, {
       subject,

@@ -379,6 +379,16 @@ describe('two persons', () => {
     expect(await word({ ...said, sourceRows: [1], by: 'ravi' })).toEqual({ outcome: 'freed', freed: 1 });
   });
 
+  it('say the same about rows in whatever order they name them', async () => {
+    const sent = await lost([{}, {}]);
+    const requestId = newId();
+    await accept(sent, requestId);
+    await gates.poll(sent.filingId, requestId, 'unknown_request', NOW);
+    const said = { filingId: sent.filingId, requestId, unseen: true };
+    expect(await word({ ...said, sourceRows: [1, 2], by: 'meera' })).toEqual(stands(/meera is the first/u));
+    expect(await word({ ...said, sourceRows: [2, 1, 1], by: 'ravi' })).toEqual({ outcome: 'freed', freed: 2 });
+  });
+
   it('name a certificate as not theirs for their own lineage alone: its owner is not sent again by it', async () => {
     const party = await exporter();
     const tranche = { sbCumInvoiceNumber: '8600002', billNo: 'EXP/8600002' };
@@ -600,7 +610,7 @@ describe('filed', () => {
     expect(await name('ravi', 'EB-P1', 'EB-P2')).toEqual(stands(/ravi is the first/u));
     expect(await name('meera', 'EB-P1', 'EB-P3')).toEqual(stands(/somebody else/u));
     expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted' }, { state: 'submitted' }]);
-    expect(await name('anil', 'EB-P1', 'EB-P2')).toEqual({ outcome: 'filed' });
+    expect(await name('anil', 'eb-p1', 'EB-P2')).toEqual({ outcome: 'filed' });
     expect(await rows(sent.filingId)).toMatchObject([{ state: 'certified' }, { state: 'certified' }]);
     // What every row has by now takes no second person.
     expect(await name('kamal', 'EB-P1', 'EB-P2')).toEqual({ outcome: 'filed' });

@@ -1,7 +1,7 @@
 /** The send gate: the mark under which the first byte may be written. */
 import type { AttemptVerdict } from '../../../src/domain/filing/attempt';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
-import { markSending, type MarkArgs } from '../../../src/ledger/gates/send';
+import { markSending } from '../../../src/ledger/gates/send';
 import { releaseUnfiled } from '../../../src/ledger/gates/release';
 import { withTransaction } from '../../../src/ledger/pool';
 import { noteUnknown } from '../../../src/ledger/submissions/attempts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 const at = NOW;
 /** The gate itself, without the balance check that other tests take as made. */
-const send = (attemptId: string, more: Partial<MarkArgs> = {}) =>
+const send = (attemptId: string, more: Partial<Parameters<typeof markSending>[1]> = {}) =>
   step((client) =>
     markSending(client, {
       attemptId,

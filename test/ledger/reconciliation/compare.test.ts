@@ -1,7 +1,7 @@
 /** A settled ledger has no findings; one with differences has exactly those, once. */
 import { saveCertificates, type CertificateDetailRecord } from '../../../src/ledger/certificates/certificates';
 import { learnIec, saveExporter } from '../../../src/ledger/exporters/exporters';
-import { compareParty, type Compared } from '../../../src/ledger/reconciliation/compare';
+import { compareParty } from '../../../src/ledger/reconciliation/compare';
 import { markArchived, markPdfMissing, savePdfChecks } from '../../../src/ledger/certificates/pdfs';
 import { listFindings } from '../../../src/ledger/reconciliation/findings';
 import { freeRows } from '../../../src/ledger/gates/held-rows';
@@ -24,9 +24,10 @@ let authority: CertificateDetailRecord[];
 const ROWS = [1, 2, 3, 4, 5].map((n) => ({ sbCumInvoiceNumber: String(600 + n), mappedIRMAmountFCC: 1_000 }));
 const ISSUED = new Date(NOW.getTime() + HOUR_MS);
 
-async function reconcile(minutes: number): Promise<Compared> {
+async function reconcile(minutes: number): ReturnType<typeof compareParty> {
   const readAt = await readingBegins(ledger.pool);
-  await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: authority, at: NOW });
+  const at = new Date(NOW.getTime() + minutes * 60_000);
+  await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: authority, askedAt: at, at: NOW });
   return compareParty(ledger.pool, {
     mode: 'test',
     partyId,
@@ -34,7 +35,7 @@ async function reconcile(minutes: number): Promise<Compared> {
     windows: [{ from: '2026-01-01', to: '2026-03-31', readAt }],
     withoutWorkflow: [],
     overdueAfterMs: 4 * HOUR_MS,
-    at: new Date(NOW.getTime() + minutes * 60_000),
+    at,
   });
 }
 const findings = async () =>
@@ -53,6 +54,22 @@ afterAll(() => ledger?.drop());
 
 it('finds nothing in a settled ledger', async () => {
   expect(await reconcile(60)).toEqual({ opened: 0, closed: 0, open: 0 });
+});
+
+it('keeps what a later call has shown where the answer of an earlier one comes after it', async () => {
+  const shown = async (status: string, askedAt: Date) => {
+    const details = authority.map((detail) => ({ ...detail, eBRCNumber: 'EB-LATE', eBRCStatus: status }));
+    await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: details.slice(0, 1), askedAt, at: ISSUED });
+  };
+  await shown('Issued', NOW);
+  await shown('Cancelled', ISSUED);
+  await shown('Issued', new Date(ISSUED.getTime() - 1));
+  const { rows } = await ledger.pool.query(
+    `SELECT status, (SELECT count(*)::int FROM certificate_changes WHERE ebrc_number = 'EB-LATE') AS changes
+       FROM certificates WHERE ebrc_number = 'EB-LATE'`,
+  );
+  expect(rows).toEqual([{ status: 'Cancelled', changes: 1 }]);
+  await ledger.pool.query(`DELETE FROM certificates WHERE ebrc_number = 'EB-LATE'`);
 });
 
 it('takes another spelling of a status for the same status', async () => {

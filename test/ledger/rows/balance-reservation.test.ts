@@ -1,6 +1,8 @@
 import { markSending, openAttempt, releaseUnsent, settleRows } from '../ledger-steps';
 import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
+import { lockFiling } from '../../../src/ledger/filings/filing-lock';
+import { judgeUnsent } from '../../../src/ledger/gates/release';
 import { moveRows } from '../../../src/ledger/rows/filing-rows';
 import { withTransaction } from '../../../src/ledger/pool';
 import type { Finding } from '../../../src/domain/rules/finding';
@@ -109,6 +111,23 @@ it('counts only filings whose own check has passed, and none that was given up',
   expect(await reserve(given)).toEqual([]);
   await releaseUnsent(ledger.pool, { filingId: given, state: 'withdrawn', at: NOW });
   expect(await reserve(await filing('A', 9_000))).toEqual([]);
+});
+
+it('judges a row too that is planned again while the check waits for its locks', async () => {
+  const filingId = await filing('AGAIN', 8_000);
+  await reserve(filingId);
+  await send(filingId, NOW);
+  await readBalance(ledger, 1_000, minutesLater(1));
+  let findings: Promise<Finding[]> = Promise.resolve([]);
+  await withTransaction(ledger.pool, async (client) => {
+    await lockFiling(client, filingId);
+    findings = reserve(filingId);
+    const waits = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+    while (!(await ledger.pool.query(waits)).rowCount);
+    const attemptId = attemptIdOf(filingId, 1, 1);
+    await judgeUnsent(client, { attemptId, proof: { sender: 'me' }, reason: 'nothing was written', at: NOW });
+  });
+  expect(codes(await findings)).toEqual(['over_balance']);
 });
 
 it('blocks on a filing that was submitted after the balance was read', async () => {

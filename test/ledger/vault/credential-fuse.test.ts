@@ -56,9 +56,15 @@ test('a check that was under way when the fuse blew and fails later does not set
 });
 
 test('exporters and modes have fuses of their own', async () => {
-  const fuse = await fuseAfter([0, 0, 0, 0, 0]);
+  const fuse = await fuseAfter([0, 1, 2, 3, 4]);
   expect(await fuse.blownUntil({ ...key, exporterId: 'b' })).toBeNull();
   expect(await fuse.blownUntil({ ...key, mode: 'live' })).toBeNull();
+});
+
+test('a failure whose record is repeated, after a lost connection, counts once', async () => {
+  const fuse = await fuseAfter([0, 1, 2, 3]);
+  for (let repeat = 0; repeat < 4; repeat += 1) await fuse.recordFailure(key);
+  expect(await fuse.blownUntil(key)).toBeNull();
 });
 
 test('pruning keeps the failures that still matter', async () => {

@@ -155,6 +155,23 @@ it('rotates to the first key, so that the old one can go', async () => {
   expect(await codeOf(before.open(pool, refs[1] ?? '', SUBMISSION))).toBe('key_missing');
 });
 
+it('assigns a secret that a rotation seals to the new key in between', async () => {
+  const { pool } = database;
+  const vault = createVault({ keys: [young, old] });
+  const ref = await handIn(pool, credentials);
+  let rotated = false;
+  const rotatedAfterTheFirstRead = {
+    query: async (text: string, values?: unknown[]) => {
+      const result = await pool.query(text, values);
+      if (!rotated) await vault.rotate(pool);
+      rotated = true;
+      return result;
+    },
+  } as unknown as typeof pool;
+  await vault.assign(rotatedAfterTheFirstRead, ref, LOGIN);
+  expect(await vault.open(pool, ref, { purpose: 'portal-login', ...LOGIN })).toMatchObject({ password: PASSWORD });
+});
+
 it('rotates on past what does not open, and lists it', async () => {
   const { pool } = database;
   const refs: string[] = [];

@@ -4,14 +4,14 @@ import { type Evidence, type TakenSnapshot } from '../../../activities/filings/l
 import type { AttemptVerdict } from '../../../domain/filing/attempt';
 import { certificatesAgree } from '../../../domain/filing/questions';
 import { submittingMove, type FirstMove } from '../../../domain/filing/move-texts';
-import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
+import { FilingMovedOn, type FilingRun } from '../filing-run';
 import { onceLedgerIsWhole, throughPauses, recordFailureAndContinue } from '../pauses';
 import { prepareFiling } from '../prepare-filing';
 import { FilingRefused } from '../finish-filing';
 import { gather, namingOptions, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 
-/** The attempt to send with, or one sent already; null: past sending. @throws FilingEnded */
+/** The attempt to send with, or one sent already; null: past sending. @throws FilingMovedOn */
 export async function openNext(
   run: FilingRun,
   submission: number,
@@ -31,7 +31,7 @@ export async function openNext(
     else await confirmAbsence(run, submission, opened, open);
   }
   if (opened.outcome === 'differs') throw new FilingMovedOn('the ledger holds other moves');
-  if (opened.outcome === 'ended') throw new FilingEnded(`The filing has ended as ${opened.state}.`);
+  if (opened.outcome === 'ended') throw new FilingMovedOn(`The filing has ended as ${opened.state}.`);
   if (opened.outcome === 'attempt') return opened;
   if (opened.outcome === 'rows_gone') {
     throw new FilingRefused(submission, { kind: 'rows_gone', message: opened.reason }, []);
@@ -75,7 +75,7 @@ async function confirmAbsence(
   first: Extract<Opened, { outcome: 'look' }>,
   open: () => Promise<Opened>,
 ): Promise<void> {
-  const { requests, settings } = run;
+  const { requests, settings, exporterId } = run;
   const began = Date.now();
   const round = async ({ from, agreeing }: Extract<Opened, { outcome: 'look' }>): Promise<void> => {
     const over = Date.now() - began >= settings.settleAfterMs;
@@ -85,7 +85,11 @@ async function confirmAbsence(
     if (agreeing.length > 0 || over) await askToConfirm(run, submission, agreeing, found);
     const wait = (ms: number) => run.wait(ms, 'Look at the certificates again', () => requests.answered);
     if (agreeing.length > 0) await wait(AGREEING_CHECK_MS);
-    else if (!(await lookAgain(run, from)) && !requests.answered) await wait(roundMs(settings.settleAfterMs, over));
+    else {
+      const look = run.calls('api', 'Confirm that nothing of the last attempt was filed', 'details', 2);
+      const { complete } = await throughPauses(run, () => look.lookAtCertificates({ exporterId, from }));
+      if (!complete && !requests.answered) await wait(roundMs(settings.settleAfterMs, over));
+    }
     await carryOutAnswer(run, submission, () => Promise.resolve());
   };
   await requests.whileAnswering({ attemptId: null, requestId: null }, async () => {
@@ -112,13 +116,6 @@ async function askToConfirm(
     `${why}. It is not sent again before two persons have looked at the portal and said: ` +
     `ebrc resolve ${run.filingId} --as not-filed ${answer} --note TEXT.`;
   await run.move(run.state, { kind: 'agreeing', text: attention }, { attention, needsAttention: true });
-}
-
-/** @returns whether the look was complete */
-async function lookAgain(run: FilingRun, from: number): Promise<boolean> {
-  const { exporterId } = run;
-  const calls = run.calls('api', 'Confirm that nothing of the last attempt was filed', 'details', 2);
-  return (await throughPauses(run, () => calls.lookAtCertificates({ exporterId, from }))).complete;
 }
 
 /** Notes what exists before the send with the attempt. Without it only a person settles an unknown outcome. */

@@ -10,7 +10,7 @@ import type { Decided } from '../../../activities/filings/moves';
 import type { Submitted } from '../../../activities/filings/submit';
 import type { AdoptedAnswer } from '../../../activities/filings/answers';
 import { readFailure, type ReadFailure } from '../../failures';
-import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
+import { FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole, waitOut } from '../pauses';
 import { FilingRefused } from '../finish-filing';
 import { openNext } from './open-attempt';
@@ -27,7 +27,7 @@ const LATE_ANSWER_MS = 30_000;
 /** From this many attempts in a row that did not get through, somebody should look. */
 const ATTEMPTS_UNTIL_ATTENTION = 4;
 
-/** Brings a submission to the service, or settles it. @throws FilingRefused at the door, FilingGivenUp, FilingEnded */
+/** Brings a submission to the service, or settles it. @throws FilingRefused, FilingGivenUp, FilingMovedOn */
 export async function submitOne(run: FilingRun, submission: number): Promise<void> {
   const stage = run.stage(submission);
   const last = stage.requests.at(-1);
@@ -94,7 +94,7 @@ async function readMarks(run: FilingRun, attemptId: string, failure: ReadFailure
     await sleep(Math.max(1, over - Date.now()), { summary: 'Wait for a late answer' });
     reading = await read();
   }
-  if (reading.filingEnded) throw new FilingEnded('The filing has ended.');
+  if (reading.filingEnded) throw new FilingMovedOn('The filing has ended.');
   return judge(run, reading, failure);
 }
 

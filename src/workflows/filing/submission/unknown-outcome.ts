@@ -4,7 +4,7 @@ import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { Evidence } from '../../../activities/filings/looks';
 import { NOT_FILED, type StoredAnswer, sentAs } from '../../../domain/filing/attempt';
 import { certificatesAgree } from '../../../domain/filing/questions';
-import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
+import { FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';
 import { collectAlone, takeRefusal } from '../finish-filing';
 import { gather, lookAtOthers, lookAtRequest, namingOptions, roundMs } from './evidence';
@@ -24,7 +24,6 @@ const CANDIDATES_NAMED = 5;
 /** As many of the reasons of a failed acknowledgement. */
 const REASONS_NAMED = 5;
 
-/** What is in question, and why. */
 export type Doubt = { reason: string } & (
   | {
       attemptId: string;
@@ -110,7 +109,7 @@ async function readAttemptNews(
   const late = await stepOnceWhole(run, ({ seq }) =>
     step.readAttempt({ attemptId, seq, unsent: run.nextMove('submitting', event) }),
   );
-  if (late.filingEnded) throw new FilingEnded('The filing has ended.');
+  if (late.filingEnded) throw new FilingMovedOn('The filing has ended.');
   const known = answered && late.attemptId === attemptId;
   if (!known && late.verdict === 'accepted' && late.answer?.kind === 'accepted' && late.answer.requestId) {
     return { outcome: 'answered', answer: late.answer, attemptId: late.attemptId };
