@@ -13,6 +13,15 @@ export const SHOWN_BY: Readonly<Record<IecSource, string>> = {
   irms: 'its IRMs carry',
 };
 
+const IEC_UNKNOWN =
+  'The IEC of the exporter is not known: its client, its IRMs and its status records have none. Without it no ' +
+  'certificates can be listed, so that persons alone settle a submission whose answer is lost. `ebrc irms EXPORTER --refresh` reads the IRMs again.';
+
+/** What is to be said of an exporter's IEC before it files. */
+export function iecWarnings(exporter: Parameters<typeof iecFindings>[0]): Finding[] {
+  return exporter.iec === null ? [warningAt(null, 'iec', 'iec_unknown', IEC_UNKNOWN)] : iecFindings(exporter);
+}
+
 /** A warning if the IEC that was entered for a client is not the one that the portal shows. */
 export function iecFindings(args: {
   iec: string | null;

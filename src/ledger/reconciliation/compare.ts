@@ -234,7 +234,7 @@ async function findInFilings(client: Queryable, args: CompareArgs): Promise<void
           ORDER BY (s.state = 'acknowledged') DESC, s.submission LIMIT 1) s ON true
        CROSS JOIN LATERAL (
          SELECT 'filing_overdue' AS kind, CASE WHEN s.state = 'acknowledged'
-             THEN 'no outcome since ' || to_char(s.submitted_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD HH24:MI')
+             THEN 'no outcome since ' || to_char(s.submitted_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD HH24:MI "IST"')
              ELSE 'its requests have an outcome, but certificates cannot be fetched yet' END AS reason
           WHERE f.state = 'overdue' OR (s.state = 'acknowledged' AND s.submitted_at < $3)
          UNION ALL SELECT 'outcome_unknown', 'the answer to a submission was lost' WHERE f.state = 'outcome_unknown'

@@ -6,7 +6,7 @@ import { comparableText, type IrmNames } from '../../domain/identity';
 import { checkBalances } from '../../domain/rules/preflight';
 import { lockFiling, lockIrms } from '../filings/filing-lock';
 import { needFiling } from '../filings/filings';
-import { iecFindings } from '../../domain/exporter/exporter';
+import { iecWarnings } from '../../domain/exporter/exporter';
 import { lockExporter, needExporter } from '../exporters/exporters';
 import { heldIrms, irmNumberOf } from '../exporters/irms';
 import { certifiedElsewhere } from '../certificates/certificates';
@@ -115,7 +115,7 @@ export async function balanceFindings(
 export async function judgeBalances(
   db: Queryable,
   args: {
-    exporter: Parameters<typeof iecFindings>[0];
+    exporter: Parameters<typeof iecWarnings>[0];
     exporterId: string;
     rows: MappingRow[];
     exceptFiling: string | null;
@@ -128,7 +128,7 @@ export async function judgeBalances(
   const known = new Set(irms.map(({ irmNumber }) => comparableText(irmNumber)));
   const everyOne = irmNumbers.every((number) => known.has(comparableText(number)));
   return {
-    findings: [...iecFindings(exporter), ...checkBalances(rows, irms, holds)],
+    findings: [...iecWarnings(exporter), ...checkBalances(rows, irms, holds)],
     balancesReadAt: everyOne ? Math.min(...irms.map(({ readAt }) => readAt)) : null,
   };
 }

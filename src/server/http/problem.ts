@@ -93,6 +93,7 @@ const ROUTES: readonly [command: RegExp, route: string][] = [
   [/`?ebrc (approve|resolve|abandon|resume|correct) (F[0-9A-F]{15}|FILING)\b(?: FILE\b)?`?/g, 'POST /v1/filings/$2/$1'],
   [/`?ebrc (approve|resolve|abandon|resume|correct)\b`?/g, 'POST /v1/filings/{filing}/$1'],
   [/`?ebrc show (F[0-9A-F]{15}|FILING)\b`?/g, 'GET /v1/filings/$1'],
+  [/(?<=evidence in )`ebrc show`/g, 'GET /v1/filings/{filing}/evidence'],
   [/`ebrc show`/g, 'GET /v1/filings/{filing}'],
   [/`?ebrc credentials ([\w@.-]+\b)(?: --username …)?(?: --password-stdin)?`?/g, 'PUT /v1/exporters/$1/credentials'],
   [/`ebrc credentials`/g, 'PUT /v1/exporters/{exporter}/credentials'],

@@ -4,7 +4,7 @@ import { approvalMove, areBalancesFresh, isActivationPending } from '../../domai
 import type { FilingReadiness, FirstMove } from '../../domain/filing/move-texts';
 import type { OpenFilingResult } from '../../activities/filings/open-filing';
 import type { FilingRun } from './filing-run';
-import { helpful, waitUntilActive } from './pauses';
+import { helpful, interruptible, waitUntilActive } from './pauses';
 import { FilingRefused } from './finish-filing';
 
 export type Opened = Extract<OpenFilingResult, { outcome: 'opened' | 'resumed' | 'recorded' }>;
@@ -48,16 +48,25 @@ function freshenAndReserve(run: FilingRun, next?: FirstMove): Promise<Reserved |
 }
 
 export async function freshenBalances(run: FilingRun): Promise<void> {
-  await freshen(run, (exporterId) => run.calls('helpful', 'Read the IRMs', 'api', 2).readIrms({ exporterId }));
+  await freshen(run, (exporterId) => readIrms(run, exporterId));
 }
+
+/** As {@link freshenBalances}, for a person who waits: what a filing would wait out fails it. */
+export const freshenBalancesOnce = (run: FilingRun): Promise<unknown> =>
+  interruptible(run, () => refreshed(run, (exporterId) => readIrms(run, exporterId)));
+
+const readIrms = (run: FilingRun, exporterId: string) =>
+  run.calls('helpful', 'Read the IRMs', 'api', 2).readIrms({ exporterId });
 
 /** Where the refresh or the reading fails, the known balances are used, and an event records that: null. */
 function freshen<T>(run: FilingRun, read: (exporterId: string) => Promise<T>): Promise<T | null> {
+  return helpful(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, () => refreshed(run, read));
+}
+
+async function refreshed<T>(run: FilingRun, read: (exporterId: string) => Promise<T>): Promise<T> {
   const { exporterId } = run;
-  return helpful(run, { kind: 'balances_stale', text: 'The IRMs could not be refreshed' }, async () => {
-    await run.calls('helpful', 'Refresh the IRMs', 'irm-refresh', 2).refreshIrms({ exporterId });
-    return read(exporterId);
-  });
+  await run.calls('helpful', 'Refresh the IRMs', 'irm-refresh', 2).refreshIrms({ exporterId });
+  return read(exporterId);
 }
 
 /** Checks an unsent filing's balances, and waits for its approval. `next`: where it goes then. @throws FilingRefused */

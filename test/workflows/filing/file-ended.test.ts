@@ -89,6 +89,29 @@ describe('rows that were abandoned after the send', () => {
     expect(await again.result()).toMatchObject({ state: 'certified' });
   });
 
+  it('are not free on one person’s word where the balance fell since the last look at it', async () => {
+    const exporter = await stage.exporter();
+    const { exporterId } = exporter;
+    const { api } = stage.worker.deps;
+    const hidden = () => stage.fault(exporter, 'fetch-details', 'empty-details', { every: 1 });
+    hidden();
+    stage.fault(exporter, 'refresh-irms', 'stale-balance', { every: 1, skip: 1 });
+    stage.fault(exporter, 'push-irm', 'accept-then-drop', { times: 1 });
+    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+    await stage.until(filing, 'outcome_unknown');
+    const filingId = await abandoned(filing);
+    await stage.settleWindowOver(filing);
+    stage.sandbox.clearFaults();
+    hidden();
+    await eventually(async () => {
+      await api.refreshIrms(exporterId);
+      for await (const { irmUtilizedAmt } of api.listIrms(exporterId)) if (Number(irmUtilizedAmt) > 0) return true;
+      return false;
+    });
+    const said = await operationsOf(stage).resolve(filingId, { as: 'not-filed', by: 'ravi', note: 'looked' });
+    expect(said).toMatchObject({ secondPerson: true, filing: { rows: [{ state: 'abandoned_after_send' }] } });
+  });
+
   it('are certified by the request that a person names', async () => {
     const exporter = await stage.exporter();
     stage.fault(exporter, 'push-irm', 'accept-then-drop', { times: 1 });

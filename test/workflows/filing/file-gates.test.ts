@@ -236,6 +236,29 @@ it('is not sent again by one person where no list shows what the authority took,
   expect(stage.pushes(exporter)).toBe(1);
 });
 
+it('is not sent again by one person where the balance fell since the last look at it', async () => {
+  const exporter = await stage.exporter();
+  const hidden = () => stage.fault(exporter, 'fetch-details', 'empty-details', { every: 1 });
+  const { api } = stage.worker.deps;
+  hidden();
+  stage.fault(exporter, 'refresh-irms', 'stale-balance', { every: 1, skip: 1 });
+  stage.fault(exporter, 'push-irm', 'accept-then-drop', { times: 1 });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.settleWindowOver(filing);
+  await stage.until(filing, ({ asked }) => asked);
+  stage.sandbox.clearFaults();
+  hidden();
+  await eventually(async () => {
+    await api.refreshIrms(exporter.exporterId);
+    for await (const { irmUtilizedAmt } of api.listIrms(exporter.exporterId))
+      if (Number(irmUtilizedAmt) > 0) return true;
+    return false;
+  });
+  const second = { cause: { message: expect.stringMatching(/fell by/u) as string, type: 'second_person' } };
+  await expect(stage.resolve(filing, 'not-filed')).rejects.toMatchObject(second);
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
 it('tells who approves a filing that is given up at the same time which of the two it became', async () => {
   const exporter = await stage.exporter();
   const races = await Promise.all(

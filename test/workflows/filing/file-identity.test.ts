@@ -50,6 +50,14 @@ it('refuses a filing for a client whose id the service answers otherwise, after 
   expect(stage.sandbox.calls({ operation: 'get-customer' })).toHaveLength(before + 2);
 });
 
+/** What `ebrc check` says of a row of the exporter. */
+function checked(exporter: TestExporter) {
+  const items = [stage.mapping(exporter)];
+  const message = { recordResCount: 1, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: items };
+  const { pool } = stage.ledger;
+  return checkFile({ pool, mode: 'test' }, { source: { message }, exporter: exporter.exporterId });
+}
+
 it('learns from the status record for which IEC a filing was made', async () => {
   const exporter = await stage.exporter();
   answers.set(exporter.exporterId, (customer) => ({ ...customer, iec: null }));
@@ -57,6 +65,7 @@ it('learns from the status record for which IEC a filing was made', async () => 
   await stage.until(filing, 'processing');
   const { pool } = stage.ledger;
   await pool.query('UPDATE exporters SET iec = NULL, iec_source = NULL WHERE exporter_id = $1', [exporter.exporterId]);
+  expect(await checked(exporter)).toMatchObject({ ok: true, warnings: [{ code: 'iec_unknown', field: 'iec' }] });
   expect(await filing.result()).toMatchObject({ state: 'certified' });
   const { rows } = await pool.query(
     'SELECT e.iec, e.iec_source AS source, p.iec AS party FROM exporters e JOIN parties p USING (party_id) WHERE exporter_id = $1',
@@ -96,10 +105,7 @@ it('files under the IEC that the portal shows, and says that another one was ent
     documents: { pathOf: (name) => name },
   });
   expect(await reader.exporter(exporter.exporterId)).toMatchObject({ iec: iec.shown, warnings: [warning] });
-  const items = [stage.mapping(exporter)];
-  const message = { recordResCount: 1, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: items };
-  const checked = await checkFile({ pool, mode: 'test' }, { source: { message }, exporter: exporter.exporterId });
-  expect(checked).toMatchObject({ ok: true, warnings: [warning] });
+  expect(await checked(exporter)).toMatchObject({ ok: true, warnings: [warning] });
 });
 
 it('lets rows of one file with one mapping pass where they are permitted, and prints what permits them', async () => {

@@ -4,6 +4,7 @@ import { sentAs } from '../../../domain/filing/attempt';
 import { orNull } from '../../failures';
 import type { FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';
+import { freshenBalancesOnce } from '../prepare-filing';
 import { gatherEvidence } from './evidence';
 
 /** Carries the open answer out, or refuses its update. @param look what appeared since @returns the outcome, or null */
@@ -11,8 +12,10 @@ export async function carryOutAnswer(
   run: FilingRun,
   submission: number,
   // For a person who waits: what a filing would wait out (bad credentials, our own access) ends the look.
-  look: (attemptId: string | null) => Promise<unknown> = (attemptId) =>
-    orNull(() => gatherEvidence(run, submission, attemptId)),
+  look: (attemptId: string | null) => Promise<unknown> = async (attemptId) => {
+    await orNull(() => freshenBalancesOnce(run));
+    await orNull(() => gatherEvidence(run, submission, attemptId));
+  },
 ): Promise<Exclude<Carried, { why: string }> | null> {
   const { resolution, inQuestion } = run.requests;
   if (!resolution?.wordId) return null;
@@ -27,7 +30,7 @@ export async function carryOutAnswer(
       return null;
     }
   } else {
-    // The last look may be an hour old: what appeared since would be filed a second time.
+    // The last look may be an hour old: what appeared since, or used the balance, would be filed a second time.
     await look(inQuestion?.requestId ? null : attemptId);
   }
   const event = { kind: 'resolved', who: by, text: note, data };
