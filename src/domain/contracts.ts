@@ -238,11 +238,11 @@ const named = text.min(1).max(300);
 const row = z.int32();
 
 /** Arguments of the updates `approve`, `resolve` and `abandon` on a filing. */
-export const approveArgs = z.object({ by, note: text.max(2_000).optional(), grant });
+export const approveArgs = z.strictObject({ by, note: text.max(2_000).optional(), grant });
 export type ApproveArgs = z.infer<typeof approveArgs>;
 
 export const resolveArgs = z
-  .object({
+  .strictObject({
     as: z.enum(['filed', 'not-filed']),
     attemptId: named
       .optional()
@@ -257,7 +257,7 @@ export const resolveArgs = z
       .optional()
       .describe('not-filed of a request: these rows of the caller’s file alone'),
     certificates: z
-      .array(z.object({ row, eBRCNumber: named }))
+      .array(z.strictObject({ row, eBRCNumber: named }))
       .max(MAX_FILING_ROWS)
       .optional()
       .describe('filed: the certificate of each row; two persons have to name the same'),
@@ -288,11 +288,11 @@ export const resolveArgs = z
   );
 export type ResolveArgs = z.infer<typeof resolveArgs>;
 
-export const abandonArgs = z.object({ note, by, grant });
+export const abandonArgs = z.strictObject({ note, by, grant });
 export type AbandonArgs = z.infer<typeof abandonArgs>;
 
 /** Argument of the update `submitCredentials` on an onboarding or an update of credentials. */
-export const submitCredentialsArgs = z.object({
+export const submitCredentialsArgs = z.strictObject({
   credentialsRef: z.uuid().describe('vault reference of the portal user name and password'),
   by: by.describe('who gives the consent to submit them'),
 });

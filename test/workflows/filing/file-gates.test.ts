@@ -195,6 +195,7 @@ it('refuses an answer whose request nobody could ask about in time, and goes on'
     ),
   );
   await refused;
+  await stage.untilAsleep(filing);
   expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
 });
 

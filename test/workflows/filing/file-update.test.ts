@@ -170,6 +170,10 @@ describe('a caller in another language', () => {
         details: [{ code: 'refused', errors: [{ code: 'invalid_input', field: 'by' }] }],
       });
     }
+    // The word that is carried out is the one that is recorded now, and no other.
+    expect(await say('abandon', { by: 'ravi', note: 'not wanted', wordId: '1' })).toMatchObject({
+      message: 'input: there is no field wordId',
+    });
     const named = { ...unnamed, by: 'ravi', certificates: null, rows: null };
     expect(await say('resolve', named)).toMatchObject({
       message: expect.stringContaining('awaiting_approval') as string,

@@ -36,15 +36,12 @@ function certificateOf(text: string, before: { row: number; eBRCNumber: string }
 }
 
 /** Options that answer the other way are a mistake. @throws UsageError */
-function needOptionsOf(
-  as: ResolveOptions['as'],
-  { requestId, certificates, unseen, notOurs }: Omit<ResolveOptions, 'by'> & { certificates?: unknown },
-): void {
+function needOptionsOf({ as, requestId, certificate, unseen, notOurs }: Omit<ResolveOptions, 'by'>): void {
   if (as === 'filed' && unseen) throw new UsageError('--unseen goes with --as not-filed.');
   if (as === 'filed' && notOurs) throw new UsageError('--not-ours goes with --as not-filed.');
   if (as === 'not-filed' && requestId !== undefined)
     throw new UsageError('--request-id goes with --as filed: what was not filed has none.');
-  if (as === 'not-filed' && certificates !== undefined)
+  if (as === 'not-filed' && certificate !== undefined)
     throw new UsageError('--certificate goes with --as filed: what was not filed has none.');
 }
 
@@ -99,10 +96,11 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
         '\n  $ ebrc resolve JULY-2026 --as not-filed --note "not on the portal, asked the service"',
     )
     .action(
-      bind(async (cli, [filing = ''], { note = '', wait, certificate: certificates, ...said }: ResolveOptions) => {
-        needOptionsOf(said.as, { ...said, certificates });
+      bind(async (cli, [filing = ''], { note = '', wait, by, as, certificate, ...options }: ResolveOptions) => {
+        const { requestId, rows, notOurs, unseen } = options;
+        needOptionsOf({ as, requestId, notOurs, unseen, certificate });
         const client = await cli.client();
-        const args = { ...said, note, ...(certificates && { certificates }) };
+        const args = { as, by, note, requestId, rows, notOurs, unseen, certificates: certificate };
         return printOutcome(cli, await client.resolve(filing, args, waiting(cli, wait)));
       }),
     );
