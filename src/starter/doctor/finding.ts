@@ -1,3 +1,4 @@
+import { EncryptionError } from '../../encryption/keys';
 import { firstLine } from '../errors';
 
 export interface CheckResult {
@@ -17,12 +18,14 @@ export const wrong = (check: string, message: string, advice: string): CheckResu
   advice,
 });
 
+const KEYS = 'Give this program the keys of the workers: EBRC_PAYLOAD_KEY, or EBRC_ENCRYPTION_KEY.';
+
 /** Runs a check; one that throws counts as failed, and the others still run. */
 export async function checked(check: string, advice: string, run: () => Promise<CheckResult>): Promise<CheckResult> {
   try {
     return await run();
   } catch (error) {
-    return wrong(check, firstLine(error), advice);
+    return wrong(check, firstLine(error), error instanceof EncryptionError ? KEYS : advice);
   }
 }
 
