@@ -8,16 +8,14 @@ import { readWorkbook } from '../../src/workbook/read';
 import { EXPORTER, irmRecord, knowExporter, NOW, open, rowsOf } from '../ledger/filing-support';
 import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 const folder = testFolder();
 let env: Record<string, string>;
-beforeAll(async () => {
-  ledger = await createTestDatabase();
+beforeAll(() => {
   env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test', EBRC_DOCUMENTS: join(folder, 'documents') };
 });
-afterAll(() => ledger?.drop());
 
 interface Json {
   path: string;

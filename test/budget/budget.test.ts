@@ -7,7 +7,7 @@ import { BudgetStoppedError } from '../../src/budget/ports';
 import { createBudgetStore, readBudgetUsage, type BudgetStore } from '../../src/budget/store';
 import { budgetTiming } from '../../src/budget/timing';
 import { createPool } from '../../src/ledger/pool';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { startTcpProxy } from '../support/tcp-proxy';
 import { budgetOfProcess, fullestWindow, limitsOf, type ProcessOptions } from './budget-support';
 
@@ -16,14 +16,10 @@ const WINDOW_MS = 300;
 const LONG_WINDOW_MS = 600_000;
 const FREE_WITHIN_MS = 60_000;
 
-let database: TestDatabase;
+const database = useTestDatabase();
 let keyHash: string;
 const open: StoppableBudget[] = [];
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
 beforeEach(() => {
   keyHash = hashOfKey(`dev_${randomUUID()}`);
 });

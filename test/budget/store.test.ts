@@ -1,19 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBudgetStore, readBudgetUsage, type TicketState } from '../../src/budget/store';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
 const LEASE_MS = 400;
 const HOLD_MS = 300;
 const LONG_MS = 60_000;
 
-let database: TestDatabase;
+const database = useTestDatabase();
 let keyHash: string;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
 beforeEach(() => {
   keyHash = randomUUID();
 });

@@ -1,15 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { createPool, withTransaction } from '../../src/ledger/pool';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
-let database: TestDatabase;
+const database = useTestDatabase();
 
 beforeAll(async () => {
-  database = await createTestDatabase();
   await database.pool.query('CREATE TABLE pool_test (n integer PRIMARY KEY)');
 });
-
-afterAll(() => database.drop());
 
 it('reads dates as calendar dates and amounts as text', async () => {
   const { rows } = await database.pool.query(

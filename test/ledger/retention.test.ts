@@ -1,16 +1,11 @@
 /** What is removed with time, and what never is: everything that a gate reads. */
 import { DAY_MS } from '../../src/domain/dates';
 import { removeOldRows } from '../../src/ledger/retention';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { EXPORTER, knowExporter, open, rowsOf } from './filing-support';
 import { saveInput } from '../../src/ledger/filings/filing-inputs';
 
-let ledger: TestDatabase;
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-});
-afterAll(() => ledger?.drop());
+const ledger = useTestDatabase(knowExporter);
 
 const NOW = Date.now();
 const PARTY = `(SELECT party_id FROM exporters WHERE exporter_id = '${EXPORTER}')`;

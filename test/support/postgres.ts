@@ -19,6 +19,17 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return openDatabase(adminUrl, name);
 }
 
+/** One database for a whole test file; `prepare` fills it before the first test. */
+export function useTestDatabase(prepare?: (database: TestDatabase) => Promise<unknown>): TestDatabase {
+  const database = {} as TestDatabase;
+  beforeAll(async () => {
+    Object.assign(database, await createTestDatabase());
+    await prepare?.(database);
+  });
+  afterAll(() => database.drop?.());
+  return database;
+}
+
 /** A fresh database with nothing in it, for tests of the migrations themselves. */
 export async function createEmptyDatabase(): Promise<TestDatabase> {
   const { adminUrl } = testServer();

@@ -16,17 +16,12 @@ import { needFiling } from '../../../src/ledger/filings/filings';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
 import { readSnapshotSource, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { withTransaction } from '../../../src/ledger/pool';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { irmRecord, minutesLater, move, NOW, open, record, rowsOf } from '../filing-support';
 
 const iecOf = async (id: string) => (await readDetailsCaller(ledger.pool, id)).iecCode;
 
-let ledger: TestDatabase;
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-});
-afterAll(() => ledger?.drop());
+const ledger = useTestDatabase();
 
 let serial = 0;
 /** An IEC that no other test has. */

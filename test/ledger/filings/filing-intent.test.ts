@@ -9,16 +9,10 @@ import type { MappingRow } from '../../../src/domain/filing/mapping';
 import { permitBeside } from '../../../src/ledger/rows/live-mappings';
 import { holdAsSent } from '../../../src/ledger/gates/held-rows';
 import { withTransaction } from '../../../src/ledger/pool';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { EXPORTER, knowExporter, move, NOW, open, record, rowsOf } from '../filing-support';
 
-let ledger: TestDatabase;
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-});
-afterAll(() => ledger?.drop());
+const ledger = useTestDatabase(knowExporter);
 
 let documents = 5_000_000;
 /** Rows that no other test has. */

@@ -3,19 +3,14 @@ import { withTransaction } from '../../../src/ledger/pool';
 import { adoptAnswer, markSending } from '../ledger-steps';
 import { addEvent, saveOfFiling } from '../../../src/ledger/filings/filing-notes';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { readSent } from '../../../src/ledger/submissions/lost-time';
 import { ACCEPTED, attemptSteps, SENDER, SETTLE_MS } from '../submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
 
-let database: TestDatabase;
+const database = useTestDatabase(knowExporter);
 const { opened, mark, answer: storeTheAnswer } = attemptSteps(() => database);
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await knowExporter(database);
-});
-afterAll(() => database.drop());
 
 test('rows that the service read otherwise, and its own observations, are warnings like all others, also at the end', async () => {
   const { pool } = database;

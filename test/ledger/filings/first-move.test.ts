@@ -2,17 +2,13 @@
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import type { Intent } from '../../../src/ledger/filings/filing-intent';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { knowExporter, minutesLater, open, rowsOf } from '../filing-support';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 let documents = 5_500_000;
 let references = 0;
 
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-});
-afterAll(() => ledger?.drop());
 beforeEach(async () => {
   await ledger.pool.query('TRUNCATE filings, exporters, parties, irms CASCADE');
   await knowExporter(ledger);

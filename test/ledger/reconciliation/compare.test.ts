@@ -12,11 +12,11 @@ import { partyToReconcile, readingBegins } from '../../../src/ledger/reconciliat
 import { RECONCILE_CHECKS } from '../../../src/domain/reconciliation/findings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { detailOf, HOUR_MS, tell } from '../../reports/ledger-of-a-month';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { EXPORTER, knowExporter, NOW, open, readBalance, rowsOf } from '../filing-support';
 import { releaseUnsent } from '../ledger-steps';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 let partyId: number;
 /** The certificates that the authority has; each reading shows them as they are then. */
 let authority: CertificateDetailRecord[];
@@ -41,7 +41,6 @@ const findings = async () =>
   (await listFindings(ledger.pool, { mode: 'test', partyId })).map(({ lastSeenAt: _, ageDays: __, ...rest }) => rest);
 
 beforeAll(async () => {
-  ledger = await createTestDatabase();
   await knowExporter(ledger);
   partyId = (await partyToReconcile(ledger.pool, EXPORTER))?.partyId ?? 0;
   const rows = ROWS.map((row, index) => ({ ...row, becomes: { certificate: `EB${index + 1}` } }));
@@ -49,7 +48,6 @@ beforeAll(async () => {
   await readBalance(ledger, 5_000, ISSUED);
   authority = rowsOf(...ROWS).map(({ mapping }, index) => detailOf(`EB${index + 1}`, mapping, ISSUED));
 });
-afterAll(() => ledger?.drop());
 
 it('finds nothing in a settled ledger', async () => {
   expect(await reconcile(60)).toEqual({ opened: 0, closed: 0, open: 0 });

@@ -8,7 +8,7 @@ import {
   orphanedSecrets,
   removeOrphanedSecrets,
 } from '../../../src/ledger/vault/vault';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 
 const PASSWORD = 'S3cret-Password-42';
 const old = { id: 'old', key: randomBytes(32) };
@@ -22,13 +22,8 @@ const credentials = {
 const SUBMISSION: SecretUse = { purpose: 'submission', mode: 'test' };
 const LOGIN = { mode: 'test' as const, exporterId: 'asha', version: 3 };
 
-let database: TestDatabase;
+const database = useTestDatabase();
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database?.drop());
 beforeEach(async () => {
   await database.pool.query('TRUNCATE vault_secrets, vault_keys CASCADE');
   await createVault({ keys: [old] }).publish(database.pool, 'test');
