@@ -1,7 +1,6 @@
 /** Certificates are adopted in one transaction: a connection that is lost in the middle leaves nothing half. */
 import { TEST_CADENCE } from '../support/settings';
 import type pg from 'pg';
-import type { FilingApi } from '../../src/api/client';
 import type { CertificateDetail } from '../../src/api/schemas/filings';
 import { unclaimedCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
@@ -12,9 +11,9 @@ import { releaseAbsent } from '../../src/ledger/gates/release-absent';
 import { withTransaction } from '../../src/ledger/pool';
 import { attemptSteps, SETTLE_MS } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { replacing } from '../support/replacing';
-import { openDoor, type ActivityDoor } from './door';
+import { useDoor } from './door';
 
 const DOCUMENT = '9300001';
 /** All that adoption reads of a certificate. */
@@ -29,32 +28,22 @@ const CERTIFICATE = {
   billNo: 'EXP/2026/001',
 } as CertificateDetail;
 
-let ledger: TestDatabase;
-let door: ActivityDoor;
+const ledger = useTestDatabase(knowExporter);
 let breaks = true;
 let shown: Partial<CertificateDetail>[] = [CERTIFICATE];
 let clock = Date.now;
 let whileRead: (asked: { eBRCIssueFromDt: string }) => Promise<unknown> = () => Promise.resolve();
-const { opened, mark, rows } = attemptSteps(() => ledger);
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  const api = {
+const { opened, mark, rows } = attemptSteps(ledger);
+const door = useDoor(
+  ledger,
+  {
     fetchDetails: async (asked: { eBRCIssueFromDt: string }) => {
       await whileRead(asked);
       return { certificates: shown, unread: 0 };
     },
-  } as unknown as FilingApi;
-  door = await openDoor({ ...ledger, pool: breakingPool(ledger.pool) }, api, (deps) => ({
-    ...deps,
-    clock: () => clock(),
-  }));
-});
-afterAll(async () => {
-  await door.close();
-  await ledger.drop();
-});
+  },
+  (deps) => ({ ...deps, pool: breakingPool(ledger.pool), clock: () => clock() }),
+);
 
 /** Ends the connection on which a submission is about to be settled: its rows are certified by then. */
 function breakingPool(pool: pg.Pool): pg.Pool {

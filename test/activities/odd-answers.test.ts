@@ -275,11 +275,6 @@ describe('odd answers of the service, down to the ledger', () => {
       expect(known).toMatchObject({ state: 'bad', secretRef: null });
     });
 
-    it('asks for another user name where the one given is taken', async () => {
-      const { result } = await check(400, { message: 'DGFT username already in use' });
-      expect(result).toMatchObject({ outcome: 'username_taken' });
-    });
-
     it('looks again after DGFT_CREDENTIALS_MISSING, and not after a password that is dead', async () => {
       const version = await submitted();
       await markValid(ledger.pool, CUSTOMER_ID, version);

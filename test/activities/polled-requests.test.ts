@@ -1,5 +1,4 @@
 /** What a poll concludes of a request: an outcome of its rows, a statement, a question, or that it is none of ours. */
-import type { FilingApi } from '../../src/api/client';
 import type { RequestStatus } from '../../src/api/schemas/filings';
 import { needExporter } from '../../src/ledger/exporters/exporters';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
@@ -11,31 +10,18 @@ import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, move, NOW } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { openDoor, type ActivityDoor } from './door';
+import { useTestDatabase } from '../support/postgres';
+import { useDoor } from './door';
 
-let ledger: TestDatabase;
-let door: ActivityDoor;
+const ledger = useTestDatabase(knowExporter);
 /** The record of each request, as the service has it. */
 const records = new Map<string, Partial<RequestStatus>>();
-const attempts = attemptSteps(() => ledger);
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  const status = ({ requestId }: { requestId: string }) =>
-    Promise.resolve({
-      requestId,
-      dgftAckId: null,
-      errorDetails: [],
-      ebrcBulkGenStatusLst: [],
-      ...records.get(requestId),
-    });
-  door = await openDoor(ledger, { status } as unknown as FilingApi);
-});
-afterAll(async () => {
-  await door.close();
-  await ledger.drop();
+const attempts = attemptSteps(ledger);
+const door = useDoor(ledger, {
+  status: ({ requestId }: { requestId: string }) => {
+    const record = { dgftAckId: null, errorDetails: [], ebrcBulkGenStatusLst: [], ...records.get(requestId) };
+    return Promise.resolve({ requestId, ...record });
+  },
 });
 
 /** A filing that was sent, after a snapshot that held these numbers. */
@@ -184,18 +170,6 @@ it('asks about every request of a submission: one that is named never hides anot
   const asked = new Set<string | null>();
   for (let looks = 0; looks < 2; looks += 1) asked.add((await poll(of.filingId)).requestId);
   expect([...asked].sort()).toEqual([named, own].sort());
-});
-
-it('keeps a row that one request rejects while a sister names a certificate for it that another row has', async () => {
-  const owner = await sent();
-  await record(await accept(owner, `R-${owner.filingId}`), owner.filingId, { ...processed, eBRCNumber: 'EB-SISTER' });
-  await poll(owner.filingId);
-  const of = await sent();
-  await record(await accept(of, `R-${of.filingId}`), of.filingId, errored);
-  await record(await name(of.filingId, `R2-${of.filingId}`), of.filingId, { ...processed, eBRCNumber: 'EB-SISTER' });
-  expect(await poll(of.filingId)).toMatchObject({ outcome: 'not_yet' });
-  expect(await poll(of.filingId)).toMatchObject({ outcome: 'doubt' });
-  expect(await attempts.rows(of.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
 });
 
 it('closes a request that a person named as not ours once every record of it is another filing’s', async () => {

@@ -4,7 +4,6 @@
  */
 import { settleRows } from '../ledger/ledger-steps';
 import { Readable } from 'node:stream';
-import type { FilingApi } from '../../src/api/client';
 import type { Irm } from '../../src/api/schemas/exporters';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
@@ -12,15 +11,14 @@ import { voidRecord } from '../../src/ledger/sends/send-record';
 import { createOrRead, readIdentity } from '../../src/ledger/sends/sends';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, irmRecord, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { openDoor, type ActivityDoor } from './door';
+import { useTestDatabase } from '../support/postgres';
+import { useDoor } from './door';
 import { heldOf, makeTwice } from './twice';
 
-let ledger: TestDatabase;
-let door: ActivityDoor;
+const ledger = useTestDatabase(knowExporter);
 /** The balance of the exporter's one IRM, as the service has it. */
 let available = 10_000;
-const attempts = attemptSteps(() => ledger);
+const attempts = attemptSteps(ledger);
 
 const service = {
   downloadPdf: ({ eBRCNumber }: { eBRCNumber: string }, put: (stream: Readable) => unknown) =>
@@ -29,17 +27,8 @@ const service = {
   async *listIrms() {
     yield await Promise.resolve(irmRecord(available) as Irm);
   },
-} as unknown as FilingApi;
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  door = await openDoor(ledger, service);
-});
-afterAll(async () => {
-  await door.close();
-  await ledger.drop();
-});
+};
+const door = useDoor(ledger, service);
 
 async function moveTo(filingId: string, state: 'submitting' | 'awaiting_approval') {
   const { seq } = await needFiling(ledger.pool, filingId);

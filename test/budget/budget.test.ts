@@ -219,16 +219,6 @@ test('a slot that was answered counts for the window alone', async () => {
   await expect(budget.acquire('pdf', { signal })).resolves.toBeDefined();
 });
 
-test('a slow answer does not hold its slot for longer than the guard', async () => {
-  const budget = start({ limit: 1, guardMs: 50 });
-  const slot = await budget.acquire('pdf', {});
-  await slot.written();
-  await budget.acquire('pdf', {});
-  await slot.answered();
-  const usage = await readBudgetUsage(database.pool, keyHash);
-  expect(usage).toMatchObject([{ rateClass: 'pdf', used: 1 }]);
-});
-
 test('an abort ends the wait promptly with its own reason, and gives the place to the next', async () => {
   const budget = start({ limit: 1, windowMs: 60_000 });
   const held = await budget.acquire('pdf', {});

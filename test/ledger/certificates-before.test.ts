@@ -17,7 +17,7 @@ const HOURS = 3_600_000;
 
 const ledger = useTestDatabase();
 let made = 0;
-const { opened } = attemptSteps(() => ledger);
+const { opened } = attemptSteps(ledger);
 const hoursLater = (hours: number) => new Date(NOW.getTime() + hours * HOURS);
 
 async function client(iec?: string): Promise<string> {

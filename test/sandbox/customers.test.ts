@@ -12,7 +12,6 @@ beforeEach(async () => {
     ],
   });
 });
-afterEach(() => harness.sandbox.close());
 
 const valid = { name: 'Acme', email: 'a@example.com', type: 'customer' };
 
@@ -215,7 +214,6 @@ describe('check-dgft-credentials', () => {
     });
     const linked = await link(quick, await createClient(quick));
     expect(linked.data.dgftApiStatus).toEqual({ state: 'ready', activatesAt: null, sharedCredentialsLikely: true });
-    await quick.sandbox.close();
   });
 
   test('five failures in fifteen minutes refuse for fifteen more, on the sandbox clock', async () => {
@@ -229,6 +227,5 @@ describe('check-dgft-credentials', () => {
     expect(refused.body).toEqual({ statusCode: 429, message: 'Too many requests. Please try again later.' });
     limited.advance(HOUR / 4);
     expect((await link(limited, id)).status).toBe(201);
-    await limited.sandbox.close();
   });
 });

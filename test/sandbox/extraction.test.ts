@@ -4,7 +4,6 @@ let harness: Harness;
 beforeEach(async () => {
   harness = await startSandbox();
 });
-afterEach(() => harness.sandbox.close());
 
 const PDF = Buffer.from('%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n');
 

@@ -8,7 +8,6 @@ beforeEach(async () => {
   harness = await startSandbox();
   id = await readyClient(harness);
 });
-afterEach(() => harness.sandbox.close());
 
 const arm = (fault: FaultInput) => harness.sandbox.addFault(fault);
 const push = (items: unknown[] = [item()]) => harness.api.post('/genebrc/push-irm', message(id, items));

@@ -6,7 +6,6 @@ beforeEach(async () => {
   harness = await startSandbox();
   id = await readyClient(harness);
 });
-afterEach(() => harness.sandbox.close());
 
 const push = (items: unknown[], over = {}) => harness.api.post('/genebrc/push-irm', message(id, items, over));
 const status = (requestId: string) => harness.api.post('/genebrc/status', { platformCustomerId: id, requestId });
@@ -216,7 +215,6 @@ test('certificates stay invisible for the configured delay', async () => {
   // The copy that the service holds needs no login.
   await slow.control('PATCH', '/accounts/acme', { password: 'Changed#1' });
   expect((await pdf()).status).toBe(200);
-  await slow.sandbox.close();
 });
 
 test('GET /irm pages and filters saved records, which stay as they were until a refresh', async () => {
@@ -248,5 +246,4 @@ test('GET /irm pages and filters saved records, which stay as they were until a 
   expect(await available()).toBe(10_000);
   await many.api.post('/irm/refresh', { platformCustomerId: client });
   expect(await available()).toBe(6_000);
-  await many.sandbox.close();
 });

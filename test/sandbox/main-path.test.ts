@@ -9,7 +9,6 @@ afterAll(() => folder && rm(folder, { recursive: true }));
 beforeEach(async () => {
   harness = await startSandbox();
 });
-afterEach(() => harness.sandbox.close());
 
 test('an exporter is onboarded, files, and gets a certificate as a PDF that names it', async () => {
   const { api, advance } = harness;
@@ -70,7 +69,6 @@ test('a state file carries everything to the next start', async () => {
   await second.api.post('/irm/refresh', { platformCustomerId: id });
   const irms = await second.api.get(`/irm?platformCustomerId=${id}&irmNumber=IRM1`);
   expect(irms.data.data[0]).toMatchObject({ irmAvailableAmt: 6_000 });
-  await second.sandbox.close();
 });
 
 test('refreshing before the activation time is refused with the documented code and body', async () => {

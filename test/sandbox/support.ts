@@ -51,10 +51,9 @@ export interface Answered {
 }
 
 const started: Sandbox[] = [];
-// A test that fails before its own close must not keep the process from ending.
 afterAll(() => Promise.all(started.map((sandbox) => sandbox.close())));
 
-/** A sandbox with a clock that the test moves, and a client that presents a key. */
+/** A sandbox with a clock that the test moves, and a client that presents a key; closed behind its test file. */
 export async function startSandbox(options: SandboxOptions = {}) {
   let now = START;
   const sandbox = await createSandbox({

@@ -15,7 +15,7 @@ import { principalOf } from '../support/principals';
 
 let store: Awaited<ReturnType<typeof newStore>>;
 const ledger = useTestDatabase();
-const { filing, opened, mark } = attemptSteps(() => ledger);
+const { filing, opened, mark } = attemptSteps(ledger);
 
 beforeAll(async () => {
   await knowExporter(ledger);

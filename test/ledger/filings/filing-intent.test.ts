@@ -136,13 +136,6 @@ describe('the same mapping', () => {
     });
   });
 
-  it.each(['submitted', 'unknown', 'abandoned_after_send'] as const)('stays held while it is %s', async (state) => {
-    const rows = newRows();
-    const holder = await open(ledger, `HELD-${state}`, rows);
-    await moveRows(ledger.pool, { filingId: holder, submission: 1, state });
-    expect(await record(ledger, `AGAIN-${state}`, rows)).toMatchObject({ findings: [{ filingId: holder }] });
-  });
-
   it('stays held once it is certified, and is free once it errored', async () => {
     const rows = newRows(2);
     const holder = await open(ledger, 'OUTCOMES', rows);
@@ -419,19 +412,6 @@ describe('a lineage', () => {
     ]);
     expect(outcomes.filter(({ outcome }) => outcome === 'opened')).toHaveLength(1);
   });
-});
-
-it('lets nobody beside a row in doubt, or abandoned, on one word: two persons permit it', async () => {
-  const rows = newRows();
-  const holder = await open(ledger, 'DOUBTED', rows);
-  await moveRows(ledger.pool, { filingId: holder, submission: null, state: 'abandoned_after_send' });
-  const permitted = [{ row: 1, besides: [holder], reason: 'cancelled at the authority' }];
-  const refused = await record(ledger, 'DOUBTED-2', rows, { permitted });
-  expect(refused).toMatchObject({ findings: [{ code: 'mapping_live', filingId: holder }] });
-  expect(JSON.stringify(refused)).not.toContain('llow');
-  await permitBeside(ledger.pool, { filingId: holder, positions: [0] });
-  expect(await record(ledger, 'DOUBTED-2', rows)).toMatchObject({ outcome: 'refused' });
-  expect(await record(ledger, 'DOUBTED-2', rows, { permitted })).toMatchObject({ outcome: 'opened' });
 });
 
 describe('errored rows of a filing', () => {

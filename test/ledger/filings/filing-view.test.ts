@@ -10,7 +10,7 @@ import { ACCEPTED, attemptSteps, SENDER, SETTLE_MS } from '../submissions/attemp
 import { EXPORTER, knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
 
 const database = useTestDatabase(knowExporter);
-const { opened, mark, answer: storeTheAnswer } = attemptSteps(() => database);
+const { opened, mark, answer: storeTheAnswer } = attemptSteps(database);
 
 test('rows that the service read otherwise, and its own observations, are warnings like all others, also at the end', async () => {
   const { pool } = database;

@@ -207,24 +207,6 @@ describe('by details', () => {
     expect(await byDetails(own, first.filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'BETWEEN' }] });
   });
 
-  it('gives n equal rows n equal new certificates in serial order', async () => {
-    const tranche = { sbCumInvoiceNumber: '8500001', billNo: 'EXP/8500001' };
-    const own = await exporter();
-    const permitted = [{ row: 2, reason: 'equal tranches', besides: [] }];
-    const filingId = await own.file([tranche, tranche], { permitted });
-    await own.sendAttempt(filingId);
-    await balanceFalls(own, 5_000);
-    await own.show(filingId, 'T-2');
-    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [], ambiguous: [{ positions: [0, 1] }] });
-    await own.show(filingId, 'T-1');
-    expect(await byDetails(own, filingId)).toMatchObject({
-      adopted: [
-        { position: 0, eBRCNumber: 'T-1' },
-        { position: 1, eBRCNumber: 'T-2' },
-      ],
-    });
-  });
-
   it('lets the sent rows of the party’s other filings compete for a certificate', async () => {
     const tranche = { sbCumInvoiceNumber: '8500002', billNo: 'EXP/8500002' };
     const own = await exporter();

@@ -42,7 +42,7 @@ let made = 0;
 /** One ledger for a test file. */
 export function useGates() {
   const ledger = useTestDatabase();
-  const steps = attemptSteps(() => ledger);
+  const steps = attemptSteps(ledger);
   const step = <T>(work: (client: Queryable) => Promise<T>) => withTransaction(ledger.pool, work);
   /** As the activities take the gates: under the filing's lock. */
   const under = <T>(filingId: string, work: (client: Queryable) => Promise<T>) =>

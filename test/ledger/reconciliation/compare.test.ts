@@ -76,10 +76,12 @@ it('reports of an overdue filing whether the outcome or only certificates are mi
 });
 
 it('finds exactly the differences there are, and nothing new the second time', async () => {
-  const [, changed, doubled] = authority;
-  if (!changed || !doubled) throw new Error('no certificates');
+  const [, changed, doubled, cancelled] = authority;
+  if (!changed || !doubled || !cancelled) throw new Error('no certificates');
   authority = [
-    ...authority.slice(2),
+    ...authority.slice(2, 3),
+    { ...cancelled, eBRCStatus: 'Cancelled' },
+    ...authority.slice(4),
     { ...changed, realisedValueFCC: '999' },
     { ...doubled, eBRCNumber: 'EBDOUBLE' },
     { ...doubled, eBRCNumber: 'EBFOREIGN', sbCumInvoiceNumber: '999' },
@@ -90,7 +92,7 @@ it('finds exactly the differences there are, and nothing new the second time', a
     at: NOW,
   });
   await readBalance(ledger, 4_000, new Date(ISSUED.getTime() + HOUR_MS));
-  expect(await reconcile(120)).toEqual({ opened: 6, closed: 0, open: 6 });
+  expect(await reconcile(120)).toEqual({ opened: 7, closed: 0, open: 7 });
   const first = await findings();
   expect(
     first.map(({ kind, eBRCNumber, irmNumber, amount }) => [kind, eBRCNumber ?? irmNumber, amount]).sort(),
@@ -99,10 +101,19 @@ it('finds exactly the differences there are, and nothing new the second time', a
     ['duplicate_certificate', 'EBDOUBLE', '1000'],
     ['ours_not_theirs', 'EB1', '1000'],
     ['pdf_damaged', 'EB5', '1000'],
+    ['status_changed', 'EB4', '1000'],
     ['theirs_not_ours', 'EBFOREIGN', '1000'],
     ['utilisation_differs', 'IRM2026000001', '1000'],
   ]);
-  expect(await reconcile(180)).toEqual({ opened: 0, closed: 0, open: 6 });
+  for (const { advice } of first) expect(advice).not.toBe('');
+  const sides = new Map(first.map(({ kind, ours, theirs }) => [kind, { ours, theirs }]));
+  expect(Object.fromEntries(sides)).toMatchObject({
+    ours_not_theirs: { ours: { row: 1, eBRCNumber: 'EB1' }, theirs: null },
+    amount_differs: { ours: { amount: '1000' }, theirs: { amount: '999' } },
+    status_changed: { ours: { eBRCStatus: 'Issued' }, theirs: { eBRCStatus: 'Cancelled' } },
+    theirs_not_ours: { ours: null },
+  });
+  expect(await reconcile(180)).toEqual({ opened: 0, closed: 0, open: 7 });
   expect(await findings()).toEqual(first);
 });
 
@@ -130,7 +141,7 @@ it('closes what is gone, and keeps the rest', async () => {
     looks: [{ eBRCNumber: 'EB5', found: 'f'.repeat(64), problem: null }],
     at: NOW,
   });
-  expect(await reconcile(240)).toEqual({ opened: 0, closed: 5, open: 1 });
+  expect(await reconcile(240)).toEqual({ opened: 0, closed: 6, open: 1 });
   expect((await findings()).map(({ kind }) => kind)).toEqual(['utilisation_differs']);
   await readBalance(ledger, 5_000, new Date(ISSUED.getTime() + 2 * HOUR_MS));
   expect(await reconcile(300)).toEqual({ opened: 0, closed: 1, open: 0 });

@@ -23,17 +23,16 @@ import {
   type SendStore,
 } from '../../../src/ledger/sends/sends';
 import { gate } from '../../support/gate';
-import type { TestDatabase } from '../../support/postgres';
+import type {} from '../../support/postgres';
 import { attemptSteps } from '../submissions/attempt-support';
 import { knowExporter, minutesLater, move, NOW, open as file, record, rowsOf } from '../filing-support';
 import { newStore, remember, sender, SETTINGS, useLedgerPutBack } from './put-back';
 
 const logger = pino({ level: 'silent' });
-let ledger: TestDatabase;
+const ledger = useLedgerPutBack();
 let store: Awaited<ReturnType<typeof newStore>>;
-const { filing, opened, mark, close, answer, rows, attempts } = attemptSteps(() => ledger);
+const { filing, opened, mark, close, answer, rows, attempts } = attemptSteps(ledger);
 
-useLedgerPutBack((opened) => (ledger = opened));
 beforeEach(async () => {
   store = await newStore();
 });
@@ -298,17 +297,6 @@ describe('a ledger that was put back to an earlier state', () => {
     expect(await count(frozen)).toMatch(/has been taken/u);
   });
 
-  it('lets a worker that froze between mark and record in the lost state write nothing', async () => {
-    const back = await remember(ledger);
-    const frozen = await marked();
-    const later = await sent();
-    await back();
-    await restored();
-    expect([frozen.number, later.number]).toEqual([1, 2]);
-    expect(await count(frozen)).toMatch(/has been taken or given up/u);
-    expect((await whole()).unknown).toEqual([]);
-  });
-
   it('makes no mark valid again: a sender that froze after its record writes nothing once it is brought back', async () => {
     const back = await remember(ledger);
     const frozen = await sent();
@@ -317,24 +305,6 @@ describe('a ledger that was put back to an earlier state', () => {
     expect(await count(frozen)).toMatch(/closed/u);
     // Its own word does not close what is unknown now for a sender that the store names too.
     expect(await judge(frozen.attemptId)).toMatchObject({ verdict: 'marked', underWay: false });
-  });
-
-  it('lets nobody write who had marked in the ledger that was put back', async () => {
-    const other = await filing();
-    const waiting = await filing();
-    const back = await remember(ledger);
-    const lost = await sent();
-    await sent();
-    await back();
-    const taken = await marked(await opened(other));
-    await marked(await opened(waiting));
-    const above = await marked();
-    expect([lost.number, taken.number, above.number]).toEqual([1, 1, 3]);
-    await restored();
-    expect(await count(above)).toMatch(/closed|given up/u);
-    expect((await whole()).unknown).toEqual([]);
-    const next = await sent();
-    expect(next.number).toBe(4);
   });
 
   it('has two senders of one attempt, of which neither may close what the other one sent', async () => {
@@ -604,13 +574,4 @@ describe('a document store that is', () => {
     const silence = () => new Promise<string>(() => undefined);
     await expect(askStore(silence, 20)).rejects.toThrow(/not answered/u);
   });
-});
-
-it('marks that are rolled back leave no number behind for the store to miss', async () => {
-  const attemptId = await opened(await filing());
-  await withTransaction(ledger.pool, async (client) => {
-    await markSending(client, { attemptId, sender: 'a', payloadHash: 'hash', at: NOW });
-    throw new Error('lost');
-  }).catch(() => undefined);
-  expect((await sent(attemptId)).number).toBe(1);
 });

@@ -11,16 +11,15 @@ import { mergeKnownSends, knownSends } from '../../../src/ledger/submissions/kno
 import { recordLook } from '../../../src/ledger/submissions/lost-time';
 import { readRequests } from '../../../src/ledger/submissions/requests';
 import { needSubmission } from '../../../src/ledger/submissions/submissions';
-import type { TestDatabase } from '../../support/postgres';
+import type {} from '../../support/postgres';
 import { ACCEPTED, attemptSteps } from '../submissions/attempt-support';
 import { EXPORTER, minutesLater, move, NOW } from '../filing-support';
 import { newStore, remember, SETTINGS, useLedgerPutBack } from './put-back';
 
-let ledger: TestDatabase;
+const ledger = useLedgerPutBack();
 let store: Awaited<ReturnType<typeof newStore>>;
-const { filing, opened, mark, answer, close, lose, word, rows, attempts } = attemptSteps(() => ledger);
+const { filing, opened, mark, answer, close, lose, word, rows, attempts } = attemptSteps(ledger);
 
-useLedgerPutBack((opened) => (ledger = opened));
 beforeEach(async () => {
   store = await newStore();
 });

@@ -1,14 +1,12 @@
 /** A request that is Errored with nothing listed: absence, which counts after the settle window and a complete look. */
 import { createActivities } from '../../../src/activities/create-activities';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { HOUR_MS, MINUTE_MS, type Filing, type FilingStage } from './filing-stage';
+import { HOUR_MS, MINUTE_MS, type Filing } from './filing-stage';
 import { useFilingStage } from './use-filing-stage';
-
-let stage: FilingStage;
 
 const SETTLE_MS = 2 * HOUR_MS;
 
-useFilingStage((opened) => (stage = opened), {
+const stage = useFilingStage({
   sandbox: { ackDelayMs: 30 * MINUTE_MS },
   worker: {
     settings: {
@@ -42,12 +40,7 @@ it('is not yet an outcome until the settle window is over, then a release by a c
   stage.fault(exporter, 'status', 'errored-empty', { every: 1 });
   const mapping = stage.mapping(exporter);
   // The authority rejects it, and does not say for which rows.
-  const rejected = { match: { document: mapping.sbCumInvoiceNumber }, processingStatus: 'Errored', times: 1 };
-  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(rejected),
-  });
+  await stage.reject(mapping.sbCumInvoiceNumber, 1, []);
   const filing = await stage.file(exporter, [mapping]);
   await stage.until(filing, 'processing');
   while ((await requestOf(filing)).since === null) await stage.pass(0.1);
@@ -81,25 +74,6 @@ it('is no outcome by two polls that overlap, as after a reset', async () => {
   expect(polled.map((each) => each.status === 'rejected' && String(each.reason))).toEqual(
     polled.map(() => expect.stringContaining('Errored without counts and records') as string),
   );
-  expect(await stage.view(filing)).toMatchObject({ state: 'processing', rows: [{ state: 'submitted' }] });
-  stage.sandbox.clearFaults();
-  expect(await filing.result()).toMatchObject({ state: 'certified' });
-});
-
-it('counts from when it was said, not from what was said of the request before', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'status', 'errored-empty', { every: 1 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'processing');
-  // It is overdue then, and its certificates are looked for.
-  stage.fault(exporter, 'fetch-details', 'empty-details', { every: 1 });
-  // The service did not know it a day ago.
-  await stage.ledger.pool.query(
-    `UPDATE requests SET statement = 'unknown_request', statement_at = since, statement_since = since - interval '1 day',
-        since = since - interval '1 day' WHERE filing_id = $1`,
-    [(await stage.view(filing)).filingId],
-  );
-  await stage.pass(1);
   expect(await stage.view(filing)).toMatchObject({ state: 'processing', rows: [{ state: 'submitted' }] });
   stage.sandbox.clearFaults();
   expect(await filing.result()).toMatchObject({ state: 'certified' });

@@ -6,14 +6,13 @@ import { saveCertificates } from '../../../src/ledger/certificates/certificates'
 import { documentsRestored } from '../../../src/ledger/sends/documents-restored';
 import { checkFile } from '../../../src/starter/filings/check';
 import { createEbrcReader } from '../../../src/starter/reader';
-import { HOUR_MS, type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { HOUR_MS, pushMessage, type Filing, type TestExporter } from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
-let stage: FilingStage;
 /** What the service answers for a client, where it is not what the sandbox has. */
 const answers = new Map<string, (customer: Customer) => Customer>();
 
-useFilingStage((opened) => (stage = opened), {
+const stage = useFilingStage({
   ...QUICK_AUTHORITY,
   worker: {
     settings: { ...QUICK_AUTHORITY.worker?.settings, settleAfterMs: HOUR_MS },
@@ -96,26 +95,9 @@ it('files under the IEC that the portal shows, and says that another one was ent
     documents: { pathOf: (name) => name },
   });
   expect(await reader.exporter(exporter.exporterId)).toMatchObject({ iec: iec.shown, warnings: [warning] });
-  const items = [stage.mapping(exporter)];
-  const message = { recordResCount: 1, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: items };
+  const message = pushMessage([stage.mapping(exporter)]);
   const checked = await checkFile({ pool, mode: 'test' }, { source: { message }, exporter: exporter.exporterId });
   expect(checked).toMatchObject({ ok: true, warnings: [warning] });
-});
-
-it('lets rows of one file with one mapping pass where they are permitted, and prints what permits them', async () => {
-  const exporter = await stage.exporter();
-  const row = stage.mapping(exporter, { sbCumInvoiceValueinFCC: 2_000 });
-  const rows = [row, { ...row, billNo: 'ANOTHER' }];
-  const refused = await (await stage.file(exporter, rows)).result();
-  expect(refused).toMatchObject({
-    filingId: null,
-    errors: [{ row: 2, code: 'duplicate_mapping', allowDuplicate: '2=REASON' }],
-  });
-  const allowDuplicate = [{ row: 2, reason: 'two invoices' }];
-  const filing = await stage.file(exporter, rows, { allowDuplicate, approval: true });
-  await stage.until(filing, 'awaiting_approval');
-  expect((await stage.view(filing)).warnings).toMatchObject([{ code: 'duplicate_mapping', row: 2 }]);
-  await stage.abandon(filing);
 });
 
 it('records nothing where it was started with the update file and never sees it; its caller repeats', async () => {

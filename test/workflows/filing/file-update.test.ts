@@ -11,14 +11,14 @@ import {
 import type { ApplicationFailure } from '@temporalio/common';
 import type { FileInput } from '../../../src/domain/contracts';
 import type { Mapping } from '../../../src/domain/filing/mapping';
-import { readFilingView } from '../../../src/ledger/filings/filing-view';
+import {} from '../../../src/ledger/filings/filing-view';
 import { filingWorkflowId } from '../../../src/domain/names';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { fileUpdate, filingQuery } from '../../../src/workflows/messages';
 import { startFiling, type PreparedFiling } from '../../../src/starter/filings/start';
 import { replacing } from '../../support/replacing';
 import { eventually } from '../../support/processes';
-import type { Filing, FilingStage, TestExporter } from './filing-stage';
+import { pushMessage, type Filing, type TestExporter } from './filing-stage';
 import { resetToLast } from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
 
@@ -26,13 +26,11 @@ interface LostUpdate {
   startWorkflowOperation: WithStartWorkflowOperation<typeof fileRemittances>;
 }
 
-let stage: FilingStage;
-useRealServerStage((opened) => (stage = opened));
+const stage = useRealServerStage();
 jest.setTimeout(120_000);
 
 function inputOf(exporter: TestExporter, rows: Mapping[], more: Partial<FileInput> = {}): FileInput {
-  const items = rows.map((row, index) => ({ ...row, serialNo: index + 1 }));
-  const message = { recordResCount: items.length, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: items };
+  const message = pushMessage(rows.map((row, index) => ({ ...row, serialNo: index + 1 })));
   const reference = more.reference ?? `U-${randomUUID().slice(0, 8)}`;
   return { mode: 'test', exporterId: exporter.exporterId, message, madeBy: 'asha', ...more, reference };
 }
@@ -192,50 +190,14 @@ describe('a run that records nothing', () => {
 });
 
 describe('a reference whose filing ended without a certificate', () => {
-  const reject = (document: string) =>
-    fetch(`${stage.sandbox.controlUrl}/outcomes`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        match: { document },
-        processingStatus: 'Errored',
-        errorDetails: ['ERR28: date'],
-        times: 1,
-      }),
-    });
   async function rejected(exporter: TestExporter) {
     const row = stage.mapping(exporter);
-    await reject(row.sbCumInvoiceNumber);
+    await stage.reject(row.sbCumInvoiceNumber);
     const input = inputOf(exporter, [row]);
     const { filingId } = await ask(input);
     expect(await handleOf(input).result()).toMatchObject({ state: 'rejected', filingId });
     return { row, input, filingId: filingId ?? '' };
   }
-
-  it('files nothing when its start is repeated word for word; its next number files it again', async () => {
-    const exporter = await stage.exporter();
-    const { input, filingId } = await rejected(exporter);
-    expect(await ask(input)).toMatchObject({ filingId, state: 'rejected' });
-    expect(await (await start(input)).result()).toMatchObject({ filingId, state: 'rejected' });
-    expect(await ask({ ...input, n: 3 })).toMatchObject({
-      state: 'refused',
-      recorded: { filingId },
-      errors: [{ code: 'wrong_number', message: expect.stringContaining('--again 2') as string }],
-    });
-    expect(stage.pushes(exporter)).toBe(1);
-    const again = await ask({ ...input, n: 2 });
-    expect(await handleOf({ ...input, n: 2 }).result()).toMatchObject({ state: 'certified', filingId: again.filingId });
-    const repeated = await Promise.all([ask(input), ask({ ...input, n: 2 })]);
-    expect(repeated).toMatchObject([
-      { filingId, state: 'rejected' },
-      { filingId: again.filingId, state: 'certified' },
-    ]);
-    expect(await readFilingView(stage.ledger.pool, filingId, TEST_CADENCE)).toMatchObject({
-      needsAttention: false,
-      again: null,
-    });
-    expect(stage.pushes(exporter)).toBe(2);
-  });
 
   it('files nothing when its workflow is reset to its first task after a correction was certified, nor under another reference', async () => {
     const exporter = await stage.exporter();

@@ -6,26 +6,22 @@ import { listFindings } from '../../../src/ledger/reconciliation/findings';
 import { noteStep } from '../../../src/ledger/set-aside';
 import { markSending } from '../../../src/ledger/gates/send';
 import { readIdentity } from '../../../src/ledger/sends/sends';
+import { gate } from '../../support/gate';
 import { eventually } from '../../support/processes';
-import { HOUR_MS, type AroundPush, type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { HOUR_MS, type AroundPush, type Filing, type TestExporter } from './filing-stage';
 import { recordLostSend } from './lost-send';
 import { operationsOf, QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
-let stage: FilingStage;
-
-useFilingStage((opened) => (stage = opened), QUICK_AUTHORITY);
+const stage = useFilingStage(QUICK_AUTHORITY);
 
 /** A point at which a worker freezes, and whether it has come there. */
 function freezer() {
-  let arrived = (): void => undefined;
-  let thaw = (): void => undefined;
-  const reached = new Promise<void>((resolve) => (arrived = resolve));
-  const thawed = new Promise<void>((resolve) => (thaw = resolve));
+  const [arrived, thawed] = [gate(), gate()];
   const freeze = () => {
-    arrived();
-    return thawed;
+    arrived.open();
+    return thawed.passed;
   };
-  return { freeze, reached, thaw: () => thaw() };
+  return { freeze, reached: arrived.passed, thaw: thawed.open };
 }
 
 /** The worker that froze was never told that it was given up on. */
@@ -37,14 +33,7 @@ async function start(around: AroundPush): Promise<{ exporter: TestExporter; fili
   return { exporter, filing: await stage.file(exporter, [stage.mapping(exporter)]) };
 }
 
-const attempts = async (filing: Filing) => {
-  const { filingId } = await stage.view(filing);
-  const { rows } = await stage.ledger.pool.query<{ verdict: string }>(
-    'SELECT verdict FROM attempts WHERE filing_id = $1 ORDER BY number',
-    [filingId],
-  );
-  return rows.map((row) => row.verdict);
-};
+const attempts = async (filing: Filing) => stage.verdicts((await stage.view(filing)).filingId);
 
 describe('a worker that is lost', () => {
   it('before the mark has sent nothing: it is sent again, and the worker that wakes late finds the fence closed', async () => {
