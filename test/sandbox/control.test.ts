@@ -1,10 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { testFolder } from '../support/folder';
 import { createSandbox } from '../../src/sandbox/sandbox';
 import { DEFAULT_SEED } from '../../src/sandbox/authority/default-seed';
 import { HOUR, createClient, item, link, message, readyClient, seedWith, startSandbox } from './support';
+
+const folder = testFolder();
 
 describe('control endpoints', () => {
   test('arm, list and clear faults, and report what is wrong with one', async () => {
@@ -153,7 +155,6 @@ describe('options', () => {
   });
 
   test('a seed comes from a JSON file, and a wrong one is named with its fields', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sandbox-seed-'));
     const good = join(folder, 'good.json');
     writeFileSync(good, JSON.stringify(seedWith({ faults: [{ operation: 'list-customers', kind: '500' }] })));
     const { api, sandbox } = await startSandbox({ seed: good });
@@ -165,7 +166,6 @@ describe('options', () => {
     writeFileSync(bad, JSON.stringify({ accounts: [{ username: 'x', iec: 'short' }], weather: 'rain' }));
     await expect(createSandbox({ seed: bad })).rejects.toThrow(/bad\.json is not a sandbox seed[\s\S]*weather/);
     await expect(createSandbox({ seed: join(folder, 'none.json') })).rejects.toThrow(/none\.json could not be read/);
-    rmSync(folder, { recursive: true });
   });
 
   test('the clock may answer later, as the one of a time-skipping server does', async () => {

@@ -1,11 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { testFolder } from '../support/folder';
 import { readyClient, startSandbox, message, item, link, createClient, HOUR, type Harness } from './support';
 
 let harness: Harness;
-let folder: string | undefined;
-afterAll(() => folder && rm(folder, { recursive: true }));
+const folder = testFolder();
 beforeEach(async () => {
   harness = await startSandbox();
 });
@@ -54,7 +52,6 @@ test('an exporter is onboarded, files, and gets a certificate as a PDF that name
 });
 
 test('a state file carries everything to the next start', async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-sandbox-'));
   const stateFile = join(folder, 'state');
   const first = await startSandbox({ stateFile });
   const id = await readyClient(first);

@@ -18,16 +18,11 @@ import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { abandonUpdate, approveUpdate } from '../../src/workflows/messages';
 import { openDoor } from '../activities/door';
 import { approvalBy, principalOf } from '../support/principals';
-import { askDoor, KAVERI, messageOf, onboard, openDoorStage, watchedPool } from './door-stage';
-import type { DoorStage, ProblemBody } from './door-stage';
+import { askDoor, KAVERI, messageOf, onboard, useDoorStage, watchedPool } from './door-stage';
+import type { ProblemBody } from './door-stage';
 
-let stage: DoorStage;
+const stage = useDoorStage();
 let exporterId: string;
-
-beforeAll(async () => {
-  stage = await openDoorStage();
-}, 300_000);
-afterAll(() => stage?.close());
 
 describe('a password that is handed in', () => {
   const MARK = 'Marked-Pa55word-QX';

@@ -14,16 +14,10 @@ import { problemOf } from '../../src/server/http/failures';
 import { refusal } from '../../src/starter/errors';
 import { everyRoute } from './every-route';
 
-import { askDoor, KAVERI, messageOf, onboard, openDoorStage } from './door-stage';
-import type { DoorStage, ProblemBody, Reply } from './door-stage';
+import { askDoor, KAVERI, messageOf, onboard, useDoorStage } from './door-stage';
+import type { ProblemBody, Reply } from './door-stage';
 
-let stage: DoorStage;
-
-beforeAll(async () => {
-  stage = await openDoorStage();
-  await onboard(stage);
-}, 300_000);
-afterAll(() => stage?.close());
+const stage = useDoorStage(onboard);
 
 const exporter = KAVERI.email;
 const JSON_TYPE = { 'content-type': 'application/json' };

@@ -8,31 +8,26 @@ import { createDocumentStore } from '../../src/documents/document-store';
 import { sendName } from '../../src/ledger/sends/send-record';
 import { readIdentity } from '../../src/ledger/sends/sends';
 import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { CheckResult } from '../../src/starter/doctor/doctor';
 import { clockResult } from '../../src/starter/doctor/finding';
 import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/postgres';
-import { devServer, type DevServer } from '../support/temporal';
+import { closeAfterAll } from '../support/closing';
+import { createEmptyDatabase, useTestDatabase } from '../support/postgres';
+import { useSandbox } from '../support/sandbox';
+import { useDevServer } from '../support/temporal';
 import { startTestWorker, type TestWorker } from '../support/worker';
 
-let database: TestDatabase;
-let server: DevServer;
-let sandbox: Sandbox;
+const database = useTestDatabase();
+const server = useDevServer();
+const sandbox = useSandbox();
 let worker: TestWorker;
+closeAfterAll(() => worker?.close());
 const folder = testFolder();
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  [database, server, sandbox] = await Promise.all([createTestDatabase(), devServer(), createSandbox()]);
-  const stage = {
-    client: await server.client(),
-    nativeConnection: await server.connectNative(),
-    namespace: server.namespace,
-    currentTimeMs: () => Promise.resolve(Date.now()),
-  };
-  worker = await startTestWorker({ env: stage, sandbox, ledger: database });
+  worker = await startTestWorker({ env: await server.environment(), sandbox, ledger: database });
   env = {
     EBRC_API_URL: sandbox.url,
     EBRC_API_KEY: 'dev_sandbox_key',
@@ -44,12 +39,6 @@ beforeAll(async () => {
   };
   expect((await ebrc(['schedules', 'apply', '--json'], { env })).code).toBe(0);
   await database.pool.query('DELETE FROM vault_keys');
-});
-afterAll(async () => {
-  await worker?.close();
-  await sandbox?.close();
-  await server?.stop();
-  await database?.drop();
 });
 
 async function wrongOnes(

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { createPool } from '../../src/ledger/pool';
+import { closeAfterAll } from './closing';
 import { noteOpen } from './jest/left-open';
 import { ADMIN_URL_VARIABLE, TEMPLATE_VARIABLE, withDatabase } from './jest/test-postgres';
 
@@ -26,7 +27,7 @@ export function useTestDatabase(prepare?: (database: TestDatabase) => Promise<un
     Object.assign(database, await createTestDatabase());
     await prepare?.(database);
   });
-  afterAll(() => database.drop?.());
+  closeAfterAll(() => database.drop?.());
   return database;
 }
 

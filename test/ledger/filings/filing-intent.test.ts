@@ -6,7 +6,7 @@ import { readSubmissions } from '../../../src/ledger/submissions/submissions';
 import { moveRows, readRows } from '../../../src/ledger/rows/filing-rows';
 import { findFiling, needFiling } from '../../../src/ledger/filings/filings';
 import type { MappingRow } from '../../../src/domain/filing/mapping';
-import { permitBeside } from '../../../src/ledger/rows/live-mappings';
+import {} from '../../../src/ledger/rows/live-mappings';
 import { holdAsSent } from '../../../src/ledger/gates/held-rows';
 import { withTransaction } from '../../../src/ledger/pool';
 import { useTestDatabase } from '../../support/postgres';
