@@ -2,6 +2,10 @@
 import { TEST_CADENCE } from '../support/settings';
 import type pg from 'pg';
 import type { CertificateDetail } from '../../src/api/schemas/filings';
+import { DAY_MS } from '../../src/domain/dates';
+import { documentsRestored } from '../../src/ledger/sends/documents-restored';
+import { certificatesToRead } from '../../src/ledger/submissions/lost-time';
+import { detailOf } from '../reports/ledger-of-a-month';
 import { unclaimedCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { learnIec } from '../../src/ledger/exporters/exporters';
@@ -33,7 +37,7 @@ let breaks = true;
 let shown: Partial<CertificateDetail>[] = [CERTIFICATE];
 let clock = Date.now;
 let whileRead: (asked: { eBRCIssueFromDt: string }) => Promise<unknown> = () => Promise.resolve();
-const { opened, mark, rows } = attemptSteps(ledger);
+const { open: openAgain, opened, mark, rows } = attemptSteps(ledger);
 const door = useDoor(
   ledger,
   {
@@ -280,4 +284,28 @@ describe('what is seen for a send whose answer was lost', () => {
     at(300);
     expect(await door.run('gatherEvidence', args)).toMatchObject({ openRows: 0, contradicted: [] });
   });
+});
+
+// Last: from here on the ledger is one that was put back.
+it('reads back to the copy after a restore, names the certificates that agree, and adopts none', async () => {
+  const now = Date.now();
+  clock = Date.now;
+  const made = new Date(now - 30 * DAY_MS);
+  const own = rowsOf({ sbCumInvoiceNumber: '5000001', mappedIRMAmountFCC: 10 });
+  const filingId = await open(ledger, 'RESTORED', own, { at: made });
+  await documentsRestored(ledger.pool, door.deps.documents, { at: new Date(now - 60_000), by: 'ravi', waitMs: 0 });
+  const opened = await openAgain(filingId, 1, new Date());
+  const mapping = own[0]!.mapping;
+  shown = [detailOf('EBLOST', mapping, new Date(now - 20 * DAY_MS)) as CertificateDetail];
+  const asked: string[] = [];
+  whileRead = ({ eBRCIssueFromDt }) => Promise.resolve(asked.push(eBRCIssueFromDt));
+  const args = { filingId, submission: 1, exporterId: EXPORTER, attemptId: `${filingId}-1-1` };
+  expect(opened).toMatchObject({ outcome: 'attempt', attemptId: args.attemptId });
+  const seen = { looked: true, adopted: [], openRows: 1, agreeing: ['EBLOST'], problem: expect.any(String) as string };
+  expect(await door.run('gatherEvidence', args)).toMatchObject(seen);
+  expect(asked[0]).toBe(detailOf('', mapping, new Date(made.getTime() - DAY_MS)).eBRCDate);
+  // It counts as the reading that filings wait for.
+  expect(await ledger.select(`SELECT ${certificatesToRead('$1')} AS asked`, EXPORTER)).toMatchObject([
+    { asked: { unread: false } },
+  ]);
 });

@@ -133,11 +133,12 @@ describe('odd answers of the service, down to the ledger', () => {
       const requestId = `REQ-${args.filingId}`;
       answer(200, { ...acknowledgement, requestId, recordResCount: 3, parsedRowCount: 3, irms: change(irms) });
       await door.run('submitBulk', args);
-      const { rows: events } = await ledger.pool.query<{ text: string }>(
-        `SELECT text FROM filing_events WHERE filing_id = $1 AND kind = 'upload_mismatch'`,
-        [args.filingId],
-      );
-      expect(events).toEqual(text === null ? [] : [{ text: expect.stringMatching(text) }]);
+      expect(
+        await ledger.select(
+          `SELECT text FROM filing_events WHERE filing_id = $1 AND kind = 'upload_mismatch'`,
+          args.filingId,
+        ),
+      ).toEqual(text === null ? [] : [{ text: expect.stringMatching(text) }]);
     });
   });
 

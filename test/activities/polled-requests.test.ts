@@ -7,7 +7,7 @@ import { withTransaction } from '../../src/ledger/pool';
 import { readLastingNotices } from '../../src/ledger/submissions/answers';
 import { addRequest, endedWithRequests, readRequests } from '../../src/ledger/submissions/requests';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
-import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
+import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, move, NOW } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { useTestDatabase } from '../support/postgres';
@@ -198,8 +198,9 @@ it('says “by record” of no row that the record does not name, although its c
   });
   records.set(requestId, { processingStatus: 'Processed', recordResCount: 1, recordProCount: 1, recordFailCount: 0 });
   expect(await poll(filingId)).toMatchObject({ outcome: 'settled', requestId });
-  const { rows } = await ledger.pool.query('SELECT adoption FROM filing_rows WHERE filing_id = $1', [filingId]);
-  expect(rows).toEqual([{ adoption: 'persons' }]);
+  expect(await ledger.select('SELECT adoption FROM filing_rows WHERE filing_id = $1', filingId)).toEqual([
+    { adoption: 'persons' },
+  ]);
 });
 
 it('gives each ended filing its turn, however many there are that cannot be asked about', async () => {
@@ -213,24 +214,6 @@ it('gives each ended filing its turn, however many there are that cannot be aske
     for (const { filingId } of drawn) turns.add(filingId);
   }
   expect([...turns].sort()).toEqual(waiting.map(({ filingId }) => filingId).sort());
-});
-
-it('certifies and frees nothing where an answer names a request that another filing has', async () => {
-  const [owner, other] = [await sent(), await sent()];
-  const taken = await accept(owner, 'TAKEN-1');
-  const answer = { ...ACCEPTED, requestId: taken };
-  expect(await door.run('adoptAnswer', { attemptId: other.attemptId, answer, sentBy: SENT_BY })).toMatchObject({
-    requestId: null,
-  });
-  for (const processingStatus of ['Errored', 'Processed']) {
-    await record(taken, other.filingId, {
-      processingStatus,
-      eBRCNumber: processingStatus === 'Errored' ? null : 'EB-T',
-    });
-    expect(await poll(other.filingId)).toMatchObject({ outcome: 'doubt', requestId: null });
-  }
-  expect(await attempts.rows(other.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
-  expect(await requests(owner.filingId)).toMatchObject([[taken, 'followed', null]]);
 });
 
 it('learns the IEC of an exporter from records of its own rows alone', async () => {

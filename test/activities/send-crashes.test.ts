@@ -15,7 +15,6 @@ import { EXPORTER } from '../ledger/filing-support';
 import { startProcess, type DyingProcess, type End } from '../ledger/sends/dying-process';
 import { newStore, remember, useLedgerPutBack } from '../ledger/sends/put-back';
 import { createLedgerClock } from '../../src/worker/jobs';
-import type {} from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
 
 const ledger = useLedgerPutBack();

@@ -6,9 +6,7 @@ import { takeOverAnswer, type AdoptedAnswer } from '../../src/activities/filings
 import type { SubmitContext } from '../../src/api/http/call';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
-import {} from '../../src/ledger/submissions/lost-time';
 import { readRequests } from '../../src/ledger/submissions/requests';
-import { needSubmission } from '../../src/ledger/submissions/submissions';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
 import { useTestDatabase } from '../support/postgres';
@@ -67,8 +65,9 @@ it('is one transaction: nobody sees an acceptance without the filing’s move', 
   expect(adopted).toMatchObject({ requestId, filing: { seq, standing: null, counts: { rows: 1, open: 1 } } });
   expect(await needFiling(ledger.pool, sent.filingId)).toMatchObject({ state: 'processing', requestId });
   expect(await writers(sent.filingId)).toHaveLength(1);
-  const { rows } = await ledger.pool.query('SELECT due_at AS due FROM filings WHERE filing_id = $1', [sent.filingId]);
-  expect(rows).toEqual([{ due: new Date(adopted?.filing?.dueAt ?? 0) }]);
+  expect(await ledger.select('SELECT due_at AS due FROM filings WHERE filing_id = $1', sent.filingId)).toEqual([
+    { due: new Date(adopted?.filing?.dueAt ?? 0) },
+  ]);
 });
 
 it('changes nothing when it is taken over again, and returns the same', async () => {
@@ -193,17 +192,4 @@ describe('an answer that comes late', () => {
     await adopt(attemptId);
     expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'needs_credentials', seq });
   });
-});
-
-it('leaves a submission that certificates have settled, and follows its request', async () => {
-  const { filingId, attemptId } = await aboutToSend();
-  await attempts.mark(attemptId);
-  await ledger.pool.query(`UPDATE submissions SET state = 'settled' WHERE filing_id = $1`, [filingId]);
-  await move(ledger, filingId, 'collecting');
-  expect(await adopt(attemptId)).toMatchObject({ filing: { state: 'collecting', seq: 2 } });
-  expect(await needSubmission(ledger.pool, filingId, 1)).toMatchObject({ state: 'settled' });
-  expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([
-    { requestId: `R${attemptId}`, state: 'followed' },
-  ]);
-  expect(await stateOf(filingId)).toBe('collecting');
 });

@@ -105,8 +105,7 @@ it('proposes what is free for what is open, as a workbook that passes the check'
   const note = JSON.stringify(book.worksheets[0]?.getCell('F2').note);
   expect(note).toMatch(/Proposed: /);
   // Nothing was filed by it.
-  const { rows } = await ledger.pool.query('SELECT count(*)::int AS n FROM filings');
-  expect(rows).toEqual([{ n: 1 }]);
+  expect(await ledger.select('SELECT count(*)::int AS n FROM filings')).toEqual([{ n: 1 }]);
 });
 
 it('asks for missing values instead of guessing them', async () => {

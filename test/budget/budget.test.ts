@@ -371,10 +371,12 @@ describe('when PostgreSQL is away', () => {
     await slot.answered();
     state.away = false;
     await budget.close();
-    const { rows } = await database.pool.query(
-      'SELECT written_at, answered_at, free_at - answered_at < $2::interval AS freed FROM budget_slots WHERE key_hash = $1',
-      [keyHash, '61 s'],
-    );
-    expect(rows).toEqual([{ written_at: expect.any(Date), answered_at: expect.any(Date), freed: true }]);
+    expect(
+      await database.select(
+        'SELECT written_at, answered_at, free_at - answered_at < $2::interval AS freed FROM budget_slots WHERE key_hash = $1',
+        keyHash,
+        '61 s',
+      ),
+    ).toEqual([{ written_at: expect.any(Date), answered_at: expect.any(Date), freed: true }]);
   });
 });

@@ -93,11 +93,13 @@ test('a call counts from when it was written, not from when that is stored', asy
   const [ticket] = ticketsOf(1) as [string];
   await store.step([ticket]);
   await store.written(ticket, 'pdf', LONG_MS, LONG_MS / 2);
-  const { rows } = await database.pool.query(
-    `SELECT clock_timestamp() - written_at >= $2::interval AS "early", free_at - written_at AS "counts" FROM budget_slots WHERE ticket = $1`,
-    [ticket, `${LONG_MS / 2} ms`],
-  );
-  expect(rows).toEqual([{ early: true, counts: expect.objectContaining({ minutes: 1 }) }]);
+  expect(
+    await database.select(
+      `SELECT clock_timestamp() - written_at >= $2::interval AS "early", free_at - written_at AS "counts" FROM budget_slots WHERE ticket = $1`,
+      ticket,
+      `${LONG_MS / 2} ms`,
+    ),
+  ).toEqual([{ early: true, counts: expect.objectContaining({ minutes: 1 }) }]);
 });
 
 test('an answer that comes after its slot was freed takes none', async () => {

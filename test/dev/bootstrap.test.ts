@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { chmod, mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import {} from 'node:os';
 import { join } from 'node:path';
 import { useFolder } from '../support/folder';
 import { eventually, isAlive } from '../support/processes';

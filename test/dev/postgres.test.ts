@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import {} from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../dev/postgres';

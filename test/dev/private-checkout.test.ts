@@ -2,7 +2,6 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import {} from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { keepProcess } from '../../dev/kept-process';

@@ -22,8 +22,7 @@ it('commits what returns and rolls back what throws', async () => {
     throw new Error('changed my mind');
   });
   await expect(failing).rejects.toThrow('changed my mind');
-  const { rows } = await database.pool.query('SELECT n FROM pool_test');
-  expect(rows).toEqual([{ n: 1 }]);
+  expect(await database.select('SELECT n FROM pool_test')).toEqual([{ n: 1 }]);
 });
 
 it('continues with a new connection after the server closed an idle one', async () => {
@@ -33,8 +32,7 @@ it('continues with a new connection after the server closed an idle one', async 
     'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
   );
   admin.release();
-  const { rows } = await database.pool.query('SELECT 1 AS alive');
-  expect(rows).toEqual([{ alive: 1 }]);
+  expect(await database.select('SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
 });
 
 it('has the system probe an idle connection, so that one whose peer is gone is found out', async () => {

@@ -4,7 +4,6 @@
  */
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import {} from 'node:path';
 import { Worker, type ReplayWorkerOptions } from '@temporalio/worker';
 import { workflowBundle } from '../support/workflow-bundle';
 import { FILING_SCENARIOS } from './filing-scenarios';

@@ -64,10 +64,10 @@ export async function tell({ pool }: TestDatabase, story: Story): Promise<string
   const requestId = randomUUID();
   const answer: StoredAnswer = { kind: 'accepted', status: 200, requestId, dgftAckId: `A-${reference}` };
   await step((client) => storeAnswer(client, { attemptId, answer, at: madeAt }));
-  await step((client) => adoptAnswer(client, { filingId, submission: 1, attemptId, answer, at: madeAt }));
+  await step((client) => adoptAnswer(client, { attemptId, answer, at: madeAt }));
   await move('processing', madeAt);
   const at = new Date(madeAt.getTime() + hours * HOUR_MS);
-  await moveSubmission(pool, { filingId, submission: 1, state: 'terminal', processingStatus: 'Processed', at });
+  await moveSubmission(pool, { filingId, submission: 1, at });
   const verdicts = story.rows.map(({ becomes }, position): RowVerdict => {
     if (!becomes) return { position, outcome: 'open' };
     if ('errors' in becomes) return { position, outcome: 'errored', errors: becomes.errors };

@@ -9,6 +9,8 @@ export interface TestDatabase {
   url: string;
   /** A pool on it, created like the worker's; ended by `drop`. */
   pool: pg.Pool;
+  /** The rows of a statement with these parameters. */
+  select(statement: string, ...values: unknown[]): Promise<Record<string, unknown>[]>;
   drop(): Promise<void>;
 }
 
@@ -49,7 +51,9 @@ function openDatabase(adminUrl: string, name: string): TestDatabase {
     await runAsAdmin(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     closed();
   };
-  return { url, pool, drop };
+  const select: TestDatabase['select'] = async (statement, ...values) =>
+    (await pool.query(statement, values)).rows as never;
+  return { url, pool, select, drop };
 }
 
 function testServer() {

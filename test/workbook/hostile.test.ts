@@ -1,5 +1,4 @@
 import { writeFile } from 'node:fs/promises';
-import {} from 'node:os';
 import { join } from 'node:path';
 import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';

@@ -1,5 +1,4 @@
 /** A change of the worker version while an onboarding is under way: it goes on on the new one. */
-import {} from 'node:os';
 import { join } from 'node:path';
 import type { KeptProcess } from '../../dev/kept-process';
 import { startProgram } from '../../dev/program';

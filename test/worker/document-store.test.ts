@@ -1,6 +1,5 @@
 /** A worker is ready once it could write, read and list its document store, and as long as it can. */
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import {} from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
 import { createDocumentStore } from '../../src/documents/document-store';

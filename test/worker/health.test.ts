@@ -4,7 +4,6 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import {} from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../../dev/free-port';
 import { builtPackage } from '../support/built-package';

@@ -178,12 +178,13 @@ describe('an IEC', () => {
     const first = await open(ledger, `OWN-${iec}`, rows, { exporterId: known });
     const second = await open(ledger, `LATER-${iec}`, rows.slice(0, 1), { exporterId: nameless });
     await learn(nameless, iec);
-    const { rows: held } = await ledger.pool.query(
-      `SELECT filing_id AS id, h.ordinal, collided_with AS "collidedWith" FROM filing_rows JOIN held_mappings h USING (filing_id, position)
+    expect(
+      await ledger.select(
+        `SELECT filing_id AS id, h.ordinal, collided_with AS "collidedWith" FROM filing_rows JOIN held_mappings h USING (filing_id, position)
         WHERE party_id = $1 AND h.fingerprint = filing_rows.fingerprint ORDER BY h.ordinal, position`,
-      [await party(known)],
-    );
-    expect(held).toEqual([
+        await party(known),
+      ),
+    ).toEqual([
       { id: first, ordinal: 0, collidedWith: null },
       { id: first, ordinal: 0, collidedWith: null },
       { id: second, ordinal: 1, collidedWith: first },
@@ -354,9 +355,8 @@ describe('certificates', () => {
       needsAttention: true,
       warnings: [{ code: 'certificate_disputed', filingId: first }],
     });
-    const { rows } = await ledger.pool.query('SELECT filing_id AS id FROM certificates WHERE ebrc_number = $1', [
-      `C-${iec}`,
+    expect(await ledger.select('SELECT filing_id AS id FROM certificates WHERE ebrc_number = $1', `C-${iec}`)).toEqual([
+      { id: first },
     ]);
-    expect(rows).toEqual([{ id: first }]);
   });
 });

@@ -6,7 +6,6 @@ import { readSubmissions } from '../../../src/ledger/submissions/submissions';
 import { moveRows, readRows } from '../../../src/ledger/rows/filing-rows';
 import { findFiling, needFiling } from '../../../src/ledger/filings/filings';
 import type { MappingRow } from '../../../src/domain/filing/mapping';
-import {} from '../../../src/ledger/rows/live-mappings';
 import { holdAsSent } from '../../../src/ledger/gates/held-rows';
 import { withTransaction } from '../../../src/ledger/pool';
 import { useTestDatabase } from '../../support/postgres';
@@ -154,12 +153,13 @@ describe('the same mapping', () => {
     // The second filing has not been named to anybody yet.
     expect(await record(ledger, 'TWICE-3', rows, { permitted })).toMatchObject({ findings: [{ filingId: second }] });
     const third = await open(ledger, 'TWICE-3', rows, { permitted });
-    const { rows: held } = await ledger.pool.query<{ ordinal: number }>(
-      `SELECT ordinal, permit_reason AS reason, permit_besides AS besides FROM filing_rows JOIN held_mappings USING (filing_id, position)
+    expect(
+      await ledger.select(
+        `SELECT ordinal, permit_reason AS reason, permit_besides AS besides FROM filing_rows JOIN held_mappings USING (filing_id, position)
         WHERE filing_id = ANY($1) ORDER BY ordinal`,
-      [[first, second, third]],
-    );
-    expect(held).toEqual([
+        [first, second, third],
+      ),
+    ).toEqual([
       { ordinal: 0, reason: null, besides: null },
       { ordinal: 1, reason: 'equal tranches', besides: [first] },
       { ordinal: 2, reason: 'equal tranches', besides: [second, first] },
@@ -448,8 +448,7 @@ describe('errored rows of a filing', () => {
       findings: [{ code: 'not_correctable', row: 1 }],
     });
     expect(await states(parent)).toEqual(['certified', 'needs_correction', 'needs_correction']);
-    const { rows: left } = await ledger.pool.query('SELECT 1 FROM filings WHERE corrects = $1', [parent]);
-    expect(left).toEqual([]);
+    expect(await ledger.select('SELECT 1 FROM filings WHERE corrects = $1', parent)).toEqual([]);
   });
 
   it('go back when nothing of the correction was sent', async () => {

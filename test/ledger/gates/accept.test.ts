@@ -277,9 +277,10 @@ it('keeps the complete answer, with every list of it', async () => {
   const { attemptId } = await party.sent();
   const answer = { ...ACCEPTED, requestId: newId(), errorDetails: Array.from({ length: 60 }, (_, n) => `note ${n}`) };
   await gates.answer(attemptId, answer);
-  const { rows: stored } = await ledger.pool.query<{ n: number; at: Date }>(
-    `SELECT jsonb_array_length(answer -> 'errorDetails') AS n, answered_at AS at FROM attempts WHERE attempt_id = $1`,
-    [attemptId],
-  );
-  expect(stored).toEqual([{ n: 60, at: NOW }]);
+  expect(
+    await ledger.select(
+      `SELECT jsonb_array_length(answer -> 'errorDetails') AS n, answered_at AS at FROM attempts WHERE attempt_id = $1`,
+      attemptId,
+    ),
+  ).toEqual([{ n: 60, at: NOW }]);
 });

@@ -403,11 +403,12 @@ describe('by two persons', () => {
     const { filingId } = await party.sent();
     expect(await byPersons(filingId, `EB-P-${filingId}`)).toEqual([]);
     expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
-    const { rows: found } = await ledger.pool.query(
-      'SELECT adoption, s.state FROM filing_rows r JOIN submissions s USING (filing_id, submission) WHERE filing_id = $1',
-      [filingId],
-    );
-    expect(found).toEqual([{ adoption: 'persons', state: 'settled' }]);
+    expect(
+      await ledger.select(
+        'SELECT adoption, s.state FROM filing_rows r JOIN submissions s USING (filing_id, submission) WHERE filing_id = $1',
+        filingId,
+      ),
+    ).toEqual([{ adoption: 'persons', state: 'settled' }]);
   });
 
   it('gives nothing that another row has', async () => {

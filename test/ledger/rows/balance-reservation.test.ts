@@ -8,7 +8,6 @@ import { useLedgerPutBack } from '../sends/put-back';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
 import { readIrmViews } from '../../../src/starter/exporters/views';
-import {} from '../../../dev/sample-mapping';
 import { EXPORTER, irmRecord, minutesLater, NOW, open, readBalance, rowsOf } from '../filing-support';
 
 const ledger = useLedgerPutBack();
@@ -62,11 +61,9 @@ it('lets one of many pass that come at once, whether it is recorded or checked',
 
   await releaseAll(filings);
   const recorded = await Promise.all(many.map((each) => filing(`${each}-2`, 8_000)));
-  const { rows } = await ledger.pool.query(
-    'SELECT 1 FROM filing_rows WHERE filing_id = ANY($1) AND reserved_at IS NOT NULL',
-    [recorded],
-  );
-  expect(rows).toHaveLength(1);
+  expect(
+    await ledger.select('SELECT 1 FROM filing_rows WHERE filing_id = ANY($1) AND reserved_at IS NOT NULL', recorded),
+  ).toHaveLength(1);
 });
 
 it('does not count a filing against itself, however often it is checked', async () => {

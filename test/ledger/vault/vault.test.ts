@@ -54,8 +54,7 @@ it('gives back what was put in, and keeps nothing of it in clear', async () => {
 it('encrypts the same secret differently each time', async () => {
   await handIn(database.pool, credentials);
   await handIn(database.pool, credentials);
-  const { rows } = await database.pool.query('SELECT DISTINCT sealed FROM vault_secrets');
-  expect(rows).toHaveLength(2);
+  expect(await database.select('SELECT DISTINCT sealed FROM vault_secrets')).toHaveLength(2);
 });
 
 it('opens a submission, and later the version that it became, for nothing else', async () => {

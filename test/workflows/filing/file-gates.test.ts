@@ -3,7 +3,6 @@
  */
 import { ApiError } from '../../../src/api/errors/api-error';
 import { randomUUID } from 'node:crypto';
-import type {} from '../../../src/domain/filing/mapping';
 import { findFiling } from '../../../src/ledger/filings/filings';
 import { abandonUpdate, approveUpdate } from '../../../src/workflows/messages';
 import { approvalBy } from '../../support/principals';
@@ -127,8 +126,9 @@ describe('what persons say', () => {
     });
     // The ledger tells that a person was asked before the run is back at the question.
     await stage.until(again, ({ asked, attempt }) => asked && attempt !== null);
-    const { rows } = await stage.ledger.pool.query('SELECT said_by AS by FROM words WHERE filing_id = $1', [filingId]);
-    expect(rows).toEqual([{ by: 'meera' }]);
+    expect(await stage.ledger.select('SELECT said_by AS by FROM words WHERE filing_id = $1', filingId)).toEqual([
+      { by: 'meera' },
+    ]);
     await say(filingId, 'ravi', { unseen: true });
     stage.sandbox.clearFaults();
     expect(await again.result()).toMatchObject({ state: 'certified' });
@@ -160,36 +160,6 @@ describe('what persons say', () => {
 });
 
 describe('certificates of fetch-details', () => {
-  /** A filing that the service never took, of a document for which a certificate appears all the same. */
-  async function fileBesideForeign(more: object) {
-    const exporter = await stage.exporter();
-    const document = stage.mapping(exporter);
-    // A certificate to copy, of another document.
-    await (await stage.file(exporter, [stage.mapping(exporter)])).result();
-    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
-    const filing = await stage.file(exporter, [document]);
-    await stage.until(filing, 'outcome_unknown');
-    const number = await addForeignCertificate(exporter, {
-      sbCumInvoiceNumber: document.sbCumInvoiceNumber,
-      sbCumInvoiceDate: document.sbCumInvoiceDate,
-      billNo: document.billNo,
-      ...more,
-    });
-    await eventually(async () => (await stage.view(filing)).evidence !== null);
-    await stage.until(filing, ({ asked }) => asked);
-    return { filing, number };
-  }
-
-  it('certify no row whose IRM’s balance is untouched: they are another remittance’s', async () => {
-    const { filing, number } = await fileBesideForeign({});
-    const view = await stage.view(filing);
-    expect(view.rows).toMatchObject([{ state: 'unknown', eBRCNumber: null }]);
-    expect(view.evidence).toMatchObject({ contradicted: [{ eBRCNumber: number }] });
-    await stage.untilAsleep(filing);
-    await stage.abandon(filing);
-    await filing.result();
-  });
-
   /** A filing that was taken, whose certificate shows only once nothing of it is said to have been filed. */
   async function fileShownLate(rest: object = {}) {
     const exporter = await stage.exporter();

@@ -22,7 +22,6 @@ import { endedWithRequests } from '../../../src/ledger/submissions/requests';
 import { orphanedSecrets } from '../../../src/ledger/vault/vault';
 import { cleaningJobs } from '../../../src/worker/jobs';
 import { knowExporter } from '../../ledger/filing-support';
-import type {} from './filing-stage';
 import { useFilingStage } from './use-filing-stage';
 
 const stage = useFilingStage();

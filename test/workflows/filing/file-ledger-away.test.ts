@@ -2,7 +2,6 @@
 import type pg from 'pg';
 import { filingQuery } from '../../../src/workflows/messages';
 import { eventually } from '../../support/processes';
-import type {} from './filing-stage';
 import { gatedPool, type Gate } from './gated-pool';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 

@@ -3,7 +3,6 @@
  * after whatever lasts in the other steps. All of them end certified, each by one certificate, and nobody is asked.
  */
 import { cutConnections, type Cut, type CuttingPool, type Statement } from './cutting-pool';
-import type {} from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
 let connections: CuttingPool;

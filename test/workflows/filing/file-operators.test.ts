@@ -16,7 +16,6 @@ import { principalOf } from '../../support/principals';
 import { eventually } from '../../support/processes';
 import type { Filing, TestExporter } from './filing-stage';
 import { recordLostSend } from './lost-send';
-import {} from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
 
 // A history counts as long soon, so that a filing which waits can be made to continue as new.
@@ -66,11 +65,12 @@ describe('a run that was terminated', () => {
     );
     const again = await startAgain(filingId ?? '');
     expect(await again.result()).toMatchObject({ state: 'abandoned' });
-    const { rows } = await stage.ledger.pool.query(
-      'SELECT 1 FROM words w WHERE filing_id = $1 AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)',
-      [filingId],
-    );
-    expect(rows).toEqual([]);
+    expect(
+      await stage.ledger.select(
+        'SELECT 1 FROM words w WHERE filing_id = $1 AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)',
+        filingId,
+      ),
+    ).toEqual([]);
   });
 });
 

@@ -188,12 +188,13 @@ describe('odd answers on the way', () => {
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     const result = await filing.result();
     expect(result).toMatchObject({ state: 'certified' });
-    const { rows } = await stage.ledger.pool.query<{ kind: string; after: number }>(
-      `SELECT e.kind, extract(epoch FROM e.at - s.submitted_at)::float8 / 3600 AS after
+    expect(
+      await stage.ledger.select(
+        `SELECT e.kind, extract(epoch FROM e.at - s.submitted_at)::float8 / 3600 AS after
          FROM filing_events e JOIN submission_progress s USING (filing_id) WHERE filing_id = $1 AND kind = 'overdue'`,
-      [result.filingId],
-    );
-    expect(rows).toEqual([{ kind: 'overdue', after: expect.closeTo(3, 2) as number }]);
+        result.filingId,
+      ),
+    ).toEqual([{ kind: 'overdue', after: expect.closeTo(3, 2) as number }]);
     // The watchdog's one timer looks a few times, and is not set anew with each move.
     const { events } = await filing.fetchHistory();
     const timers = (events ?? []).filter((event) => event.timerStartedEventAttributes);

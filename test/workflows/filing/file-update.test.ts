@@ -11,7 +11,6 @@ import {
 import type { ApplicationFailure } from '@temporalio/common';
 import type { FileInput } from '../../../src/domain/contracts';
 import type { Mapping } from '../../../src/domain/filing/mapping';
-import {} from '../../../src/ledger/filings/filing-view';
 import { filingWorkflowId } from '../../../src/domain/names';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { fileUpdate, filingQuery } from '../../../src/workflows/messages';
@@ -33,6 +32,12 @@ function inputOf(exporter: TestExporter, rows: Mapping[], more: Partial<FileInpu
   const message = pushMessage(rows.map((row, index) => ({ ...row, serialNo: index + 1 })));
   const reference = more.reference ?? `U-${randomUUID().slice(0, 8)}`;
   return { mode: 'test', exporterId: exporter.exporterId, message, madeBy: 'asha', ...more, reference };
+}
+
+/** The input of a filing of one row, of an exporter of its own. */
+async function newInput(more?: Partial<FileInput>) {
+  const exporter = await stage.exporter();
+  return { exporter, input: inputOf(exporter, [stage.mapping(exporter)], more) };
 }
 
 /** As a caller in any SDK does it. */
@@ -78,8 +83,7 @@ const COUNTS = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 
 describe('the update file', () => {
   it('answers as soon as the filing is recorded; repeated while it runs, and after its end, it means that filing', async () => {
-    const exporter = await stage.exporter();
-    const input = inputOf(exporter, [stage.mapping(exporter)], { awaitUpdate: true });
+    const { exporter, input } = await newInput({ awaitUpdate: true });
     const first = await ask(input);
     expect(first).toMatchObject({ filingId: expect.any(String) as string, recorded: null, n: 1 });
     expect(first.contentHash).toMatch(/^[0-9a-f]{64}$/);
@@ -95,8 +99,7 @@ describe('the update file', () => {
   });
 
   it('fails for other content under a run that is under way, and tells who holds the reference', async () => {
-    const exporter = await stage.exporter();
-    const input = inputOf(exporter, [stage.mapping(exporter)], { approval: true });
+    const { exporter, input } = await newInput({ approval: true });
     const { filingId } = await ask(input);
     const other = inputOf(exporter, [stage.mapping(exporter)], { reference: input.reference });
     const failure = await failureOf(ask(other));
@@ -135,8 +138,7 @@ describe('the update file', () => {
 
 describe('a run that records nothing', () => {
   it('ends refused, and hides no certified filing: result, query and attributes tell what stands', async () => {
-    const exporter = await stage.exporter();
-    const input = inputOf(exporter, [stage.mapping(exporter)]);
+    const { exporter, input } = await newInput();
     const certified = await (await start(input)).result();
     expect(certified).toMatchObject({ state: 'certified', recorded: null });
     const retry = await start(inputOf(exporter, [stage.mapping(exporter)], { reference: input.reference }));
@@ -176,8 +178,7 @@ describe('a run that records nothing', () => {
   });
 
   it('means the filing that another workflow runs, and does not run it too', async () => {
-    const exporter = await stage.exporter();
-    const input = inputOf(exporter, [stage.mapping(exporter)], { approval: true });
+    const { input } = await newInput({ approval: true });
     const { filingId } = await ask(input);
     expect(await (await start(input, `own/${randomUUID()}`)).result()).toMatchObject({
       state: 'refused',

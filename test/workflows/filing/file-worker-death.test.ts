@@ -33,6 +33,19 @@ async function start(around: AroundPush): Promise<{ exporter: TestExporter; fili
   return { exporter, filing: await stage.file(exporter, [stage.mapping(exporter)]) };
 }
 
+/** A filing whose worker freezes once it has the answer; thawed, it goes on with it. */
+async function frozenAfterSend(then?: 'and is gone') {
+  const { freeze, reached, thaw } = freezer();
+  const started = await start(async (send, context) => {
+    const answer = await send(untold(context));
+    await freeze();
+    if (then) throw new Error('the process is gone');
+    return answer;
+  });
+  await reached;
+  return { ...started, thaw };
+}
+
 const attempts = async (filing: Filing) => stage.verdicts((await stage.view(filing)).filingId);
 
 describe('a worker that is lost', () => {
@@ -106,13 +119,7 @@ describe('a worker that is lost', () => {
   });
 
   it('after the answer is settled by its certificates', async () => {
-    const { freeze, reached, thaw } = freezer();
-    const { exporter, filing } = await start(async (send, context) => {
-      await send(untold(context));
-      await freeze();
-      throw new Error('the process is gone');
-    });
-    await reached;
+    const { exporter, filing, thaw } = await frozenAfterSend('and is gone');
     await stage.giveUpOn(filing, 'submitPush');
     expect(await filing.result()).toMatchObject({ state: 'certified', requestId: null });
     expect(await stage.story((await stage.view(filing)).filingId)).toContain('outcome_unknown');
@@ -121,13 +128,7 @@ describe('a worker that is lost', () => {
   });
 
   it('after the write, with a longer HTTP time-out than its run’s: nothing is concluded before that is over', async () => {
-    const { freeze, reached, thaw } = freezer();
-    const { exporter, filing } = await start(async (send, context) => {
-      const answer = await send(untold(context));
-      await freeze();
-      return answer;
-    });
-    await reached;
+    const { exporter, filing, thaw } = await frozenAfterSend();
     const { filingId } = await stage.view(filing);
     const senders = `UPDATE attempts SET timeout_ms = $2 WHERE filing_id = $1 AND verdict = 'marked'`;
     expect((await stage.ledger.pool.query(senders, [filingId, HOUR_MS])).rowCount).toBe(1);
@@ -144,13 +145,7 @@ describe('a worker that is lost', () => {
   });
 
   it('before the ledger write, and wakes: its answer is kept, and adopted at once, however late', async () => {
-    const { freeze, reached, thaw } = freezer();
-    const { exporter, filing } = await start(async (send, context) => {
-      const answer = await send(untold(context));
-      await freeze();
-      return answer;
-    });
-    await reached;
+    const { exporter, filing, thaw } = await frozenAfterSend();
     await stage.giveUpOn(filing, 'submitPush');
     await stage.pass(1 / 60);
     await stage.until(filing, 'outcome_unknown');
@@ -325,10 +320,9 @@ it('tries a step again that lost one worker, and remembers nothing of it once it
   const filing = await stage.file(exporter, many);
   await loseWorkers(filing, 1, tries);
   expect(await filing.result()).toMatchObject({ state: 'certified' });
-  const { rows } = await stage.ledger.pool.query('SELECT * FROM steps_under_way WHERE workflow_id = $1', [
-    filing.workflowId,
-  ]);
-  expect(rows).toEqual([]);
+  expect(await stage.ledger.select('SELECT * FROM steps_under_way WHERE workflow_id = $1', filing.workflowId)).toEqual(
+    [],
+  );
   bury();
 });
 

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import type { RowView } from '../../../src/domain/filing/view';
-import type {} from './filing-stage';
 import { operationsOf, useFilingStage } from './use-filing-stage';
 
 // Here every workflow task replays its history, so that a step that is not deterministic fails; recorded histories
