@@ -40,7 +40,7 @@ export interface RetryAdvice {
 export function failureOf(
   error: ApiError,
   advice: RetryAdvice,
-  more: Pick<FailureDetails, 'credentialsVersion' | 'sentBy'> = {},
+  more: Pick<FailureDetails, 'sentBy'> = {},
 ): ApplicationFailure {
   const details: FailureDetails = {
     kind: error.kind,
@@ -48,6 +48,7 @@ export function failureOf(
     status: error.status,
     errorCode: short(error.errorCode),
     requestId: short(error.requestId),
+    credentialsVersion: error.credentialsVersion,
     fieldErrors: error.fieldErrors.slice(0, FIELD_ERRORS_IN_FAILURE).map((each) => ({
       ...each,
       ...(each.field === undefined ? {} : { field: cutText(each.field, DETAIL_BYTES) }),

@@ -22,10 +22,7 @@ export function createProgress(clock: () => number = () => performance.now()) {
   };
 }
 
-/**
- * An API call's context, which heartbeats while it waits and works: a lost worker is noticed in seconds. It stops when
- * nothing moves for longer than anything takes: Temporal then gives the work to another worker.
- */
+/** An API call's context with heartbeats. It stops when nothing moves for longer than anything takes. */
 export function withHeartbeat<T>(exporterId: string, call: (context: CallContext) => Promise<T>): Promise<T> {
   const { info, heartbeat, cancellationSignal: signal } = Context.current();
   return withStepHeartbeat((progress) =>

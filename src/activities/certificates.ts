@@ -80,10 +80,7 @@ async function fetchCertificates(
   };
 }
 
-/**
- * GET /genebrc/download-pdf into the store, checked and hashed. `sha256` null: no whole PDF came, it is asked for
- * again. `end`: the filing ends in the same transaction if this was its last one.
- */
+/** GET /genebrc/download-pdf into the store. `sha256` null: no whole PDF came. `end`: may end the filing with it. */
 async function downloadCertificate(
   deps: Deps,
   args: DownloadArgs,
@@ -169,10 +166,7 @@ async function fillRows(
   return moved;
 }
 
-/**
- * Records a PDF (without `pdf`: recorded before), and the end of the filing that has all PDFs and outcomes.
- * @returns null where the filing goes on, or has moved otherwise than its run knows
- */
+/** Records a PDF (left out: recorded before), and the end of a filing that has all. @returns null: it goes on */
 function archiveLast(pool: pg.Pool, decided: Decided, at: Date, pdf?: ArchivedPdf): Promise<FilingNow | null> {
   const { filingId } = decided;
   return withTransaction(pool, async (client) => {

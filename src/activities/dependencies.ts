@@ -2,7 +2,6 @@
 import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
-import type { z } from 'zod';
 import type { FilingApi } from '../api/client';
 import type { ExtractionApi } from '../api/endpoints/extraction';
 import type { DocumentStore } from '../documents/document-store';
@@ -100,15 +99,9 @@ export function settingsOf({ settings, searchAttributes, mode }: Deps): ReadSett
 
 /** The settings; with `started`, also what is wrong with the workflow's input: workflow code has no schemas. */
 function readSettings(deps: Deps, started?: StartedWorkflow): Promise<ReadSettingsResult> {
-  return Promise.resolve({
-    ...settingsOf(deps),
-    ...(started && { inputProblems: problemsOf(INPUTS[started.workflow], started.input) }),
-  });
-}
-
-function problemsOf(schema: z.ZodType, input: unknown): string[] {
-  const { error } = schema.safeParse(input, IN_PLAIN_WORDS);
-  return (error?.issues ?? []).map(issueText);
+  const { error } = started ? INPUTS[started.workflow].safeParse(started.input, IN_PLAIN_WORDS) : {};
+  const inputProblems = (error?.issues ?? []).map(issueText);
+  return Promise.resolve({ ...settingsOf(deps), ...(started && { inputProblems }) });
 }
 
 export const settingsActivities = { readSettings };

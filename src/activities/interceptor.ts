@@ -3,7 +3,7 @@ import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from
 import type { Logger } from 'pino';
 import { BudgetStoppedError } from '../budget/ports';
 import { ApiError } from '../api/errors/api-error';
-import { decide, delayMs, type Decision, type Schedule } from '../domain/service/retry-table';
+import { decide, delayMs, type Decision } from '../domain/service/retry-table';
 import { FILING_MISSING } from '../domain/names';
 import { FilingMissing } from '../ledger/filings/filings';
 import { withStepDeadline, LedgerUnavailableError } from '../ledger/unavailable';
@@ -82,20 +82,15 @@ export function adviceOf(decision: Decision, attempt: number, settings: RetryBou
   }
   // A wait for the activation is the workflow's: it shows the countdown and reads the time from the service.
   if (decision.action !== 'wait' || decision.until === 'activates_at') return { retry: false };
-  const delay =
-    decision.until === 'rate_window' ? settings.rateWindowMs : delayMs(scheduleOf(decision, settings), attempt);
-  return { retry: true, nextDelayMs: Math.max(delay, retryAfterMs), benign: true };
-}
-
-/** A certificate that is not there yet is polled for: an operator who configures faster polls gets it sooner. */
-function scheduleOf(
-  { until, schedule }: Extract<Decision, { action: 'wait' }>,
-  { pollMinMs, pollMaxMs }: RetryBounds,
-): Schedule {
-  if (until !== 'certificate') return schedule;
-  return {
+  const { until, schedule } = decision;
+  const { pollMinMs, pollMaxMs } = settings;
+  // A certificate that is not there yet is polled for: an operator who configures faster polls gets it sooner.
+  const { initialMs, maxMs } = until === 'certificate' ? { initialMs: pollMinMs, maxMs: 2 * pollMaxMs } : schedule;
+  const bounded = {
     ...schedule,
-    initialMs: Math.min(schedule.initialMs, pollMinMs),
-    maxMs: Math.min(schedule.maxMs, 2 * pollMaxMs),
+    initialMs: Math.min(schedule.initialMs, initialMs),
+    maxMs: Math.min(schedule.maxMs, maxMs),
   };
+  const delay = until === 'rate_window' ? settings.rateWindowMs : delayMs(bounded, attempt);
+  return { retry: true, nextDelayMs: Math.max(delay, retryAfterMs), benign: true };
 }

@@ -18,10 +18,7 @@ export const certificatesOf = <C extends { iec: string | null }>(iecCode: string
 
 const NO_IEC = 'fetch-details needs an IEC, and neither the exporter nor its IRMs have one';
 
-/**
- * Reads an exporter's certificates of a span of days, in few calls (spec: "POST /genebrc/fetch-details"). The look goes
- * on record, a failed one too: absence is judged by looks alone.
- */
+/** Reads an exporter's certificates of a span of days. The look goes on record, a failed one too. */
 export async function readDetails(
   deps: Pick<Deps, 'pool' | 'api' | 'clock' | 'logger'>,
   args: {

@@ -39,11 +39,9 @@ import { certificatesOf } from './read-details';
 export type { PartyToReconcile, RepairableFinding };
 
 /** A span of days as a workflow carries it: YYYY-MM-DD, `readAt` in ms since the epoch. */
-export interface Window {
+export interface WindowReading {
   from: string;
   to: string;
-}
-export interface WindowReading extends Window {
   readAt: number;
 }
 
@@ -93,29 +91,23 @@ async function partiesToReconcile(
   return { parties, next: parties.length < args.limit ? null : (parties.at(-1)?.partyId ?? null) };
 }
 
-/**
- * Cuts a span into windows that fetch-details takes, and returns which have to be read:
- * windows that ended more than a week ago and hold no open finding are not read twice a day.
- */
+/** Cuts a span into windows; those that ended a week ago and hold no open finding are not read twice a day. */
 async function certificateWindows(
   { pool, clock }: Deps,
   args: { partyId: number; from: string; to: string },
-): Promise<{ read: Window[]; known: WindowReading[] }> {
+): Promise<{ read: Omit<WindowReading, 'readAt'>[]; known: WindowReading[] }> {
   const windows = splitWindow(filingDateFromIso(args.from), filingDateFromIso(args.to)).map((window) => ({
     from: isoFromFilingDate(window.from),
     to: isoFromFilingDate(window.to),
   }));
   const readings = await lastReadings(pool, { partyId: args.partyId, windows });
-  const read: Window[] = [];
-  const known: WindowReading[] = [];
-  windows.forEach((window, index) => {
+  const known = windows.flatMap((window, index) => {
     const { readAt = null, open = true } = readings[index] ?? {};
     const quiet = Date.parse(`${window.to}T00:00:00Z`) < clock() - QUIET_AFTER_MS;
-    if (readAt && quiet && !open && readAt.getTime() > clock() - DAY_MS) {
-      known.push({ ...window, readAt: readAt.getTime() });
-    } else read.push(window);
+    const lately = readAt && quiet && !open && readAt.getTime() > clock() - DAY_MS;
+    return lately ? [{ ...window, readAt: readAt.getTime() }] : [];
   });
-  return { read, known };
+  return { read: windows.filter(({ from }) => !known.some((each) => each.from === from)), known };
 }
 
 /** Reads every certificate issued in a window into the ledger (spec: "POST /genebrc/fetch-details"). */
@@ -157,10 +149,7 @@ async function readCertificates(
   return { from, to, readAt: readAt.getTime(), certificates: certificates.length, whole };
 }
 
-/**
- * Hashes a party's next stored PDFs for about a minute. `after`: when the first look began, empty at the first.
- * `each`: those too that were whole lately.
- */
+/** Hashes a party's next stored PDFs for about a minute. `after`: when the first look began. `each`: of all PDFs. */
 async function checkDocuments(
   deps: Deps,
   args: { partyId: number; after: string; each: boolean },

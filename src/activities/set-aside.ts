@@ -15,7 +15,7 @@ const STRIKE_TRIES = 120;
 
 /**
  * After some workers in a row that a step ended, it is refused as `set_aside`, and a question says so. Only of the main
- * queue: a call to the service waits so long for its slot that its worker may be replaced twice.
+ * queue: a call waits so long for its slot that its worker may be replaced twice.
  */
 export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: Logger }) {
   /** One at a time: of the steps that a lost worker had under way, all but one are innocent. */

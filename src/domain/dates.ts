@@ -32,10 +32,7 @@ const MONTHS = 'january february march april may june july august september octo
 /** The forms that {@link parseFilingDate} takes, in the words of the spec's own message. */
 export const DATE_FORMS = 'DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD';
 
-/**
- * Reads a date in the spec's forms (spec: "POST /genebrc/bulk-upload", Dates), day first. Never throws: `form` means
- * none of them, `impossible` a day such as 31/02/2026.
- */
+/** Reads a date in the spec's forms, day first. `form`: none of them; `impossible`: a day such as 31/02/2026. */
 export function parseFilingDate(text: string): ParsedFilingDate {
   const trimmed = text.trim();
   const dayFirst = DAY_FIRST.exec(trimmed);
@@ -61,9 +58,8 @@ export function filingDateFromIso(iso: string): FilingDate {
 }
 
 /**
- * Reads a date of a saved record: any form that names one day, or an ISO timestamp. With an offset it is the day in
- * Asia/Kolkata (Indian and UTC midnight give the day that was meant), without one the day that it shows. Null for
- * anything else.
+ * Reads a date of a saved record, in any form that names one day. A timestamp with an offset is the day in Asia/Kolkata
+ * (Indian and UTC midnight give the day that was meant), without one the day that it shows.
  */
 export function filingDateFromAnything(value: unknown): FilingDate | null {
   if (typeof value !== 'string') return null;
@@ -147,10 +143,7 @@ export function filingDateInKolkata(epochMs: number): FilingDate {
  */
 export const WINDOW_DAYS = 89;
 
-/**
- * Cuts a span of days (both ends included) into windows that follow each other without gap or overlap, each at most
- * {@link WINDOW_DAYS} long. An empty list when `to` is before `from`.
- */
+/** Cuts a span of days (both ends included) into windows of at most {@link WINDOW_DAYS}, without gap or overlap. */
 export function splitWindow(from: FilingDate, to: FilingDate) {
   const windows: { from: FilingDate; to: FilingDate }[] = [];
   for (let start = from; compareFilingDates(start, to) <= 0;) {

@@ -9,8 +9,8 @@ import { normaliseHeader } from './rules/columns';
 const UNSEEN = /[\p{White_Space}\p{Cc}\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * A text in comparable form: NFKC, without spaces, control and format characters, upper-cased; leading zeros dropped
- * only in digits, as spreadsheets do. Refusing too much is the safe mistake.
+ * A text in comparable form; leading zeros are dropped only in digits, as spreadsheets do. Refusing too much is the
+ * safe mistake.
  */
 export function comparableText(text: string): string {
   const plain = seen(seen(text.normalize('NFKC')).toUpperCase().normalize('NFKC'));
@@ -49,10 +49,7 @@ export function agreedIec(texts: readonly (string | null)[]): string | null {
 
 export type IrmNames = Pick<Mapping, 'irmNumber' | 'irmAdCode'>;
 
-/**
- * An IRM's number and AD code. Without IFSC (spec: "The same number can recur under a different AD code or date") and
- * date: it has two, and either may be given.
- */
+/** An IRM's number and AD code. Without IFSC and date: it has two, and either may be given. */
 export function irmIdentity({ irmNumber, irmAdCode }: IrmNames): string {
   return `${comparableText(irmNumber)} ${comparableText(irmAdCode)}`;
 }
@@ -115,10 +112,7 @@ export interface FilingContent {
   rows: readonly Pick<MappingRow, 'mapping' | 'extra'>[];
 }
 
-/**
- * A filing's canonical text, whose SHA-256 is the content hash, whatever the order of properties and rows: properties
- * as in the item table, amounts in one spelling, rows sorted by text.
- */
+/** A filing's canonical text, whose SHA-256 is the content hash, whatever the order and spelling of its values. */
 export function canonicalContent({ exporterId, uploadType, declaration, rows }: FilingContent): string {
   const texts = rows.map(({ mapping, extra }) => JSON.stringify([canonicalMapping(mapping), canonicalExtra(extra)]));
   return JSON.stringify([comparableId(exporterId), uploadType, declaration, texts.sort()]);

@@ -1,7 +1,4 @@
-/**
- * Amounts are added and compared with decimal.js: as binary floats a balance check could be wrong by a paisa. Results
- * are plain decimal text (`1234.5`, never `1e3`).
- */
+/** Amounts are decimals: as binary floats a balance check could be wrong by a paisa. Results are decimal text. */
 import { Decimal } from 'decimal.js';
 
 /** An amount as the wire has it (a JSON number) or as exact decimal text. */

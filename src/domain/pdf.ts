@@ -9,10 +9,7 @@ const FIRST = /^(?:\xef\xbb\xbf|[\0\t\n\f\r ])*%PDF-/u;
 /** Behind other bytes, such as those of a mail or a printer: a whole line, because a text may quote a header. */
 const WITHIN = /%PDF-\d\.\d[\0\t\n\f\r ]/u;
 
-/**
- * Checks a stream for a complete PDF, with other bytes around it. An object after the last end marker means that the
- * rest is missing. Holds at most 1 KB.
- */
+/** Checks a stream for a complete PDF. An object after the last end marker means that the rest is missing. */
 export class PdfScan {
   private head = Buffer.alloc(0);
   private carried = Buffer.alloc(0);

@@ -1,7 +1,4 @@
-/**
- * Makes external texts safe to store, print and put into Markdown: nothing in a name makes a write fail, controls a
- * terminal or disguises what is shown.
- */
+/** Makes external texts safe to store, print and put into Markdown. */
 
 export const TEXT_BYTES = 2_048;
 

@@ -70,10 +70,7 @@ export async function oldestUnplacedSeconds(db: Queryable): Promise<number> {
 /** A setting of a session that PostgreSQL itself does not know. */
 const SETTING = 'ebrc.session';
 
-/**
- * Throws behind a pooler that pools transactions: locks, LISTEN and prepared statements would be another connection's.
- * What one connection sets is seen by the next then.
- */
+/** Throws behind a pooler that pools transactions: what one connection sets is seen by the next then. */
 export async function refuseSharedSessions(pool: pg.Pool): Promise<void> {
   const own = randomUUID();
   const first = await pool.connect();

@@ -1,7 +1,4 @@
-/**
- * The feed of events, which readers are given by position, and the relay that gives committed events their positions:
- * one relay at a time, woken by notifications and by the clock.
- */
+/** The feed of events, and the relay that gives committed events their positions: one relay at a time. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
@@ -97,8 +94,7 @@ const LOOK_EVERY_MS = 1_000;
 const IDLE_LOOK_EVERY_MS = 10_000;
 
 /**
- * Gives committed events positions in order; a later commit gets a later one, so no reader skips it. Writers of a
- * filing hold its lock, which keeps their order.
+ * Gives committed events positions in order; a later commit gets a later one, so no reader skips it.
  * @returns how many; null: another relay is at it
  */
 export async function placeEvents(pool: pg.Pool): Promise<number | null> {

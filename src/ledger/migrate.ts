@@ -16,9 +16,8 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings the schema up to date, forward only, all or nothing, and returns the applied names. Workers that start at once
- * wait for each other (node-pg-migrate's lock would fail all but one). Throws if a migration fails or was edited, or
- * after five minutes.
+ * Brings the schema up to date, forward only, all or nothing. Workers that start at once wait for each other.
+ * @returns the applied names @throws if a migration fails or was edited, or after five minutes
  */
 export async function migrate(target: pg.Pool | string, options: MigrateOptions = {}): Promise<string[]> {
   const url = typeof target === 'string' ? target : target.options.connectionString;

@@ -23,9 +23,8 @@ const POOL_TIMEOUTS = {
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Values read as this project means them: `date` stays `YYYY-MM-DD`, `numeric` and `bigint` stay text (money is never a
- * float), `timestamptz` becomes a `Date`. Statements and waits are bounded, and passing trouble rejects with {@link
- * LedgerUnavailableError}.
+ * `date` stays `YYYY-MM-DD`, `numeric` and `bigint` stay text (money is never a float). Statements and waits are
+ * bounded, and passing trouble rejects with {@link LedgerUnavailableError}.
  */
 export function createPool(args: {
   url: string;

@@ -1,7 +1,4 @@
-/**
- * Steps whose worker ends in them: noted before they begin, since a killed process reports nothing, and removed after.
- * A step that its next try finds noted has lost its worker, and is set aside in the end.
- */
+/** Steps whose worker ends in them: noted before they begin, since a killed process reports nothing. */
 import type { Queryable } from './pool';
 
 /** Of a filing whose content is beyond any ordinary one: the first worker may have died of something else. */

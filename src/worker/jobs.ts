@@ -93,11 +93,11 @@ export function templateReading(
   return {
     id: 'read_template',
     name: 'read the labels of the bulk template',
-    // Often, because a new installation has no exporter at its start; nearly all of these runs only read the ledger.
-    everyMs: 5 * MINUTE_MS,
+    // Often: until it is known, workbooks with columns of the user's own are refused over HTTP.
+    everyMs: MINUTE_MS,
     async run(signal) {
       const at = new Date(clock());
-      const exporterId = await claimTemplateReading(pool, { mode, at, maxAgeMs: DAY_MS, retryMs: HOUR_MS });
+      const exporterId = await claimTemplateReading(pool, { mode, at, maxAgeMs: DAY_MS, retryMs: 5 * MINUTE_MS });
       if (exporterId === null) return;
       const bytes = await api.irmTemplate(exporterId, (body) => buffer(body), { exporterId, signal });
       const labels = await workbooks.templateLabels(bytes);

@@ -28,10 +28,7 @@ interface Profile extends ActivityOptions {
 
 const FOREVER = Number.POSITIVE_INFINITY;
 
-/**
- * Generous, as a call waits for its slot inside; the heartbeat shows a lost worker, and the failure decides about
- * retries (`src/domain/service/retry-table.ts`).
- */
+/** Generous, as a call waits for its slot inside; retries are decided in `src/domain/service/retry-table.ts`. */
 const apiCall: Profile = {
   startToCloseTimeout: '30m',
   heartbeatTimeout: '30s',
@@ -155,10 +152,7 @@ function scheduledUnder(
   });
 }
 
-/**
- * Activities under a complete profile, with a summary that the Temporal UI shows beside them. A send that was completed
- * by hand is not asked again: the ledger is read.
- */
+/** Activities under a complete profile. A send that was completed by hand is not asked again: the ledger is read. */
 export function calls(profile: ProfileName, about: CallAbout | string): ActivityCalls {
   const scheduled = scheduledUnder(profile, typeof about === 'string' ? { summary: about } : about);
   return profile === 'submit' ? scheduled : calledBy((name, args) => untilResult(scheduled, name, args));
@@ -174,10 +168,7 @@ const LOCAL_STEP = {
   retry: { maximumAttempts: 1 },
 } as const satisfies LocalActivityOptions;
 
-/**
- * A step as a local activity: no queue and no round trip. Where it fails within seconds, a normal activity of the same
- * code waits as long as needed. One at a time (interceptors.ts).
- */
+/** A step as a local activity. Where it fails within seconds, a normal activity of the same code waits as needed. */
 export function steps(
   summary: string,
   /** How many rows the step opens or settles, and the profile of the normal activity. */

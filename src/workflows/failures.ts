@@ -56,8 +56,8 @@ function textOf(failure: unknown): string {
 }
 
 /**
- * Makes a call that its workflow can go on without: null where it failed, which `onFailure` is told. A cancellation,
- * and what the workflow itself throws, such as a filing given up, come through.
+ * Makes a call that its workflow can go on without: null where it failed. A cancellation, and what the workflow itself
+ * throws, come through.
  */
 export async function orNull<T>(
   call: () => Promise<T>,
@@ -74,9 +74,8 @@ export async function orNull<T>(
 }
 
 /**
- * Fails a workflow started with no object, as any SDK can: reading a property would fail the task for ever. Null fields
- * are taken out: some SDKs write them for what is left out.
- * @throws ApplicationFailure `invalid_input`
+ * Fails a workflow started with no object: reading a property would fail the task for ever. Null fields are taken out:
+ * some SDKs write them for what is left out. @throws ApplicationFailure `invalid_input`
  */
 export function needInput(workflow: string, input: unknown): void {
   if (isObject(input)) {

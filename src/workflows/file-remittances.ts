@@ -9,13 +9,14 @@ import {
 } from '@temporalio/workflow';
 import type { OpenFilingResult } from '../activities/filings/open-filing';
 import type { FileInput, FilingResult } from '../domain/contracts';
+import type { KnownSend } from '../domain/filing/attempt';
 import { CHECKING, endNote } from '../domain/filing/move-texts';
 import { SET_ASIDE } from '../domain/names';
 import { ACCESS, delayMs } from '../domain/service/retry-table';
 import type { Finding } from '../domain/rules/finding';
 import { isFilingMissing, readFailure, setAsideText, needInput } from './failures';
 import { fileUpdateCame, handleFilingMessages } from './filing/filing-handlers';
-import { FilingGivenUp, FilingMovedOn, FilingRun, type CarriedOver } from './filing/filing-run';
+import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing/filing-run';
 import { annotate, collectAlone, finishFiling, orRefused } from './filing/finish-filing';
 import { isFollowed } from './filing/submission/evidence';
 import { followRequest } from './filing/submission/follow-request';
@@ -25,13 +26,10 @@ import { submitting } from './filing/submission/open-attempt';
 import { submitOne } from './filing/submission/submit-filing';
 import { watch } from './filing/watchdog';
 
-/**
- * Files remittances. Ends normally with every outcome; fails only on a defect. A cancel leaves nothing before the
- * submission; after it the filing goes on. `carried` comes from a run that continued as new.
- */
-export async function fileRemittances(input: FileInput, carried?: CarriedOver): Promise<FilingResult> {
+/** Files remittances. Fails only on a defect. A cancel counts before the submission; after it the filing goes on. */
+export async function fileRemittances(input: FileInput, carried?: { sends: KnownSend[] }): Promise<FilingResult> {
   needInput('fileRemittances', input);
-  const run = new FilingRun(input, carried);
+  const run = new FilingRun(input, carried?.sends);
   handleFilingMessages(run);
   CancellationScope.current().cancelRequested.catch(() => {
     run.requests.cancelled = true;
@@ -79,7 +77,8 @@ async function continueFromLedger(run: FilingRun, input: FileInput): Promise<voi
     const opened = await open(run, input);
     if (opened === null) return;
     run.stopIfGivenUp();
-    if (nothingLeftToDo(run)) return await endUnsent(run);
+    // An earlier run freed every row and was stopped before it could end the filing.
+    if (run.now.submissions.every(({ state }) => state === 'released')) return await endUnsent(run);
     if (!run.sent) await checkFirst(run, opened);
     await submitAll(run);
     for (const { submission } of run.now.submissions) {
@@ -90,11 +89,6 @@ async function continueFromLedger(run: FilingRun, input: FileInput): Promise<voi
     if (!(error instanceof FilingGivenUp)) throw error;
     await giveUp(run);
   }
-}
-
-/** Whether an earlier run freed every row and was stopped before it could end the filing. */
-function nothingLeftToDo(run: FilingRun): boolean {
-  return run.now.submissions.every((stage) => stage.state === 'released');
 }
 
 async function endUnsent(run: FilingRun): Promise<void> {

@@ -11,10 +11,7 @@ const AT_ONCE = 8;
 /** The result is a payload with a limit; what is beyond is counted. */
 const SKIPPED_SHOWN = 1_000;
 
-/**
- * Refreshes IRMs of one exporter, or of all ready ones, as fast as the budget (spec: "Limits", 6 a minute). One that
- * cannot be is skipped with the reason.
- */
+/** Refreshes IRMs of one exporter, or of all ready ones. One that cannot be is skipped with the reason. */
 export async function refreshIrms(
   input: RefreshIrmsInput & { resume?: { after: string; soFar: RefreshIrmsResult } },
 ): Promise<RefreshIrmsResult> {

@@ -49,10 +49,7 @@ const MIN_LOOK_MS = 60_000;
 /** And after this at the latest: the time may have moved nearer. One wait covers the usual 24 hours. */
 const MAX_LOOK_MS = 25 * 60 * MIN_LOOK_MS;
 
-/**
- * Waits until API access is open (spec: "dgftApiStatus.state"), reading the exporter after each wake; once the time has
- * passed, in growing intervals. Ends with the exporter as it is then.
- */
+/** Waits until API access is open, reading the exporter after each wake; past the time in growing intervals. */
 export async function waitForActivation<E extends Pick<ExporterState, 'readiness' | 'activatesAt'>>(
   progress: WaitingWorkflow,
   { activation }: Waits,

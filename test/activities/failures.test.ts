@@ -130,6 +130,26 @@ describe('a submission', () => {
     expect(await door.failure('submitPush', args)).toMatchObject({ nonRetryable: true });
     expect(callsOf('push-irm') - before).toBe(1);
   });
+
+  it('is sent however long its task has waited in the queue', async () => {
+    const waited = { currentAttemptScheduledTimestampMs: Date.now() - 30 * 60 * SECOND };
+    expect(await door.run('submitPush', await submission(), waited)).toMatchObject({ answer: { kind: 'accepted' } });
+  });
+
+  it('that the service refuses for its credentials is refused, with the answer, and not merely unsent', async () => {
+    const args = await submission();
+    strike('push-irm', 'account-locked');
+    const failure = await door.failure('submitPush', args);
+    const answered = { status: 409, credentialsVersion: 0, sentBy: expect.any(String) as string };
+    expect(failure).toMatchObject({ type: 'account_locked', nonRetryable: true, details: [answered] });
+    const { rows } = await ledger.pool.query('SELECT verdict, answer_status FROM attempts WHERE attempt_id = $1', [
+      args.attemptId,
+    ]);
+    expect(rows).toEqual([{ verdict: 'refused', answer_status: 409 }]);
+    const account = (await sandbox.state()).accounts.find(({ username }) => username === ACCOUNT.dgftUsername);
+    if (account) account.locked = false;
+    await ledger.pool.query('DELETE FROM credential_versions WHERE exporter_id = $1', [exporterId]);
+  });
 });
 
 it('waits longer from try to try', async () => {

@@ -49,7 +49,9 @@ export async function openAttempt(
 ): Promise<OpenedAttempt> {
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
-  return openLocked(client, filing, of);
+  const opened = await openLocked(client, filing, of);
+  if (!opened) throw new Error('The run has gone on without the step.');
+  return opened;
 }
 
 /** Reads what became of an attempt. */

@@ -311,7 +311,7 @@ test('a refusal names the other faults of its rows', () => {
   expect(written.stderr).not.toContain('Another row');
 });
 
-describe('rows that are usually rejected', () => {
+describe('rows that are usually rejected, or certified twice,', () => {
   const doubtful: Finding[] = [
     { severity: 'warning', code: 'irm_unknown', row: 3, field: 'irmNumber', message: 'No such IRM is held.' },
   ];
@@ -320,7 +320,7 @@ describe('rows that are usually rejected', () => {
     const yes = keptTerminal({ columns: 100, answer: 'y\n' });
     await doubtsOf(yes.terminal, false)?.(doubtful);
     expect(yes.written.stderr).toMatch(
-      /No such IRM is held\.[^]*usually rejects such rows\. File them anyway\? \[y\/N\]/u,
+      /No such IRM is held\.[^]*usually rejected, or certified twice\. File them anyway\? \[y\/N\]/u,
     );
     const no = doubtsOf(keptTerminal({ columns: 100, answer: '\n' }).terminal, false);
     await expect(no?.(doubtful)).rejects.toThrow('You did not confirm');

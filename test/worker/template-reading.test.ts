@@ -77,7 +77,7 @@ test('the labels are read from the service’s template once an exporter is know
   await run();
   expect(asked).toBe(2);
   expect((await readBulkTemplate(ledger.pool, 'test'))?.labels).toEqual(LABELS);
-  now = minutesLater(25 * 60 + 30);
+  now = minutesLater(25 * 60 + 4);
   await run();
   expect(asked).toBe(2);
   labels = [...LABELS, 'Drawback'];

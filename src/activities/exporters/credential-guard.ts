@@ -3,14 +3,13 @@ import { currentCredentials, type CredentialVersion, markBad } from '../../ledge
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { CREDENTIAL_KINDS } from '../../domain/service/retry-table';
 import type { Deps } from '../dependencies';
-import { failureOf, refusal } from '../application-failure';
+import { refusal } from '../application-failure';
 
-/** No login was made, so none can lock the account: it is looked at again, somebody may have linked it elsewhere. */
+/** The portal was not asked, so that retrying cannot lock the account; they may have been linked outside of here. */
 const NONE_ON_FILE: ErrorKind = 'credentials_missing';
 
 /**
- * Makes a call that logs in with the exporter's stored credentials, unless they are bad: 900 downloads would lock the
- * account. The failure carries the version that was seen.
+ * Calls with the exporter's stored credentials, unless they are bad: 900 downloads would lock the account.
  * @param held those on file, where they were read just before
  */
 export async function withCredentials<T>(
@@ -40,6 +39,7 @@ export async function withCredentials<T>(
         logger.warn({ exporterId, version, err: cause }, 'bad credentials could not be marked as such'),
       );
     }
-    throw failureOf(error, { retry: false }, { credentialsVersion: version });
+    error.credentialsVersion = version;
+    throw error;
   }
 }

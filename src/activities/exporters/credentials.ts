@@ -28,14 +28,11 @@ const CONSENT_STATEMENT =
   'I am authorised to use this DGFT portal account and consent to its credentials being submitted to the filing service, which logs in with them on the exporter’s behalf.';
 
 /**
- * What a refused check means (spec: "Validate credentials", the error table). Other credentials can help with all but
- * `exporter_unknown`.
- * - `rejected`: the portal refused the login; a person has to give other credentials.
+ * What a refused check means (spec: "Validate credentials"). Other credentials can help with all but the last.
  * - `username_differs`: the service holds another user name for this exporter and takes no other.
- * - `incomplete`: what was submitted cannot be sent, or is gone; it has to be submitted again.
- * - `username_taken`: the user name belongs to another client of the account; another user name can help.
- * - `undecided`: refused for a reason that nobody has shown; nothing is known of the credentials, so they are kept.
- * - `exporter_unknown`: the service has no such client in the mode of the key.
+ * - `incomplete`: what was submitted cannot be sent, or is gone.
+ * - `username_taken`: it belongs to another client of the account.
+ * - `undecided`: for a reason that nobody has shown; the credentials are kept.
  */
 interface CheckRefusal {
   outcome: 'rejected' | 'username_differs' | 'incomplete' | 'username_taken' | 'undecided' | 'exporter_unknown';
@@ -73,10 +70,7 @@ async function acceptCredentials(
   }
 }
 
-/**
- * Has the service log in with a submitted version (spec: "Validate credentials"). Refusals are outcomes; what may pass
- * (500, 502, time-out, 429, the fuse) is repeated. A refused version is never sent again.
- */
+/** Has the service log in with a submitted version. What may pass (500, 429, the fuse) is repeated, a refusal never. */
 const checkCredentials = (deps: Deps, { exporterId, version }: { exporterId: string; version: number }) =>
   withHeartbeat(exporterId, (call) => check(deps, exporterId, version, call));
 

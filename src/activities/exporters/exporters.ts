@@ -42,10 +42,7 @@ function checkOnboardInput(
   return Promise.resolve({ outcome: 'refused', errors: [{ code: 'wrong_mode', message }] });
 }
 
-/**
- * Creates the client, or adopts the one with its e-mail when name and IEC agree (spec: "POST /platform-customers"). It
- * is looked for first: the answer of the create before may have been lost.
- */
+/** Creates the client, or adopts the one with its e-mail: the answer of the create before may have been lost. */
 async function createExporter(deps: Deps, { input }: { input: OnboardInput }): Promise<CreateExporterResult> {
   const { logger } = deps;
   return withHeartbeat('', async (call) => {
@@ -75,10 +72,7 @@ async function changeExporter(
   await withHeartbeat(exporterId, (call) => saved(deps, () => ask(call), change.name));
 }
 
-/**
- * Has the service answer with a client, and saves it: as of before the call. `typed`: the name that a person gave,
- * which may mean "no value" in an answer, such as NA.
- */
+/** Saves the client as of before the call. `typed`: a name that in an answer would mean "no value", such as NA. */
 async function saved(deps: Deps, ask: () => Promise<Customer>, typed: string | null = null): Promise<ExporterRow> {
   const { pool, mode } = deps;
   const readAt = now(deps);

@@ -22,11 +22,7 @@ export interface AdoptedAnswer {
   filing: FilingNow;
 }
 
-/**
- * Stores and applies an answer, and moves the filing on where its state allows it; repeating changes nothing. Must run
- * in a transaction.
- * @returns null where it is not stored, and not proven to be one
- */
+/** Stores an answer and moves the filing on. In a transaction. @returns null where it is not proven to be one */
 export async function takeOverAnswer(
   client: pg.PoolClient,
   { logger, mode, settings }: Pick<Deps, 'logger' | 'mode' | 'settings'>,

@@ -33,28 +33,23 @@ function openAttempt(
 ): Promise<OpenedAttempt | { outcome: 'differs' }> {
   return onWholeLedger(deps, decided.filingId, async (client, filing) => {
     const held = await hold(client, decided, filing);
-    if (typeof held === 'string') return { outcome: 'differs' };
-    return openInLedger(client, held, { submission, at: now(deps) });
+    const opened = typeof held === 'string' ? null : await openInLedger(client, held, { submission, at: now(deps) });
+    return opened ?? { outcome: 'differs' };
   });
 }
 
-export interface AttemptToRead {
-  attemptId: string;
-  /** What the execution returned, in case it could not record it. */
-  refusal?: { reason: string; sentBy: string };
-}
-
-/**
- * Reads what became of an attempt after its activity failed, was lost or was cut off. `unsent`: how the filing goes on,
- * in the same transaction, where nothing was sent.
- */
+/** Reads what became of an attempt. `unsent`: the filing's move in the same transaction where nothing was sent. */
 function readAttempt(
   deps: Deps,
-  { seq, unsent, ...attempt }: AttemptToRead & { seq: number; unsent?: MoveArgs },
+  args: { attemptId: string; refusal?: { reason: string; sentBy: string }; seq: number; unsent?: MoveArgs },
 ): Promise<AttemptReading & (Left | Differs)> {
-  const filingId = filingOf(attempt);
-  const read = async (client: pg.PoolClient, filing: LockedFiling | null) => {
-    const reading = await judgeAndRead(deps, client, filing, attempt);
+  const { attemptId, refusal, seq, unsent } = args;
+  const { filingId } = partsOfAttemptId(attemptId);
+  const refused = refusal && { reason: refusal.reason, sender: senderOf(refusal.sentBy) };
+  const readAndMove = async (client: pg.PoolClient, filing: LockedFiling | null) => {
+    const read = await readInLedger(client, filing, { attemptId, ...(refused && { refused }), at: now(deps) });
+    // With the answer as a sample: it may be large.
+    const reading = { ...read, answer: read.answer && answerInShort(read.answer) };
     const held = await hold(client, { filingId, seq }, filing);
     if (held === 'differs') return { ...reading, ...DIFFERS };
     const { verdict, reason } = reading;
@@ -62,18 +57,15 @@ function readAttempt(
     const event = { ...unsent.event, text: `${unsent.event.text} (${reason ?? 'the attempt is closed'})` };
     return { ...reading, filing: await moveOf(client, held, { ...unsent, event }, now(deps)) };
   };
-  return onWholeLedger(deps, filingId, read, attempt);
+  return onWholeLedger(deps, filingId, readAndMove, { attemptId });
 }
 
-/**
- * Takes over an answer that the run read, or that PostgreSQL could not store. What the ledger does not have counts only
- * with the secret of its execution (`sentBy`); otherwise the run has to read the ledger (`differs`).
- */
+/** Takes over an answer that the run read. Without the secret of its execution (`sentBy`) only the ledger counts. */
 function adoptAnswer(
   deps: Deps,
   { attemptId, answer, sentBy = '' }: { attemptId: string; answer: StoredAnswer; sentBy?: string },
 ): Promise<Omit<AdoptedAnswer, 'filing'> & (Left | Differs)> {
-  const filingId = filingOf({ attemptId });
+  const { filingId } = partsOfAttemptId(attemptId);
   return onWholeLedger(deps, filingId, async (client) => {
     const at = now(deps);
     const taken = await takeOverAnswer(client, deps, { attemptId, answer, sentBy, at });
@@ -90,10 +82,7 @@ export interface WordToCarryOut {
   attemptId: string | null;
 }
 
-/**
- * Carries out a person's word about a send. The filing goes on as `move` says (`again`, `filed`), or with its last
- * freed row to its certificates. Nothing is written where it has moved since.
- */
+/** Carries out a person's word about a send; the filing goes on as `moves` say, or with its last freed row. */
 function carryOutWord(
   deps: Deps,
   { moves, ...word }: WordToCarryOut & { moves: { again: MoveArgs; filed: MoveArgs } },
@@ -174,20 +163,6 @@ function refuseWord(
 /** The rows of an attempt of unknown outcome are shown as such. */
 const markRowsUnknown = (deps: Deps, { attemptId, move }: { attemptId: string; move: MoveArgs }) =>
   withTransaction(deps.pool, (client) => recordMove(client, move, now(deps), () => markInLedger(client, attemptId)));
-
-/** With the answer as a sample: it may be large. */
-async function judgeAndRead(
-  deps: Deps,
-  client: pg.PoolClient,
-  filing: LockedFiling | null,
-  { attemptId, refusal }: AttemptToRead,
-): Promise<AttemptReading> {
-  const refused = refusal && { reason: refusal.reason, sender: senderOf(refusal.sentBy) };
-  const reading = await readInLedger(client, filing, { attemptId, ...(refused && { refused }), at: now(deps) });
-  return { ...reading, answer: reading.answer && answerInShort(reading.answer) };
-}
-
-const filingOf = ({ attemptId }: { attemptId: string }): string => partsOfAttemptId(attemptId).filingId;
 
 /** Opening attempts, reading what became of them, and taking their answers over. Local work on the ledger. */
 export const attemptActivities = {

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { StoredAnswer } from '../../domain/filing/attempt';
+import type { StoredAnswer, SubmissionKey } from '../../domain/filing/attempt';
 import { phaseOf } from '../../domain/filing/run-judgement';
 import { endOf, type StateLimitSettings } from '../../domain/filing/states';
 import { errorAt, type Finding } from '../../domain/rules/finding';
@@ -10,7 +10,7 @@ import type { Held } from '../../ledger/filings/filing-progress';
 import { releaseUnfiled } from '../../ledger/gates/release';
 import { readFacts } from '../../ledger/filings/filing-lock';
 import { releaseAbsent } from '../../ledger/gates/release-absent';
-import { type FilingRow, moveRows, readRows, rowStates, saveRowErrors } from '../../ledger/rows/filing-rows';
+import { type FilingRow, moveRows, readRows, saveRowErrors } from '../../ledger/rows/filing-rows';
 import { lastRefusal, reportContradiction } from '../../ledger/submissions/answers';
 import { readRequests, type Statement } from '../../ledger/submissions/requests';
 import { readSubmissions, settleSubmission } from '../../ledger/submissions/submissions';
@@ -37,10 +37,7 @@ export interface RefusedPart {
 const refuseFiling = (deps: Deps, { seq, ...refusal }: Decided & RefusedPart): Promise<Refused | Differs> =>
   onHeldWhole(deps, { filingId: refusal.filingId, seq }, (client, held, at) => refuse(client, held, refusal, at));
 
-/**
- * The service says of a request that nothing was filed, and the settle window is over. Where the look proves it, its
- * rows are free (`freed`), and the filing ends, or goes on to its certificates.
- */
+/** The service says that nothing was filed. Where a look after the settle window proves it, rows are `freed`. */
 function concludeStatement(
   deps: Deps,
   { requestId, submission, errors, ...decided }: Decided & { submission: number; requestId: string; errors: string[] },
@@ -65,10 +62,7 @@ function concludeStatement(
   });
 }
 
-/**
- * Gives a filing up, row by row. What was never sent is free; what may become a certificate stays live and is never
- * filed again by accident. A mark under which nothing was written is closed as not sent.
- */
+/** Gives a filing up, row by row: what was never sent is free, what may become a certificate stays live. */
 function giveUpFiling(
   deps: Deps,
   { by, note, wordId, ...decided }: Decided & { by: string; note: string; wordId?: string },
@@ -84,7 +78,7 @@ function giveUpFiling(
       await moveRows(client, { filingId, submission: null, state: 'abandoned_after_send' });
       await saveOfFiling(client, filingId, { note });
     }
-    const withdrawn = (await rowStates(client, filingId)).every((state) => state === 'withdrawn');
+    const withdrawn = (await readRows(client, filingId)).every(({ state }) => state === 'withdrawn');
     const event = { kind: withdrawn ? 'withdrawn' : 'abandoned', text: note, who: by };
     return { filing: await recordEnd(client, held, { filingId, state: 'abandoned', event }, at) };
   };
@@ -155,7 +149,7 @@ async function afterAbsence(
   settings: StateLimitSettings,
   client: pg.PoolClient,
   held: Held,
-  of: { filingId: string; submission: number; processed: boolean; messages: string[]; at: Date },
+  of: SubmissionKey & { processed: boolean; messages: string[]; at: Date },
 ): Promise<Refused> {
   const { filingId, submission, processed, messages, at } = of;
   const rows = (await readRows(client, filingId, submission)).filter(({ state }) => state !== 'abandoned_after_send');

@@ -14,6 +14,7 @@ import { withStepHeartbeat } from '../call-context';
 import { readDetails } from '../read-details';
 import type { Deps } from '../dependencies';
 import { hold, moveOnSettled, type FilingNow, isWaitForLedger, onWholeLedger } from './moves';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
 /** A filing of the same exporter made seconds ago has read today's certificates already. */
 const SNAPSHOT_STILL_FRESH_WINDOWS = 1;
@@ -28,39 +29,31 @@ export interface TakenSnapshot {
 /** Notes certificates and balances before a send, to settle an unknown outcome, and opens its attempt in one go. */
 async function takeSnapshot(
   deps: Deps,
-  args: {
-    filingId: string;
-    submission: number;
+  args: SubmissionKey & {
     exporterId: string;
     /** What the run that wants to send knows of: the number of the last move, and of the last attempt (0: none). */
     open: { seq: number; after: number };
   },
 ): Promise<TakenSnapshot> {
-  const {
-    open: { seq, after },
-    ...of
-  } = args;
+  const { filingId, submission, exporterId, open } = args;
   const { pool, clock } = deps;
-  const { filingId, submission, exporterId } = of;
   const { count: certificates, ...list } = await certificatesNow(deps, exporterId);
-  const alone = async () => {
-    await saveSnapshot(pool, { ...of, ...list });
-    return { certificates, opened: null };
-  };
+  const snapshot = { filingId, submission, exporterId, ...list };
   try {
     const opened = await withStepHeartbeat(() =>
       onWholeLedger(deps, filingId, async (client, filing) => {
-        const held = await hold(client, { filingId, seq }, filing);
-        await saveSnapshot(client, { ...of, ...list });
-        const at = new Date(clock());
-        return typeof held === 'object' ? openAttempt(client, held, { submission, at, after }) : null;
+        const held = await hold(client, { filingId, seq: open.seq }, filing);
+        await saveSnapshot(client, snapshot);
+        const next = { submission, at: new Date(clock()), after: open.after };
+        return typeof held === 'object' ? openAttempt(client, held, next) : null;
       }),
     );
     return { certificates, opened };
   } catch (error) {
     // The snapshot helps whatever is waited for; the attempt is opened when that has passed.
     if (!isWaitForLedger(error)) throw error;
-    return alone();
+    await saveSnapshot(pool, snapshot);
+    return { certificates, opened: null };
   }
 }
 
@@ -78,9 +71,8 @@ async function certificatesNow(
   const days = { from: filingDateInKolkata(at.getTime() - DAY_MS), to: filingDateInKolkata(at.getTime()) };
   const { numbers, problem } = await readDetails(deps, { exporterId, caller, ...days });
   // A list with entries that could not be read is none: what is not on it may have existed before the send.
-  return problem === null
-    ? { certificates: numbers, count: numbers.length, at }
-    : { certificates: null, count: null, at };
+  const certificates = problem === null ? numbers : null;
+  return { certificates, count: certificates?.length ?? null, at };
 }
 
 /** Evidence about a submission of unknown outcome, for the UI, `ebrc show` and the ledger. */
@@ -124,15 +116,10 @@ async function lookAtCertificates(
   return { complete };
 }
 
-/**
- * One round of evidence: certificates from a day before the lineage's first send on certify rows one by one; absence
- * proves nothing. The last row settles the submission, and with the last one the filing moves on.
- */
+/** One round of evidence: certificates since the lineage's first send certify rows; absence proves nothing. */
 async function gatherEvidence(
   deps: Deps,
-  args: {
-    filingId: string;
-    submission: number;
+  args: SubmissionKey & {
     exporterId: string;
     /** Null: of a request. */
     attemptId: string | null;
@@ -140,22 +127,21 @@ async function gatherEvidence(
 ): Promise<Evidence & { filing: FilingNow | null }> {
   const { clock, pool, settings } = deps;
   const { filingId, submission, exporterId, attemptId } = args;
-  const now = clock();
+  const at = new Date(clock());
   const send = await lineageSend(pool, { filingId, submission });
   const sent = attemptId === null ? null : await readSent(pool, attemptId);
   const { lostSince, balances: before } = sent ?? { lostSince: null, balances: null };
-  const from = Math.min((send.from ?? new Date(now)).getTime(), lostSince?.getTime() ?? Infinity);
-  const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(now) };
+  const from = Math.min((send.from ?? at).getTime(), lostSince?.getTime() ?? Infinity);
+  const days = { from: filingDateInKolkata(from), to: filingDateInKolkata(at.getTime()) };
   const { problem, iecCode } = await readDetails(deps, { exporterId, ...days });
-  if (lostSince && problem === null) await noteCertificatesRead(pool, { exporterId, iecCode, at: new Date(now) });
+  if (lostSince && problem === null) await noteCertificatesRead(pool, { exporterId, iecCode, at });
   const sentAt = attemptId === null ? send.firstMarkAt : sent?.markedAt;
   const looked = {
-    gatheredAt: new Date(now).toISOString(),
+    gatheredAt: at.toISOString(),
     sentAt: sentAt?.toISOString() ?? null,
     looked: problem === null,
     balances: compareBalances(before ?? [], await balancesNow(pool, { filingId, submission, exporterId })),
   };
-  const at = new Date(now);
   return withTransaction(pool, async (client) => {
     const filing = await lockFiling(client, filingId);
     const windowOver = await windowIsOver(client, { filingId, submission, settleMs: settings.settleAfterMs, at });

@@ -6,10 +6,10 @@ import { type FilingState, stateLimitMs, type StateLimitSettings } from '../../d
 import type { ErrorKind } from '../../domain/service/error-kinds';
 import { readFacts, type LockedFiling } from '../../ledger/filings/filing-lock';
 import { readNow, type FilingNow } from '../../ledger/filings/filing-now';
-import { holdStep, moveHeld, type Held, type ProgressNote, type StepMove } from '../../ledger/filings/filing-progress';
+import { holdStep, moveHeld, type Held, type ProgressNote } from '../../ledger/filings/filing-progress';
 import { withTransaction, type Queryable } from '../../ledger/pool';
 import type pg from 'pg';
-import { concludeOnWholeLedger, type Marks } from '../../ledger/sends/conclusion';
+import { concludeOnWholeLedger } from '../../ledger/sends/conclusion';
 import { importSends } from '../../ledger/sends/send-import';
 import { LedgerPutBack, readSend, SendStoreError } from '../../ledger/sends/sends';
 import { refusal } from '../application-failure';
@@ -44,7 +44,7 @@ export const hold = (
   client: Queryable,
   { filingId, seq }: Decided,
   filing?: LockedFiling | null,
-  move?: StepMove,
+  move?: Pick<FilingNow, 'state' | 'kind'>,
 ): Promise<Held | 'differs'> => holdStep(client, { filingId, seq, step: stepId(), move }, filing);
 
 /** Runs a step in one transaction under the filing's lock, unless the ledger holds other moves. */
@@ -141,15 +141,14 @@ const FAILOVER_GAP_MS = 10 * 60_000;
 type Needs = Pick<Deps, 'pool' | 'documents' | 'clock' | 'logger'>;
 
 /**
- * Runs a step in one transaction, under the filing's lock, on a whole ledger; a failover's few lost sends are brought
- * back.
+ * Runs a step under the filing's lock on a whole ledger; a failover's few lost sends are brought back.
  * @param judged the marked attempt (null: all) that is closed first where nothing was written under it
  */
 export async function onWholeLedger<T>(
   deps: Needs,
   filingId: string,
   work: (client: pg.PoolClient, filing: LockedFiling | null) => Promise<T>,
-  judged?: Pick<Marks, 'attemptId'>,
+  judged?: { attemptId: string | null },
 ): Promise<T> {
   const { pool, documents } = deps;
   const about = { filingId, ...(judged && { judged: { ...judged, at: now(deps) } }) };
@@ -169,7 +168,7 @@ export function onHeldWhole<T>(
   deps: Needs,
   { filingId, seq }: Decided,
   work: (client: pg.PoolClient, held: Held, at: Date) => Promise<T>,
-  judged?: Pick<Marks, 'attemptId'>,
+  judged?: { attemptId: string | null },
 ): Promise<T | Differs> {
   const unlessMoved = async (client: pg.PoolClient, filing: LockedFiling | null) => {
     const held = await hold(client, { filingId, seq }, filing);

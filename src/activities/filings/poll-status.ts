@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import { ApiError } from '../../api/errors/api-error';
 import type { RequestStatus } from '../../api/schemas/filings';
 import { agreedIec } from '../../domain/identity';
-import { nextPollDelayMs } from '../../domain/filing/poll-cadence';
+import { nextPollDelayMs, type PollLoad } from '../../domain/filing/poll-cadence';
 import {
   entriesOf,
   errorsInShort,
@@ -14,15 +14,14 @@ import {
   withoutNameless,
 } from '../../domain/service/request-status';
 import { decide } from '../../domain/service/retry-table';
-import type { KnownSend } from '../../domain/filing/attempt';
+import type { KnownSend, SubmissionKey } from '../../domain/filing/attempt';
 import { takeUpFiling } from '../../ledger/filings/open-filings';
 import { learnIec, tellsIec } from '../../ledger/exporters/exporters';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { withTransaction } from '../../ledger/pool';
-import type { PollLoad } from '../../ledger/submissions/answer-times';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import { notePoll, readNextPoll, readRequests } from '../../ledger/submissions/requests';
-import type { NextPoll, RequestRecord, RequestToPoll, Statement } from '../../ledger/submissions/requests';
+import type { RequestRecord, RequestToPoll, Statement } from '../../ledger/submissions/requests';
 import { needSubmission } from '../../ledger/submissions/submissions';
 import { failureOf, notYet } from '../application-failure';
 import { withHeartbeat, withStepHeartbeat, stepId } from '../call-context';
@@ -31,9 +30,7 @@ import { cadenceOf, type Deps } from '../dependencies';
 import type { FilingNow } from './moves';
 import { settleRequest } from './answers';
 
-export interface PollArgs {
-  filingId: string;
-  submission: number;
+export interface PollArgs extends SubmissionKey {
   /** What the acknowledgement complained of; it stands in where the status gives no reason. */
   ackErrors: string[];
   /** Returns `not_yet` instead of waiting for the next look. */
@@ -234,10 +231,7 @@ async function learnIecFrom(
 }
 
 /** The request to ask about. Where the ledger knows of none, it may be an older one than the run's. */
-async function requestToAsk(
-  { pool, clock, mode }: Deps,
-  { filingId, submission, sends = [] }: PollArgs,
-): Promise<NextPoll> {
+async function requestToAsk({ pool, clock, mode }: Deps, { filingId, submission, sends = [] }: PollArgs) {
   const at = new Date(clock());
   const of = { filingId, submission, mode, at };
   const next = await readNextPoll(pool, of);

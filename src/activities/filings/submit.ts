@@ -5,13 +5,14 @@ import { ApiError } from '../../api/errors/api-error';
 import type { PushAnswer } from '../../api/schemas/filings';
 import type { SubmissionResult } from '../../api/endpoints/filings';
 import type { CallContext } from '../../api/http/call';
+import { startStopwatch } from '../../api/http/transport';
 import { type MappingRow, pushMessageOf } from '../../domain/filing/mapping';
-import { answerInShort, partsOfAttemptId, type StoredAnswer } from '../../domain/filing/attempt';
+import { answerInShort, partsOfAttemptId, type StoredAnswer, type SubmissionKey } from '../../domain/filing/attempt';
 import { sameId } from '../../domain/identity';
 import { readBulkTemplate } from '../../ledger/service/bulk-templates';
 import { storeAnswer } from '../../ledger/submissions/answers';
 import { noteUnknown } from '../../ledger/submissions/attempts';
-import { type FilingRow, readToSend, type SubmissionToSend } from '../../ledger/rows/filing-rows';
+import { type FilingRow, readToSend } from '../../ledger/rows/filing-rows';
 import type { CredentialVersion } from '../../ledger/vault/credentials';
 import { anyConnection, withTransaction } from '../../ledger/pool';
 import { judgeRefused, judgeUnsent } from '../../ledger/gates/release';
@@ -29,9 +30,7 @@ import { acceptedAnswer, attemptClosed, causeOf, nothingSent } from './submit-ou
 import { takeOverAnswer, type AdoptedAnswer } from './answers';
 import { ledgerFailure } from './moves';
 
-export interface SubmitArgs {
-  filingId: string;
-  submission: number;
+export interface SubmitArgs extends SubmissionKey {
   exporterId: string;
   attemptId: string;
 }
@@ -55,21 +54,23 @@ const CLOSE_WITHIN_MS = 2_000;
 /** POST /genebrc/push-irm for one submission. `outcome_unknown` is settled, not repeated. */
 async function submitPush(deps: Deps, args: SubmitArgs): Promise<Submitted> {
   const { api } = deps;
+  const elapsedMs = startStopwatch();
   const { rows, credentials, ...filing } = await toSend(deps, args);
   const message = pushMessageOf(filing, rows);
   const payloadHash = sha256(JSON.stringify(message));
-  return submit(deps, { ...args, payloadHash, credentials }, (context) => api.pushIrm(message, context));
+  return submit(deps, { ...args, payloadHash, credentials, elapsedMs }, (context) => api.pushIrm(message, context));
 }
 
 /** POST /genebrc/bulk-upload for one submission, whose workbook is written and kept first. */
 async function submitBulk(deps: Deps, args: SubmitArgs): Promise<Submitted> {
+  const elapsedMs = startStopwatch();
   const { workbooks, pool, documents, api } = deps;
   const { rows, credentials, ...filing } = await toSend(deps, args);
   const template = (await readBulkTemplate(pool, deps.mode)) ?? undefined;
   const workbook = await workbooks.write(rows.map(mappingRowOf), template);
   const document = await documents.put({ name: args.attemptId, kind: 'xlsx', buffer: workbook });
   await saveSubmissionDocument(pool, { ...args, document: document.name });
-  return submit(deps, { ...args, payloadHash: document.sha256, credentials }, (context) => {
+  return submit(deps, { ...args, payloadHash: document.sha256, credentials, elapsedMs }, (context) => {
     const upload = {
       platformCustomerId: args.exporterId,
       uploadType: String(filing.uploadType) as '101' | '102' | '103' | '104',
@@ -81,19 +82,24 @@ async function submitBulk(deps: Deps, args: SubmitArgs): Promise<Submitted> {
   });
 }
 
+interface Sending {
+  payloadHash: string;
+  credentials: CredentialVersion | null;
+  /** Since the activity began: the time that its task has waited in a queue counts for nothing. */
+  elapsedMs: () => number;
+}
+
 /** Commits the `sending` mark and counts the send outside the database, or throws: then nothing may be written. */
 async function mark(
   { settings, clock, pool, documents }: Deps,
-  args: SubmitArgs,
+  args: SubmitArgs & Sending,
   sender: string,
-  payloadHash: string,
 ): Promise<void> {
-  const { info } = Context.current();
-  const left = info.currentAttemptScheduledTimestampMs + (info.startToCloseTimeoutMs ?? 0) - Date.now();
-  if (left < settings.httpTimeoutMs + SEND_MARGIN_MS) {
+  const { startToCloseTimeoutMs } = Context.current().info;
+  if (startToCloseTimeoutMs - args.elapsedMs() < settings.httpTimeoutMs + SEND_MARGIN_MS) {
     throw attemptClosed(args, 'too little of the activity’s time is left');
   }
-  const { attemptId } = args;
+  const { attemptId, payloadHash } = args;
   const at = new Date(clock());
   const { httpTimeoutMs: timeoutMs, settleAfterMs: settleMs } = settings;
   const by = { attemptId, sender, settleMs, timeoutMs, at };
@@ -110,7 +116,7 @@ async function mark(
 
 async function submit<A extends PushAnswer>(
   deps: Deps,
-  { payloadHash, credentials, ...args }: SubmitArgs & { payloadHash: string; credentials: CredentialVersion | null },
+  args: SubmitArgs & Sending,
   send: (context: CallContext & { beforeWrite: () => Promise<void> }) => Promise<SubmissionResult<A>>,
 ): Promise<Submitted> {
   // From the mark on, nothing cancels the request any more: a stop in the middle would make its outcome unknown.
@@ -125,12 +131,12 @@ async function submit<A extends PushAnswer>(
         context.signal?.addEventListener('abort', () => marked || beforeMark.abort(context.signal?.reason));
         if (context.signal?.aborted) beforeMark.abort(context.signal.reason);
         const beforeWrite = async () => {
-          await mark(deps, args, sender, payloadHash);
+          await mark(deps, args, sender);
           marked = true;
         };
         return send({ ...context, signal: beforeMark.signal, beforeWrite });
       });
-    const result = await withCredentials(deps, args.exporterId, call, credentials);
+    const result = await withCredentials(deps, args.exporterId, call, args.credentials);
     const answer = acceptedAnswer(result);
     return { answer: answerInShort(answer), sentBy: secret, adopted: await keepAnswer(deps, args, answer) };
   } catch (error) {
@@ -215,12 +221,9 @@ async function closing(
 }
 
 /** What an attempt sends. A step that names another filing, submission or client sends nothing. */
-async function toSend(
-  { pool }: Deps,
-  { attemptId, filingId, submission, exporterId }: SubmitArgs,
-): Promise<SubmissionToSend> {
+async function toSend({ pool }: Deps, { attemptId, filingId, submission, exporterId }: SubmitArgs) {
   const of = partsOfAttemptId(attemptId);
-  const found = await readToSend(pool, of.filingId, of.submission);
+  const found = await readToSend(pool, of);
   const same = of.filingId === filingId && of.submission === submission && sameId(found.exporterId, exporterId);
   if (!same) throw refusal('unexpected', `Attempt ${attemptId} is not one of what was to be sent.`);
   return found;
@@ -234,8 +237,5 @@ const mappingRowOf = ({ sourceRow, serialNo, mapping, extra }: FilingRow): Mappi
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/**
- * One attempt each, never repeated here: slot → fresh connection → `sending` mark → its record in the store → write →
- * raw answer stored. Whoever recovers from a lost activity reads the marks.
- */
+/** One attempt each, never repeated here: slot → connection → mark → record in the store → write → answer stored. */
 export const submitActivities = { submitPush, submitBulk };

@@ -34,6 +34,8 @@ export class ApiError extends Error implements ErrorAnswer {
   readonly causes?: string[];
   /** Earliest time for a repeat, if the answer gives it. */
   readonly retryAfterMs?: number;
+  /** The version of the stored credentials that the call was made with, where the service refused them. */
+  credentialsVersion?: number;
 
   constructor({
     message,

@@ -106,8 +106,17 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
   };
 }
 
+/**
+ * Milliseconds since now, by the clock that has gone on further: the monotonic one stops while a machine sleeps, the wall
+ * clock can be set back.
+ */
+export function startStopwatch(): () => number {
+  const startedAt = { monotonic: performance.now(), wall: Date.now() };
+  return () => Math.max(performance.now() - startedAt.monotonic, Date.now() - startedAt.wall);
+}
+
 class Exchange {
-  private readonly startedAt = { monotonic: performance.now(), wall: Date.now() };
+  private readonly elapsedMs = startStopwatch();
   private readonly stop = new AbortController();
   private written = false;
   private beforeWriteError: { thrown: unknown } | null = null;
@@ -132,10 +141,8 @@ class Exchange {
 
   /** Whether it may still be written: not given up, and within the time-out of connection, marks and exchange. */
   readonly isInTime = (): boolean => {
-    // A process that was suspended and resumed runs this before its timers, so the clocks are checked here. The wall
-    // clock is needed too, because the monotonic clock stops while a machine sleeps.
-    const elapsedMs = Math.max(performance.now() - this.startedAt.monotonic, Date.now() - this.startedAt.wall);
-    if (elapsedMs >= this.request.timeouts.totalMs) this.stop.abort(this.timeoutError());
+    // A process that was suspended and resumed runs this before its timers, so the clocks are checked here.
+    if (this.elapsedMs() >= this.request.timeouts.totalMs) this.stop.abort(this.timeoutError());
     return !this.stop.signal.aborted;
   };
 

@@ -27,9 +27,8 @@ export type Account = Pick<HeldIrm, 'irmNumber' | 'currency' | 'amount' | 'avail
 export type RowsOfIrm = [MappingRow, ...MappingRow[]];
 
 /**
- * Checks the amounts mapped from one account. A hold that cannot be in the balance yet blocks and is named; one
- * submitted before the read may be in it, so it only warns. Unknown values are not 0: a warning says that nothing can
- * be checked.
+ * Checks the amounts mapped from one account. A hold that cannot be in the balance yet blocks; one submitted before the
+ * read only warns, as does an unknown value.
  */
 export function checkSums(group: RowsOfIrm, irm: Account, holds: readonly Hold[]): Finding[] {
   const total = sumAmounts(group.map(({ mapping }) => mapping.mappedIRMAmountFCC));

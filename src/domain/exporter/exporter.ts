@@ -26,11 +26,9 @@ export function iecFindings(args: {
 }
 
 /**
- * - `created`: (false, false), never validated.
- * - `unvalidated`: (false, true), on file but unverified, or deactivated: validate again.
- * - `activation_pending`: (true, true), and the authority has not opened access yet.
- * - `ready`: (true, true), and nothing contradicts it. If the service sent no state, or an unknown one, the next call
- *   shows it: it fails with DGFT_IP_ACTIVATION_PENDING if access is not open.
+ * - `created`: never validated. `unvalidated`: credentials on file but unverified, or deactivated.
+ * - `activation_pending`: the authority has not opened access yet.
+ * - `ready`: nothing contradicts it. Of an unknown state the next call shows it (DGFT_IP_ACTIVATION_PENDING).
  */
 export type Readiness = 'created' | 'unvalidated' | 'activation_pending' | 'ready';
 

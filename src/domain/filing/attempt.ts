@@ -57,6 +57,12 @@ export const NOT_FILED: readonly AttemptVerdict[] = ['unsent', 'refused', 'absen
 /** Verdicts of an attempt that is, or may be, at the service. */
 export const MAYBE_FILED: readonly AttemptVerdict[] = ['marked', 'accepted'];
 
+/** A submission of a filing. */
+export interface SubmissionKey {
+  filingId: string;
+  submission: number;
+}
+
 export interface AttemptReading {
   /** Null: the ledger does not hold the attempt, so that its outcome is unknown. */
   verdict: AttemptVerdict | null;
@@ -74,10 +80,7 @@ export interface AttemptReading {
   filingEnded: boolean;
 }
 
-/**
- * Why an attempt may not be sent: closed, ended, not its rows, another attempt, no balance check since the last one, or
- * certificates have to be looked at first.
- */
+/** Why an attempt may not be sent; `look`: certificates have to be looked at first. */
 export type MarkRefusal = 'gone' | 'closed' | 'ended' | 'unapproved' | 'rows' | 'other_attempt' | 'unchecked' | 'look';
 
 /** The id of an attempt, derived from business keys. */
@@ -86,7 +89,7 @@ export function attemptIdOf(filingId: string, submission: number, number: number
 }
 
 /** The parts of an attempt's id. @throws RangeError for a text that is none */
-export function partsOfAttemptId(attemptId: string): { filingId: string; submission: number; number: number } {
+export function partsOfAttemptId(attemptId: string): SubmissionKey & { number: number } {
   const [, filingId, submission, number] = /^(.+)-(\d+)-(\d+)$/u.exec(attemptId) ?? [];
   if (!filingId) throw new RangeError(`${attemptId} is not the id of an attempt.`);
   return { filingId, submission: Number(submission), number: Number(number) };

@@ -1,7 +1,4 @@
-/**
- * Computes when to ask for a request's status next, from an estimate of how long the authority takes. Pure: the same
- * arguments give the same delay.
- */
+/** When to ask for a request's status next, from an estimate of how long the authority takes. Pure. */
 
 export interface PollBounds {
   /** Age of the request before which it is not polled. */
@@ -15,16 +12,14 @@ export interface Cadence {
   poll: PollBounds;
 }
 
-export interface PollSituation {
-  ageMs: number;
+/** What the poll cadence goes by, beside the request itself. */
+export interface PollLoad {
   /** Requests answered lately, newest first; empty when nothing is known. */
   seen: readonly SeenAnswer[];
-  openAgesMs: readonly number[];
   /** Open requests of this key. All of them share 100 calls a window with everything else. */
   openRequests: number;
-  rateWindowMs: number;
-  /** 0 to 1, constant for a request: spreads requests that were filed together. */
-  spread: number;
+  /** Of the youngest of them, {@link OPEN_USED}: those that are never answered must not outnumber today's. */
+  openAgesMs: readonly number[];
 }
 
 /** Polls may take at most 60 of the window's 100 calls. */
@@ -42,11 +37,16 @@ export const typicalAnswerMs = ({ firstMs, minMs }: PollBounds): number =>
 /** Number of parts into which a wait is divided to sum up the poll rate over it. */
 const STEPS = 24;
 
-/**
- * Ms until the next poll: proportional to the root of `survival / density`, where polls times delay is least; never
- * more often than all open requests may in their rate class.
- */
-export function nextPollDelayMs(situation: PollSituation, bounds: PollBounds): number {
+/** Ms until the next poll: proportional to the root of `survival / density`, where polls times delay is least. */
+export function nextPollDelayMs(
+  situation: PollLoad & {
+    ageMs: number;
+    rateWindowMs: number;
+    /** 0 to 1, constant for a request: spreads requests that were filed together. */
+    spread: number;
+  },
+  bounds: PollBounds,
+): number {
   const { ageMs, seen, openAgesMs, openRequests, rateWindowMs, spread } = situation;
   const times = estimateAnswerTimes(seen, openAgesMs, typicalAnswerMs(bounds));
   const averageMs = bounds.maxMs * AVERAGE_SHARE;
@@ -122,13 +122,7 @@ const ALONE = 0.2;
 const EARLIEST_SHARE = 0.25;
 const CENSORING_ROUNDS = 5;
 
-/**
- * The time to an answer, as a mixture of each answer and the prior.
- * @param seen newest first
- * @param openAgesMs of
- * requests without an answer: theirs takes longer
- * @param typicalMs expected as long as none was seen
- */
+/** The time to an answer, as a mixture of each answer (newest first) and the prior; open requests take longer. */
 export function estimateAnswerTimes(
   seen: readonly SeenAnswer[],
   openAgesMs: readonly number[] = [],

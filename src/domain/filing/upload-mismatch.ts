@@ -7,11 +7,7 @@ type ComparedRow = Partial<
   Record<'serialNo' | 'irmNumber' | 'irmDt' | 'irmAdCode' | 'irmIfscCode' | 'sbCumInvoiceNumber', unknown>
 >;
 
-/**
- * Compares the rows reported as read with those sent, by `irms`, never `irmNumbers` (spec: "POST
- * /genebrc/bulk-upload"). Null: they agree, or there are none; 0 in a failed acknowledgement says that nothing was
- * taken.
- */
+/** Compares the rows reported as read with those sent, by `irms`, never `irmNumbers`; null: they agree. */
 export function uploadMismatch(sent: readonly ComparedRow[], answer: StoredAnswer): string | null {
   const differences: string[] = [];
   const failed = answer.ackStatus?.trim().toLowerCase() === 'failed';

@@ -1,7 +1,6 @@
 /**
- * Matches certificates to rows by fetch-details (spec: "Certificate detail"): document, date, amount and currency
- * agree, with exactly as many certificates as rows; equal ones may be told apart by bill numbers, a different one is
- * never adopted. Ambiguous ones are reported, as is an amount in the document's currency.
+ * Matches certificates to rows by fetch-details: exactly as many certificates as rows agree in document, date, amount
+ * and currency. Equal ones may be told apart by bill numbers; what is ambiguous is reported.
  */
 import { compareFilingDates, filingDateFromAnything, type FilingDate } from '../dates';
 import type { Mapping } from '../filing/mapping';

@@ -4,10 +4,7 @@
 export const RECONCILE_CHECKS = ['certificates', 'balances', 'documents', 'filings'] as const;
 export type ReconcileCheck = (typeof RECONCILE_CHECKS)[number];
 
-/**
- * Of each kind: the check that must run before an open finding of it may be closed (null: no check closes it), and what
- * the person who reads it does about it.
- */
+/** Of each kind: the check that may close an open finding of it (null: none), and what its reader does about it. */
 const FINDINGS = {
   ours_not_theirs: [
     'certificates',

@@ -54,9 +54,9 @@ const USUALLY_REJECTED: ReadonlySet<string> = new Set([
   'unusual_port',
 ]);
 
-/** Whether a row with this warning is rejected, as far as is known. */
-export const isUsuallyRejected = ({ severity, code }: Finding): boolean =>
-  severity === 'warning' && USUALLY_REJECTED.has(code);
+/** Whether a row with this warning is rejected, as far as is known, or may be certified a second time. */
+export const isDoubtful = ({ severity, code }: Finding): boolean =>
+  severity === 'warning' && (USUALLY_REJECTED.has(code) || code === 'certified_elsewhere');
 
 /** An authority code's column. The list is second-hand ("Annexure 6.3"); it decides only which cell is marked. */
 const FIELDS: Readonly<Record<string, ColumnField>> = {

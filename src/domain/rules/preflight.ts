@@ -8,9 +8,8 @@ import { compareAmounts, formatAmount, sumAmounts } from '../money';
 import { listed } from './value-messages';
 
 /**
- * Checks mapped amounts against the held record (by issue date, else remittance date): the remittance, and the balance
- * less our live filings. Each of several fitting records must cover the amount; without one all of number and AD code
- * count. What the authority may see differently only warns.
+ * Checks mapped amounts against the held record: the remittance, and the balance less our live filings. Each of several
+ * fitting records must cover the amount; without one all of number and AD code count.
  */
 export function checkBalances(
   rows: readonly MappingRow[],

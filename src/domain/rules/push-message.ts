@@ -23,13 +23,7 @@ const TOP_LEVEL = new Set([
 ]);
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/**
- * Checks a JSON submission (spec: "Push message"), reporting all at once. A finding's `row` is the `serialNo`, or the
- * place in the list. Never throws; `message` is set without errors only.
- * @param value parsed: a message inside a text
- * is none
- * @param permitted beside the message
- */
+/** Checks a JSON submission (spec: "Push message"), reporting all at once; `message` is set without errors only. */
 export function parsePushMessage(
   value: unknown,
   permitted: readonly PermittedDuplicate[] = [],

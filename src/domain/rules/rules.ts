@@ -95,11 +95,7 @@ function isBefore(a: string, b: string): boolean {
   }
 }
 
-/**
- * The rule table of a filing (spec: "Push message", "POST /genebrc/bulk-upload"): what only public material says is a
- * warning. Pure; balances are in preflight.ts.
- * @returns findings in row order, each failing cell once
- */
+/** The rule table of a filing; what only public material says is a warning. @returns each failing cell once */
 export function checkRows(rows: readonly MappingRow[], context: FileContext = {}): Finding[] {
   return checkUncheckedRows(rows.map(uncheckedRow), context);
 }

@@ -13,10 +13,7 @@ interface OperationInfo {
   submits: boolean;
   /** Of the HTTP time-out: above 1 with a portal login; always 1 for a submission: its recovery relies on it. */
   timeoutFactor: number;
-  /**
-   * The longest answer that is read, in bytes: a status of 999 rows has under 2 MB, a refusal of all cells 6. A
-   * submission's is longer: without its request id nobody knows its outcome.
-   */
+  /** The longest answer that is read, in bytes. Without its request id a submission's outcome is lost. */
   answerBytes: number;
 }
 

@@ -215,21 +215,35 @@ export async function pageOfCertificates(
   return rows;
 }
 
-/** Warns of rows over which the authority has a certificate that is no row's: filed by hand, or by another system. */
+/**
+ * In SQL: which of these rows (a record set with `source_row`, `document_key` and `match_key`) the authority has a
+ * certificate over that is no row's: filed by hand, or by another system.
+ */
+export const CERTIFIED_ELSEWHERE = (party: string, rows: string) =>
+  `SELECT r.source_row AS row, min(c.ebrc_number) AS "eBRCNumber" FROM ${rows} JOIN certificates c
+     ON c.party_id = ${party} AND c.document_key = r.document_key AND c.match_key = r.match_key AND c.filing_id IS NULL
+    GROUP BY r.source_row ORDER BY r.source_row`;
+
+/** Warnings of what {@link CERTIFIED_ELSEWHERE} found. */
+export const certifiedElsewhereWarnings = (found: readonly { row: number; eBRCNumber: string }[]): Finding[] =>
+  found.map(({ row, eBRCNumber }) => {
+    const message = `Certificate ${eBRCNumber} of the authority is over this document, date and amount, and no filing here has it. If it is this row’s, filing the row makes a second one.`;
+    return warningAt(row, null, 'certified_elsewhere', message);
+  });
+
 export async function certifiedElsewhere(
   db: Queryable,
   { partyId, rows }: { partyId: number; rows: readonly MappingRow[] },
 ): Promise<Finding[]> {
-  const documents = rows.map(({ mapping }) => comparableText(mapping.sbCumInvoiceNumber));
-  const { rows: found } = await db.query<{ key: string; eBRCNumber: string }>(
-    `SELECT match_key AS key, min(ebrc_number) AS "eBRCNumber" FROM certificates
-      WHERE party_id = $1 AND document_key = ANY($2) AND match_key = ANY($3) AND filing_id IS NULL GROUP BY match_key`,
-    [partyId, [...new Set(documents)], rows.map(({ mapping }) => certificateOfMapping(mapping))],
-  );
-  const numbers = new Map(found.map(({ key, eBRCNumber }) => [key, eBRCNumber]));
-  return rows.flatMap(({ row, mapping }) => {
-    const number = numbers.get(certificateOfMapping(mapping) ?? '');
-    const message = `Certificate ${number} of the authority is over this document, date and amount, and no filing here has it. If it is this row’s, filing the row makes a second one.`;
-    return number === undefined ? [] : [warningAt(row, null, 'certified_elsewhere', message)];
-  });
+  const keys = rows.map(({ row, mapping }) => ({
+    source_row: row,
+    document_key: comparableText(mapping.sbCumInvoiceNumber),
+    match_key: certificateOfMapping(mapping),
+  }));
+  const of = 'jsonb_to_recordset($2::jsonb) AS r (source_row int, document_key text, match_key text)';
+  const { rows: found } = await db.query<{ row: number; eBRCNumber: string }>(CERTIFIED_ELSEWHERE('$1', of), [
+    partyId,
+    JSON.stringify(keys),
+  ]);
+  return certifiedElsewhereWarnings(found);
 }

@@ -1,6 +1,7 @@
 import { DETAILS_CALLER, type DetailsCaller } from '../exporters/exporters';
 import { sameIrm } from '../exporters/irms';
 import type { Queryable } from '../pool';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
 /** The balance of an IRM, before a send or now; an unknown outcome is settled by comparison of the two. */
 export interface Balance {
@@ -9,10 +10,7 @@ export interface Balance {
   readAt: string | null;
 }
 
-/**
- * Every number that lists of the party's last days showed up to snapshot `of`, as jsonb. A restored snapshot contains
- * them all; a number listed in the last three days is noted at most two days before that.
- */
+/** Every number that lists of the party's last days showed up to snapshot `of`, as jsonb; noted every second day. */
 export function certificatesBefore(of: string): string {
   return `CASE WHEN ${of}.certificates IS NOT NULL THEN ${of}.certificates ELSE
     (SELECT coalesce(jsonb_agg(DISTINCT seen.ebrc_number), '[]') FROM listed_certificates seen
@@ -23,9 +21,7 @@ export function certificatesBefore(of: string): string {
 /** Stores a snapshot with the IRMs' balances, in one statement: nothing is missing up to its own number. */
 export async function saveSnapshot(
   db: Queryable,
-  args: {
-    filingId: string;
-    submission: number;
+  args: SubmissionKey & {
     exporterId: string;
     /** Numbers of today and yesterday; null: they could not be read; recent: those of the party's snapshot of `at`. */
     certificates: readonly string[] | 'recent' | null;
@@ -68,7 +64,7 @@ const BALANCES = `coalesce((SELECT jsonb_agg(jsonb_build_object('irmKey', i.irm_
 /** The current balances, in the form of a snapshot's. */
 export async function balancesNow(
   db: Queryable,
-  { filingId, submission, exporterId }: { filingId: string; submission: number; exporterId: string },
+  { filingId, submission, exporterId }: SubmissionKey & { exporterId: string },
 ): Promise<Balance[]> {
   const { rows } = await db.query<{ balances: Balance[] }>(`SELECT ${BALANCES} AS balances`, [
     filingId,

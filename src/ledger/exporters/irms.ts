@@ -107,8 +107,8 @@ export async function saveIrms(
 }
 
 /**
- * The status is documented as `fresh` only; what starts with "cancel", or is a single C, counts as cancelled. Each IRM
- * is looked up by itself: joined, they would be found by reading the IRMs of all exporters.
+ * What starts with "cancel", or is a single C, counts as cancelled. Each IRM is looked up by itself: a join would read
+ * the IRMs of all exporters.
  */
 const SAVE = `WITH incoming AS (
     SELECT r.*, CASE WHEN b.exporter_id IS NULL THEN 'first_seen' ELSE concat_ws(',',
@@ -194,10 +194,7 @@ export const irmNumberOf = (key: string): string => `split_part(${key}, ' ', 1)`
 /** Whether two identities are equal, in SQL, so that the indexes by number serve. */
 export const sameIrm = (a: string, b: string): string => `${irmNumberOf(a)} = ${irmNumberOf(b)} AND ${a} = ${b}`;
 
-/**
- * The SQL of the IRM records with these numbers, of any bank: those of all clients of an exporter's party, each as it
- * was last read. `exporterId` and `numbers` (an array, in comparable form) are SQL expressions.
- */
+/** The SQL of the IRM records with these numbers, of all clients of an exporter's party, each as it was last read. */
 export const heldIrmsQuery = ({
   columns,
   exporterId,
@@ -209,10 +206,7 @@ export const heldIrmsQuery = ({
       AND ${irmNumberOf('irm_key')} = ANY(${numbers})
     ORDER BY irm_key, issue_date, ifsc_code, read_at DESC`;
 
-/**
- * The IRMs with these numbers, in any spelling and of any bank, in the form of the balance rules: those of all clients
- * of the exporter's party, each as it was last read.
- */
+/** The IRMs with these numbers of all clients of the exporter's party, in the form of the balance rules. */
 export async function heldIrms(db: Queryable, exporterId: string, irmNumbers: readonly string[]): Promise<HeldIrm[]> {
   const { rows } = await db.query<IrmRow>(heldIrmsQuery({ columns: COLUMNS, exporterId: '$1', numbers: '$2' }), [
     exporterId,
@@ -221,10 +215,7 @@ export async function heldIrms(db: Queryable, exporterId: string, irmNumbers: re
   return rows.map(heldIrmOf);
 }
 
-/**
- * A missing remittance amount is unknown, not 0; so is a balance that follows neither from the record nor from its
- * amount.
- */
+/** A missing amount is unknown, not 0; so is a balance that follows neither from the record nor from its amount. */
 export function heldIrmOf(row: IrmRow): HeldIrm {
   const { amount, utilized } = row;
   const left = amount === null || utilized === null ? amount : subtractAmounts(amount, utilized);

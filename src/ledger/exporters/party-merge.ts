@@ -21,7 +21,7 @@ interface PartyMove {
 
 /**
  * Moves clients and their filings to another party, under both locks. A mapping both hold takes the next ordinal, a
- * certificate both claim is disputed; each is recorded with both filings.
+ * certificate both claim is disputed.
  */
 export async function movePartyOf(client: Queryable, move: PartyMove): Promise<void> {
   const { from, to, exporterId } = move;

@@ -4,25 +4,24 @@ import { checkGrant, VALID_FOR, writeGrant } from '../principals/grants';
 import { shownPolicy } from '../principals/granted-words';
 import type { Queryable } from '../pool';
 
-type ApprovalPolicy = 'required' | 'off';
-
-/** `asked`: a second principal has to ask for the same within a day. */
-export type PolicyOutcome = 'unchanged' | 'changed' | 'asked' | { refused: string };
-
-/** Anybody who may switches it on; off takes two principals. Must run in a transaction. */
+/** Anybody who may switches it on; off takes two principals within a day (`asked`: the first). In a transaction. */
 export async function setApprovalPolicy(
   client: Queryable,
   change: {
     exporterId: string;
-    approval: ApprovalPolicy;
+    approval: 'required' | 'off';
     /** A claim, where there is no principal. */
     by: string;
     principal?: Principal;
   },
-): Promise<PolicyOutcome> {
+): Promise<'unchanged' | 'changed' | 'asked' | { refused: string }> {
   const { exporterId, approval, by, principal } = change;
-  const before = await lockPolicy(client, exporterId);
-  if (before === approval) return 'unchanged';
+  const { rows } = await client.query<{ required: boolean }>(
+    'SELECT requires_approval AS required FROM exporters WHERE exporter_id = $1 FOR UPDATE',
+    [exporterId],
+  );
+  const required = approval === 'required';
+  if ((rows[0]?.required ?? false) === required) return 'unchanged';
   const shown = shownPolicy(exporterId, approval);
   const deed = { action: 'policy' as const, exporterId, filingId: null, shown };
   const grantId = principal ? await writeGrant(client, principal, deed) : null;
@@ -35,23 +34,12 @@ export async function setApprovalPolicy(
     second = await askedBefore(client, { ...deed, principalId: granted.principalId });
     if (second === null) return 'asked';
   }
-  await client.query('UPDATE exporters SET requires_approval = $2 WHERE exporter_id = $1', [
-    exporterId,
-    approval === 'required',
-  ]);
+  await client.query('UPDATE exporters SET requires_approval = $2 WHERE exporter_id = $1', [exporterId, required]);
   await client.query(
     `INSERT INTO policy_changes (exporter_id, approval, changed_by, grant_id, second_grant_id) VALUES ($1, $2, $3, $4, $5)`,
     [exporterId, approval, granted?.by ?? by, grantId, second],
   );
   return 'changed';
-}
-
-async function lockPolicy(client: Queryable, exporterId: string): Promise<ApprovalPolicy> {
-  const { rows } = await client.query<{ required: boolean }>(
-    'SELECT requires_approval AS required FROM exporters WHERE exporter_id = $1 FOR UPDATE',
-    [exporterId],
-  );
-  return rows[0]?.required ? 'required' : 'off';
 }
 
 /** The grant of another principal who asked for the same within a day, and since the policy changed last. */

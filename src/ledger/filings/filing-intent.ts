@@ -18,6 +18,7 @@ import { NEEDS_TOKEN } from '../../domain/principal';
 import { checkGrant } from '../principals/grants';
 import { judgeBalances } from '../rows/balance-reservation';
 import { fingerprintOf, judgeClaims, type MappingClaim } from '../rows/live-mappings';
+import { CERTIFIED_ELSEWHERE, certifiedElsewhereWarnings } from '../certificates/certificates';
 import { lockExporter } from '../exporters/exporters';
 import { withTransaction, type Queryable } from '../pool';
 import { filedBefore, judgeTakeOver, takeOverRows } from '../rows/row-takeover';
@@ -69,10 +70,11 @@ export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<Intent
     const { exporterId, rows, settings } = intent;
     const balances = await judgeBalances(client, { exporter, exporterId, rows, exceptFiling: null });
     const reserved = !hasErrors(balances.findings);
-    const submissions = await insertFiling(client, { intent, filingId, partyId, claims, reserved });
+    const { submissions, warnings } = await insertFiling(client, { intent, filingId, partyId, claims, reserved });
     await takeOverRows(client, { filingId, lineages: predecessors.flatMap((each) => each?.lineage ?? []) });
     if (settings) {
-      const { findings, balancesReadAt } = balances;
+      const findings = [...balances.findings, ...warnings];
+      const { balancesReadAt } = balances;
       const readiness = { balancesReadAt, apiState: exporter.apiState, activatesAt: exporter.activatesAt };
       await writeFirstMove(client, { ...intent, filingId, submissions, findings, readiness }, settings);
     }
@@ -109,7 +111,10 @@ function filingIdOf({ mode, reference, n }: Intent): string {
   return `F${hash.digest('hex').slice(0, 15).toUpperCase()}`;
 }
 
-/** Writes a filing with input, rows, holds and first event. @returns how many rows each submission has */
+/**
+ * Writes a filing with input, rows, holds and first event.
+ * @returns how many rows each submission has, and warnings of those that the authority has a certificate over
+ */
 async function insertFiling(
   client: Queryable,
   args: {
@@ -120,7 +125,7 @@ async function insertFiling(
     /** Whether the balances suffice, so that the rows' amounts count against them. */
     reserved: boolean;
   },
-): Promise<number[]> {
+): Promise<{ submissions: number[]; warnings: Finding[] }> {
   const { intent, filingId, partyId, claims, reserved } = args;
   const input = intent.inputRef === null ? inputToSave({ rows: intent.rows, sourceKind: 'json' }) : null;
   const rows = rowsOf(filingId, intent.rows, claims);
@@ -135,7 +140,7 @@ async function insertFiling(
   const content = [partyId, JSON.stringify(rows), reserved, JSON.stringify(held), counts];
   const text = `${counted(rows.length, 'row')} recorded, declaration ${declaration}`;
   const data = { contentHash, allowDuplicate: intent.permitted };
-  await client.query(
+  const { rows: certified } = await client.query<{ row: number; eBRCNumber: string }>(
     `WITH input AS (
        ${savesInput('$25::jsonb')}
      ), filing AS (
@@ -157,11 +162,13 @@ async function insertFiling(
      ), divided AS (
        INSERT INTO submissions (filing_id, submission, mode, customer_id, row_count)
        SELECT $1, n, $2, $3, row_count FROM unnest($22::int[]) WITH ORDINALITY AS counted (row_count, n)
+     ), told AS (
+       INSERT INTO filing_events (filing_id, at, kind, who, text, data) VALUES ($1, $15, 'made', $14, $23, $24)
      )
-     INSERT INTO filing_events (filing_id, at, kind, who, text, data) VALUES ($1, $15, 'made', $14, $23, $24)`,
+     ${CERTIFIED_ELSEWHERE('$18', 'jsonb_populate_recordset(NULL::filing_rows, $19::jsonb) AS r')}`,
     [...named, ...terms, ...made, ...content, text, JSON.stringify(data), input?.saved],
   );
-  return counts;
+  return { submissions: counts, warnings: certifiedElsewhereWarnings(certified) };
 }
 
 function rowsOf(filingId: string, of: readonly MappingRow[], claims: readonly MappingClaim[]) {

@@ -2,34 +2,25 @@
 import type { Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 
-/** What a filing's record keeps of its approval, end, last round of evidence, and annotated workbook in the store. */
-interface Kept {
-  errors?: readonly Finding[];
-  evidence?: unknown;
-  note?: string;
-  annotated?: string;
-  approved?: { by: string; at: Date };
-}
-
-/** Replaces what is given. */
+/** Keeps what is given of a filing's approval, end, last round of evidence, and annotated workbook in the store. */
 export async function saveOfFiling(
   db: Queryable,
   filingId: string,
-  { errors, evidence, note, annotated, approved }: Kept,
+  kept: {
+    errors?: readonly Finding[];
+    evidence?: unknown;
+    note?: string;
+    annotated?: string;
+    approved?: { by: string; at: Date };
+  },
 ): Promise<void> {
+  const { errors, evidence, note, annotated, approved } = kept;
+  const found = [errors && JSON.stringify(errors), evidence && JSON.stringify(evidence)];
   await db.query(
     `UPDATE filings SET errors = coalesce($2, errors), evidence = coalesce($3, evidence), note = coalesce($4, note),
         annotated = coalesce($5, annotated), approved_by = coalesce($6, approved_by), approved_at = coalesce($7, approved_at)
       WHERE filing_id = $1`,
-    [
-      filingId,
-      errors && JSON.stringify(errors),
-      evidence && JSON.stringify(evidence),
-      note,
-      annotated,
-      approved?.by,
-      approved?.at,
-    ],
+    [filingId, ...found, note, annotated, approved?.by, approved?.at],
   );
 }
 

@@ -8,11 +8,6 @@ import { ASKS } from '../questions/questions';
 import { ROW_COUNTS, ROWS_AND_CERTIFICATES } from '../rows/filing-rows';
 import { FILING_COLUMNS, IS_ASKED, type FilingRecord } from './filings';
 
-interface FilingMark {
-  madeAt: string;
-  filingId: string;
-}
-
 export interface FilingPage {
   mode: Mode;
   states?: readonly string[];
@@ -23,7 +18,7 @@ export interface FilingPage {
   since?: Date;
   /** Part of a reference, a document, an IRM number or a certificate's number. */
   search?: string;
-  after?: FilingMark;
+  after?: { madeAt: string; filingId: string };
   limit: number;
 }
 
@@ -60,8 +55,8 @@ const found = (
     WHERE strpos(lower(c.ebrc_number), lower(${text})) > 0`;
 
 /** Where a page begins that follows a filing; undefined for one that the ledger does not hold. */
-export async function markBehind(db: Queryable, filingId: string): Promise<FilingMark | undefined> {
-  const { rows } = await db.query<FilingMark>(
+export async function markBehind(db: Queryable, filingId: string) {
+  const { rows } = await db.query<NonNullable<FilingPage['after']>>(
     `SELECT ${MICROSECONDS('made_at')} AS "madeAt", filing_id AS "filingId" FROM filings WHERE filing_id = $1`,
     [filingId],
   );

@@ -41,18 +41,12 @@ export async function moveHeld(
   return writeMove(db, { ...note, filingId, seq: seq + 1 });
 }
 
-export interface StepMove {
-  state: FilingState;
-  kind: string;
-}
-
 /** A filing that is locked for a step; `repeated`: a try of the same step has recorded its move already. */
 export type Held = LockedFiling | 'repeated';
 
 /**
- * Locks a filing for a step decided at `seq` moves. `differs`: the ledger has other moves (a reset, another run, a
- * ledger put back), so nothing may be written and the run goes on from the ledger. Must run in a transaction.
- * @param filing where it is locked already
+ * Locks a filing for a step decided at `seq` moves. `differs`: the ledger has other moves (a reset, a ledger put back),
+ * so nothing may be written. @param filing where it is locked already
  */
 export async function holdStep(
   db: Queryable,
@@ -61,7 +55,7 @@ export async function holdStep(
     seq: number;
     step?: string;
     /** What the step records, where the caller knows; a workflow task that is repeated may decide otherwise. */
-    move?: StepMove;
+    move?: Pick<FilingNow, 'state' | 'kind'>;
   },
   filing?: LockedFiling | null,
 ): Promise<Held | 'differs'> {
@@ -74,8 +68,8 @@ export async function holdStep(
 }
 
 /** The move that a step recorded, if it did. */
-export async function moveOfStep(db: Queryable, filingId: string, step: string): Promise<StepMove | undefined> {
-  const { rows } = await db.query<StepMove>(
+export async function moveOfStep(db: Queryable, filingId: string, step: string) {
+  const { rows } = await db.query<Pick<FilingNow, 'state' | 'kind'>>(
     'SELECT state, kind FROM filing_events WHERE filing_id = $1 AND step = $2',
     [filingId, step],
   );

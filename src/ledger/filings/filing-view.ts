@@ -63,9 +63,8 @@ export async function listFilingViews(db: Queryable, page: FilingPage, cadence: 
 }
 
 /**
- * Rows that may have used an IRM after its balance before the send was read. An outcome or a request that is followed
- * may come late. Of a lost answer or an abandoned row the use is in that balance already where its settle window was
- * over by then, or where the balance had fallen by its amount since its own send.
+ * Rows that may have used an IRM after its balance before the send was read. Of a lost answer the use is in it already
+ * where its settle window was over, or where the balance had fallen by its amount since its own send.
  */
 async function readOtherUses(db: Queryable, filingId: string): Promise<OtherUse[]> {
   const { rows } = await db.query<OtherUse>(

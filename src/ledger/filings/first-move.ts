@@ -4,7 +4,6 @@ import {
   areBalancesFresh,
   CHECKING,
   type FilingReadiness,
-  type FirstMove,
   isActivationPending,
   submittingMove,
 } from '../../domain/filing/move-texts';
@@ -17,35 +16,29 @@ import { writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
 import { heldIrmsQuery, irmNumberOf } from '../exporters/irms';
 
-interface NewFiling extends Pick<FilingRecord, 'filingId' | 'exporterId' | 'madeBy' | 'approvalNeeded'> {
-  /** Rows of each submission. */
-  submissions: readonly number[];
-  /** What the check of its balances found; without an error they are reserved. */
-  findings: readonly Finding[];
-  readiness: FilingReadiness;
-  at: Date;
-}
-
 /** Moves a new filing on to its sending or approval where fresh balances are reserved, else to its checks. */
 export async function writeFirstMove(
   client: Queryable,
-  filing: NewFiling,
+  filing: Pick<FilingRecord, 'filingId' | 'madeBy' | 'approvalNeeded'> & {
+    /** Rows of each submission. */
+    submissions: readonly number[];
+    /** What the check of its balances found; without an error they are reserved. */
+    findings: readonly Finding[];
+    readiness: FilingReadiness;
+    at: Date;
+  },
   settings: StateLimitSettings,
 ): Promise<void> {
-  const { filingId, findings, readiness, at } = filing;
+  const { filingId, submissions, findings, readiness, at } = filing;
   const relied = !isActivationPending(readiness) && areBalancesFresh(readiness, at.getTime());
   const ready = relied && !hasErrors(findings);
   if (ready && findings.length > 0) await saveBalanceFindings(client, filingId, findings);
-  const { state, event, attention } = ready ? moveOfReserved(filing) : CHECKING;
+  const [rowCount = 0] = submissions;
+  const sending = submittingMove({ submission: 1, rowCount }, submissions.length);
+  const { state, event, attention } = !ready ? CHECKING : filing.approvalNeeded ? approvalMove(filing) : sending;
   const limitMs = stateLimitMs(state, settings, 0);
   const dueAt = limitMs === null ? null : new Date(at.getTime() + limitMs);
   await writeMove(client, { filingId, seq: 1, state, attention, dueAt, at, event });
-}
-
-function moveOfReserved(filing: NewFiling): FirstMove {
-  if (filing.approvalNeeded) return approvalMove(filing);
-  const [rowCount = 0] = filing.submissions;
-  return submittingMove({ submission: 1, rowCount }, filing.submissions.length);
 }
 
 const NUMBER = `${irmNumberOf('irm_key')} AS number`;

@@ -60,10 +60,7 @@ export async function recordRunProblem(
   });
 }
 
-/**
- * Sets a filing that a run takes up to the state of its submissions; an ended one is unchanged, and so is a repeated
- * `step`. Must run in a transaction.
- */
+/** Sets a filing that a run takes up to the state of its submissions; a repeated `step` changes nothing. */
 export async function takeUpFiling(
   db: Queryable,
   { filingId, step, at }: { filingId: string; step: string; at: Date },

@@ -3,10 +3,9 @@ import { certificatesBefore } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 import { lockAttempts, type AttemptRow } from './attempts';
 import { PUT_BACK_TOGETHER } from './held-rows';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
-interface Rows {
-  filingId: string;
-  submission: number;
+interface Rows extends SubmissionKey {
   /** Left out: every live row of the submission without a certificate. */
   positions?: readonly number[];
 }
@@ -97,8 +96,9 @@ export async function windowEnd(
   of: { attempts: readonly AttemptRow[]; settleMs: number; statementSince?: Date | null },
 ): Promise<Date> {
   const { attempts, settleMs, statementSince } = of;
+  const longest = longestWindow(attempts, settleMs);
   const begun = [...attempts.map(({ markedAt }) => markedAt), statementSince];
-  const ends = begun.flatMap((from) => (from ? [from.getTime() + settleMs] : []));
+  const ends = begun.flatMap((from) => (from ? [from.getTime() + longest] : []));
   const { rows } = await client.query<{ after: Date | null }>(
     'SELECT certificates_after AS after FROM ledger_identity',
   );
@@ -109,12 +109,10 @@ export async function windowEnd(
 /** Whether the window of a submission that was sent is over, for what does not show by then. */
 export async function windowIsOver(
   client: Queryable,
-  { filingId, submission, settleMs, at }: { filingId: string; submission: number; settleMs: number; at: Date },
+  { filingId, submission, settleMs, at }: SubmissionKey & { settleMs: number; at: Date },
 ): Promise<boolean> {
   const attempts = await lockAttempts(client, filingId, submission);
-  if (!attempts.some(({ markedAt }) => markedAt !== null)) return false;
-  const longest = longestWindow(attempts, settleMs);
-  return at >= (await windowEnd(client, { attempts, settleMs: longest }));
+  return attempts.some(({ markedAt }) => markedAt !== null) && at >= (await windowEnd(client, { attempts, settleMs }));
 }
 
 /** What was in the way of the party's last look, for people. */

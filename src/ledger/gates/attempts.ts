@@ -2,6 +2,7 @@
 import { partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
 import { sameId } from '../../domain/identity';
 import type { Queryable } from '../pool';
+import type { RequestRecord } from '../submissions/requests';
 import { writeVerdict } from './verdict';
 
 export interface AttemptRow {
@@ -39,24 +40,20 @@ export const HAS_REQUEST = `EXISTS (SELECT FROM requests o WHERE o.filing_id = a
   AND (o.attempt_id = a.attempt_id OR lower(o.request_id) = lower(a.answer->>'requestId')))`;
 
 /** The request that the answer named: the attempt's own, or another's where the service answered both alike. */
-export function requestOf<R extends { requestId: string; attemptId: string | null }>(
+export function requestOf<R extends Pick<RequestRecord, 'requestId' | 'attemptId'>>(
   { attemptId, answer }: Pick<AttemptRow, 'attemptId' | 'answer'>,
   requests: readonly R[],
 ): R | undefined {
-  const named = answer?.requestId ?? null;
+  const named = answer?.requestId;
   return (
     requests.find((each) => each.attemptId === attemptId) ??
-    requests.find(({ requestId }) => named !== null && sameId(requestId, named))
+    requests.find(({ requestId }) => named && sameId(requestId, named))
   );
 }
 
 /** Whether an attempt is in doubt: marked, or accepted without a request, which is like a lost answer. */
-export function isInDoubt(
-  attempt: Pick<AttemptRow, 'attemptId' | 'verdict' | 'answer'>,
-  requests: Parameters<typeof requestOf>[1],
-): boolean {
-  return attempt.verdict === 'marked' || (attempt.verdict === 'accepted' && !requestOf(attempt, requests));
-}
+export const isInDoubt = (attempt: AttemptRow, requests: readonly RequestRecord[]): boolean =>
+  attempt.verdict === 'marked' || (attempt.verdict === 'accepted' && !requestOf(attempt, requests));
 
 /** Closes the open attempts of a filing, or of one submission, so that nothing of it is sent any more. */
 export async function closeOpenAttempts(

@@ -1,13 +1,12 @@
 import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
 import { issueDay, sameIrm } from '../exporters/irms';
 import type { Queryable } from '../pool';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
 /** The smallest unit in which the service counts amounts. */
 const SMALLEST_UNIT = '0.01';
 
-interface Asked {
-  filingId: string;
-  submission: number;
+interface Asked extends SubmissionKey {
   /** The row that fetch-details shows a certificate for, and the certificate's day of issue (DDMMYYYY). */
   position: number;
   eBRCDate: string | null;
@@ -37,10 +36,9 @@ interface Reading {
 const UNREAD = 'the balance of its IRM was not read between the issue of the certificate and the look that shows it';
 
 /**
- * Why an IRM's balance does not bear out a certificate that fetch-details shows for a row; null where it does. It has
- * to be read after the certificate's issue and before the look that shows it, and since the reading in the snapshot its
- * use has to have grown by these rows and by what was certified on it since. Within the settle window every other row
- * that was sent on the IRM and has no outcome counts too: it may be what used the balance.
+ * Why an IRM's balance does not bear out a certificate of a row; null where it does. It has to be read after the issue
+ * and before the look that shows it, and to have fallen by these rows and what was certified on it since. Within the
+ * settle window every other row that was sent on it counts too: it may be what used the balance.
  */
 export async function contradictedByBalance(db: Queryable, asked: Asked): Promise<string | null> {
   const { irmNumber, at, before, now } = await balanceAround(db, asked);
@@ -56,10 +54,9 @@ export async function contradictedByBalance(db: Queryable, asked: Asked): Promis
 }
 
 /**
- * The readings to compare the balance with now with, and what has to have used it since. Of a row that was sent before
- * the snapshot's reading and certified after it nobody knows whether that reading shows it. So the newest reading that
- * comes between no row's send and its outcome is compared too, and since the snapshot's own only what was sent after
- * it; without such a reading the row counts.
+ * The readings to compare the balance with, and what has to have used it since. Of a row on its way at the snapshot's
+ * reading nobody knows whether that shows it: the newest reading that comes between no row's send and its outcome is
+ * compared too, and since the snapshot's own only what was sent after it.
  */
 async function comparisons(
   db: Queryable,
@@ -82,15 +79,13 @@ async function comparisons(
 }
 
 /**
- * What speaks against an absence: an IRM of rows without a certificate was used since the first send of their
- * submission, by as much as the smallest of them or more, and no certificate accounts for it. A certificate of a row
- * that was on its way when the balance was first read does not: that reading may show it already. Nor does one that
- * came after the balance was read last: its use may be missing there. null: nothing, as far as the balances were read,
- * or more was used than all of the rows need and too little is left to send them: that use is another's.
+ * What speaks against an absence: an IRM of rows without a certificate fell since the first send by as much as the
+ * smallest of them, and no certificate accounts for it. One of a row on its way at the first reading, or from after the
+ * last, does not. null: nothing, or more was used than all of them need and too little is left: that is another's.
  */
 export async function unexplainedUse(
   db: Queryable,
-  { filingId, submission, positions }: { filingId: string; submission: number; positions?: readonly number[] },
+  { filingId, submission, positions }: SubmissionKey & { positions?: readonly number[] },
 ): Promise<string | null> {
   // A remittance that takes the same number later adds to no balance of the snapshot: as many records count as it has.
   const { rows } = await db.query<{ irmNumber: string; fell: string; certified: string }>(

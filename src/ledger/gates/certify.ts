@@ -1,14 +1,5 @@
-/**
- * The certify gate: the only place that gives a row its certificate, and says how that was proven.
- *
- * - record: its own request's status record names the number. Not a number that existed before the first send of the
- *   row's lineage, nor one that another row has: that is a question.
- * - details: fetch-details shows exactly as many new certificates as there are sent rows that they can be, agreeing in
- *   document, date and the known amount with its currency, issued from the day before the first mark on, with the
- *   status Issued, and the IRM's balance does not contradict it. Nothing without a list from before the first send.
- * - persons: two persons name the number.
- */
-import { matchCertificates, type Ambiguity } from '../../domain/reconciliation/certificate-matching';
+/** The certify gate: the only place that gives a row its certificate, and says how that was proven. */
+import { matchCertificates } from '../../domain/reconciliation/certificate-matching';
 import { filingDateInKolkata } from '../../domain/dates';
 import { OPEN_ROW_STATES, type RowState } from '../../domain/filing/states';
 import { unclaimedCertificates } from '../certificates/certificates';
@@ -20,6 +11,7 @@ import { closeOpenAttempts, lockAttempts } from './attempts';
 import { contradictedByBalance } from './balance-evidence';
 import { holdAsSent } from './held-rows';
 import { writeVerdict } from './verdict';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
 export interface NamedCertificate {
   position: number;
@@ -34,9 +26,7 @@ export interface Contradiction {
   why: string;
 }
 
-interface CertifiedPart {
-  filingId: string;
-  submission: number;
+interface CertifiedPart extends SubmissionKey {
   exporterId: string;
   at: Date;
 }
@@ -94,20 +84,12 @@ async function holdWhereReleased(
   await holdAsSent(client, { filingId, submission, positions, sentAt, at });
 }
 
-interface FoundByDetails {
-  adopted: { position: number; eBRCNumber: string }[];
-  ambiguous: Ambiguity[];
-  contradicted: Contradiction[];
-}
-
 /** Certifies rows by fetch-details, with positive evidence only. In a transaction that holds the filing's lock. */
-export async function certifyByDetails(client: Queryable, of: CertifiedPart & { windowOver?: boolean }) {
+export async function certifyByDetails(client: Queryable, of: CertifiedPart & { windowOver: boolean }) {
   const { filingId, submission, at } = of;
-  const send = await lineageSend(client, { filingId, submission });
-  const found: FoundByDetails =
-    send.from !== null && send.before !== null
-      ? await adoptByDetails(client, of, send.from, send.before)
-      : { adopted: [], ambiguous: [], contradicted: [] };
+  const { from, before } = await lineageSend(client, { filingId, submission });
+  const nothing = { adopted: [], ambiguous: [], contradicted: [] };
+  const found = from && before ? await adoptByDetails(client, of, from, before) : nothing;
   const openRows = await countOpenRows(client, filingId, submission);
   if (openRows === 0) await settleSubmission(client, { filingId, submission, state: 'settled', at });
   return { ...found, openRows };
@@ -115,10 +97,10 @@ export async function certifyByDetails(client: Queryable, of: CertifiedPart & { 
 
 async function adoptByDetails(
   client: Queryable,
-  { windowOver = false, ...of }: CertifiedPart & { windowOver?: boolean },
+  { windowOver, ...of }: CertifiedPart & { windowOver: boolean },
   from: Date,
   before: readonly string[],
-): Promise<FoundByDetails> {
+) {
   const { filingId, submission, exporterId } = of;
   const rows = await candidateRows(client, { filingId, submission, exporterId });
   const entries = await unclaimedCertificates(client, exporterId);
@@ -133,11 +115,12 @@ async function adoptByDetails(
     if (why === null) agreed.push(match);
     else contradicted.push({ position, eBRCNumber, why });
   }
-  if (agreed.length === 0) return { adopted: [], ambiguous, contradicted };
-  await holdWhereReleased(client, of, agreed);
+  if (agreed.length > 0) await holdWhereReleased(client, of, agreed);
   const claimed = await claim(client, { ...of, adoption: 'details', certificates: agreed });
-  const adopted = agreed.filter(({ position }) => claimed.has(position));
-  return { adopted: adopted.map(({ position, eBRCNumber }) => ({ position, eBRCNumber })), ambiguous, contradicted };
+  const adopted = agreed.flatMap(({ position, eBRCNumber }) =>
+    claimed.has(position) ? [{ position, eBRCNumber }] : [],
+  );
+  return { adopted, ambiguous, contradicted };
 }
 
 /** Named certificates as the ledger spells them, and why a row cannot have one. Under the filing's lock. */

@@ -1,22 +1,15 @@
 /** What rows hold: freed by a release, and held again where it is taken back. Only the gates call it. */
-import { MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import { MAYBE_FILED, partsOfAttemptId, type SubmissionKey } from '../../domain/filing/attempt';
 import type { RowState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
 import { closeOpenAttempts } from './attempts';
 
-export type Ground = 'never_attempted' | 'unsent' | 'refused' | 'rejected' | 'absent';
-export type Freed = Extract<RowState, 'needs_correction' | 'withdrawn'>;
-
 /** States of rows that are, or may be, at the service. */
 export const SENT: readonly RowState[] = ['submitted', 'unknown', 'abandoned_after_send'];
 
 /** Whether a row of a submission is so; `is` in SQL. */
-export async function anyRow(
-  client: Queryable,
-  { filingId, submission }: { filingId: string; submission: number },
-  is: string,
-): Promise<boolean> {
+export async function anyRow(client: Queryable, { filingId, submission }: SubmissionKey, is: string): Promise<boolean> {
   const { rowCount } = await client.query(
     `SELECT FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ${is} LIMIT 1`,
     [filingId, submission],
@@ -38,10 +31,8 @@ export async function planAgain(client: Queryable, attemptId: string): Promise<v
   );
 }
 
-export interface Release {
-  filingId: string;
-  submission: number;
-  ground: Ground;
+export interface Release extends SubmissionKey {
+  ground: 'never_attempted' | 'unsent' | 'refused' | 'rejected' | 'absent';
   attemptId?: string | null;
   requestId?: string;
   lookId?: number | null;
@@ -66,7 +57,12 @@ export async function recordRelease(client: Queryable, release: Release): Promis
 /** Frees rows: the one statement that ends what a row holds. @returns the positions of those that it freed */
 export async function freeRows(
   client: Queryable,
-  args: { release: Release; state: Freed; errors?: ReadonlyMap<number, string[]>; from: readonly RowState[] },
+  args: {
+    release: Release;
+    state: 'needs_correction' | 'withdrawn';
+    errors?: ReadonlyMap<number, string[]>;
+    from: readonly RowState[];
+  },
 ): Promise<number[]> {
   const { release, state, errors, from } = args;
   const { filingId, submission, at } = release;
@@ -93,9 +89,7 @@ export async function freeRows(
 const STANDS_AS_SENT = `($3::int[] IS NULL OR s.position = ANY($3)
   OR NOT EXISTS (SELECT FROM releases l WHERE l.release_id = s.release_id AND l.ground = 'rejected'))`;
 
-interface SentAfterAll {
-  filingId: string;
-  submission: number;
+interface SentAfterAll extends SubmissionKey {
   /** The rows that have certificates; left out: it was sent as a whole. */
   positions?: readonly number[];
   sentAt: Date;
@@ -103,11 +97,9 @@ interface SentAfterAll {
 }
 
 /**
- * Takes the releases of a submission back: it was sent after all (a late acceptance, a send that was brought back, a
- * certificate). Its rows hold their mappings, and those of their lineages, again, each with the next ordinal if another
- * row has taken it in the meantime, and unsent rows of other filings with the same mapping are stopped. Rows of an open
- * filing become submitted, those of an ended one stay abandoned after the send. Rows that another filing took over are
- * live beside it: what it has not sent is stopped, and what it has sent is a collision. Must run in a transaction.
+ * Takes the releases of a submission back: it was sent after all. Its rows, and those of their lineages, hold their
+ * mappings again, each with the next ordinal if another row has taken it meanwhile; unsent rows of other filings with
+ * the same mapping are stopped. Rows of an open filing become submitted. In a transaction.
  */
 export async function holdAsSent(
   client: Queryable,
@@ -137,10 +129,7 @@ export async function holdAsSent(
   await holdAgain(client, { filingId, positions: freed });
 }
 
-/**
- * As {@link holdAsSent}, for a send of which only is known that it went out, or may have: its rows are of unknown
- * outcome, except where a request decides on them.
- */
+/** As {@link holdAsSent}, of a send that may have gone out: unknown, except where a request decides on its rows. */
 export async function holdInDoubt(client: Queryable, sent: Omit<SentAfterAll, 'positions'>): Promise<void> {
   await holdAsSent(client, sent);
   await client.query(
@@ -178,7 +167,7 @@ export async function holdAgain(
 
 export async function withdrawReleases(
   client: Queryable,
-  { filingId, submission, why, at }: { filingId: string; submission: number; why: string; at: Date },
+  { filingId, submission, why, at }: SubmissionKey & { why: string; at: Date },
 ): Promise<void> {
   await client.query(
     `UPDATE releases SET withdrawn_at = $4, withdrawn_why = $3
@@ -193,7 +182,7 @@ async function stopUnsentDuplicates(
   { filingId, submission, positions, at }: Omit<SentAfterAll, 'sentAt'>,
 ): Promise<void> {
   const reason = `The same mapping was sent in filing ${filingId}, which became known only later: resolve that one first.`;
-  const { rows } = await client.query<{ filingId: string; submission: number; position: number }>(
+  const { rows } = await client.query<SubmissionKey & { position: number }>(
     `SELECT r.filing_id AS "filingId", r.submission, r.position FROM filing_rows r
       WHERE r.live AND r.state = 'planned' AND r.submitted_at IS NULL AND r.filing_id <> $1 AND (r.filing_id, r.position) IN
         (SELECT h.filing_id, h.position FROM filing_rows s JOIN filing_rows l USING (lineage)

@@ -15,8 +15,8 @@ import { judgeWord, readWord, type Word, type WordOf } from '../submissions/word
 import { certifyByPersons, judgeNamed, UNSETTLED } from './certify';
 import { lockAttempts } from './attempts';
 import { holdForRequest } from './release';
-import { releaseAbsent, type Absence, type AbsentSubject } from './release-absent';
-import { closeNotOurs, confirmAbsence } from './two-persons';
+import { releaseAbsent, type AbsentSubject } from './release-absent';
+import { closeNotOurs, confirmAbsence, refused, stands } from './two-persons';
 import { isPermitted, permitBeside, positionsInDoubt } from '../rows/live-mappings';
 
 export interface CarryOut extends WordOf {
@@ -46,26 +46,15 @@ export async function carryOutWord(client: Queryable, args: CarryOut): Promise<C
   return carried;
 }
 
-const refused = (why: string): Carried => ({ outcome: 'refused', why });
-const stands = (why: string): Carried => ({ outcome: 'stands', why });
-
-type CarryOutKind = (client: Queryable, word: Word, others: readonly Word[], args: CarryOut) => Promise<Carried>;
-
-const noSuchAnswer: CarryOutKind = () => Promise.resolve(refused('it is no answer about a send'));
-
-const CARRY_OUT: Record<Word['kind'], CarryOutKind> = {
-  filed,
-  not_filed: notFiled,
-  permit: permitDuplicate,
-  approve: noSuchAnswer,
-  abandon: noSuchAnswer,
-};
+const CARRY_OUT = { filed, not_filed: notFiled, permit: permitDuplicate };
 
 /** What becomes of a word, and the words of others that it was carried out with. */
 async function judge(client: Queryable, word: Word, args: CarryOut): Promise<{ carried: Carried; others: Word[] }> {
   const support = await findSupport(client, word, args);
   if (typeof support === 'string') return { carried: refused(support), others: [] };
   const { others, isClaim } = support;
+  if (word.kind === 'approve' || word.kind === 'abandon')
+    return { carried: refused('it is no answer about a send'), others };
   const carried = await CARRY_OUT[word.kind](client, word, others, args);
   if (carried.outcome !== 'stands' || !isClaim) return { carried, others };
   return { carried: refused(`${carried.why}; ${NEEDS_TOKEN}`), others };
@@ -79,22 +68,18 @@ async function notFiled(client: Queryable, word: Word, others: readonly Word[], 
   return named !== null && 'why' in carried ? named : carried;
 }
 
-async function absent(
-  client: Queryable,
-  word: Word,
-  others: readonly Word[],
-  { settleMs, at }: CarryOut,
-): Promise<Carried> {
+async function absent(client: Queryable, word: Word, others: readonly Word[], args: CarryOut): Promise<Carried> {
+  const { settleMs, at } = args;
   const subject = await subjectOf(client, word);
   if (typeof subject === 'string') return refused(subject);
   const base = { subject, settleMs, reason: `not filed, says ${word.by}: ${word.note ?? ''}`, at };
   const alone = await releaseAbsent(client, { ...base, unseen: false, notOurs: [], saidFrom: word.at });
   if (alone.outcome !== 'refused') return carriedOf(alone);
-  const second = WHERE_TWO_ARE_NEEDED[alone.code];
-  if (!second) return refused(alone.why);
-  const { needed } = second;
-  if (!second.isSaidBy(word))
-    return refused(`${alone.why}: look at the portal; two persons have to say so, with ${needed}`);
+  const { code, why } = alone;
+  if (code !== 'look' && code !== 'agrees' && code !== 'used') return refused(why);
+  const needed = ALSO_SAID[code];
+  if ((code === 'look' && !word.unseen) || (code === 'agrees' && word.notOurs.length === 0))
+    return refused(`${why}: look at the portal; two persons have to say so, with ${needed}`);
   for (const other of others) {
     const notOurs = word.notOurs.filter((number) => other.notOurs.includes(number));
     const both = await releaseAbsent(client, {
@@ -107,21 +92,14 @@ async function absent(
     if (both.outcome !== 'refused') return carriedOf(both);
   }
   const same = needed === null ? 'look at the portal and say the same too' : `say the same too, with ${needed}`;
-  return stands(`${alone.why}: ${word.by} is the first to say so; somebody else has to ${same}`);
+  return stands(`${why}: ${word.by} is the first to say so; somebody else has to ${same}`);
 }
 
 /** Where one person is not enough: what both have to say beside it. */
-const WHERE_TWO_ARE_NEEDED: Partial<
-  Record<Extract<Absence, { outcome: 'refused' }>['code'], { needed: string | null; isSaidBy: (word: Word) => boolean }>
-> = {
-  look: { needed: '--unseen', isSaidBy: ({ unseen }) => unseen },
-  agrees: { needed: '--not-ours NUMBER for each of them', isSaidBy: ({ notOurs }) => notOurs.length > 0 },
-  used: { needed: null, isSaidBy: () => true },
-};
+const ALSO_SAID = { look: '--unseen', agrees: '--not-ours NUMBER for each of them', used: null };
 
-function carriedOf(absence: Exclude<Absence, { outcome: 'refused' }>): Carried {
-  return absence.outcome === 'again' ? absence : { outcome: 'freed', freed: absence.freed.length };
-}
+const carriedOf = (absence: { outcome: 'again' } | { outcome: 'freed'; freed: number[] }): Carried =>
+  absence.outcome === 'again' ? absence : { outcome: 'freed', freed: absence.freed.length };
 
 /** The attempt or request that a word is about; a text where it cannot be about it any more. */
 async function subjectOf(client: Queryable, word: Word): Promise<AbsentSubject | string> {
@@ -132,8 +110,9 @@ async function subjectOf(client: Queryable, word: Word): Promise<AbsentSubject |
     );
     const submission = rows[0]?.submission;
     if (submission === undefined) return `request ${word.requestId} is not one of this filing`;
-    const positions = word.sourceRows && (await positionsOf(client, word.filingId, word.sourceRows));
-    return { requestId: word.requestId, filingId: word.filingId, submission, ...(positions && { positions }) };
+    const { requestId, filingId, sourceRows } = word;
+    const named = sourceRows && (await readRows(client, filingId)).filter((row) => sourceRows.includes(row.sourceRow));
+    return { requestId, filingId, submission, ...(named && { positions: named.map(({ position }) => position) }) };
   }
   if (word.attemptId === null) return 'it names neither an attempt nor a request';
   if (partsOfAttemptId(word.attemptId).filingId !== word.filingId)
@@ -148,11 +127,6 @@ async function subjectOf(client: Queryable, word: Word): Promise<AbsentSubject |
 async function readAttempt(client: Queryable, attemptId: string) {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   return (await lockAttempts(client, filingId, submission)).find((each) => each.attemptId === attemptId);
-}
-
-async function positionsOf(client: Queryable, filingId: string, sourceRows: readonly number[]): Promise<number[]> {
-  const rows = await readRows(client, filingId);
-  return rows.filter(({ sourceRow }) => sourceRows.includes(sourceRow)).map(({ position }) => position);
 }
 
 async function filed(client: Queryable, word: Word, others: readonly Word[], args: CarryOut): Promise<Carried> {
@@ -177,7 +151,7 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
     );
   const since = own?.markedAt ?? args.at;
   const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
-  if (holder.filingId !== filingId || holder.submission !== submission) {
+  if (holder) {
     const whose = holder.filingId === filingId ? `submission ${holder.submission}` : `filing ${holder.filingId}`;
     return refused(
       `request ${requestId} is the one of ${whose}: look for the one of submission ${submission} of ${filingId}`,
@@ -196,8 +170,9 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
 }
 
 async function certified(client: Queryable, word: Word, others: readonly Word[], { at }: CarryOut): Promise<Carried> {
-  const filing = await lockFiling(client, word.filingId);
-  const rows = await readRows(client, word.filingId);
+  const { filingId } = word;
+  const filing = await lockFiling(client, filingId);
+  const rows = await readRows(client, filingId);
   const unknown = word.certificates.find(({ row }) => !rows.some(({ sourceRow }) => sourceRow === row));
   if (!filing || unknown) return refused(`the filing has no row ${unknown?.row}`);
   // The look before the answer may have proven every row: nothing is left to be said by a second person.
@@ -205,7 +180,7 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
     rows.some(({ sourceRow: row, eBRCNumber }) => eBRCNumber !== null && isSame(named, { row, eBRCNumber }));
   if (rows.every(({ state }) => !UNSETTLED.includes(state)) && word.certificates.every(has)) {
     for (const submission of new Set(rows.map((row) => row.submission)))
-      await settleSubmission(client, { filingId: word.filingId, submission, state: 'settled', at });
+      await settleSubmission(client, { filingId, submission, state: 'settled', at });
     return { outcome: 'filed' };
   }
   const both = others.flatMap((other) =>
@@ -214,7 +189,6 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
   const agreed = word.certificates.filter((own) => both.some((each) => isSame(own, each)));
   if (agreed.length < word.certificates.length)
     return stands(`${word.by} is the first to name these certificates; somebody else has to name the same`);
-  const { filingId } = word;
   const asked = rows.flatMap(({ position, sourceRow }) =>
     agreed.filter(({ row }) => row === sourceRow).map(({ eBRCNumber }) => ({ position, eBRCNumber, eBRCDate: null })),
   );

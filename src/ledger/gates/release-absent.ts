@@ -1,5 +1,5 @@
 /** The release gate's ground `absent`: nothing of an attempt, or of a request, was filed. */
-import { MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import { MAYBE_FILED, partsOfAttemptId, type SubmissionKey } from '../../domain/filing/attempt';
 import { certificatesAgree } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
@@ -16,12 +16,18 @@ import { writeVerdict } from './verdict';
 export type AbsentSubject =
   { attemptId: string } | { requestId: string; filingId: string; submission: number; positions?: readonly number[] };
 
-export type Absence =
+type Absence =
   /** The submission may be sent again. */
   | { outcome: 'again' }
   /** Rows were freed: another row of it was certified, a request is about it, or a refusal ended it. */
   | { outcome: 'freed'; freed: number[] }
-  | { outcome: 'refused'; code: 'too_early' | 'look' | 'agrees' | 'used' | 'unfinished' | 'not_in_doubt'; why: string };
+  | ReturnType<typeof refused>;
+
+const refused = (code: 'too_early' | 'look' | 'agrees' | 'used' | 'unfinished' | 'not_in_doubt', why: string) => ({
+  outcome: 'refused' as const,
+  code,
+  why,
+});
 
 export interface AbsenceArgs {
   subject: AbsentSubject;
@@ -42,10 +48,7 @@ export interface AbsenceArgs {
   at: Date;
 }
 
-/**
- * Judges an attempt or request as absent. The window counts from the submission's last mark, and for a statement from
- * its first sight. Must run in a transaction that holds the filing's lock.
- */
+/** Judges an attempt or request as absent, under the filing's lock. */
 export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promise<Absence> {
   const { subject, at } = args;
   const { filingId, submission } = 'attemptId' in subject ? partsOfAttemptId(subject.attemptId) : subject;
@@ -88,7 +91,12 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
   const proof = { lookId, unseen: lookId === null, notOurs, from, reason, at };
   const release = { filingId, submission, ground: 'absent' as const, ...proof };
   if ('attemptId' in subject)
-    return releaseAttempt(client, subject.attemptId, { release: { ...release, ...subject }, attempts, errors });
+    return releaseAttempt(client, subject.attemptId, {
+      release: { ...release, ...subject },
+      attempts,
+      errors,
+      ended: filing.ended,
+    });
   const { requestId } = subject;
   const { attemptId } = subjectState;
   return releaseRequest(client, requestId, { release: { ...release, requestId }, positions, attemptId, errors });
@@ -97,14 +105,16 @@ export async function releaseAbsent(client: Queryable, args: AbsenceArgs): Promi
 const stillAppearing = (until: Date) =>
   `its certificates may still appear: wait for the end of the settle window at ${until.toISOString()}`;
 
-/**
- * A submission is filed or not as a whole: beside a certificate, or after a refusal, its other rows are freed;
- * otherwise it may be sent again. While another attempt is in doubt rows stay.
- */
+/** A submission is filed or not as a whole: beside a certificate, or after a refusal, its other rows are freed. */
 async function releaseAttempt(
   client: Queryable,
   attemptId: string,
-  { release, attempts, errors }: { release: Release; attempts: readonly AttemptRow[]; errors: string[] },
+  {
+    release,
+    attempts,
+    errors,
+    ended,
+  }: { release: Release; attempts: readonly AttemptRow[]; errors: string[]; ended: boolean },
 ): Promise<Absence> {
   const { filingId, submission, reason, at } = release;
   // Also for an attempt that the ledger has lost: a worker that still holds it then finds it closed.
@@ -116,7 +126,6 @@ async function releaseAttempt(
   await writeVerdict(client, { attemptId, from: ['open', 'marked', 'accepted'], verdict, reason, at });
   const own = attempts.findIndex((each) => each.attemptId === attemptId);
   const refusedSince = attempts.slice(own + 1).some((each) => each.verdict === 'refused');
-  const { ended } = (await lockFiling(client, filingId)) ?? { ended: false };
   if (another) {
     await recordRelease(client, release);
     const freed = await releaseRejected(client, { filingId, submission, at });
@@ -162,7 +171,7 @@ async function releaseRequest(
   return { outcome: 'freed', freed };
 }
 
-async function livePositions(client: Queryable, { filingId, submission }: { filingId: string; submission: number }) {
+async function livePositions(client: Queryable, { filingId, submission }: SubmissionKey) {
   const { rows } = await client.query<{ position: number }>(
     `SELECT position FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND live AND state <> 'certified' ORDER BY position`,
     [filingId, submission],
@@ -189,7 +198,7 @@ async function stateOfSubject(
       statementSince: Date | null;
       statementAt: Date | null;
     }
-  | Extract<Absence, { outcome: 'refused' }>
+  | ReturnType<typeof refused>
 > {
   const { subject, filingId, submission, attempts, settleMs, at } = args;
   const requests = await lockRequests(client, filingId, submission);
@@ -230,8 +239,3 @@ async function stateOfSubject(
   const attemptId = own.attemptId ?? doubt?.attemptId ?? null;
   return { attemptId, statementSince: own.statementSince, statementAt: own.statementAt };
 }
-
-const refused = (
-  code: Extract<Absence, { outcome: 'refused' }>['code'],
-  why: string,
-): Extract<Absence, { outcome: 'refused' }> => ({ outcome: 'refused', code, why });

@@ -1,16 +1,9 @@
 /**
- * The release gate: the only place that judges an attempt as not filed, and that frees rows. Each ground says what has
- * to be proven; without it nothing is freed. Taking a release back is part of it, as an acceptance does.
- *
- * - never_attempted: the submission never had an attempt.
- * - unsent: nothing was written (unmarked and closed, a void file, a worker that says so of its own mark).
- * - refused: a documented refusal of the service. It frees rows only where no other attempt is absent.
- * - rejected: a request id of one of our own answers reports the row Errored, every record accounted for, and every
- *   other request and attempt of the submission has ended without it, and without a certificate for it.
- * - absent: a person, or the service, says that it was not filed; the settle window is over; a complete look that began
- *   after it shows no certificate that agrees (release-absent.ts). Two persons stand in for what a look cannot show.
+ * The release gate: the only place that judges an attempt as not filed, and that frees rows. docs/protocol.md says what
+ * each ground needs; without it nothing is freed. Taking a release back is part of it.
  */
-import { NOT_FILED, partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
+import { NOT_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
+import type { AttemptVerdict, StoredAnswer, SubmissionKey } from '../../domain/filing/attempt';
 import type { Queryable } from '../pool';
 import { giveRowsBack } from '../rows/row-takeover';
 import { askAbout } from '../questions/questions';
@@ -18,15 +11,12 @@ import { acknowledgeSubmission, addRequest, lockRequests, readRequests, settleIf
 import { settleSubmission } from '../submissions/submissions';
 import { closeOpenAttempts, insertAttempt, isInDoubt, lockAttempts, requestOf, type AttemptRow } from './attempts';
 import { anyRow, freeRows, holdAsSent, planAgain, SENT, withdrawReleases } from './held-rows';
-import type { Freed, Ground } from './held-rows';
+import type { Release } from './held-rows';
 import { writeVerdict } from './verdict';
 
 /**
- * Judges an attempt as unsent. `unmarked`: an attempt that is open, so that whoever holds it finds the fence closed.
- * `sender`: its own execution says that nothing was written under its mark; it cannot judge the mark of another one.
- * `void`: the number of its send is void, so nothing was and nothing will be written. Must run in a transaction that
- * holds the filing's lock.
- * @returns whether it was judged so
+ * Judges an attempt as unsent, under the filing's lock: it is open (`unmarked`), its own execution wrote nothing under
+ * its mark (`sender`), or the number of its send is void. @returns whether it was judged so
  */
 export function judgeUnsent(
   client: Queryable,
@@ -37,11 +27,7 @@ export function judgeUnsent(
   return judgeNotFiled(client, { ...of, verdict: 'unsent', from, ofSender });
 }
 
-/**
- * Judges an attempt as refused, by a documented refusal. `sender`: the execution that read the answer. Must run in a
- * transaction that holds the filing's lock.
- * @returns whether it was judged so
- */
+/** Judges an attempt as refused by a documented refusal, which `sender` read. Under the filing's lock. */
 export const judgeRefused = (
   client: Queryable,
   { sender, ...of }: { attemptId: string; sender: string; reason: string; answer?: StoredAnswer; at: Date },
@@ -57,15 +43,19 @@ async function judgeNotFiled(client: Queryable, verdict: Parameters<typeof write
 }
 
 /**
- * Frees the rows of submissions that will not be sent: a refused one (`submission`), one that a check of ours refuses,
- * or everything of a filing that was never sent (`submission` null). A submission with an attempt that is, or may be,
- * at the service keeps its rows. Must run in a transaction that holds the filing's lock.
- * @returns submissions whose refusal does not free them, because an earlier attempt was judged absent: the refusal may
- * be the proof that it was filed
+ * Frees the rows of submissions that will not be sent: a refused one, or all (null). One with an attempt that may be at
+ * the service keeps its rows. Under the filing's lock.
+ * @returns submissions that a refusal does not free: an earlier attempt was judged absent, perhaps it was filed
  */
 export async function releaseUnfiled(
   client: Queryable,
-  of: { filingId: string; submission: number | null; state: Freed; reason: string; at: Date },
+  of: {
+    filingId: string;
+    submission: number | null;
+    state: 'needs_correction' | 'withdrawn';
+    reason: string;
+    at: Date;
+  },
 ): Promise<{ doubtful: number[] }> {
   const { filingId, submission: refused, state, reason, at } = of;
   const { rows: submissions } = await client.query<{ submission: number }>(
@@ -87,14 +77,9 @@ export async function releaseUnfiled(
       doubtful.push(submission);
       continue;
     }
-    const ground: Ground = absent
-      ? 'absent'
-      : last
-        ? last.verdict === 'refused'
-          ? 'refused'
-          : 'unsent'
-        : 'never_attempted';
-    const release = { filingId, submission, ground, attemptId: last?.attemptId, reason, at };
+    const ofLast = last?.verdict === 'refused' ? 'refused' : last ? 'unsent' : 'never_attempted';
+    const ground = absent ? 'absent' : ofLast;
+    const release: Release = { filingId, submission, ground, attemptId: last?.attemptId, reason, at };
     await freeRows(client, { release, state, from: ['planned'] });
     const certified = await anyRow(client, { filingId, submission }, `state = 'certified'`);
     await settleSubmission(client, { filingId, submission, state: certified ? 'settled' : 'released', at });
@@ -116,11 +101,7 @@ async function reopenDoubt(client: Queryable, attemptId: string, reason: string,
 
 const ANY: readonly AttemptVerdict[] = ['open', 'marked', 'unsent', 'refused', 'rejected', 'absent', 'accepted'];
 
-/**
- * Judges an attempt as accepted, and adds its request; freed rows hold their mappings again. Must run in a transaction
- * that holds the filing's lock.
- * @param attempts of the submission, locked
- */
+/** Judges an attempt as accepted, and adds its request; freed rows hold their mappings again. */
 export async function acceptAttempt(
   client: Queryable,
   args: { attemptId: string; attempts: readonly AttemptRow[]; answer: StoredAnswer; late: boolean; at: Date },
@@ -145,14 +126,13 @@ export async function acceptAttempt(
   const request = { filingId, submission, requestId, source, attemptId, dgftAckId, ackStatus, warnings } as const;
   const added = { ...request, since: sentAt };
   const holder = await addRequest(client, added);
-  const elsewhere = holder.filingId !== filingId || holder.submission !== submission;
-  if (elsewhere && (await takeFromNamed(client, { ...request, at }))) await addRequest(client, added);
+  if (holder && (await takeFromNamed(client, { ...request, at }))) await addRequest(client, added);
 }
 
 /** A person may have named the request for another send: the answer says whose it is. @returns whether one was taken */
 async function takeFromNamed(
   client: Queryable,
-  of: { filingId: string; submission: number; requestId: string; attemptId: string; at: Date },
+  of: SubmissionKey & { requestId: string; attemptId: string; at: Date },
 ): Promise<boolean> {
   const { filingId, submission, requestId, attemptId, at } = of;
   const { rows } = await client.query<{ filingId: string }>(
@@ -169,10 +149,7 @@ async function takeFromNamed(
   return rows.length > 0;
 }
 
-/**
- * Takes back what was judged of an attempt, as a person names a request that the service has: its rows are held
- * meanwhile. Must run in a transaction that holds the filing's lock.
- */
+/** Takes back what was judged of an attempt, as a person names a request that the service has. */
 export async function holdForRequest(
   client: Queryable,
   { attemptId, requestId, at }: { attemptId: string; requestId: string; at: Date },
@@ -192,14 +169,12 @@ export async function holdForRequest(
 }
 
 /**
- * Frees the rows that the authority rejected: one of our own requests reports them Errored, and nothing else of the
- * submission can have filed them, because every request has ended and no attempt is in doubt. Called whenever a request
- * ends or an attempt is judged. Must run in a transaction that holds the filing's lock.
- * @returns the positions of the rows that were freed now
+ * Frees the rows that our own requests report as Errored, once every request has ended and no attempt is in doubt.
+ * Called whenever a request ends or an attempt is judged, under the filing's lock. @returns their positions
  */
 export async function releaseRejected(
   client: Queryable,
-  { filingId, submission, at }: { filingId: string; submission: number; at: Date },
+  { filingId, submission, at }: SubmissionKey & { at: Date },
 ): Promise<number[]> {
   const requests = await lockRequests(client, filingId, submission);
   if (requests.some(({ state }) => state === 'followed')) return [];

@@ -8,10 +8,9 @@ import { absenceToConfirm } from './absence';
 import { lockAttempts } from './attempts';
 import { writeVerdict } from './verdict';
 
-export type Mark =
-  | { marked: true; sendNumber: number }
-  /** Nothing may be written to the service; read the state of the attempt before anything else is done. */
-  | { marked: false; why: MarkRefusal; reason: string };
+/** Nothing may be written to the service; read the state of the attempt before anything else is done. */
+const refused = (why: MarkRefusal, reason: string) => ({ marked: false as const, why, reason });
+export type Mark = { marked: true; sendNumber: number } | ReturnType<typeof refused>;
 
 /** Taken shared by every mark, and alone by an import of sends: no mark is decided while what it rests on changes. */
 export const MARK_LOCK = 4_203_002;
@@ -27,17 +26,8 @@ export interface MarkArgs {
 }
 
 /**
- * Marks an open attempt as being sent, and its rows as submitted. Refused unless all of this holds at once:
- * 1. the ledger holds the filing and the attempt, the filing has not ended and has the approval that it needs, and the
- *    attempt is open;
- * 2. every other attempt of the submission is unsent, refused or absent;
- * 3. every row of the submission is live and planned, and holds its mapping alone, except beside those that it was
- *    permitted beside;
- * 4. the balances were checked since the last attempt;
- * 5. where the document of a row was ever released as absent, a complete look of the last day, newer than that release,
- *    shows no certificate that agrees and that nobody named.
- * Must run in a transaction, in which a refusal changes nothing. The commit is synchronous even if the database's
- * default is not.
+ * Marks an open attempt as being sent, and its rows as submitted, where all of "Send" in docs/protocol.md holds. A
+ * refusal changes nothing. The commit is synchronous whatever the database's default.
  */
 export async function markSending(client: Queryable, args: MarkArgs): Promise<Mark> {
   await client.query(`SELECT set_config('synchronous_commit', 'on', true), pg_advisory_xact_lock_shared($1)`, [
@@ -66,7 +56,7 @@ interface Asked {
   at: Date;
 }
 
-async function refusalOf(client: Queryable, asked: Asked): Promise<Extract<Mark, { marked: false }> | null> {
+async function refusalOf(client: Queryable, asked: Asked) {
   const { attemptId, filingId, submission } = asked;
   const filing = await lockFiling(client, filingId);
   if (!filing) return refused('gone', `filing ${filingId} is not in this ledger`);
@@ -82,10 +72,7 @@ async function refusalOf(client: Queryable, asked: Asked): Promise<Extract<Mark,
   return (await rowsRefusal(client, asked)) ?? absenceRefusal(client, asked);
 }
 
-async function rowsRefusal(
-  client: Queryable,
-  { filingId, submission }: Asked,
-): Promise<Extract<Mark, { marked: false }> | null> {
+async function rowsRefusal(client: Queryable, { filingId, submission }: Asked) {
   const { rows } = await client.query<{ live: boolean; state: string; checked: boolean }>(
     'SELECT live, state, checked FROM filing_rows WHERE filing_id = $1 AND submission = $2 FOR UPDATE',
     [filingId, submission],
@@ -101,10 +88,7 @@ async function rowsRefusal(
   return refused('unchecked', 'the balances were not checked since the last attempt');
 }
 
-async function absenceRefusal(
-  client: Queryable,
-  { filingId, submission, at }: Asked,
-): Promise<Extract<Mark, { marked: false }> | null> {
+async function absenceRefusal(client: Queryable, { filingId, submission, at }: Asked) {
   const open = await absenceToConfirm(client, { filingId, submission, at });
   if (open === null) return null;
   return refused(
@@ -113,8 +97,4 @@ async function absenceRefusal(
       ? `${certificatesAgree(open.agreeing)} with rows of it that were released as not filed`
       : 'rows of it were released as not filed, and no complete look at the certificates came after that',
   );
-}
-
-function refused(why: MarkRefusal, reason: string): Extract<Mark, { marked: false }> {
-  return { marked: false, why, reason };
 }

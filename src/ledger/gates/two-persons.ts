@@ -1,17 +1,19 @@
 /**
- * What two persons say beside the outcome of a send: that a request which one named is another filing's; and at the
- * send gate, of rows released as absent, that certificates which agree are other filings', or that nothing was filed
- * although no look is possible.
+ * What two persons say beside the outcome of a send: that a named request is another filing's; and of rows released as
+ * absent, that agreeing certificates are other filings', or that nothing was filed although no look is possible.
  */
 import type { Carried } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
 import { endRequest } from '../submissions/requests';
 import type { Word } from '../submissions/words';
-import { absenceToConfirm, completeLook, longestWindow, windowEnd, type AbsenceToConfirm } from './absence';
+import { absenceToConfirm, completeLook, longestWindow, windowEnd } from './absence';
 import { lockAttempts } from './attempts';
 import { recordRelease } from './held-rows';
 import { releaseRejected } from './release';
+
+export const refused = (why: string) => ({ outcome: 'refused' as const, why });
+export const stands = (why: string) => ({ outcome: 'stands' as const, why });
 
 /** Closes requests that two persons say are not ours. Under the filing's lock. @returns null: no such request */
 export async function closeNotOurs(
@@ -19,7 +21,7 @@ export async function closeNotOurs(
   word: Word,
   others: readonly Word[],
   { settleMs, at }: { settleMs: number; at: Date },
-): Promise<Exclude<Carried, { outcome: 'again' | 'freed' | 'filed' }> | null> {
+): Promise<Extract<Carried, { why: string } | { outcome: 'not_ours' }> | null> {
   const { filingId } = word;
   const { rows: named } = await client.query<{ requestId: string; submission: number }>(
     `SELECT request_id AS "requestId", submission FROM requests WHERE filing_id = $1 AND request_id = ANY($2)
@@ -30,20 +32,17 @@ export async function closeNotOurs(
   const windows: Date[] = [];
   for (const { submission } of named) {
     const attempts = await lockAttempts(client, filingId, submission);
-    const longest = longestWindow(attempts, settleMs);
-    windows.push(await windowEnd(client, { attempts, settleMs: longest }));
+    windows.push(await windowEnd(client, { attempts, settleMs }));
   }
   const window = new Date(Math.max(...windows.map((end) => end.getTime())));
-  if (word.at < window) {
-    const why = `it may still be processed: wait for the end of the settle window at ${window.toISOString()}`;
-    return { outcome: 'refused', why };
-  }
+  if (word.at < window)
+    return refused(`it may still be processed: wait for the end of the settle window at ${window.toISOString()}`);
   const numbers = named.map(({ requestId }) => requestId);
   const isSecond = (other: Word) => other.at >= window && numbers.every((each) => other.notOurs.includes(each));
-  if (!others.some(isSecond)) {
-    const why = `${word.by} is the first to say that request ${numbers.join(', ')} is not ours; somebody else has to say the same too`;
-    return { outcome: 'stands', why };
-  }
+  if (!others.some(isSecond))
+    return stands(
+      `${word.by} is the first to say that request ${numbers.join(', ')} is not ours; somebody else has to say the same too`,
+    );
   for (const request of named) {
     const { submission } = request;
     await endRequest(client, { filingId, ...request }, { state: 'not_ours', processingStatus: null, errored: [], at });
@@ -62,18 +61,17 @@ export async function confirmAbsence(
   const { filingId } = word;
   const exporterId = (await lockFiling(client, filingId))?.exporterId ?? '';
   const kept = await keptBack(client, filingId, at);
-  if (kept.length === 0) return { outcome: 'refused', why: 'it names neither an attempt nor a request' };
+  if (kept.length === 0) return refused('it names neither an attempt nor a request');
   for (const { submission, looked, from, since } of kept) {
     if (word.at.getTime() < since)
-      return { outcome: 'refused', why: 'its rows were released as not filed after that: look at the filing again' };
+      return refused('its rows were released as not filed after that: look at the filing again');
     if (looked) continue;
     const windowMs = longestWindow(await lockAttempts(client, filingId, submission), settleMs);
     const windowAgo = { exporterId, since: new Date(at.getTime() - windowMs), from: new Date(from) };
     if ((await completeLook(client, windowAgo)) !== null)
-      return {
-        outcome: 'refused',
-        why: 'a complete look at the certificates was possible lately: --unseen counts after a settle window without one',
-      };
+      return refused(
+        'a complete look at the certificates was possible lately: --unseen counts after a settle window without one',
+      );
   }
   const needs = kept.some(({ looked }) => !looked) ? ['--unseen'] : [];
   const agreeing = [...new Set(kept.flatMap((each) => each.agreeing))];
@@ -81,13 +79,11 @@ export async function confirmAbsence(
   const needed = needs.join(' and ');
   const says = ({ unseen, notOurs }: Word) =>
     kept.every(({ looked }) => looked || unseen) && agreeing.every((number) => notOurs.includes(number));
-  if (!says(word)) return { outcome: 'refused', why: `look at the portal; two persons have to say so, with ${needed}` };
+  if (!says(word)) return refused(`look at the portal; two persons have to say so, with ${needed}`);
   const newest = Math.max(...kept.map(({ since }) => since));
   const second = others.find((other) => other.at.getTime() >= newest && says(other));
-  if (!second) {
-    const why = `${word.by} is the first to say so; somebody else has to say the same too, with ${needed}`;
-    return { outcome: 'stands', why };
-  }
+  if (!second)
+    return stands(`${word.by} is the first to say so; somebody else has to say the same too, with ${needed}`);
   for (const { submission, looked, from } of kept) {
     const notOurs = word.notOurs.filter((number) => second.notOurs.includes(number));
     const reason = `not filed, say ${second.by} and ${word.by}: ${word.note ?? ''}`;
@@ -103,10 +99,10 @@ async function keptBack(client: Queryable, filingId: string, at: Date) {
     `SELECT submission FROM submissions WHERE filing_id = $1 AND state = 'planned' ORDER BY submission`,
     [filingId],
   );
-  const kept: (AbsenceToConfirm & { submission: number })[] = [];
+  const judged = [];
   for (const { submission } of rows) {
     const absence = await absenceToConfirm(client, { filingId, submission, at });
-    if (absence) kept.push({ submission, ...absence });
+    judged.push(absence && { submission, ...absence });
   }
-  return kept;
+  return judged.filter((absence) => absence !== null);
 }

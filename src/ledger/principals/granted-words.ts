@@ -14,8 +14,7 @@ export interface Support {
 }
 
 /**
- * Checks a word's grant and finds the same words of others; only of other principals where the policy, then or now,
- * asks for approvals. Under the filing's lock.
+ * Checks a word's grant and finds the same words of others; of principals alone where the policy asks for approvals.
  * @returns why its own grant does not hold, if so
  */
 export async function findSupport(

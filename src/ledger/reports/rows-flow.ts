@@ -1,7 +1,4 @@
-/**
- * Outcomes of the uploaded rows: the funnel, how long requests took, and what the authority rejected; and the filings
- * that wait for somebody, or of unknown outcome.
- */
+/** Outcomes of the uploaded rows, how long requests took, and the filings that wait or are of unknown outcome. */
 import type { Queryable } from '../pool';
 import { FINDING_KINDS } from '../../domain/reconciliation/findings';
 import { attentionOf } from '../questions/questions';

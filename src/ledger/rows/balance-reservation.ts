@@ -89,6 +89,7 @@ export async function reserveBalances<T>(
     const findings = [
       ...(await collidingClaims(client, filingId)),
       ...(await judgeBalances(client, { exporter, exporterId, rows, exceptFiling: filingId })).findings,
+      ...(await certifiedElsewhere(client, { partyId: exporter.partyId, rows })),
     ];
     if (!hasErrors(findings)) {
       await client.query('UPDATE filing_rows SET reserved_at = $2, checked = true WHERE filing_id = $1 AND live', [

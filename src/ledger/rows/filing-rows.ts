@@ -3,9 +3,10 @@ import type { Finding } from '../../domain/rules/finding';
 import type { OpenRow } from '../../domain/reconciliation/certificate-matching';
 import type { ExtraValues, Mapping } from '../../domain/filing/mapping';
 import { ROWS_IN_RESULT } from '../../domain/contracts';
-import { FilingMissing } from '../filings/filings';
+import { FilingMissing, type FilingRecord } from '../filings/filings';
 import type { Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
 export const IS_OPEN = `state IN (${OPEN_ROW_STATES.map((state) => `'${state}'`).join(', ')})`;
 
@@ -52,18 +53,14 @@ export async function readRows(db: Queryable, filingId: string, submission?: num
   return rows;
 }
 
-/** A submission as it is sent: what its filing states, its rows in order, and the credentials that its client has. */
-export interface SubmissionToSend {
-  exporterId: string;
-  uploadType: number;
-  declaration: 'Y' | 'N';
-  rows: FilingRow[];
-  credentials: CredentialVersion | null;
-}
-
-/** @throws FilingMissing when the ledger does not hold the filing */
-export async function readToSend(db: Queryable, filingId: string, submission: number): Promise<SubmissionToSend> {
-  const { rows } = await db.query<SubmissionToSend>(
+/** A submission as it is sent, with its client's credentials. @throws FilingMissing */
+export async function readToSend(db: Queryable, { filingId, submission }: SubmissionKey) {
+  const { rows } = await db.query<
+    Pick<FilingRecord, 'exporterId' | 'uploadType' | 'declaration'> & {
+      rows: FilingRow[];
+      credentials: CredentialVersion | null;
+    }
+  >(
     `SELECT f.exporter_id AS "exporterId", f.upload_type AS "uploadType", f.declaration,
             (SELECT coalesce(jsonb_agg(to_jsonb(r) ORDER BY r.position), '[]') FROM (${ROWS}) AS r) AS rows,
             ${credentialsHeld('f.exporter_id')} AS credentials
@@ -119,17 +116,10 @@ export const ROW_COUNTS = `count(*)::int AS rows,
             count(*) FILTER (WHERE r.${IS_OPEN})::int AS open
        FROM ${ROWS_AND_CERTIFICATES}`;
 
-export async function rowStates(db: Queryable, filingId: string): Promise<RowState[]> {
-  const { rows } = await db.query<{ state: RowState }>('SELECT state FROM filing_rows WHERE filing_id = $1', [
-    filingId,
-  ]);
-  return rows.map((row) => row.state);
-}
-
 /** Rows of a party that a certificate can be: sent without one, or released as absent. Only `mine` may get it. */
 export async function candidateRows(
   db: Queryable,
-  { filingId, submission, exporterId }: { filingId: string; submission: number; exporterId: string },
+  { filingId, submission, exporterId }: SubmissionKey & { exporterId: string },
 ): Promise<OpenRow[]> {
   const { rows } = await db.query<Omit<OpenRow, 'mine'> & { submission: number }>(
     `SELECT filing_id AS "filingId", position, submission, mapping->>'sbCumInvoiceNumber' AS "sbCumInvoiceNumber",

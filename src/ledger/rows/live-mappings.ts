@@ -47,8 +47,7 @@ export interface MappingClaim {
 
 /**
  * Decides whether rows may claim their mappings and those they take over. A second live row must be permitted, beside
- * holders that the permission or an earlier refusal named. A refusal names them and the option for these rows. Beside a
- * row in doubt or abandoned after the send, two persons must have permitted it.
+ * holders that were named; beside a row in doubt or abandoned after the send two persons must have permitted it.
  */
 export async function judgeClaims(
   db: Queryable,

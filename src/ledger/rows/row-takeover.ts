@@ -24,10 +24,7 @@ export interface Predecessor {
   fingerprints: string[];
 }
 
-/**
- * The filings under a reference and their IRMs, to be locked before {@link judgeTakeOver}; nothing is added under the
- * reference's lock. `n`: of the filing that follows.
- */
+/** The filings under a reference and their IRMs, to be locked before {@link judgeTakeOver}. `n`: of the next filing. */
 export async function filedBefore(
   client: Queryable,
   { mode, reference, n }: Reference & { n?: number },
@@ -50,24 +47,27 @@ interface Successor extends Reference {
   fingerprints: readonly string[];
 }
 
-/**
- * What a correction's rows (by serial number) or a refiled reference's rows (all free; by mapping, else serial number)
- * take over. Under the locks of {@link filedBefore}.
- */
+/** What the rows of a correction (by serial number) or of a refiled reference (by mapping) take over. */
 export async function judgeTakeOver(
   client: Queryable,
   successor: Successor,
 ): Promise<{ predecessors: (Predecessor | null)[]; findings: [] } | { predecessors: null; findings: Finding[] }> {
   const { corrects, rows, exporterId } = successor;
   const earlier = await readEarlier(client, successor);
+  const bySerial = new Map(
+    earlier.filter(({ filingId }) => filingId === corrects).map((row) => [row.serialNo, row] as const),
+  );
   const findings =
-    corrects === null ? refuseLive(successor, earlier) : rows.flatMap((row) => judgeCorrected(corrects, row, earlier));
+    corrects === null
+      ? refuseLive(successor, earlier)
+      : rows.flatMap((row) => judgeCorrected(corrects, row, bySerial.get(row.mapping.serialNo), earlier));
   const stranger = earlier.find((row) => !sameId(row.exporterId, exporterId));
   if (stranger) findings.push(refusal('exporter_differs', null, stranger.filingId, OTHER_EXPORTER));
   if (findings.length > 0) return { predecessors: null, findings };
 
   const fingerprints = groupBy(earlier, ({ lineage }) => lineage);
-  const taken = corrects === null ? byMapping(successor, earlier) : bySerial(rows, of(corrects, earlier));
+  const taken =
+    corrects === null ? byMapping(successor, earlier) : rows.map(({ mapping }) => bySerial.get(mapping.serialNo));
   return {
     predecessors: taken.map((row) => {
       if (!row) return null;
@@ -95,8 +95,6 @@ async function readEarlier(client: Queryable, { mode, reference, n }: Successor)
   return rows;
 }
 
-const of = (filingId: string, rows: EarlierRow[]) => rows.filter((row) => row.filingId === filingId);
-
 /** Whoever files a reference again files all of it: a certified row, or one under way, needs a correction instead. */
 function refuseLive({ reference }: Successor, earlier: EarlierRow[]): Finding[] {
   const live = earlier.filter((row) => row.live);
@@ -109,9 +107,12 @@ function refuseLive({ reference }: Successor, earlier: EarlierRow[]): Finding[] 
   return [refusal('reference_live', null, first.filingId, text)];
 }
 
-function judgeCorrected(corrects: string, { row, mapping }: MappingRow, earlier: EarlierRow[]): Finding[] {
-  const { serialNo } = mapping;
-  const before = of(corrects, earlier).find((each) => each.serialNo === serialNo);
+function judgeCorrected(
+  corrects: string,
+  { row, mapping: { serialNo } }: MappingRow,
+  before: EarlierRow | undefined,
+  earlier: EarlierRow[],
+): Finding[] {
   const live = before && earlier.find((each) => each.live && each.lineage === before.lineage);
   if (before?.state === 'needs_correction' && !live) return [];
   const holder = live?.filingId ?? before?.takenOverBy;
@@ -122,11 +123,6 @@ function judgeCorrected(corrects: string, { row, mapping }: MappingRow, earlier:
       : `it is ${before.state} in filing ${corrects}`;
   const text = `Row ${row} is not waiting for a correction: ${why}. Leave it out.`;
   return [refusal('not_correctable', row, holder ?? corrects, text)];
-}
-
-function bySerial(rows: readonly MappingRow[], earlier: EarlierRow[]): (EarlierRow | undefined)[] {
-  const serials = new Map(earlier.map((row) => [row.serialNo, row]));
-  return rows.map(({ mapping }) => serials.get(mapping.serialNo));
 }
 
 /** Each lineage is continued by one row: by mapping, the newest first; else by IRM and document, or serial number. */

@@ -6,13 +6,12 @@ import { PUT_BACK_TOGETHER } from '../gates/held-rows';
 import { judgeUnsent } from '../gates/release';
 import { CONTENT_OF_SEND, voidRecord } from './send-record';
 import {
-  assertStillWhole,
   assertWhole,
   claimStore,
   claimStoreOf,
   createOrRead,
   IDENTITY,
-  markStillCounts,
+  stillCounts,
   needIdentity,
   readSend,
   storeIdOf,
@@ -21,18 +20,17 @@ import {
 } from './sends';
 
 /** Marked attempts of a filing: one of them, or all. */
-export interface Marks {
+interface Marks {
   filingId: string;
   attemptId: string | null;
   at: Date;
 }
 
 /** Whether the record of a marked number is void, by its number: then nothing was or will be written under it. */
-export type Filed = ReadonlyMap<number, boolean>;
+type Filed = ReadonlyMap<number, boolean>;
 
 /**
- * Concludes something about a filing from what the ledger says of the past: in one transaction on a connection to a
- * primary whose ledger was held against the store before. Nothing outside PostgreSQL is read inside it.
+ * Concludes something about a filing in one transaction, on a primary whose ledger was held against the store before.
  * @param judged of these marks each has its record then, a void one where there was none, which closes its attempt
  * @throws LedgerPutBack, SendStoreError: then nothing can be concluded
  */
@@ -48,13 +46,13 @@ export async function concludeOnWholeLedger<T>(
     if (!judged) {
       return connection.transaction(async (client) => {
         const filing = await lockFiling(client, filingId);
-        await assertStillWhole(client, compared);
+        await stillCounts(client, compared);
         return work(client, filing);
       });
     }
     const marks = { ...judged, filingId };
     return closeFiled(connection, store, marks, async (client, filing, filed) => {
-      await assertStillWhole(client, compared);
+      await stillCounts(client, compared);
       await closeVoided(client, marks, filed);
       return work(client, filing);
     });
@@ -100,12 +98,10 @@ async function fileMarks(db: Queryable, store: SendStore, marks: Marks): Promise
 /** Closes the marked attempts of which every number is void, and plans their rows again. Must run in a transaction. */
 export async function closeVoided(client: Queryable, marks: Marks, filed: Filed): Promise<void> {
   const found = await readMarks(client, marks);
-  const written = found.filter(({ number }) => !filed.get(number)).map(({ attemptId }) => attemptId);
-  const unsent = new Set(found.map(({ attemptId }) => attemptId).filter((attemptId) => !written.includes(attemptId)));
-  for (const attemptId of unsent) {
-    const reason = 'nothing was written: its send was never counted';
-    await judgeUnsent(client, { attemptId, proof: 'void', reason, at: marks.at });
-  }
+  const written = new Set(found.filter(({ number }) => !filed.get(number)).map(({ attemptId }) => attemptId));
+  const reason = 'nothing was written: its send was never counted';
+  for (const { attemptId } of found)
+    if (!written.has(attemptId)) await judgeUnsent(client, { attemptId, proof: 'void', reason, at: marks.at });
 }
 
 /** Numbers of marked attempts, without marks that nothing can be proven of: the store lost sends as well. */
@@ -120,10 +116,8 @@ async function readMarks(db: Queryable, { filingId, attemptId }: Marks) {
 }
 
 /**
- * Counts a marked send before its first byte: creates its record, holds the ledger against the store, and checks that
- * the mark is there and its own.
- * @returns null when it may be written, else why not
- * @throws LedgerPutBack, SendStoreError: it may not
+ * Counts a marked send before its first byte: its record, the ledger held against the store, its own mark.
+ * @returns null when it may be written, else why not @throws LedgerPutBack, SendStoreError: it may not
  */
 export async function countSend(
   pool: pg.Pool,
@@ -160,7 +154,7 @@ export async function countSend(
     // A number below has no record yet: the one that is there is noted by itself.
     if (number > (compared.whole?.number ?? compared.identity.seen))
       await connection.query('UPDATE sends SET counted = true WHERE number = $1 AND sender = $2', [number, sender]);
-    return (await markStillCounts(connection, compared, send))
+    return (await stillCounts(connection, compared, send))
       ? null
       : 'the attempt was closed, or sends were imported, before anything was written';
   });

@@ -16,8 +16,8 @@ import { createOrRead, readIdentity, storeIdOf, type SendStore } from './sends';
 const MAX_READ_BACK_MS = 85 * 24 * 3_600_000;
 
 /**
- * Ledger and store went back together: nothing local tells what was sent since. Everything unsettled is of unknown
- * outcome, and a party's filings wait until its certificates were read `waitMs` after now. May be repeated.
+ * Ledger and store went back together: everything unsettled is of unknown outcome, and a party's filings wait until its
+ * certificates were read `waitMs` after now. May be repeated.
  */
 export async function documentsRestored(
   pool: pg.Pool,
@@ -45,14 +45,12 @@ export async function documentsRestored(
   await pool.query(`UPDATE attempts SET reason = $1 WHERE verdict = 'marked' AND reason IS NULL`, [PUT_BACK_TOGETHER]);
   const result = await importSends(pool, store, { at, by, mayHaveLost: true });
   await raiseSendNumber(pool, store, at);
-  const { rows } = await pool.query<{ filingId: string }>(
-    'SELECT filing_id AS "filingId" FROM filings WHERE closed_at IS NULL ORDER BY filing_id',
+  // Nothing of a filing was sent before it was made; else since the last that the copy knows of.
+  const { rows } = await pool.query<{ filingId: string; since: Date }>(
+    `SELECT filing_id AS "filingId", greatest(made_at, certificates_from + interval '1 day') AS since
+       FROM filings, ledger_identity WHERE closed_at IS NULL ORDER BY filing_id`,
   );
-  const { rows: lost } = await pool.query<{ since: Date }>(
-    `SELECT certificates_from + interval '1 day' AS since FROM ledger_identity`,
-  );
-  const since = lost[0]?.since ?? at;
-  for (const { filingId } of rows) {
+  for (const { filingId, since } of rows) {
     const doubted = await withTransaction(pool, (client) => markFilingUnknown(client, { filingId, since, at, by }));
     if (doubted && !result.filings.includes(filingId)) result.filings.push(filingId);
   }
@@ -71,7 +69,7 @@ async function raiseSendNumber(pool: pg.Pool, store: SendStore, at: Date): Promi
   await pool.query('UPDATE ledger_identity SET sends_seen = $1', [number]);
 }
 
-/** `since`: the last that the copy knows of, from when certificates count. @returns whether anything is in doubt now */
+/** `since`: from when on it may have been sent. @returns whether anything is in doubt now */
 async function markFilingUnknown(
   client: Queryable,
   { filingId, since, at, by }: { filingId: string; since: Date; at: Date; by: string },

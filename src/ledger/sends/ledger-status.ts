@@ -31,7 +31,10 @@ const READS_AT_ONCE = 16;
 /** Compares the ledger with the store, without changing anything. */
 export async function readLedgerStatus(db: Queryable, store: SendStore): Promise<LedgerStatus> {
   const { ledgerId, sendNumber, storeId, seen } = await readIdentity(db);
-  const known = { ledgerId, sendNumber, storeId, comparedTo: seen, filingsWaitUntil: await filingsWaitUntil(db) };
+  const { rows } = await db.query<{ filingsWaitUntil: string | null }>(
+    `SELECT ${ISO('certificates_after')} AS "filingsWaitUntil" FROM ledger_identity`,
+  );
+  const known = { ledgerId, sendNumber, storeId, comparedTo: seen, filingsWaitUntil: null, ...rows[0] };
   try {
     const { unknown, listed } = await compareSends(db, store, { storeId: await storeIdOf(store) });
     const newest = listed.at(-1) ?? (seen > 0 ? seen : null);
@@ -78,11 +81,4 @@ async function rewrittenFilings(
     [JSON.stringify(heads)],
   );
   return rows;
-}
-
-async function filingsWaitUntil(db: Queryable): Promise<string | null> {
-  const { rows } = await db.query<{ until: string | null }>(
-    `SELECT ${ISO('certificates_after')} AS until FROM ledger_identity`,
-  );
-  return rows[0]?.until ?? null;
 }

@@ -34,11 +34,9 @@ const IMPORTER_LOOKS_MS = 250;
 const ROUNDS = 20;
 
 /**
- * Brings back the sends that the store has and the ledger does not know: rows live and unknown, missing filings
- * rebuilt. The ledger's numbers continue above them, and numbers that nobody can use any more get a void record. May
- * run several times; while another one runs, it waits for that.
+ * Brings back the sends that the store has and the ledger does not know: rows unknown, missing filings rebuilt. May run
+ * several times; while another one runs, it waits for that.
  * @param mayHaveLost whether the store may lack sends that the ledger has seen there
- * @throws LedgerUnavailableError while another import takes longer
  */
 export async function importSends(
   pool: pg.Pool,
@@ -100,11 +98,7 @@ async function importAll(
   return result;
 }
 
-/**
- * Voids numbers that nobody may use any more: of closed attempts, of nobody, and after lost sends also marked ones,
- * whose basis is gone.
- * @returns how many
- */
+/** Voids numbers of closed attempts and of nobody, and after lost sends marked ones, whose basis is gone. */
 async function fillGaps(
   connection: Connection,
   store: SendStore,
@@ -164,16 +158,6 @@ async function importSend(client: Queryable, record: SendRecord, { at, by }: { a
   return filingId;
 }
 
-/** Whether a run has reported a request that the ledger did not have: that request decides on the rows. */
-async function isJudged(client: Queryable, { filingId, submission }: { filingId: string; submission: number }) {
-  const { rowCount } = await client.query(
-    `SELECT FROM submissions WHERE filing_id = $1 AND submission = $2
-        AND (state = 'settled' OR EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed'))`,
-    [filingId, submission],
-  );
-  return (rowCount ?? 0) > 0;
-}
-
 /** A number of another send: its attempt is not sent then, unless another send of it is known. */
 async function releaseNumber(
   client: Queryable,
@@ -191,10 +175,8 @@ async function releaseNumber(
 }
 
 /**
- * The attempt is one of unknown outcome, marked by the sender that the store names; an answer that came meanwhile
- * stays. An earlier attempt that is sending stays so too: it may have been sent again since, by a run that did not know
- * of this one. What is waited for since a mark is waited for since the newest one.
- * @returns whether it is in doubt
+ * The attempt is of unknown outcome; an answer that came meanwhile stays, as does an earlier attempt that is sending: a
+ * run that did not know of this one may have sent it again. @returns whether it is in doubt
  */
 async function restoreAttempt(
   client: Queryable,
@@ -230,7 +212,13 @@ async function recordImport(
     'ledger was put back to an earlier state. Whether it was filed is settled by its certificates.';
   const { seq = 0, state = 'outcome_unknown', ended = false } = (await lockFiling(client, filingId)) ?? {};
   const event = { kind: 'imported', who: by, text, data: { attemptId, number: record.number } };
-  const known = ended || (await isJudged(client, { filingId, submission: partsOfAttemptId(attemptId).submission }));
+  // A run may have reported a request that the ledger did not have: that request decides on the rows.
+  const { rowCount: judged } = await client.query(
+    `SELECT FROM submissions WHERE filing_id = $1 AND submission = $2
+        AND (state = 'settled' OR EXISTS (SELECT FROM requests WHERE filing_id = $1 AND submission = $2 AND state = 'followed'))`,
+    [filingId, partsOfAttemptId(attemptId).submission],
+  );
+  const known = ended || judged;
   // As a move, so that a run that expects another state continues from here.
   const next = known ? state : ('outcome_unknown' as const);
   const note = { filingId, state: next, attention: text, needsAttention: true, at, event };

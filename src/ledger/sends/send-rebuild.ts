@@ -14,8 +14,7 @@ const ROW_COLUMNS = `position, source_row, submission, serial_no, exporter_id, i
   match_key, mapped_amount, currency, permit_reason, permit_besides`;
 
 /**
- * Puts a send's filing, submission and rows into the ledger. A filing of its id with other content keeps its own, and
- * the send gets one beside it.
+ * Puts a send's filing, submission and rows into the ledger, beside a filing of its id with other content.
  * @returns the attempt's id, which names its filing now
  */
 export async function rebuildFiling(

@@ -131,8 +131,7 @@ export interface Comparison {
 
 /**
  * Lists what the store has above what was seen before, and reads the ledger after it: a send that the ledger does not
- * know by then, by its number and its sender, was made in a state of the ledger that is lost.
- * @param storeId of the store, as it was found just before
+ * know by then was made in a state of it that is lost.
  * @param known the ledger's identity, where it was read on this connection just before
  * @param mayHaveLost skips the check that the last send that was seen is still there
  * @throws SendStoreError when the store is away, another one, or has lost a send that was seen
@@ -153,10 +152,16 @@ export async function compareSends(
     );
   }
   const listed = numbers.filter((number) => number > seen);
-  const { identity, known } = await readKnownSends(db, seen);
+  // The ledger's identity, and in the same moment the sender of each send that it has above that number.
+  const { rows } = await db.query<Identity & { known: Record<string, string> }>(
+    `SELECT ${IDENTITY}, (SELECT coalesce(jsonb_object_agg(number, sender), '{}') FROM sends WHERE number > $1) AS known
+       FROM ledger_identity`,
+    [seen],
+  );
+  const { known, ...identity } = needIdentity(rows[0]);
   const own: { number: number; sender: string }[] = [];
   for (const number of listed) {
-    const sender = known.get(number);
+    const sender = known[number];
     if (sender === undefined) continue;
     const record = await readSend(store, ledgerId, number);
     // One that cannot be read was cut off in the middle: its sender has not been allowed to write.
@@ -183,20 +188,6 @@ async function listFrom(store: SendStore, { ledgerId, seen }: Identity): Promise
     if (page.length < PAGE) return numbers;
     after = page.at(-1) ?? after;
   }
-}
-
-/** The ledger's identity, and in the same moment the sender of each send that it has above a number. */
-async function readKnownSends(
-  db: Queryable,
-  above: number,
-): Promise<{ identity: Identity; known: Map<number, string> }> {
-  const { rows } = await db.query<Identity & { known: Record<string, string> }>(
-    `SELECT ${IDENTITY}, (SELECT coalesce(jsonb_object_agg(number, sender), '{}') FROM sends WHERE number > $1) AS known
-       FROM ledger_identity`,
-    [above],
-  );
-  const { known, ...identity } = needIdentity(rows[0]);
-  return { identity, known: new Map(Object.entries(known).map(([number, sender]) => [Number(number), sender])) };
 }
 
 /**
@@ -230,16 +221,14 @@ export async function noteWhole(connection: Connection, { identity, whole }: Com
   );
 }
 
-/** Reads the highest listed number again: the ledger may have gone back since. @throws LedgerPutBack */
-export async function assertStillWhole(client: Queryable, compared: Comparison): Promise<void> {
-  await markStillCounts(client, compared, null);
-}
-
-/** As {@link assertStillWhole}, and whether a send's mark is there, its own, no older than an import; null: none. */
-export async function markStillCounts(
+/**
+ * Reads the highest listed number again: the ledger may have gone back since. @throws LedgerPutBack
+ * @returns whether a send's mark is there, its own, no older than an import
+ */
+export async function stillCounts(
   client: Queryable,
   { identity, highest }: Comparison,
-  mark: { number: number; sender: string; attemptId: string } | null,
+  mark?: { number: number; sender: string; attemptId: string },
 ): Promise<boolean> {
   const { rows } = await client.query<{ counts: boolean }>(
     `SELECT EXISTS (SELECT FROM sends s JOIN attempts a USING (attempt_id)
@@ -247,14 +236,7 @@ export async function markStillCounts(
                 AND a.sender = $5 AND a.attempt_id = $6 AND a.verdict = 'marked' AND a.reason IS NULL) AS counts
        FROM ledger_identity i WHERE i.sends_seen >= $1
         AND ($2::bigint IS NULL OR EXISTS (SELECT FROM sends WHERE number = $2 AND sender = $3))`,
-    [
-      identity.seen,
-      highest?.number ?? null,
-      highest?.sender ?? null,
-      mark?.number ?? null,
-      mark?.sender ?? null,
-      mark?.attemptId ?? null,
-    ],
+    [identity.seen, highest?.number, highest?.sender, mark?.number, mark?.sender, mark?.attemptId],
   );
   if (!rows[0]) throw new LedgerPutBack(identity.ledgerId, [highest?.number ?? identity.seen]);
   return rows[0].counts;

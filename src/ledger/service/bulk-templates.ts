@@ -19,23 +19,25 @@ export async function saveBulkTemplate(db: Queryable, mode: Mode, labels: readon
   );
 }
 
-/** Claims the reading of a template older than `maxAgeMs`, again after `retryMs`. @returns for whom, or null */
+/**
+ * Claims the reading of a template older than `maxAgeMs`; one that was claimed and did not succeed, again after
+ * `retryMs`.
+ * @returns for whom it is read; null: it is known, claimed, or there is no exporter yet
+ */
 export async function claimTemplateReading(
   db: Queryable,
   { mode, at, maxAgeMs, retryMs }: { mode: Mode; at: Date; maxAgeMs: number; retryMs: number },
 ): Promise<string | null> {
-  const { rows: exporters } = await db.query<{ exporterId: string }>(
-    `SELECT exporter_id AS "exporterId" FROM exporters WHERE mode = $1 AND is_active
-     ORDER BY irms_refreshed_at DESC NULLS LAST, exporter_id LIMIT 1`,
-    [mode],
-  );
-  const [exporter] = exporters;
-  if (!exporter) return null;
-  const { rowCount } = await db.query(
-    `INSERT INTO bulk_templates AS known (mode, asked_at) VALUES ($1, $2)
+  const { rows } = await db.query<{ exporterId: string }>(
+    `WITH reader AS (
+       SELECT exporter_id FROM exporters WHERE mode = $1 AND is_active
+        ORDER BY irms_refreshed_at DESC NULLS LAST, exporter_id LIMIT 1
+     )
+     INSERT INTO bulk_templates AS known (mode, asked_at) SELECT $1, $2 FROM reader
      ON CONFLICT (mode) DO UPDATE SET asked_at = EXCLUDED.asked_at
-     WHERE known.asked_at <= $4 AND (known.learned_at IS NULL OR known.learned_at <= $3)`,
+     WHERE known.asked_at <= $4 AND (known.learned_at IS NULL OR known.learned_at <= $3)
+     RETURNING (SELECT exporter_id FROM reader) AS "exporterId"`,
     [mode, at, new Date(at.getTime() - maxAgeMs), new Date(at.getTime() - retryMs)],
   );
-  return rowCount === 1 ? exporter.exporterId : null;
+  return rows[0]?.exporterId ?? null;
 }

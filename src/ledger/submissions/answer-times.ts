@@ -8,11 +8,10 @@ import {
   type Cadence,
 } from '../../domain/filing/poll-cadence';
 import type { Queryable } from '../pool';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
 /** When a request of a submission was answered, as polls saw it. */
-export interface AnswerOf {
-  filingId: string;
-  submission: number;
+export interface AnswerOf extends SubmissionKey {
   mode: string;
   answer: SeenAnswer;
   at: Date;
@@ -56,7 +55,7 @@ const meanAnswerMs = (seen: SeenAnswer[], { poll }: Cadence): number =>
 /** The rows of a submission as they were sent, and how long the authority probably takes to acknowledge them. */
 export async function readSentRows(
   db: Queryable,
-  { filingId, submission, mode }: { filingId: string; submission: number; mode: string },
+  { filingId, submission, mode }: SubmissionKey & { mode: string },
   cadence: Cadence,
 ): Promise<{ sent: Record<string, unknown>[]; expectedMs: number }> {
   const { rows } = await db.query<{ sent: Record<string, unknown>[]; seen: SeenAnswer[] }>(
@@ -67,16 +66,6 @@ export async function readSentRows(
   );
   const { sent, seen } = rows[0] ?? { sent: [], seen: [] };
   return { sent, expectedMs: meanAnswerMs(seen, cadence) };
-}
-
-export interface PollLoad {
-  seen: SeenAnswer[];
-  openRequests: number;
-  /**
-   * Ages in ms of the youngest of them, as many as the cadence uses: requests that the authority never answers must not
-   * outnumber those of today.
-   */
-  openAgesMs: number[];
 }
 
 /** The {@link PollLoad} of mode $1 at $2, in SQL. */

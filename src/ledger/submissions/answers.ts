@@ -15,7 +15,7 @@ import { isPause, mayFollow, type FilingState } from '../../domain/filing/states
 import { moveRows } from '../rows/filing-rows';
 
 /** Events because of which a filing needs attention until it is resolved, whatever follows. */
-const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'] as const;
+const ACCEPTED_UNEXPECTEDLY = ['accepted_twice', 'accepted_after_end'];
 /** As these, from the gates: what a record, a certificate or a refusal contradicts. */
 const CONTRADICTIONS = [
   'certificate_contradicted',
@@ -25,10 +25,7 @@ const CONTRADICTIONS = [
 ] as const;
 
 /**
- * Stores the acceptance of an attempt, whatever its verdict: even a late answer removes every doubt. The other, open
- * attempt of the submission is closed so that it is not sent again, and rows that had been freed are taken back. If
- * another attempt was sent as well, the filing asks for attention. Repeating it changes nothing. Must run in a
- * transaction.
+ * Stores the acceptance of an attempt, whatever its verdict; repeating it changes nothing. In a transaction.
  * @param sentBy the secret of whoever read the answer, where a run hands it in; left out by the execution itself
  * @returns null where the ledger has no acceptance, and nobody with that secret has sent the attempt
  */
@@ -56,11 +53,15 @@ export async function storeAnswer(
   const late = own?.verdict !== 'marked' || filing.state !== 'submitting';
   await acceptAttempt(client, { attemptId, attempts, answer, late, at });
   const sent = attempts.filter((row) => row.attemptId !== attemptId && MAYBE_FILED.includes(row.verdict));
-  const acceptance = { filingId, attemptId, answer, at };
-  if (sent.length > 0)
-    await reportAcceptance(client, 'accepted_twice', { ...acceptance, text: acceptedTwice(attemptId, answer, sent) });
-  else if (filing.ended && own?.verdict !== 'marked')
-    await reportAcceptance(client, 'accepted_after_end', { ...acceptance, text: acceptedAfterEnd(attemptId, answer) });
+  if (sent.length > 0 || (filing.ended && own?.verdict !== 'marked')) {
+    const [kind, text] =
+      sent.length > 0
+        ? (['accepted_twice', acceptedTwice(attemptId, answer, sent)] as const)
+        : (['accepted_after_end', acceptedAfterEnd(attemptId, answer)] as const);
+    await askAbout(client, { filingId, kind, text, until: 'fact', key: attemptId, attemptId, at });
+    const data = { attemptId, requestId: answer.requestId ?? null };
+    await addEvent(client, { filingId, at, kind, text, data });
+  }
   return { late, fresh: true, answer, filing };
 }
 
@@ -88,21 +89,7 @@ const acceptedAfterEnd = (attemptId: string, { requestId }: StoredAnswer): strin
   `The service accepted attempt ${attemptId} as request ${requestId ?? 'without an id'} although the ` +
   'filing had ended: certificates may come of it. Its rows are live again, so that nothing files them a second time.';
 
-async function reportAcceptance(
-  client: Queryable,
-  kind: (typeof ACCEPTED_UNEXPECTEDLY)[number],
-  of: { filingId: string; attemptId: string; answer: StoredAnswer; at: Date; text: string },
-): Promise<void> {
-  const { filingId, attemptId, answer, at, text } = of;
-  await askAbout(client, { filingId, kind, text, until: 'fact', key: attemptId, attemptId, at });
-  const data = { attemptId, requestId: answer.requestId ?? null };
-  await addEvent(client, { filingId, at, kind, text, data });
-}
-
-/**
- * Asks a person to look at what contradicts the ledger. `key`: what it is about, so that the same is asked once. It
- * stays until somebody has looked, whatever becomes of the filing.
- */
+/** Asks a person, once for each `key`, to look at what contradicts the ledger, whatever becomes of the filing. */
 export async function reportContradiction(
   client: Queryable,
   args: {
@@ -142,10 +129,8 @@ export async function lastRefusal(db: Queryable, filingId: string, submission: n
 const UNACKNOWLEDGED: readonly FilingState[] = ['checking', 'awaiting_approval', 'submitting', 'outcome_unknown'];
 
 /**
- * Moves the rows of a stored acceptance on and, where nothing else of the filing is to be sent or in doubt, moves the
- * filing on to its processing. Nothing changes in a filing that has ended. Repeating it changes nothing. Must run in a
- * transaction that holds the filing's lock.
- * @returns the filing as it is then
+ * Moves the rows of a stored acceptance on, and the filing to its processing where nothing else of it is to be sent or
+ * in doubt. Repeating it changes nothing. Under the filing's lock.
  */
 export async function acknowledge(
   client: Queryable,

@@ -1,6 +1,6 @@
 /** Opens the attempt for a send, or says why there is none, and reads what became of it; the gates write verdicts. */
 import { attemptIdOf, MAYBE_FILED, partsOfAttemptId } from '../../domain/filing/attempt';
-import type { AttemptReading, AttemptVerdict, StoredAnswer } from '../../domain/filing/attempt';
+import type { AttemptReading, AttemptVerdict } from '../../domain/filing/attempt';
 import type { FilingState, SubmissionState } from '../../domain/filing/states';
 import type { LockedFiling } from '../filings/filing-lock';
 import { FilingMissing } from '../filings/filings';
@@ -8,10 +8,10 @@ import { absenceToConfirm } from '../gates/absence';
 import { lockAttempts, type AttemptRow } from '../gates/attempts';
 import { PUT_BACK_TOGETHER } from '../gates/held-rows';
 import { judgeRefused, judgeUnsent } from '../gates/release';
+import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { holderBeside } from '../rows/live-mappings';
-import { certificatesToRead, doubtAttempt, doubtRows, lostTimeCertificates } from './lost-time';
-import type { CertificatesToRead } from './lost-time';
+import { doubtAttempt, doubtRows, lostTimeCertificates } from './lost-time';
 
 export type OpenedAttempt =
   /** The attempt to send with or, if its verdict is not `open`, the one that has already been sent. */
@@ -32,27 +32,14 @@ export type OpenedAttempt =
   /** The filing has ended. */
   | { outcome: 'ended'; state: FilingState };
 
-interface NextAttempt {
-  submission: number;
-  at: Date;
-}
-
 /**
- * Opens a submission's next attempt, or returns the current one: open, sending or answered. A repeated step finds the
- * attempt that the first one opened. With `after`, for a step that may be late, a new one is opened only if that is the
- * number of the last attempt (0: none); otherwise the run has gone on without the step, and null is returned. Must run
- * in a transaction that holds the filing's lock.
+ * Opens a submission's next attempt, or returns the current one. With `after`, for a step that may be late, only if it
+ * is the number of the last attempt (0: none); null: the run has gone on without the step. Under the filing's lock.
  */
-export function openAttempt(client: Queryable, filing: LockedFiling, of: NextAttempt): Promise<OpenedAttempt>;
-export function openAttempt(
-  client: Queryable,
-  filing: LockedFiling,
-  of: NextAttempt & { after: number },
-): Promise<OpenedAttempt | null>;
 export async function openAttempt(
   client: Queryable,
   filing: LockedFiling,
-  { submission, at, after }: NextAttempt & { after?: number },
+  { submission, at, after }: { submission: number; at: Date; after?: number },
 ): Promise<OpenedAttempt | null> {
   const { filingId } = filing;
   if (filing.ended) return { outcome: 'ended', state: filing.state };
@@ -61,15 +48,22 @@ export async function openAttempt(
   if (state === 'settled' || state === 'released' || followed) return { outcome: 'passed', state };
   const attempts = await lockAttempts(client, filingId, submission);
   const last = attempts.at(-1) ?? null;
-  const standing = attempts.findLast(accepted) ?? attempts.findLast(mayStand);
+  const standing =
+    attempts.findLast(({ verdict }) => verdict === 'accepted') ??
+    attempts.findLast(({ verdict }) => verdict === 'open' || MAYBE_FILED.includes(verdict));
   if (standing) {
     const { attemptId, number, verdict } = standing;
     if (verdict === 'open') await noteSnapshot(client, attemptId);
     return { outcome: 'attempt', attemptId, number, verdict };
   }
   if (after !== undefined && (last?.number ?? 0) !== after) return null;
-  const reason = gone ?? (await heldBeside(client, filingId, submission));
-  if (reason !== null) return { outcome: 'rows_gone', reason };
+  if (gone !== null) return { outcome: 'rows_gone', reason: gone };
+  const holder = await holderBeside(client, filingId, submission);
+  if (holder !== null)
+    return {
+      outcome: 'rows_gone',
+      reason: `Filing ${holder} holds a mapping of it too, which was found after both were recorded: deal with that one first.`,
+    };
   const number = (last?.number ?? 0) + 1;
   if (restored?.unread) return { outcome: 'wait', until: restored.until, from: restored.from };
   // Only before the first attempt: a person may have said since that it was not filed.
@@ -90,10 +84,6 @@ export async function openAttempt(
   return { outcome: 'attempt', attemptId, number, verdict: 'open' };
 }
 
-const accepted = ({ verdict }: AttemptRow) => verdict === 'accepted';
-/** It may be sent, or it is, or may be, at the service. */
-const mayStand = ({ verdict }: AttemptRow) => verdict === 'open' || MAYBE_FILED.includes(verdict);
-
 /** How far a submission is; under the filing's lock, which its rows do not change without. */
 async function readStage(client: Queryable, { filingId, exporterId }: LockedFiling, submission: number) {
   const { rows } = await client.query<{
@@ -101,12 +91,16 @@ async function readStage(client: Queryable, { filingId, exporterId }: LockedFili
     followed: boolean;
     /** Why rows of it are not to be sent any more; null: they are. */
     gone: string | null;
-    restored: CertificatesToRead | null;
+    /** What has to be read first (ms since the epoch), where ledger and documents were put back together. */
+    restored: { until: number; from: number; unread: boolean } | null;
   }>(
     `SELECT state, EXISTS (SELECT FROM requests q WHERE q.filing_id = $1 AND q.submission = $2 AND q.state = 'followed') AS followed,
             (SELECT CASE WHEN count(*) > 0 THEN coalesce(min(errors ->> 0), count(*) || ' rows of the submission are not to be sent any more') END
                FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND NOT (live AND state = 'planned')) AS gone,
-            ${certificatesToRead('$3')} AS restored
+            (SELECT jsonb_build_object('until', ${MS('i.certificates_after')}, 'from', ${MS('i.certificates_from')},
+                'unread', coalesce(p.certificates_read_at < i.certificates_after, true))
+               FROM ledger_identity i, exporters e JOIN parties p USING (party_id)
+              WHERE e.exporter_id = $3 AND i.certificates_after IS NOT NULL) AS restored
        FROM submissions WHERE filing_id = $1 AND submission = $2`,
     [filingId, submission, exporterId],
   );
@@ -114,10 +108,7 @@ async function readStage(client: Queryable, { filingId, exporterId }: LockedFili
   return rows[0];
 }
 
-/**
- * The newest snapshot of a submission was taken before an attempt, unless it belongs to another attempt: then none was
- * taken. Decided by the order of writing, not by a worker's clock.
- */
+/** The newest snapshot of a submission, unless it is another attempt's: by the order of writing, not by clocks. */
 const snapshotFor = ({ filing, submission, attempt }: Record<'filing' | 'submission' | 'attempt', string>) =>
   `(SELECT max(snapshot_id) FROM snapshots n WHERE n.filing_id = ${filing} AND n.submission = ${submission}
       AND NOT EXISTS (SELECT FROM attempts t WHERE t.filing_id = ${filing} AND t.submission = ${submission}
@@ -129,14 +120,6 @@ async function noteSnapshot(client: Queryable, attemptId: string): Promise<void>
   await client.query(`UPDATE attempts a SET snapshot_id = coalesce(${newest}, snapshot_id) WHERE attempt_id = $1`, [
     attemptId,
   ]);
-}
-
-async function heldBeside(client: Queryable, filingId: string, submission: number): Promise<string | null> {
-  const holder = await holderBeside(client, filingId, submission);
-  return (
-    holder &&
-    `Filing ${holder} holds a mapping of it too, which was found after both were recorded: deal with that one first.`
-  );
 }
 
 /** Records that the exchange of an attempt is over with an unknown outcome: no answer can follow. */
@@ -151,10 +134,7 @@ export async function noteUnknown(
   ]);
 }
 
-/**
- * Sets the rows of an attempt of unknown outcome to that state, unless nothing of it is in doubt. Must run in a
- * transaction.
- */
+/** Sets the rows of an attempt of unknown outcome to that state, unless nothing of it is in doubt. */
 export async function markRowsUnknown(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   await client.query(
@@ -166,9 +146,8 @@ export async function markRowsUnknown(client: Queryable, attemptId: string): Pro
 }
 
 /**
- * Reads what became of an attempt. One that was never marked is judged unsent first, so that a worker that was given up
- * on and wakes late finds the fence closed. `refused`: a documented refusal that the execution returned, in case it
- * could not record it; it judges its own mark alone. Must run in a transaction that holds the filing's lock.
+ * Reads what became of an attempt, under the filing's lock. One that was never marked is judged unsent first: a worker
+ * that wakes late finds the fence closed. `refused`: a refusal that its execution could perhaps not record.
  */
 export async function readAttempt(
   client: Queryable,
@@ -177,35 +156,25 @@ export async function readAttempt(
 ): Promise<AttemptReading> {
   if (refused) await judgeRefused(client, { attemptId, ...refused, at });
   await judgeUnsent(client, { attemptId, proof: 'unmarked', reason: 'closed before anything was written', at });
-  return { ...(await reading(client, attemptId)), filingEnded: filing?.ended ?? false };
-}
-
-async function reading(client: Queryable, attemptId: string): Promise<Omit<AttemptReading, 'filingEnded'>> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
-  const { rows } = await client.query<{
-    attemptId: string;
-    verdict: AttemptVerdict;
-    reason: string | null;
-    answer: StoredAnswer | null;
-    markedAt: Date | null;
-    timeoutMs: number | null;
-  }>(
+  const { rows } = await client.query<Omit<AttemptRow, 'number' | 'settleMs'> & { timeoutMs: number | null }>(
     `SELECT attempt_id AS "attemptId", verdict, reason, answer, marked_at AS "markedAt", timeout_ms::float8 AS "timeoutMs"
        FROM attempts WHERE filing_id = $1 AND submission = $2 AND (attempt_id = $3 OR verdict = 'accepted')
       ORDER BY (attempt_id = $3) DESC, number`,
     [filingId, submission, attemptId],
   );
   const own = rows.find((row) => row.attemptId === attemptId);
-  const marked = { markedAt: own?.markedAt?.getTime() ?? null, timeoutMs: own?.timeoutMs ?? null, underWay: false };
   // An acceptance of any attempt of the submission is worth more than an unknown outcome of this one.
   const accepted = rows.find((row) => row.verdict === 'accepted');
-  if (accepted) {
-    return { ...marked, verdict: 'accepted', reason: null, answer: accepted.answer, attemptId: accepted.attemptId };
-  }
-  if (!own)
-    return { ...marked, verdict: null, reason: 'the ledger does not hold the attempt', answer: null, attemptId };
-  const underWay = own.verdict === 'marked' && own.reason === null;
-  return { ...marked, underWay, verdict: own.verdict, reason: own.reason, answer: own.answer, attemptId };
+  const unknown = { verdict: null, reason: 'the ledger does not hold the attempt', answer: null };
+  const { verdict, reason, answer } = accepted ? { ...accepted, reason: null } : (own ?? unknown);
+  return {
+    ...{ verdict, reason, answer, attemptId: accepted?.attemptId ?? attemptId },
+    markedAt: own?.markedAt?.getTime() ?? null,
+    timeoutMs: own?.timeoutMs ?? null,
+    underWay: verdict === 'marked' && reason === null,
+    filingEnded: filing?.ended ?? false,
+  };
 }
 
 export async function markedAt(db: Queryable, attemptId: string): Promise<Date | null> {

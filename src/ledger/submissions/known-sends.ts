@@ -1,6 +1,5 @@
-import { attemptIdOf, type StoredAnswer } from '../../domain/filing/attempt';
-import type { KnownSend } from '../../domain/filing/attempt';
-import type { SubmissionState } from '../../domain/filing/states';
+import { attemptIdOf } from '../../domain/filing/attempt';
+import type { KnownSend, StoredAnswer, SubmissionKey } from '../../domain/filing/attempt';
 import { lockFiling } from '../filings/filing-lock';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
@@ -11,109 +10,82 @@ import { holdForRequest } from '../gates/release';
 import { acknowledge, storeAnswer } from './answers';
 import { doubtAttempt } from './lost-time';
 import { acknowledgeSubmission, addRequest, readRequests } from './requests';
+import { readSubmissions } from './submissions';
 
 /** Recorded for an attempt that the ledger had lost, and a run's history or the document store contains. */
 export const SENT_BEFORE = 'it was sent before the ledger was put back to an earlier state';
 
 /**
- * Adds to the ledger the sends of a filing that only its run's history contains: the answer to an attempt and the
- * request id under which its submission is polled, or only that it was sent. An answer that nobody can prove counts as
- * what a person named. Whatever the ledger already has, or knows in more detail, is kept, because a run that was reset
- * knows less. Must run in a transaction.
+ * Adds the sends of a filing that only its run's history contains. An answer that nobody can prove counts as what a
+ * person named. What the ledger has is kept: a run that was reset knows less. In a transaction.
  */
 export async function mergeKnownSends(
   client: Queryable,
   { filingId, sends, at }: { filingId: string; sends: readonly KnownSend[]; at: Date },
 ): Promise<void> {
   if (sends.length === 0 || (await lockFiling(client, filingId)) === null) return;
+  const states = new Map((await readSubmissions(client, filingId)).map(({ submission, state }) => [submission, state]));
   // Those with a request id first: the others are doubt about the same submission.
   const known = [...sends].sort((a, b) => Number(b.requestId !== null) - Number(a.requestId !== null));
   for (const send of known) {
-    const state = await submissionState(client, filingId, send.submission);
-    if (state === null || state === 'settled') continue;
-    const attemptId = attemptIdOf(filingId, send.submission, send.attempt);
-    const { requestId, sentBy } = send;
+    const { submission, attempt: number, requestId, sentBy } = send;
+    const state = states.get(submission);
+    if (state === undefined || state === 'settled') continue;
+    const attemptId = attemptIdOf(filingId, submission, number);
+    const sentAt = send.sentAt === null ? null : new Date(send.sentAt);
+    const { rows: held } = await client.query<{ sender: string | null }>(
+      'SELECT sender FROM attempts WHERE attempt_id = $1',
+      [attemptId],
+    );
     if (requestId !== null && sentBy !== null) {
-      if (await mergeAnswer(client, { attemptId, send, requestId, sentBy, at })) continue;
+      if (await mergeAnswer(client, { attemptId, answer: { ...send, kind: 'accepted' }, sentBy, sentAt, at })) continue;
       // Whoever sent it, it was not who says so.
-      if (await hasSender(client, attemptId)) continue;
+      if (held[0]?.sender) continue;
     }
-    await mergeUnknownOutcome(client, { filingId, attemptId, send, at });
-    if (requestId !== null) await handIn(client, { filingId, attemptId, send, requestId, at });
+    const since = sentAt ?? at;
+    // One that the ledger holds as open was marked in the lost state; if the ledger is complete, that mark was never
+    // counted.
+    if (!held[0]) {
+      await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
+      await doubtAttempt(client, { filingId, submission, number, reason: SENT_BEFORE, at: since });
+      await holdInDoubt(client, { filingId, submission, sentAt: since, at });
+    }
+    if (requestId !== null) await handIn(client, { filingId, submission, attemptId, requestId, since, at });
   }
-}
-
-async function submissionState(
-  client: Queryable,
-  filingId: string,
-  submission: number,
-): Promise<SubmissionState | null> {
-  const { rows } = await client.query<{ state: SubmissionState }>(
-    'SELECT state FROM submissions WHERE filing_id = $1 AND submission = $2',
-    [filingId, submission],
-  );
-  return rows[0]?.state ?? null;
 }
 
 /** A request that a person had named, by the run's history; or one of which nobody can prove that we sent it. */
 async function handIn(
   client: Queryable,
-  { filingId, attemptId, send, requestId, at }: KnownSendArgs & { requestId: string },
+  request: SubmissionKey & { attemptId: string; requestId: string; since: Date; at: Date },
 ): Promise<void> {
-  const since = send.sentAt === null ? at : new Date(send.sentAt);
-  const { submission } = send;
+  const { filingId, submission, attemptId, requestId, since, at } = request;
   // Closed since, perhaps: nothing is concluded from what the run knew of it.
   if ((await readRequests(client, filingId, submission)).some((each) => each.requestId === requestId)) return;
-  const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
-  if (holder.filingId !== filingId || holder.submission !== submission) return;
+  const named = { filingId, submission, requestId, source: 'named', attemptId: null, since } as const;
+  if (await addRequest(client, named)) return;
   // The ledger may have freed its rows since, without knowing of the send.
   await holdForRequest(client, { attemptId, requestId, at });
   await acknowledgeSubmission(client, filingId, submission);
   await moveRows(client, { filingId, submission, state: 'submitted' });
 }
 
-interface KnownSendArgs {
-  filingId: string;
-  attemptId: string;
-  send: KnownSend;
-  at: Date;
-}
-
 async function mergeAnswer(
   client: Queryable,
-  { attemptId, send, requestId, sentBy, at }: Omit<KnownSendArgs, 'filingId'> & { requestId: string; sentBy: string },
+  known: { attemptId: string; answer: StoredAnswer; sentBy: string; sentAt: Date | null; at: Date },
 ): Promise<boolean> {
-  const { sentAt, dgftAckId, ackStatus } = send;
-  const answer: StoredAnswer = { kind: 'accepted', requestId, dgftAckId, ackStatus };
-  const stored = await storeAnswer(client, { attemptId, answer, sentBy, at });
-  if (!stored) return false;
-  await client.query('UPDATE attempts SET marked_at = least(marked_at, $2) WHERE attempt_id = $1', [
+  const { attemptId, sentBy, sentAt, at } = known;
+  const { kind, requestId, dgftAckId, ackStatus } = known.answer;
+  const stored = await storeAnswer(client, {
     attemptId,
-    sentAt === null ? null : new Date(sentAt),
-  ]);
+    answer: { kind, requestId, dgftAckId, ackStatus },
+    sentBy,
+    at,
+  });
+  if (!stored) return false;
+  await client.query('UPDATE attempts SET marked_at = least(marked_at, $2) WHERE attempt_id = $1', [attemptId, sentAt]);
   await acknowledge(client, stored.filing, { attemptId, answer: stored.answer, fresh: stored.fresh, at });
   return true;
-}
-
-async function hasSender(client: Queryable, attemptId: string): Promise<boolean> {
-  const { rowCount } = await client.query('SELECT FROM attempts WHERE attempt_id = $1 AND sender IS NOT NULL', [
-    attemptId,
-  ]);
-  return rowCount === 1;
-}
-
-/**
- * An attempt that was sent although the ledger does not hold it. If the ledger holds it as open, it was marked in the
- * lost state; if the ledger is complete, that mark was never counted.
- */
-async function mergeUnknownOutcome(client: Queryable, { filingId, attemptId, send, at }: KnownSendArgs): Promise<void> {
-  const { submission, attempt } = send;
-  const sentAt = send.sentAt === null ? null : new Date(send.sentAt);
-  const { rowCount: held } = await client.query('SELECT FROM attempts WHERE attempt_id = $1', [attemptId]);
-  if (held) return;
-  await closeOpenAttempts(client, { filingId, submission, reason: `attempt ${attemptId} had been sent`, at });
-  await doubtAttempt(client, { filingId, submission, number: attempt, reason: SENT_BEFORE, at: sentAt ?? at });
-  await holdInDoubt(client, { filingId, submission, sentAt: sentAt ?? at, at });
 }
 
 /** The sends of a filing that the ledger knows, for its run: a later step of the run may meet a restored ledger. */

@@ -1,8 +1,5 @@
-/**
- * Looks at a party's certificates as they are recorded, and what may have been sent in the time that a ledger and its
- * document store have both lost.
- */
-import { attemptIdOf, type partsOfAttemptId } from '../../domain/filing/attempt';
+/** Looks as they are recorded, and what may have been sent in the time that ledger and documents have both lost. */
+import { attemptIdOf, type SubmissionKey } from '../../domain/filing/attempt';
 import { agrees } from '../gates/absence';
 import { insertAttempt } from '../gates/attempts';
 import { PUT_BACK_TOGETHER } from '../gates/held-rows';
@@ -11,14 +8,10 @@ import type { Balance } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 import { type FilingDate, isoFromFilingDate } from '../../domain/dates';
 
-/**
- * Records an attempt that was sent, or of which nobody knows whether it was: a person, or evidence from before it,
- * settles it.
- * @returns its id
- */
+/** Records an attempt that may have been sent: a person, or evidence from before it, settles it. @returns its id */
 export async function doubtAttempt(
   client: Queryable,
-  { filingId, submission, number, reason, at }: ReturnType<typeof partsOfAttemptId> & { reason: string; at: Date },
+  { filingId, submission, number, reason, at }: SubmissionKey & { number: number; reason: string; at: Date },
 ): Promise<string> {
   const attemptId = attemptIdOf(filingId, submission, number);
   await insertAttempt(client, attemptId);
@@ -41,15 +34,10 @@ export async function doubtRows(
 }
 
 /**
- * What the authority may have certified of a submission without this ledger knowing. A certificate that a row took only
- * since the restore counts too: the filing that it was issued for may be lost, and fetch-details does not tell which of
- * two equal tranches it is.
- * @returns null where ledger and documents were never put back together
+ * What the authority may have certified of a submission without this ledger knowing; null: nothing was lost. What a row
+ * took since the restore counts too: of two equal tranches fetch-details does not tell which it is of.
  */
-export async function lostTimeCertificates(
-  client: Queryable,
-  { filingId, submission }: { filingId: string; submission: number },
-) {
+export async function lostTimeCertificates(client: Queryable, { filingId, submission }: SubmissionKey) {
   const { rows } = await client.query<{
     /** The day before the copy that was put back. */
     since: Date;
@@ -80,17 +68,15 @@ export async function lostTimeCertificates(
   return rows[0] ?? null;
 }
 
-/** What evidence about an attempt is held against. */
-export interface AttemptEvidence {
-  markedAt: Date | null;
-  /** The balances in the snapshot taken before it; null: there is none. */
-  balances: Balance[] | null;
-  /** From when on certificates are evidence about it, where a restore left it in doubt; null for any other. */
-  lostSince: Date | null;
-}
-
-export async function readSent(db: Queryable, attemptId: string): Promise<AttemptEvidence | null> {
-  const { rows } = await db.query<AttemptEvidence>(
+/** What evidence about an attempt is held against; null: the ledger does not hold it. */
+export async function readSent(db: Queryable, attemptId: string) {
+  const { rows } = await db.query<{
+    markedAt: Date | null;
+    /** The balances in the snapshot taken before it; null: there is none. */
+    balances: Balance[] | null;
+    /** From when on certificates are evidence about it, where a restore left it in doubt; null for any other. */
+    lostSince: Date | null;
+  }>(
     `SELECT a.marked_at AS "markedAt", s.balances,
             (SELECT certificates_from FROM ledger_identity WHERE a.reason = $2) AS "lostSince"
        FROM attempts a LEFT JOIN snapshots s USING (snapshot_id) WHERE a.attempt_id = $1`,
@@ -99,27 +85,7 @@ export async function readSent(db: Queryable, attemptId: string): Promise<Attemp
   return rows[0] ?? null;
 }
 
-/** What `ebrc ledger restored --documents restored` asks for before anything of a party is sent; ms since the epoch. */
-export interface CertificatesToRead {
-  until: number;
-  from: number;
-  unread: boolean;
-}
-
-/**
- * The {@link CertificatesToRead} of an exporter, in SQL; null where ledger and documents were never put back together.
- */
-export const certificatesToRead = (exporter: string): string =>
-  `(SELECT jsonb_build_object('until', floor(extract(epoch FROM i.certificates_after) * 1000),
-      'from', floor(extract(epoch FROM i.certificates_from) * 1000),
-      'unread', coalesce(p.certificates_read_at < i.certificates_after, true))
-     FROM ledger_identity i, exporters e JOIN parties p USING (party_id)
-    WHERE e.exporter_id = ${exporter} AND i.certificates_after IS NOT NULL)`;
-
-/**
- * Notes that an exporter's certificates were read at `at`, for what waits for it. `iecCode`: under which; null: they
- * cannot be read without one; left out: that of its party.
- */
+/** Notes that certificates were read at `at`. `iecCode`: under which; null: there is none; left out: its party's. */
 export async function noteCertificatesRead(
   db: Queryable,
   { exporterId, iecCode, at }: { exporterId: string; iecCode?: string | null; at: Date },
@@ -143,10 +109,7 @@ export interface Look {
   problem: string | null;
 }
 
-/**
- * The SQL that records a look, which serves all filings of the party: that of the IEC that was asked for, because the
- * exporter may have turned out to have another one meanwhile. `look`: a {@link lookToRecord} as jsonb, in SQL.
- */
+/** The SQL that records a {@link lookToRecord} for the party of the IEC asked for, which may have changed since. */
 export const recordsLook = (look: string): string =>
   `INSERT INTO looks (party_id, began_at, ended_at, from_date, to_date, complete, problem)
      SELECT p.party_id, l.began_at, l.ended_at, l.from_date, l.to_date, l.problem IS NULL, l.problem

@@ -4,21 +4,19 @@ import type { KnownIec } from '../exporters/parties';
 import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
-import { answerToRecord, type AnswerOf, POLL_LOAD, type PollLoad, recordsAnswer } from './answer-times';
+import { answerToRecord, type AnswerOf, POLL_LOAD, recordsAnswer } from './answer-times';
+import type { SubmissionKey, StoredAnswer } from '../../domain/filing/attempt';
+import type { PollLoad } from '../../domain/filing/poll-cadence';
 
-type RequestSource = 'acknowledged' | 'acknowledged_late' | 'named' | 'handed_in';
-export type RequestState = 'followed' | 'ended' | 'absent' | 'not_ours';
 /** What the service says of a request instead of an outcome of its rows. */
 export type Statement = 'unknown_request' | 'errored_empty' | 'errored';
 
-export interface RequestRecord {
-  filingId: string;
-  submission: number;
+export interface RequestRecord extends SubmissionKey {
   requestId: string;
   customerId: string;
   attemptId: string | null;
-  source: RequestSource;
-  state: RequestState;
+  source: 'acknowledged' | 'acknowledged_late' | 'named' | 'handed_in';
+  state: 'followed' | 'ended' | 'absent' | 'not_ours';
   dgftAckId: string | null;
   ackStatus: string | null;
   since: Date;
@@ -68,18 +66,16 @@ export interface RequestToPoll extends RequestRecord, KnownIec {
   credentials: CredentialVersion | null;
 }
 
-export interface NextPoll {
-  /** Null when none is left. */
-  request: RequestToPoll | null;
-  load: PollLoad;
-}
-
 /** All that one poll reads: its request, what the call needs to know of the client, and what the cadence goes by. */
 export async function readNextPoll(
   db: Queryable,
-  { filingId, submission, mode, at }: { filingId: string; submission: number; mode: string; at: Date },
-): Promise<NextPoll> {
-  const { rows } = await db.query<NextPoll & { request: null } & RequestToPoll>(
+  { filingId, submission, mode, at }: SubmissionKey & { mode: string; at: Date },
+): Promise<{
+  /** Null when none is left. */
+  request: RequestToPoll | null;
+  load: PollLoad;
+}> {
+  const { rows } = await db.query<RequestToPoll & { load: PollLoad }>(
     `SELECT ${POLL_LOAD} AS load, q.*, ${IEC_OF_CLIENT}, ${credentialsHeld('q."customerId"')} AS credentials
        FROM (VALUES (1)) AS one LEFT JOIN (${nextRequest('$3', '$4')}) AS q ON true
        LEFT JOIN exporters e ON e.exporter_id = q."customerId"`,
@@ -90,8 +86,8 @@ export async function readNextPoll(
 }
 
 /**
- * Filings that have ended while requests of theirs have no outcome, of those not asked about since `before`. Drawn at
- * random: many that cannot be asked about (dead credentials) must not keep the others from their turn.
+ * Ended filings with requests that were not asked about since `before`. At random: many with dead credentials must not
+ * keep the others from their turn.
  */
 export async function endedWithRequests(
   db: Queryable,
@@ -118,24 +114,14 @@ export async function acknowledgeSubmission(client: Queryable, filingId: string,
 }
 
 /**
- * Adds a request to a submission; ids are compared without case. A request that the submission has already is kept as
- * it is, and a filing never takes over the id of another one: the outcome of that one would be taken for this one's.
- * @returns the filing and submission that have the id; the given ones where it was added, now or before
+ * Adds a request to a submission that has not got it, unless another has the id, whose outcome would be taken for this
+ * one's. @returns that one
  */
 export async function addRequest(
   client: Queryable,
-  request: {
-    filingId: string;
-    submission: number;
-    requestId: string;
-    source: RequestSource;
-    attemptId: string | null;
-    dgftAckId?: string | null;
-    ackStatus?: string | null;
-    warnings?: readonly unknown[];
-    since: Date;
-  },
-): Promise<{ filingId: string; submission: number }> {
+  request: Pick<RequestRecord, 'filingId' | 'submission' | 'requestId' | 'source' | 'attemptId' | 'since'> &
+    Pick<StoredAnswer, 'dgftAckId' | 'ackStatus' | 'warnings'>,
+): Promise<SubmissionKey | null> {
   const { filingId, submission, requestId, source, attemptId, dgftAckId, ackStatus, warnings = [], since } = request;
   const values = [attemptId, source, dgftAckId, ackStatus, JSON.stringify(warnings), since];
   const { rowCount: added } = await client.query(
@@ -145,31 +131,30 @@ export async function addRequest(
       WHERE filing_id = $1 AND submission = $2 ON CONFLICT DO NOTHING`,
     [filingId, submission, requestId, ...values],
   );
-  if (added) return { filingId, submission };
-  const { rows } = await client.query<{ filingId: string; submission: number }>(
+  if (added) return null;
+  const { rows } = await client.query<SubmissionKey>(
     `SELECT o.filing_id AS "filingId", o.submission FROM submissions s JOIN requests o USING (mode, customer_id)
       WHERE s.filing_id = $1 AND s.submission = $2 AND lower(o.request_id) = lower($3) AND o.state <> 'not_ours'`,
     [filingId, submission, requestId],
   );
-  const holder = rows[0] ?? { filingId, submission };
-  if (holder.filingId === filingId && holder.submission === submission) {
-    // One that a person had named, and that an answer of ours names now, is our own. One that was taken for absent
-    // or for another filing's, and that a person names, is asked about again.
-    await client.query(
-      `UPDATE requests SET attempt_id = coalesce($4, attempt_id), source = CASE WHEN $4 IS NULL THEN source ELSE $5 END,
-          state = CASE WHEN state IN ('absent', 'not_ours') THEN 'followed' ELSE state END,
-          ended_at = CASE WHEN state IN ('absent', 'not_ours') THEN NULL ELSE ended_at END
-        WHERE filing_id = $1 AND submission = $2 AND lower(request_id) = lower($3)
-          AND (source = 'named' AND $4::text IS NOT NULL OR state IN ('absent', 'not_ours') AND $5 = 'named')`,
-      [filingId, submission, requestId, attemptId, source],
-    );
-  }
-  return holder;
+  const [holder] = rows;
+  if (holder && (holder.filingId !== filingId || holder.submission !== submission)) return holder;
+  // One that a person had named, and that an answer of ours names now, is our own. One that was taken for absent
+  // or for another filing's, and that a person names, is asked about again.
+  await client.query(
+    `UPDATE requests SET attempt_id = coalesce($4, attempt_id), source = CASE WHEN $4 IS NULL THEN source ELSE $5 END,
+        state = CASE WHEN state IN ('absent', 'not_ours') THEN 'followed' ELSE state END,
+        ended_at = CASE WHEN state IN ('absent', 'not_ours') THEN NULL ELSE ended_at END
+      WHERE filing_id = $1 AND submission = $2 AND lower(request_id) = lower($3)
+        AND (source = 'named' AND $4::text IS NOT NULL OR state IN ('absent', 'not_ours') AND $5 = 'named')`,
+    [filingId, submission, requestId, attemptId, source],
+  );
+  return null;
 }
 
 /** The filing of an exporter that has a request of this id; null: none has. */
 export async function requestHolder(db: Queryable, { filingId, requestId }: { filingId: string; requestId: string }) {
-  const { rows } = await db.query<{ filingId: string; submission: number }>(
+  const { rows } = await db.query<SubmissionKey>(
     `SELECT q.filing_id AS "filingId", q.submission FROM filings f JOIN requests q ON q.mode = f.mode AND q.customer_id = f.exporter_id
       WHERE f.filing_id = $1 AND lower(q.request_id) = lower($2) AND q.state <> 'not_ours'`,
     [filingId, requestId],
@@ -177,14 +162,10 @@ export async function requestHolder(db: Queryable, { filingId, requestId }: { fi
   return rows[0] ?? null;
 }
 
-/**
- * Records what a poll found that is no outcome: a statement, the end without every record, or only that it looked. A
- * statement keeps the time of its first sight until the service says something else.
- * @returns that time
- */
+/** Records what a poll found that is no outcome. @returns since when the service says the same, if it says anything */
 export async function notePoll(
   client: Queryable,
-  request: Pick<RequestRecord, 'filingId' | 'submission' | 'requestId'>,
+  request: SubmissionKey & { requestId: string },
   { statement, incomplete, ageMs, at }: { statement: Statement | null; incomplete: boolean; ageMs: number; at: Date },
 ): Promise<Date | null> {
   const { rows } = await client.query<{ since: Date | null }>(
@@ -199,15 +180,14 @@ export async function notePoll(
 }
 
 /**
- * Ends a request; `errored`: the rows that its record reports as Errored; `contradicted`: those for which it names a
- * certificate that they cannot have; `answered`: when polls saw its answer. Its first end stands: repeating it changes
- * nothing.
+ * Ends a request, once. `errored`: rows that its record reports so; `contradicted`: rows that cannot have their
+ * certificate; `answered`: when polls saw its answer.
  */
 export async function endRequest(
   client: Queryable,
-  request: Pick<RequestRecord, 'filingId' | 'submission' | 'requestId'>,
+  request: SubmissionKey & { requestId: string },
   args: {
-    state: Exclude<RequestState, 'followed'>;
+    state: Exclude<RequestRecord['state'], 'followed'>;
     processingStatus: string | null;
     errored: readonly { position: number; errors: string[] }[];
     contradicted?: readonly number[];
@@ -229,7 +209,7 @@ export async function endRequest(
 /** Settles a submission of which no request is left and every row has its outcome. @returns whether it is settled */
 export async function settleIfDone(
   client: Queryable,
-  { filingId, submission, at }: { filingId: string; submission: number; at: Date },
+  { filingId, submission, at }: SubmissionKey & { at: Date },
 ): Promise<boolean> {
   const { rowCount } = await client.query(
     `UPDATE submissions SET state = 'settled', terminal_at = coalesce(terminal_at, $3)

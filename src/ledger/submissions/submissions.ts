@@ -1,6 +1,7 @@
 import type { SubmissionState } from '../../domain/filing/states';
 import { FilingMissing } from '../filings/filings';
 import type { Queryable } from '../pool';
+import type { SubmissionKey } from '../../domain/filing/attempt';
 
 export interface SubmissionRecord {
   submission: number;
@@ -33,7 +34,7 @@ export async function needSubmission(db: Queryable, filingId: string, submission
 /** Ends a submission: every row has its outcome, or it was released. */
 export async function settleSubmission(
   db: Queryable,
-  args: { filingId: string; submission: number; state: Extract<SubmissionState, 'settled' | 'released'>; at: Date },
+  args: SubmissionKey & { state: Extract<SubmissionState, 'settled' | 'released'>; at: Date },
 ): Promise<void> {
   const { filingId, submission, state, at } = args;
   await db.query(
@@ -45,7 +46,7 @@ export async function settleSubmission(
 /** The workbook that was uploaded for a submission, by its name in the document store. */
 export async function saveSubmissionDocument(
   db: Queryable,
-  { filingId, submission, document }: { filingId: string; submission: number; document: string },
+  { filingId, submission, document }: SubmissionKey & { document: string },
 ): Promise<void> {
   await db.query('UPDATE submissions SET document = $3 WHERE filing_id = $1 AND submission = $2', [
     filingId,

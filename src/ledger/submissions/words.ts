@@ -9,13 +9,9 @@ import { VALID_FOR } from '../principals/grants';
 
 /** What persons asked for that no run has carried out yet, each with the word that asks for it. */
 export interface OpenWords {
-  approve?: ApproveArgs & RecordedWord;
-  resolve?: ResolveArgs & RecordedWord;
-  abandon?: AbandonArgs & RecordedWord;
-}
-
-interface RecordedWord {
-  wordId: string;
+  approve?: ApproveArgs & { wordId: string };
+  resolve?: ResolveArgs & { wordId: string };
+  abandon?: AbandonArgs & { wordId: string };
 }
 
 export type WordKind = 'approve' | 'abandon' | 'filed' | 'not_filed' | 'permit';
@@ -53,8 +49,7 @@ const COLUMNS = `word_id AS "wordId", filing_id AS "filingId", kind, attempt_id 
 
 /**
  * Records what a person said, at the mark of the attempt that the ledger shows now.
- * @returns its id; empty where the ledger does not hold the filing, as after it was put back: the run reads that with
- * its next step
+ * @returns its id; empty where the ledger does not hold the filing: the run reads that with its next step
  */
 export async function recordWord(db: Queryable, word: NewWord): Promise<string> {
   const { filingId, kind, attemptId, requestId, sourceRows, notOurs, unseen, by, note, at, step, grantId } = word;
@@ -83,10 +78,7 @@ export interface WordOf {
   wordId: string;
 }
 
-/**
- * Records what became of a word; `why` of one that was carried out is its {@link Carried} as JSON. A word has one final
- * judgement: a later one changes nothing.
- */
+/** Records what became of a word, finally once; `why` of one that was carried out is its {@link Carried} as JSON. */
 export async function judgeWord(
   db: Queryable,
   { filingId, wordId, outcome, why = null, at }: WordOf & { outcome: WordOutcome; why?: string | null; at: Date },
@@ -102,10 +94,8 @@ export async function judgeWord(
 }
 
 /**
- * Takes back what a person said last about a filing that was not carried out, an answer about a send or a permission,
- * however often it was said; what a principal said, the principal alone. Repeated with the same `why`, it takes nothing
- * more back. Must run in a transaction that holds the filing's lock.
- * @param isClaim `by` is a name that somebody gave, and no principal's
+ * Takes back what a person said last, however often, and was not carried out; repeated with the same `why`, no more.
+ * @param isClaim `by` is a name that somebody gave: what a principal said, the principal takes back
  * @returns the kind of what is taken back; null: there is nothing
  */
 export async function withdrawWord(
@@ -157,9 +147,8 @@ function carriedOf(outcome: WordOutcome, why: string | null): Carried {
 }
 
 /**
- * The words of other persons that say the same of the same send and the same rows, and stand. `singlePerson`: of an
- * installation with one person, whose own word of a day before counts as a second one. `principals`: only what
- * principals said counts.
+ * The words of other persons that say the same, and stand. `singlePerson`: an own word of a day before counts as one.
+ * `principals`: only what principals said counts.
  */
 export async function standingWords(
   db: Queryable,
@@ -188,31 +177,24 @@ export const unjudgedWords = (filing: string): string =>
       FROM (SELECT ${COLUMNS} FROM words w WHERE w.filing_id = ${filing}
         AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)) AS said)`;
 
-/** As jsonb has it: times are text there. */
-type UnjudgedWord = Omit<Word, 'markedAt' | 'at'>;
-
-/** What persons asked for with these words; the newest of each kind. */
-export function openWords(words: readonly UnjudgedWord[]): OpenWords {
+/** What persons asked for with these words, whose times are text; the newest of each kind. */
+export function openWords(words: readonly Omit<Word, 'markedAt' | 'at'>[]): OpenWords {
   const open: OpenWords = {};
-  for (const word of words) {
-    const { kind, wordId, by, note } = word;
+  for (const { kind, wordId, by, note, attemptId, requestId, sourceRows, ...send } of words) {
     if (kind === 'approve') open.approve = { wordId, by, ...(note !== null && { note }) };
     else if (kind === 'abandon') open.abandon = { wordId, by, note: note ?? '' };
-    else if (kind !== 'permit') open.resolve = resolveArgs(word);
+    else if (kind !== 'permit') {
+      const { certificates, notOurs, unseen } = send;
+      open.resolve = {
+        ...{ wordId, by, note: note ?? '', certificates, notOurs, unseen },
+        as: kind === 'filed' ? 'filed' : 'not-filed',
+        ...(attemptId !== null && { attemptId }),
+        ...(requestId !== null && { requestId }),
+        ...(sourceRows !== null && { rows: sourceRows }),
+      };
+    }
   }
   return open;
-}
-
-function resolveArgs(word: UnjudgedWord): ResolveArgs & RecordedWord {
-  const { kind, wordId, by, note, attemptId, requestId, sourceRows, certificates, notOurs, unseen } = word;
-  const said = { wordId, by, note: note ?? '', certificates, notOurs, unseen };
-  return {
-    ...said,
-    as: kind === 'filed' ? 'filed' : 'not-filed',
-    ...(attemptId !== null && { attemptId }),
-    ...(requestId !== null && { requestId }),
-    ...(sourceRows !== null && { rows: sourceRows }),
-  };
 }
 
 /** Puts aside the words that ask for something which the filing is past: they must not answer its next question. */

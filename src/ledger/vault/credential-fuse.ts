@@ -22,10 +22,7 @@ export async function recordFailedCheck(db: Queryable, { mode, exporterId, at }:
   ]);
 }
 
-/**
- * Until when no check may be sent, because the service would refuse it; null: one may be. Any five failures in a row
- * count: a check under way may fail later.
- */
+/** Until when a check would be refused; null: one may be sent. Any five failures count. */
 export async function fuseBlownUntil(db: Queryable, { mode, exporterId, at }: Check): Promise<Date | null> {
   const { rows } = await db.query<{ blownAt: Date | null }>(
     `SELECT max(failed_at) AS "blownAt" FROM (

@@ -4,21 +4,16 @@ import type { Mode } from '../../domain/names';
 import { withTransaction, type Queryable } from '../pool';
 import type { Vault } from './vault';
 
-type CredentialState = 'unverified' | 'valid' | 'bad';
-
 export interface CredentialVersion {
   version: number;
-  state: CredentialState;
+  state: 'unverified' | 'valid' | 'bad';
   reason: string | null;
   secretRef: string | null;
 }
 
 const COLUMNS = 'version, state, reason, secret_ref::text AS "secretRef"';
 
-/**
- * The newest credentials that the service accepted from us, as jsonb; null: none (it may have others). Calls are
- * allowed in every state except `bad`. `exporter`: in SQL.
- */
+/** The newest credentials that the service accepted from us, as jsonb; null: none (it may have others). */
 export const credentialsHeld = (exporter: string): string =>
   `(SELECT to_jsonb(held) FROM (SELECT ${COLUMNS} FROM credential_versions
       WHERE exporter_id = ${exporter} AND held ORDER BY version DESC LIMIT 1) AS held)`;
@@ -61,10 +56,7 @@ export async function versionOfSecret(db: Queryable, exporterId: string, secretR
   return rows[0]?.version ?? null;
 }
 
-/**
- * Registers a submission and returns its version, as which alone the vault then opens it.
- * @throws EncryptionError or VaultError if the vault does not open it; nothing is registered then
- */
+/** Registers a submission, and assigns its secret to the version. @throws EncryptionError, VaultError: undone */
 export async function addCredentials(
   pool: pg.Pool,
   vault: Pick<Vault, 'assign'>,
@@ -108,10 +100,7 @@ export async function markRejected(pool: pg.Pool, exporterId: string, version: n
   });
 }
 
-/**
- * Marks the credentials of a call (`version` 0: none of ours) as bad. False if another, not bad, is current by now. A
- * bad 0 gets its own record, so that it is not tried again.
- */
+/** Marks the credentials of a call (0: none of ours) as bad. False if another, not bad, is current by now. */
 export async function markBad(pool: pg.Pool, exporterId: string, version: number, reason: string): Promise<boolean> {
   return underLock(pool, exporterId, async (client) => {
     const current = await currentCredentials(client, exporterId);
@@ -147,10 +136,7 @@ export interface CredentialWaiter {
   versionSeen: number;
 }
 
-/**
- * Registers a workflow that waits for newer credentials; `retryNow` where they are valid already. Under the lock of
- * {@link markValid}: one of both sees the other.
- */
+/** Registers a workflow that waits for newer credentials; `retryNow` where they are valid already. */
 export async function registerWaiter(
   pool: pg.Pool,
   { workflowId, exporterId, versionSeen }: CredentialWaiter,
@@ -186,7 +172,7 @@ export async function waitersOf(db: Queryable, exporterId: string): Promise<Cred
 
 async function insertVersion(
   client: Queryable,
-  row: { exporterId: string; secretRef: string | null; state: CredentialState; held: boolean; reason: string | null },
+  row: Omit<CredentialVersion, 'version'> & { exporterId: string; held: boolean },
 ): Promise<number> {
   const { rows } = await client.query<{ version: number }>(
     `INSERT INTO credential_versions (exporter_id, version, secret_ref, state, held, reason)
@@ -214,10 +200,6 @@ export interface Consent {
   statement: string;
 }
 
-interface ConsentRow extends Omit<Consent, 'mode' | 'username'> {
-  accountHash: string;
-}
-
 /** Records who consented, when, for which account, in which words, with a hash over all; the same once. */
 export async function recordConsent(db: Queryable, consent: Consent): Promise<void> {
   const { exporterId, givenBy, givenAt, statement } = consent;
@@ -235,12 +217,13 @@ export function accountHashOf({
   mode,
   exporterId,
   username,
-}: Omit<Consent, 'givenBy' | 'givenAt' | 'statement'>): string {
+}: Pick<Consent, 'mode' | 'exporterId' | 'username'>): string {
   return sha256(['ebrc-account', mode, exporterId, username]);
 }
 
 /** The hash that a row must have; a different hash shows that the row was changed. */
-export function evidenceHashOf({ exporterId, accountHash, givenBy, givenAt, statement }: ConsentRow): string {
+export function evidenceHashOf(row: Omit<Consent, 'mode' | 'username'> & { accountHash: string }): string {
+  const { exporterId, accountHash, givenBy, givenAt, statement } = row;
   return sha256(['ebrc-consent', exporterId, accountHash, givenBy, givenAt.toISOString(), statement]);
 }
 

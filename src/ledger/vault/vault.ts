@@ -74,8 +74,7 @@ export async function publishedKey(db: Queryable, mode: Mode): Promise<PublicKey
 }
 
 /**
- * Stores credentials sealed to the published key (who hands them in needs none) and returns their reference; no
- * exporter's until {@link Vault.assign}.
+ * Stores credentials sealed to the published key, no exporter's until {@link Vault.assign}. @returns their reference
  * @throws VaultError if one is empty, or no key is published
  */
 export async function handIn(
@@ -111,11 +110,7 @@ export async function discard(db: Queryable, secretRef: string): Promise<boolean
   return rowCount === 1;
 }
 
-/**
- * A vault that seals to the first key and opens with all, so a key is changed by rotating. Reference, purpose, mode,
- * exporter and version are authenticated: a moved row does not open.
- * @throws EncryptionError for no key, another length, or a repeated id
- */
+/** Seals to the first key and opens with all, so a key is changed by rotating. A moved row does not open. */
 export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
   const opener = createBoxOpener(keys);
 

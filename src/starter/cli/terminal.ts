@@ -139,7 +139,9 @@ export function doubtsOf(terminal: Terminal, strict: boolean): ((doubtful: Findi
     terminal.note(describeProblems(doubtful));
     const reader = createInterface({ input: stdin, output: stderr });
     try {
-      const answer = await reader.question('The authority usually rejects such rows. File them anyway? [y/N] ');
+      const answer = await reader.question(
+        'Such rows are usually rejected, or certified twice. File them anyway? [y/N] ',
+      );
       if (/^\s*y(es)?\s*$/iu.test(answer)) return;
     } finally {
       reader.close();

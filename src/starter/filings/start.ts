@@ -9,7 +9,7 @@ import { ApplicationFailure, WorkflowIdConflictPolicy } from '@temporalio/common
 import { fileInput, type FileInput, type FilingResult } from '../../domain/contracts';
 import type { UploadType } from '../../domain/rules/columns';
 import type { PermittedDuplicate } from '../../domain/rules/duplicates';
-import { isUsuallyRejected, type Finding } from '../../domain/rules/finding';
+import { isDoubtful, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { filingWorkflowId } from '../../domain/names';
 import type { FilingView } from '../../domain/filing/view';
@@ -63,7 +63,7 @@ export interface PreparedFiling extends FilingTerms {
 export interface WaitOptions {
   /** Wait until the filing ends or needs a person; otherwise until it is recorded. */
   wait?: boolean;
-  /** Called before rows are sent that have warnings of the kind that is usually rejected; what it throws stops them. */
+  /** Called before rows are sent that, by their warnings, are rejected or certified twice; what it throws stops it. */
   onDoubtful?: (warnings: Finding[]) => Promise<void>;
   onProgress?: (progress: FilingResult) => void;
   onNotice?: (notice: string) => void;
@@ -105,7 +105,7 @@ async function stopDoubtful(
   onDoubtful: (warnings: Finding[]) => Promise<void>,
 ): Promise<void> {
   const held = await balanceFindings(pool, { exporterId, rows });
-  const doubtful = [...warnings, ...held].filter(isUsuallyRejected);
+  const doubtful = [...warnings, ...held].filter(isDoubtful);
   if (doubtful.length > 0) await onDoubtful(doubtful);
 }
 

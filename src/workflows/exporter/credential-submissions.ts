@@ -30,10 +30,7 @@ export class Submissions {
   }
 }
 
-/**
- * Takes what is submitted: with the start (`input`), and by updates.
- * @param mayTake refuses an update of the right form
- */
+/** Takes what is submitted, with the start and by updates. @param mayTake refuses an update of the right form */
 export function handleSubmissions(
   status: ExporterStatus,
   input: { credentialsRef?: string; startedBy?: string },

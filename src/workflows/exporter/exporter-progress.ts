@@ -95,8 +95,7 @@ const TITLES: Record<ExporterProgress['state'], string> = {
 };
 
 /**
- * Makes a call until it succeeds; what the operator has to fix (a revoked key, a wrong address) is shown, and tried at
- * last every fifteen minutes.
+ * Makes a call until it succeeds; what the operator has to fix is shown, and tried every fifteen minutes at last.
  * @throws the failure, when its kind is an expected one
  */
 export async function retryUntilFixed<T>(

@@ -1,7 +1,4 @@
-/**
- * What may be asked of a running filing. Validators look at the message alone; it is judged once the ledger was read,
- * because the update may start the run.
- */
+/** What may be asked of a running filing. Validators look at the message alone: the update may start the run. */
 import { CancellationScope, setHandler, ApplicationFailure, condition } from '@temporalio/workflow';
 import type {
   AbandonArgs,
@@ -97,10 +94,8 @@ export async function fileUpdateCame({ input, fileUpdates }: FilingRun): Promise
 }
 
 /**
- * Answers once the filing is recorded or refused. A start that finds a run drops its input, so another input is
- * compared with the ledger.
- * @throws ApplicationFailure `reference_taken`: other content; `run_ending`: nothing was recorded, and the caller
- * repeats
+ * Answers once the filing is recorded or refused. A start that finds a run drops its input, so another is compared.
+ * @throws ApplicationFailure `reference_taken`: other content; `run_ending`: the caller repeats
  */
 async function answerFile(run: FilingRun, input: FileInput): Promise<FilingResult> {
   const { fileUpdates } = run;

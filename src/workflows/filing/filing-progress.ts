@@ -150,8 +150,7 @@ export class FilingProgress {
 
   /**
    * Makes a step and takes over what it left of the filing, one step at a time.
-   * @throws FilingMovedOn when the ledger holds other moves, or not the filing: a fact is recorded all the same, what
-   * the run or a person decided is not
+   * @throws FilingMovedOn when the ledger holds other moves, or not the filing
    */
   step<T extends Left | Differs>(step: (held: Decided) => Promise<T>): Promise<Exclude<T, Differs>> {
     return this.inTurn(async () => {

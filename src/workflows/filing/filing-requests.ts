@@ -85,10 +85,7 @@ export class FilingRequests {
     this.throwIfRefused(request);
   }
 
-  /**
-   * Records a request, which stands before it is recorded: a call that the run schedules meanwhile would be cancelled
-   * in the task that schedules it.
-   */
+  /** Records a request, which stands before: a call that is scheduled meanwhile would be cancelled at once. */
   private async keep<K extends 'abandon' | 'resolution'>(
     kind: K,
     request: NonNullable<FilingRequests[K]>,

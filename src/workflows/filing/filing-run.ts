@@ -8,22 +8,16 @@ import { resumeInput } from '../../domain/filing/run-judgement';
 import type { Finding } from '../../domain/rules/finding';
 import { summaryText } from '../../domain/text';
 import { Waits } from '../waits';
-import { FilingEnded, FilingGivenUp, FilingMovedOn, type PendingMark } from './filing-steps';
+import { FilingEnded, FilingGivenUp, FilingMovedOn, type OverdueMark } from './filing-steps';
 import { FilingProgress } from './filing-progress';
 import { FilingRequests } from './filing-requests';
 import { textOf, type Refusal } from './show-filing';
 
 export { FilingEnded, FilingGivenUp, FilingMovedOn };
 
-/** What stands only in the history of the run before. */
-export interface CarriedOver {
-  sends: KnownSend[];
-}
-
-type Known = Partial<FilingResult> & Pick<FilingResult, 'reference' | 'n' | 'state'>;
-
 /** A result of what is known. Not all rows may be in it: then it says how the others are read. */
-function resultOf({ filingId = null, counts = NO_ROWS, rows = [], ...known }: Known): FilingResult {
+function resultOf(of: Partial<FilingResult> & Pick<FilingResult, 'reference' | 'n' | 'state'>): FilingResult {
+  const { filingId = null, counts = NO_ROWS, rows = [], ...known } = of;
   const more = rows.length > 0 && counts.rows > rows.length;
   const text = `the first ${rows.length} of ${counts.rows}: GET /v1/filings/${filingId}/rows, or ebrc show ${filingId}`;
   const unknown = { recorded: null, contentHash: null, requestId: null, dgftAckId: null, attempt: null, request: null };
@@ -65,8 +59,6 @@ function mayBeAtService({ state, attempt }: SubmissionStage): boolean {
 
 export class FilingRun extends FilingProgress {
   errors: Finding[] = [];
-  /** The filing's sends by this history: a ledger that was put back may hold fewer. */
-  sends: KnownSend[];
   readonly requests = new FilingRequests(this);
   readonly waits = new Waits();
   /** Updates `file`: how many have come, and how many of them are not answered yet. */
@@ -76,13 +68,16 @@ export class FilingRun extends FilingProgress {
   /** Signals that an answer came late: a wait for one reads the ledger again. */
   lateAnswers = 0;
   /** When the work in progress is overdue, for the watchdog. */
-  overdueMark: PendingMark | null = null;
+  overdueMark: OverdueMark | null = null;
   /** Whether the run has nothing left to do. */
   over = false;
 
-  constructor(input: FileInput, carried?: CarriedOver) {
+  constructor(
+    input: FileInput,
+    /** The filing's sends by this history: a ledger that was put back may hold fewer. */
+    public sends: KnownSend[] = [],
+  ) {
     super(input);
-    this.sends = carried?.sends ?? [];
   }
 
   adopt(filing: OpenedFiling): void {
@@ -145,7 +140,9 @@ export class FilingRun extends FilingProgress {
     await this.moving;
     const input = this.filing === null ? { ...this.input, awaitUpdate: false } : this.resumeInput();
     const { sends } = this;
-    return continueAsNew<(input: FileInput, carried: CarriedOver) => Promise<FilingResult>>(input, { sends });
+    return continueAsNew<(input: FileInput, carried: { sends: KnownSend[] }) => Promise<FilingResult>>(input, {
+      sends,
+    });
   }
 
   /** The input with which the filing goes on in a new run: everything else is in the ledger. */

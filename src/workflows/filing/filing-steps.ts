@@ -2,12 +2,7 @@
 import type { MoveArgs } from '../../activities/filings/moves';
 import type { FilingState } from '../../domain/filing/states';
 
-export interface Event {
-  kind: string;
-  text: string;
-  who?: string;
-  data?: unknown;
-}
+export type Event = MoveArgs['event'];
 
 export interface Attention {
   attention?: string | null;
@@ -68,26 +63,22 @@ export interface OverdueMark {
   during: FilingState;
   text: string;
   attention: string;
-}
-
-export interface PendingMark extends OverdueMark {
-  /** The move that the watchdog makes past it; null before. */
-  made: Promise<void> | null;
+  /** The move that the watchdog makes past it. */
+  made?: Promise<void> | null;
 }
 
 /** Does work that may take days; past the mark the filing needs attention, and the work goes on. */
 export async function untilOverdue<T>(
-  run: { overdueMark: PendingMark | null },
+  run: { overdueMark: OverdueMark | null },
   mark: OverdueMark,
   work: () => Promise<T>,
 ): Promise<T> {
-  const pending: PendingMark = { ...mark, made: null };
-  run.overdueMark = pending;
+  run.overdueMark = mark;
   try {
     return await work();
   } finally {
     run.overdueMark = null;
     // A failure of the move is thrown here, at the end of the work.
-    await pending.made;
+    await mark.made;
   }
 }

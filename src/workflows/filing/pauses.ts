@@ -1,7 +1,4 @@
-/**
- * What stops a filing's calls, what it goes on without, and what it waits out: bad credentials, our access, activation,
- * a ledger put back, a store that cannot count sends.
- */
+/** What a filing waits out: bad credentials, our access, activation, a ledger put back, a store that cannot count. */
 import type { ExporterState } from '../../activities/exporters/exporters';
 import type { Decided, Differs, Left } from '../../activities/filings/moves';
 import { ACCESS, CREDENTIALS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';

@@ -11,9 +11,7 @@ import { FilingRefused } from './finish-filing';
 export type Opened = Extract<OpenFilingResult, { outcome: 'opened' | 'resumed' | 'recorded' }>;
 
 /**
- * Makes sure that the filing may go out, before the first send and after every wait. `next`: where it goes with the
- * reservation.
- * @param read its exporter and balances, just before
+ * Makes sure that the filing may go out, before the first send and after every wait. `next`: where it goes with it.
  * @throws FilingRefused when the balances do not allow it
  */
 export async function prepareFiling(

@@ -1,7 +1,7 @@
 /** One timer for each filing that looks whether it has moved or is overdue, and arms itself again. */
 import { condition } from '@temporalio/workflow';
 import { FilingMovedOn, type FilingRun } from './filing-run';
-import type { PendingMark } from './filing-steps';
+import type { OverdueMark } from './filing-steps';
 
 const NOT_MOVED = 'It has not moved for longer than its state explains. See its workflow in the Temporal UI.';
 const NOT_ACTIVE =
@@ -31,7 +31,7 @@ export async function watch(run: FilingRun): Promise<void> {
   }
 }
 
-function nextDue(run: FilingRun): { at: number; summary: string; mark: PendingMark | null } | null {
+function nextDue(run: FilingRun): { at: number; summary: string; mark: OverdueMark | null } | null {
   const { dueAt } = run.now;
   const mark = waitingMark(run);
   if (mark && (dueAt === null || mark.at <= dueAt)) return { at: mark.at, summary: mark.summary, mark };
@@ -39,7 +39,7 @@ function nextDue(run: FilingRun): { at: number; summary: string; mark: PendingMa
 }
 
 /** The mark that is still to be made. A pause keeps its own state until it is over. */
-function waitingMark(run: FilingRun): PendingMark | null {
+function waitingMark(run: FilingRun): OverdueMark | null {
   const mark = run.overdueMark;
   if (!mark || mark.made || run.stopped) return null;
   return mark.at > Date.now() || run.state === mark.during ? mark : null;
@@ -52,7 +52,7 @@ function askForAttention(run: FilingRun): Promise<boolean> {
   return run.move(state, { kind: 'not_moving', text }, { attention: text, late: true }, isDue);
 }
 
-async function makeOverdue(run: FilingRun, mark: PendingMark): Promise<void> {
+async function makeOverdue(run: FilingRun, mark: OverdueMark): Promise<void> {
   const { during, text, attention } = mark;
   const moved = run.move('overdue', { kind: 'overdue', text }, { attention }, () => run.state === during);
   mark.made = moved.then(() => undefined);

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import type { SeenAnswer } from '../../../src/domain/filing/poll-cadence';
-import { nextPollDelayMs, type PollBounds, type PollSituation } from '../../../src/domain/filing/poll-cadence';
+import { nextPollDelayMs, type PollBounds } from '../../../src/domain/filing/poll-cadence';
+
+type PollSituation = Parameters<typeof nextPollDelayMs>[0];
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

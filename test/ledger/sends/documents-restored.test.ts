@@ -62,7 +62,11 @@ it('leaves nothing unsent that may have been sent in the time that is lost', asy
   expect(filings.sort()).toEqual([planned, underWay, openOne].sort());
   for (const filingId of filings) {
     expect(await rows(filingId)).toMatchObject([{ state: 'unknown', live: true, sent: true }]);
-    expect(await open(filingId)).toMatchObject({ outcome: 'attempt', verdict: 'marked' });
+    const attempt = await open(filingId);
+    expect(attempt).toMatchObject({ outcome: 'attempt', verdict: 'marked' });
+    // However young the ledger is: not since a day before the filing.
+    const sent = await readSent(ledger.pool, attempt.outcome === 'attempt' ? attempt.attemptId : '');
+    expect(sent?.markedAt).toEqual(NOW);
     expect(await readFilingView(ledger.pool, filingId, TEST_CADENCE)).toMatchObject({
       state: 'outcome_unknown',
       needsAttention: true,

@@ -1,4 +1,6 @@
 import { readFile } from 'node:fs/promises';
+import { saveCertificates } from '../../../src/ledger/certificates/certificates';
+import { detailOf } from '../../reports/ledger-of-a-month';
 import type { RowView } from '../../../src/domain/filing/view';
 import { operationsOf, useFilingStage } from './use-filing-stage';
 
@@ -47,6 +49,20 @@ describe('a filing', () => {
     const refused = { name: 'RefusedError', errors: [{ code: 'invalid_input', field: 'source', message }] };
     await expect(client.file(terms)).rejects.toMatchObject(refused);
     await expect(client.check(terms)).rejects.toMatchObject(refused);
+  });
+
+  it.each(['stale', 'fresh'])('is warned, with %s balances, of a certificate that no filing has', async (balances) => {
+    const exporter = await stage.exporter();
+    const { exporterId } = exporter;
+    await (await stage.file(exporter, [stage.mapping(exporter)])).result();
+    if (balances === 'fresh') await operationsOf(stage).refreshIrms(exporterId);
+    const mapping = stage.mapping(exporter);
+    const at = new Date(await stage.env.currentTimeMs());
+    const details = [detailOf(`EB-BY-HAND-${balances}`, mapping, at)];
+    await saveCertificates(stage.ledger.pool, { exporterId, details, at });
+    const result = await (await stage.file(exporter, [mapping])).result();
+    const warned = expect.objectContaining({ code: 'certified_elsewhere', row: 1 }) as unknown;
+    expect((await stage.view(result)).warnings).toContainEqual(warned);
   });
 
   it('is not gone on with by another workflow', async () => {

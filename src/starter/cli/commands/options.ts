@@ -138,7 +138,7 @@ export async function stayUp({ terminal }: Cli, shown: object, page: () => Page)
 }
 
 export const strictOption = () =>
-  new Option('--strict', 'refuse rows with warnings of the kind that the authority usually rejects');
+  new Option('--strict', 'refuse rows that, by their warnings, are usually rejected or would be certified twice');
 
 /** Options and callbacks of a command that may wait for a filing; progress goes to stderr. */
 export function waiting(cli: Cli, wait: boolean | undefined): WaitOptions {

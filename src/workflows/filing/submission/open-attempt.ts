@@ -10,14 +10,13 @@ import { prepareFiling } from '../prepare-filing';
 import { FilingRefused } from '../finish-filing';
 import { gather, namingOptions, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
-import type { Attempt } from './unknown-outcome';
 
 /** The attempt to send with, or one sent already; null: past sending. @throws FilingEnded */
 export async function openNext(
   run: FilingRun,
   submission: number,
   again: boolean,
-): Promise<(Attempt & { verdict: AttemptVerdict }) | null> {
+): Promise<{ attemptId: string; verdict: AttemptVerdict } | null> {
   run.stopIfGivenUp();
   await run.requests.putAside('The last attempt was proven not to be sent, so there is nothing to resolve.');
   if (again) await prepareFiling(run);
@@ -69,10 +68,7 @@ async function readCertificatesFirst(run: FilingRun, { until, from }: { until: n
 const AGREEING_CHECK_MS = 60 * 60_000;
 
 type Opened = NonNullable<TakenSnapshot['opened']> | { outcome: 'differs' };
-/**
- * Rows were released as not filed: a complete look has to show no certificate first. Where one agrees, two persons have
- * to name it, or, where no look is possible, say that nothing was filed.
- */
+/** Rows were released as not filed: a complete look has to show no certificate first, or two persons speak. */
 async function confirmAbsence(
   run: FilingRun,
   submission: number,

@@ -14,7 +14,7 @@ import { FilingEnded, FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole, waitOut } from '../pauses';
 import { FilingRefused } from '../finish-filing';
 import { openNext } from './open-attempt';
-import { acknowledgedAs, doubtOf, settleUnknown, type Attempt, type Doubt } from './unknown-outcome';
+import { acknowledgedAs, settleUnknown, type Doubt } from './unknown-outcome';
 
 type Sent =
   /** `adopted`: what the ledger has taken over of it, where it is known to. */
@@ -30,10 +30,11 @@ const ATTEMPTS_UNTIL_ATTENTION = 4;
 /** Brings a submission to the service, or settles it. @throws FilingRefused at the door, FilingGivenUp, FilingEnded */
 export async function submitOne(run: FilingRun, submission: number): Promise<void> {
   const stage = run.stage(submission);
-  const doubt = doubtOf(stage);
-  if (doubt && 'requestId' in doubt && stage.requests.length > 0) {
-    const reason = `rows of request ${doubt.requestId} have no outcome, although the authority has answered for it`;
-    if (await settle(run, submission, { ...doubt, reason })) return;
+  const last = stage.requests.at(-1);
+  if (last && stage.attempt?.verdict !== 'marked') {
+    const { requestId } = last;
+    const reason = `rows of request ${requestId} have no outcome, although the authority has answered for it`;
+    if (await settle(run, submission, { requestId, attemptId: stage.attempt?.attemptId ?? null, reason })) return;
   }
   const { attempt: before } = run.stage(submission);
   let left = before?.verdict === 'open' || (before && MAYBE_FILED.includes(before.verdict)) ? before : null;
@@ -43,14 +44,16 @@ export async function submitOne(run: FilingRun, submission: number): Promise<voi
     if (attempt === null) return;
     // An attempt that an earlier run left, or that is sent already, is read and never sent again.
     const sent: Sent =
-      left || attempt.verdict !== 'open' ? await readMarks(run, attempt, null) : await send(run, stage, attempt);
+      left || attempt.verdict !== 'open'
+        ? await readMarks(run, attempt.attemptId, null)
+        : await send(run, stage, attempt.attemptId);
     left = null;
     if (sent.verdict === 'answered') {
       if (await adopt(run, submission, sent)) return;
       continue;
     }
     if (sent.verdict === 'unknown') {
-      if (await settle(run, submission, { attempt, reason: sent.reason })) return;
+      if (await settle(run, submission, { attemptId: attempt.attemptId, requestId: null, reason: sent.reason })) return;
       continue;
     }
     failures += 1;
@@ -58,9 +61,8 @@ export async function submitOne(run: FilingRun, submission: number): Promise<voi
   }
 }
 
-async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): Promise<Sent> {
+async function send(run: FilingRun, stage: SubmissionStage, attemptId: string): Promise<Sent> {
   const { filingId, exporterId, filing } = run;
-  const { attemptId } = attempt;
   const args = { filingId, submission: stage.submission, exporterId, attemptId };
   const bulk = filing?.channel === 'bulk';
   const what = `submission ${stage.submission} (${counted(stage.rowCount, 'row')})`;
@@ -74,14 +76,13 @@ async function send(run: FilingRun, stage: SubmissionStage, attempt: Attempt): P
   } catch (error) {
     failure = readFailure(error);
   }
-  return readMarks(run, attempt, failure);
+  return readMarks(run, attemptId, failure);
 }
 
 /** Reads an attempt whose activity failed, was lost, or belonged to an earlier run. */
-async function readMarks(run: FilingRun, attempt: Attempt, failure: ReadFailure | null): Promise<Sent> {
+async function readMarks(run: FilingRun, attemptId: string, failure: ReadFailure | null): Promise<Sent> {
   const { sentBy } = failure?.details ?? {};
   const refusal = failure && wasRefused(failure) && sentBy ? { reason: failure.kind ?? '', sentBy } : null;
-  const { attemptId } = attempt;
   const step = ({ seq }: Decided) =>
     run.steps('Read the attempt').readAttempt({ attemptId, seq, ...(refusal && { refusal }) });
   const read = () => stepOnceWhole(run, step, { inRun: failure !== null });
@@ -134,7 +135,7 @@ async function adopt(
   const adopted = known ?? (await stepOnceWhole(run, adopt, { inRun: true }));
   if (adopted.requestId) return true;
   const reason = `${acknowledgedAs(run.stage(submission), ackStatus)} without a request id of its own to ask about`;
-  return settle(run, submission, { attempt: { attemptId }, reason, answered: true });
+  return settle(run, submission, { attemptId, requestId: null, reason, answered: true });
 }
 
 /** @returns false when the submission is to be sent again. @throws FilingMovedOn when a request of it is followed */
@@ -143,7 +144,7 @@ async function settle(run: FilingRun, submission: number, doubt: Doubt): Promise
   if (outcome.outcome === 'answered') return adopt(run, submission, outcome);
   if (outcome.outcome === 'followed') throw new FilingMovedOn('a request of the submission is followed');
   if (outcome.outcome === 'settled') return true;
-  if ('attempt' in doubt) run.sends = withoutSend(run.sends, doubt.attempt.attemptId);
+  if (doubt.requestId === null) run.sends = withoutSend(run.sends, doubt.attemptId);
   return false;
 }
 

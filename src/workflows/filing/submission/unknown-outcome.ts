@@ -10,10 +10,6 @@ import { collectAlone, takeRefusal } from '../finish-filing';
 import { gather, lookAtOthers, lookAtRequest, namingOptions, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 
-export interface Attempt {
-  attemptId: string;
-}
-
 export type Settled =
   | { outcome: 'answered'; answer: StoredAnswer; attemptId: string }
   /** A request is being processed: the one that was in question, or one that a person found. */
@@ -29,16 +25,19 @@ const CANDIDATES_NAMED = 5;
 const REASONS_NAMED = 5;
 
 /** What is in question, and why. */
-export type Doubt =
-  /** `answered`: the attempt has an answer already, without a request to ask about. */
-  | { attempt: Attempt; reason: string; answered?: boolean }
+export type Doubt = { reason: string } & (
+  | {
+      attemptId: string;
+      requestId: null;
+      /** It has an answer already, without a request to ask about. */ answered?: boolean;
+    }
   /** The service does not know the request, or reports it Errored with nothing listed, or lists other rows. */
-  | { requestId: string; attemptId: string | null; reason: string };
+  | { attemptId: string | null; requestId: string }
+);
 
 /** Gathers evidence until an answer, a certificate for every row, or a person settles the submission. */
 export async function settleUnknown(run: FilingRun, submission: number, doubt: Doubt): Promise<Settled> {
-  const inQuestion = 'attempt' in doubt ? { attemptId: doubt.attempt.attemptId, requestId: null } : doubt;
-  return run.requests.whileAnswering(inQuestion, () => gatherUntilSettled(run, submission, doubt));
+  return run.requests.whileAnswering(doubt, () => gatherUntilSettled(run, submission, doubt));
 }
 
 async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Doubt): Promise<Settled> {
@@ -46,13 +45,13 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
   const since = await begin(run, submission, doubt);
   for (let asked = false; ;) {
     const { lateAnswers } = run;
-    const known = await ('attempt' in doubt ? readAttemptNews(run, doubt) : readRequestNews(run, submission));
+    const known = await (doubt.requestId === null ? readAttemptNews(run, doubt) : readRequestNews(run, submission));
     if (known) return known;
     const carried = await carryOutAnswer(run, submission);
     if (run.state === 'collecting') return { outcome: 'settled' };
     if (carried?.outcome === 'again') return { outcome: 'resend' };
     if (carried) throw new FilingMovedOn('a person’s answer was carried out');
-    const evidence = await gather(run, submission, 'attempt' in doubt ? doubt.attempt.attemptId : null);
+    const evidence = await gather(run, submission, doubt.requestId === null ? doubt.attemptId : null);
     if (evidence?.openRows === 0) return { outcome: 'settled' };
     await lookAtOthers(run, submission);
     if (Date.now() - since >= settleAfterMs) {
@@ -81,13 +80,13 @@ async function begin(run: FilingRun, submission: number, doubt: Doubt): Promise<
       `${new Date(since + settleAfterMs).toISOString()}.`,
   });
   const event = { kind: 'outcome_unknown', text: reason };
-  if (!('attempt' in doubt)) {
+  if (doubt.requestId !== null) {
     const request = run.stage(submission).requests.find(({ requestId }) => requestId === doubt.requestId);
     const since = request?.since ?? Date.now();
     await run.move('outcome_unknown', event, attention(since));
     return since;
   }
-  const { attemptId } = doubt.attempt;
+  const { attemptId } = doubt;
   const first = await stepOnceWhole(run, ({ seq }) =>
     run.steps('Check for a late answer').readAttempt({ attemptId, seq }),
   );
@@ -104,7 +103,7 @@ async function begin(run: FilingRun, submission: number, doubt: Doubt): Promise<
 /** Reads an attempt that a worker may have closed since; a proof that nothing was sent goes on to the next attempt. */
 async function readAttemptNews(
   run: FilingRun,
-  { attempt: { attemptId }, answered = false }: Extract<Doubt, { attempt: Attempt }>,
+  { attemptId, answered = false }: { attemptId: string; answered?: boolean },
 ): Promise<Settled | null> {
   const event = { kind: 'not_sent', text: 'nothing was sent after all' };
   const step = run.steps('Check for a late answer');
@@ -132,9 +131,9 @@ async function readRequestNews(run: FilingRun, submission: number): Promise<Sett
 
 /** What the service says of a request counts once a complete look has shown no certificate of it. */
 async function conclude(run: FilingRun, submission: number, doubt: Doubt): Promise<Settled | null> {
-  if ('attempt' in doubt) return null;
-  const { ackErrors: errors } = run.stage(submission);
   const { requestId } = doubt;
+  if (requestId === null) return null;
+  const { ackErrors: errors } = run.stage(submission);
   const steps = run.steps('Conclude what the service says of the request');
   const concluded = await stepOnceWhole(run, (held) =>
     steps.concludeStatement({ ...held, submission, requestId, errors }),
@@ -157,7 +156,7 @@ async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: E
   const { filingId } = run;
   const stage = run.stage(submission);
   const agreeing = evidence?.agreeing ?? [];
-  const ended = 'attempt' in doubt ? stage.requests.filter(({ state }) => state === 'ended') : [];
+  const ended = doubt.requestId === null ? stage.requests.filter(({ state }) => state === 'ended') : [];
   const found = [
     ...(stage.requests.length > 0 ? [acknowledgedAs(stage)] : []),
     ...(ended.length > 0 ? [`request ${ended.map(({ requestId }) => requestId).join(', ')} has ended`] : []),
@@ -169,23 +168,15 @@ async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: E
     ...(evidence?.problem ? [evidence.problem] : evidence ? [] : ['the certificates could not be looked at']),
   ].join('; ');
   const proven = evidence !== null && evidence.openRows < stage.rowCount;
-  const resend = 'attempt' in doubt && !proven && !stage.attempt?.refusedSince;
+  const resend = doubt.requestId === null && !proven && !stage.attempt?.refusedSince;
   const [resolve, by] = [`ebrc resolve ${filingId}`, 'two persons have to say it'];
   const { certificate, notOurs } = namingOptions(evidence);
   const byCertificate = `${certificate} --note TEXT (${by})`;
   const byRequest = `--request-id R --note TEXT${agreeing.length > 0 ? `, or ${byCertificate}` : ''}`;
-  const filed = 'attempt' in doubt ? byRequest : byCertificate;
+  const filed = doubt.requestId === null ? byRequest : byCertificate;
   const then = resend ? 'it is sent again then' : 'its open rows can be corrected then';
   const attention =
     `Was submission ${submission} filed? ${found.charAt(0).toUpperCase()}${found.slice(1)}. Look at the evidence in \`ebrc show\` and at the portal. If it was filed${ended.length > 0 ? ' under another request' : ''}: ` +
     `${resolve} --as filed ${filed}. If it was not: ${resolve} --as not-filed ${agreeing.length > 0 ? `${notOurs} --note TEXT (${by})` : '--note TEXT'}; ${then}.`;
   await run.move('outcome_unknown', { kind: 'asked', text: 'a person has been asked', data: evidence }, { attention });
-}
-
-/** The attempt or request of a submission that is in doubt; null: none is. */
-export function doubtOf(stage: SubmissionStage): Attempt | { requestId: string; attemptId: string | null } | null {
-  const { attempt, requests } = stage;
-  if (attempt?.verdict === 'marked') return attempt;
-  const last = requests.at(-1);
-  return last ? { requestId: last.requestId, attemptId: attempt?.attemptId ?? null } : attempt;
 }

@@ -20,7 +20,7 @@ import { EXIT } from '../../../errors';
 import type { CheckLedger } from '../../../filings/check';
 import { localTime } from '../../page';
 import { counted } from '../../../../domain/text';
-import { isUsuallyRejected } from '../../../../domain/rules/finding';
+import { isDoubtful } from '../../../../domain/rules/finding';
 import { describeProblems } from '../../texts';
 
 interface CorrectOptions {
@@ -40,9 +40,9 @@ interface FileOptions extends CorrectOptions, StatedOptions {
 
 const FILE_HELP = `
 FILE is a push message as JSON (its platformCustomerId may be left out) or a bulk workbook (.xlsx). It is checked completely
-before anything is sent; on a terminal it asks before it sends rows that are usually rejected. The reference is the key: filing the same file again finds the first filing, whatever became of
-it, and nothing is sent. What was refused or rejected is filed again with ebrc correct, with --again, or under another
---reference.
+before anything is sent; on a terminal it asks before it sends rows that are usually rejected, or would be certified twice.
+The reference is the key: filing the same file again finds the first filing, whatever became of it, and nothing is sent. What
+was refused or rejected is filed again with ebrc correct, with --again, or under another --reference.
 
 Examples:
   $ ebrc file july.json --exporter accounts@asha.example --wait
@@ -157,8 +157,9 @@ export function addCheckCommand(program: Command, bind: Bind): void {
         const annotated = checked.annotated && output !== undefined ? output : null;
         if (checked.annotated && annotated) await writeOutputFile(annotated, checked.annotated);
         cli.terminal.result({ ok, rows, errors, warnings, columns, annotated }, () => {
-          const doubtful = new Set(warnings.filter(isUsuallyRejected).map(({ row }) => row)).size;
-          const but = doubtful > 0 ? `, but the authority usually rejects rows with such warnings (${doubtful})` : '';
+          const doubtful = new Set(warnings.filter(isDoubtful).map(({ row }) => row)).size;
+          const but =
+            doubtful > 0 ? `, but rows with such warnings are usually rejected, or certified twice (${doubtful})` : '';
           const verdict = ok ? `can be filed${but}` : 'cannot be filed';
           const counts = `${counted(rows, 'row')}, ${counted(errors.length, 'error')}, ${counted(warnings.length, 'warning')}: it ${verdict}.`;
           const problems = describeProblems([...errors, ...warnings]) || null;

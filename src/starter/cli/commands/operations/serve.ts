@@ -20,6 +20,9 @@ Examples:
 /** Connections of one door: reads take one each, for milliseconds. */
 const POOL = 10;
 
+/** That no worker runs is answered within half a minute: many callers wait no longer. */
+const LOOK_FOR_WORKER_EVERY_MS = 3_000;
+
 export function addServeCommand(program: Command, bind: Bind): void {
   program
     .command('serve')
@@ -51,7 +54,7 @@ async function serve(cli: Cli, { listen }: { listen?: ListenAddress }): Promise<
   await cli.pool({ applicationName: 'ebrc-door', max: POOL });
   const links =
     temporalUi === undefined ? {} : { temporalUi: { address: temporalUi, namespace: config.temporal.namespace } };
-  const deps = { ...(await cli.dependencies()), ...links };
+  const deps = { ...(await cli.dependencies()), ...links, lookForWorkerEveryMs: LOOK_FOR_WORKER_EVERY_MS };
   const door = await startDoor({ deps, logger, address: listen ?? config.http });
   const shown = { url: door.url, openapi: `${door.url}/v1/openapi.json`, mode };
   const text = `The HTTP API is at ${door.url}/v1 (${mode} mode), its description at ${door.url}/docs. Ctrl-C stops it.`;
