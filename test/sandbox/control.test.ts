@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { testFolder } from '../support/folder';
 import { createSandbox } from '../../src/sandbox/sandbox';
 import { DEFAULT_SEED } from '../../src/sandbox/authority/default-seed';
-import { HOUR, createClient, item, link, message, readyClient, seedWith, startSandbox } from './support';
+import { HOUR, createClient, item, link, message, readyClient, seedOf, seedWith, startSandbox } from './support';
 
 const folder = testFolder();
 
@@ -216,9 +216,7 @@ describe('options', () => {
 
   test('an account locks after as many failed logins as its seed sets', async () => {
     const harness = await startSandbox({
-      seed: seedWith({
-        accounts: [{ username: 'acme', password: 'Right#1', iec: 'AAGCM4521K', lockAfterFailedLogins: 2 }],
-      }),
+      seed: seedOf({ lockAfterFailedLogins: 2 }),
     });
     const id = await readyClient(harness);
     await harness.control('PATCH', '/accounts/acme', { password: 'Other#1' });

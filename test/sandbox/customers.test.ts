@@ -1,4 +1,4 @@
-import { HOUR, createClient, link, seedWith, startSandbox, type Harness } from './support';
+import { HOUR, createClient, link, seedOf, startSandbox, type Harness } from './support';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -206,11 +206,7 @@ describe('check-dgft-credentials', () => {
 
   test('an account may be ready at once and have shared credentials', async () => {
     const quick = await startSandbox({
-      seed: seedWith({
-        accounts: [
-          { username: 'acme', password: 'Right#1', iec: 'AAGCM4521K', activationDelayMs: 0, sharedCredentials: true },
-        ],
-      }),
+      seed: seedOf({ activationDelayMs: 0, sharedCredentials: true }),
     });
     const linked = await link(quick, await createClient(quick));
     expect(linked.data.dgftApiStatus).toEqual({ state: 'ready', activatesAt: null, sharedCredentialsLikely: true });

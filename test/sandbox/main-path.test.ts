@@ -1,6 +1,16 @@
 import { join } from 'node:path';
 import { testFolder } from '../support/folder';
-import { readyClient, startSandbox, message, item, link, createClient, HOUR, type Harness } from './support';
+import {
+  fetchDetails,
+  readyClient,
+  startSandbox,
+  message,
+  item,
+  link,
+  createClient,
+  HOUR,
+  type Harness,
+} from './support';
 
 let harness: Harness;
 const folder = testFolder();
@@ -27,13 +37,7 @@ test('an exporter is onboarded, files, and gets a certificate as a PDF that name
   const [entry] = late.data.ebrcBulkGenStatusLst;
   expect(entry).toMatchObject({ serialNo: '1', irmNumber: 'IRM1', fobFCC: 4_000, fcc: 'USD', eBRCDt: '02072026' });
 
-  const details = await api.post('/genebrc/fetch-details', {
-    platformCustomerId: id,
-    iecCode: 'AAGCM4521K',
-    eBRCIssueFromDt: '01072026',
-    eBRCIssueToDt: '01102026',
-    sbCumInvoiceNumber: '1234567',
-  });
+  const details = await fetchDetails(harness, id, { sbCumInvoiceNumber: '1234567' });
   expect(details.data).toEqual([
     expect.objectContaining({ eBRCNumber: entry.eBRCNumber, realisedValueFCC: 4_000, eBRCStatus: 'Issued' }),
   ]);
