@@ -1,4 +1,5 @@
 /** A ledger as some weeks of filing leave it, filled by the functions that activities use. */
+import { filingDateInKolkata } from '../../src/domain/dates';
 import { adoptAnswer, markSending, moveSubmission, openAttempt, settleRows } from '../ledger/ledger-steps';
 import { randomUUID } from 'node:crypto';
 import type { StoredAnswer } from '../../src/domain/filing/attempt';
@@ -98,7 +99,7 @@ export const reportOn = (on: string): ReportInput => ({
 export function detailOf(eBRCNumber: string, mapping: Mapping, at: Date): CertificateDetailRecord {
   return {
     eBRCNumber,
-    eBRCDate: dayOf(at),
+    eBRCDate: filingDateInKolkata(at.getTime()),
     eBRCStatus: 'Issued',
     billNo: mapping.billNo,
     sbCumInvoiceNumber: mapping.sbCumInvoiceNumber,
@@ -106,10 +107,4 @@ export function detailOf(eBRCNumber: string, mapping: Mapping, at: Date): Certif
     realisedValueFCC: String(mapping.mappedIRMAmountFCC),
     currencyCode: mapping.irmFCC,
   };
-}
-
-/** DDMMYYYY in Asia/Kolkata. */
-function dayOf(at: Date): string {
-  const iso = new Date(at.getTime() + 5.5 * HOUR_MS).toISOString();
-  return `${iso.slice(8, 10)}${iso.slice(5, 7)}${iso.slice(0, 4)}`;
 }

@@ -1,7 +1,5 @@
 /** A healthy installation, and broken ones: each by the check that names it. */
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { queueOfClass, RATE_CLASSES } from '../../src/domain/names';
 import { createDocumentStore } from '../../src/documents/document-store';
@@ -10,6 +8,7 @@ import { readIdentity } from '../../src/ledger/sends/sends';
 import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
 import type { CheckResult } from '../../src/starter/doctor/doctor';
 import { clockResult } from '../../src/starter/doctor/finding';
+import { json, startService } from '../api/support/service';
 import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
 import { closeAfterAll } from '../support/closing';
@@ -245,14 +244,12 @@ it('names a migration that was edited after the ledger had applied it', async ()
 });
 
 it('names a service whose clock is off', async () => {
-  const off = createServer((_request, response) => {
-    response.writeHead(401, { date: new Date(Date.now() - 600_000).toUTCString(), 'content-type': 'application/json' });
-    response.end('{"statusCode":401,"message":"No API key provided"}');
+  const off = await startService((_request, response) => {
+    response.setHeader('date', new Date(Date.now() - 600_000).toUTCString());
+    json(response, 401, { statusCode: 401, message: 'No API key provided' });
   });
-  await new Promise<void>((resolve) => off.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(off.address() as AddressInfo).port}/api/v1`;
-  const wrong = await wrongBesidesTemporal({ EBRC_API_URL: url });
-  off.close();
+  const wrong = await wrongBesidesTemporal({ EBRC_API_URL: off.baseUrl });
+  await off.close();
   expect(wrong.find(({ check }) => check === 'clock of the service')?.message).toMatch(/behind this machine/);
 });
 

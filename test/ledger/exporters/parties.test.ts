@@ -1,4 +1,6 @@
 import { readQuestions } from '../../../src/ledger/questions/questions';
+import { mapping } from '../../../dev/sample-mapping';
+import { detailOf } from '../../reports/ledger-of-a-month';
 import { settleRows } from '../ledger-steps';
 import { randomUUID } from 'node:crypto';
 import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
@@ -328,16 +330,7 @@ describe('certificates', () => {
     const filingId = await open(ledger, `SNAP-${iec}`, newRows(), { exporterId: first });
     await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: first, certificates: ['X'], at: NOW });
     expect(await readSnapshotSource(ledger.pool, second, NOW)).toMatchObject({ recent: { listed: 1 } });
-    const detail = {
-      eBRCNumber: `U-${iec}`,
-      eBRCDate: '10022026',
-      eBRCStatus: 'Issued',
-      sbCumInvoiceNumber: '1',
-      sbCumInvoiceDate: '01012026',
-      realisedValueFCC: 1,
-      currencyCode: 'USD',
-      billNo: null,
-    };
+    const detail = detailOf(`U-${iec}`, mapping(), NOW);
     await saveCertificates(ledger.pool, { exporterId: first, details: [detail], at: NOW });
     expect(await unclaimedCertificates(ledger.pool, second)).toMatchObject([{ eBRCNumber: `U-${iec}` }]);
   });

@@ -20,6 +20,7 @@ import {
   settleIfDone,
   type Statement,
 } from '../../../src/ledger/submissions/requests';
+import { detailOf } from '../../reports/ledger-of-a-month';
 import { useTestDatabase } from '../../support/postgres';
 import { knowExporter, minutesLater, move, NOW, open, rowsOf } from '../filing-support';
 import { markSending } from '../ledger-steps';
@@ -181,18 +182,8 @@ export function useGates() {
       ) => {
         const mapping = (await readRows(ledger.pool, filingId))[position]?.mapping;
         if (!mapping) throw new Error(`row ${position} of ${filingId} is not there`);
-        const detail: CertificateDetailRecord = {
-          eBRCNumber,
-          eBRCDate: '10022026',
-          eBRCStatus: 'Issued',
-          sbCumInvoiceNumber: mapping.sbCumInvoiceNumber,
-          sbCumInvoiceDate: mapping.sbCumInvoiceDate,
-          realisedValueFCC: mapping.mappedIRMAmountFCC,
-          currencyCode: mapping.irmFCC,
-          billNo: mapping.billNo,
-          ...more,
-        };
-        await saveCertificates(ledger.pool, { exporterId, details: [detail], at: NOW });
+        const details = [{ ...detailOf(eBRCNumber, mapping, NOW), ...more }];
+        await saveCertificates(ledger.pool, { exporterId, details, at: NOW });
       },
     };
   }

@@ -1,7 +1,8 @@
 import { TEST_CADENCE } from '../../support/settings';
 import { randomUUID } from 'node:crypto';
+import { detailOf } from '../../reports/ledger-of-a-month';
 import type { Customer } from '../../../src/api/schemas/exporters';
-import { filingDateInKolkata } from '../../../src/domain/dates';
+import {} from '../../../src/domain/dates';
 import { saveCertificates } from '../../../src/ledger/certificates/certificates';
 import { documentsRestored } from '../../../src/ledger/sends/documents-restored';
 import { checkFile } from '../../../src/starter/filings/check';
@@ -124,9 +125,7 @@ it('records nothing where it was started with the update file and never sees it;
 async function filedInOutage(): Promise<{ exporter: TestExporter; filing: Filing }> {
   const exporter = await stage.exporter();
   const at = new Date(await stage.env.currentTimeMs());
-  const listed = { eBRCNumber: `EB-${exporter.exporterId}`, eBRCDate: filingDateInKolkata(at.getTime()) };
-  const about = { eBRCStatus: 'Issued', sbCumInvoiceNumber: '1', sbCumInvoiceDate: null, billNo: null };
-  const details = [{ ...listed, ...about, realisedValueFCC: 1, currencyCode: 'USD' }];
+  const details = [detailOf(`EB-${exporter.exporterId}`, stage.mapping(exporter), at)];
   await documentsRestored(stage.ledger.pool, stage.worker.deps.documents, { at, by: 'ravi', waitMs: 60_000 });
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
   await stage.until(filing, ({ attention }) => attention?.includes('put back together') ?? false);
