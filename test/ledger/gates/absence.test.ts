@@ -314,6 +314,17 @@ describe('what is asked about', () => {
     expect(await absent(subject)).toEqual({ outcome: 'freed', freed: [0] });
   });
 
+  it('is a request beside another of the submission only once the service denied that one through its window', async () => {
+    const { party, filingId } = await unknownRequest(minutesLater(100));
+    const subject = { requestId: newId(), filingId, submission: 1 };
+    await gates.name(filingId, subject.requestId);
+    await poll(filingId, subject.requestId, 'unknown_request', NOW);
+    await party.look(OVER);
+    expect(await absent(subject)).toMatchObject({ code: 'unfinished' });
+    await party.look(minutesLater(341));
+    expect(await absent(subject, { at: minutesLater(342) })).toEqual({ outcome: 'freed', freed: [0] });
+  });
+
   it('is not a request of another submission', async () => {
     const { filingId } = await looked();
     expect(await absent({ requestId: 'R-NOBODY', filingId, submission: 1 })).toMatchObject({ code: 'not_in_doubt' });
