@@ -4,10 +4,11 @@ import { needExporter } from '../../src/ledger/exporters/exporters';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { certifyByPersons } from '../../src/ledger/gates/certify';
 import { withTransaction } from '../../src/ledger/pool';
+import { readQuestions } from '../../src/ledger/questions/questions';
 import { readLastingNotices } from '../../src/ledger/submissions/answers';
 import { addRequest, endedWithRequests, readRequests } from '../../src/ledger/submissions/requests';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
-import { ACCEPTED, attemptSteps } from '../ledger/submissions/attempt-support';
+import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, move, NOW } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { useTestDatabase } from '../support/postgres';
@@ -172,6 +173,18 @@ it('asks about every request of a submission: one that is named never hides anot
   expect([...asked].sort()).toEqual([named, own].sort());
 });
 
+it('keeps a row that one request rejects while a sister names a certificate for it that another row has', async () => {
+  const owner = await sent();
+  await record(await accept(owner, `R-${owner.filingId}`), owner.filingId, { ...processed, eBRCNumber: 'EB-SISTER' });
+  await poll(owner.filingId);
+  const of = await sent();
+  await record(await accept(of, `R-${of.filingId}`), of.filingId, errored);
+  await record(await name(of.filingId, `R2-${of.filingId}`), of.filingId, { ...processed, eBRCNumber: 'EB-SISTER' });
+  expect(await poll(of.filingId)).toMatchObject({ outcome: 'not_yet' });
+  expect(await poll(of.filingId)).toMatchObject({ outcome: 'doubt' });
+  expect(await attempts.rows(of.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+});
+
 it('closes a request that a person named as not ours once every record of it is another filing’s', async () => {
   const of = await sent();
   const requestId = await name(of.filingId, `R-${of.filingId}`);
@@ -214,6 +227,27 @@ it('gives each ended filing its turn, however many there are that cannot be aske
     for (const { filingId } of drawn) turns.add(filingId);
   }
   expect([...turns].sort()).toEqual(waiting.map(({ filingId }) => filingId).sort());
+});
+
+it('certifies and frees nothing where an answer names a request that another filing has', async () => {
+  const [owner, other] = [await sent(), await sent()];
+  const taken = await accept(owner, 'TAKEN-1');
+  const answer = { ...ACCEPTED, requestId: taken };
+  expect(await door.run('adoptAnswer', { attemptId: other.attemptId, answer, sentBy: SENT_BY })).toMatchObject({
+    requestId: null,
+  });
+  expect((await readQuestions(ledger.pool, [other.filingId])).get(other.filingId)).toMatchObject([
+    { kind: 'request_taken', text: expect.stringContaining(other.attemptId) as string },
+  ]);
+  for (const processingStatus of ['Errored', 'Processed']) {
+    await record(taken, other.filingId, {
+      processingStatus,
+      eBRCNumber: processingStatus === 'Errored' ? null : 'EB-T',
+    });
+    expect(await poll(other.filingId)).toMatchObject({ outcome: 'doubt', requestId: null });
+  }
+  expect(await attempts.rows(other.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+  expect(await requests(owner.filingId)).toMatchObject([[taken, 'followed', null]]);
 });
 
 it('learns the IEC of an exporter from records of its own rows alone', async () => {
