@@ -8,14 +8,15 @@ import {
   TimeoutFailure,
 } from '@temporalio/common';
 import type { FaultInput, FaultedOperation } from '../../src/sandbox/faults/fault-schema';
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { Activities } from '../../src/activities/create-activities';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import { addCredentials, currentCredentials, markValid } from '../../src/ledger/vault/credentials';
 import { withTransaction } from '../../src/ledger/pool';
 import { clientOf } from '../api/support/service';
 import { knowExporter, open, rowsOf } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { closeAfterAll } from '../support/closing';
+import { useTestDatabase } from '../support/postgres';
+import { useSandbox } from '../support/sandbox';
 import { eventually } from '../support/processes';
 import { openDoor, type ActivityDoor } from './door';
 import { openAttempt } from '../ledger/ledger-steps';
@@ -27,18 +28,18 @@ const ACCOUNT = { dgftUsername: 'meridian.exports', dgftPassword: 'Meridian#2026
 const IEC = 'AAGCM4521K';
 const DAYS = { from: '2026-01-01', to: '2026-03-31' };
 
-let ledger: TestDatabase;
-let sandbox: Sandbox;
+const ledger = useTestDatabase();
+const sandbox = useSandbox({
+  rateLimits: false,
+  activationDelayMs: 0,
+  keys: [{ key: 'dev_key_that_nobody_may_see' }],
+});
 let client: ReturnType<typeof clientOf>;
 let door: ActivityDoor;
 let exporterId: string;
 let partyId: number;
 
 beforeAll(async () => {
-  [ledger, sandbox] = await Promise.all([
-    createTestDatabase(),
-    createSandbox({ rateLimits: false, activationDelayMs: 0, keys: [{ key: 'dev_key_that_nobody_may_see' }] }),
-  ]);
   client = clientOf(sandbox.url, { httpTimeoutMs: 2_000 });
   door = await openDoor(ledger, client.api);
   const customer = await client.api.createCustomer({ name: 'Meridian', email: 'm@example.test', iec: IEC });
@@ -52,11 +53,9 @@ beforeAll(async () => {
   partyId = row.partyId;
 });
 afterEach(() => sandbox.clearFaults());
-afterAll(async () => {
+closeAfterAll(async () => {
   await client?.api.close();
   await door?.close();
-  await sandbox?.close();
-  await ledger?.drop();
 });
 
 const strike = (operation: FaultedOperation, kind: FaultInput['kind'], more: Partial<FaultInput> = {}) =>

@@ -1,8 +1,10 @@
 /** Certificates are adopted in one transaction: a connection that is lost in the middle leaves nothing half. */
 import { TEST_CADENCE } from '../support/settings';
 import type pg from 'pg';
-import type { FilingApi } from '../../src/api/client';
 import type { CertificateDetail } from '../../src/api/schemas/filings';
+import { DAY_MS } from '../../src/domain/dates';
+import { documentsRestored } from '../../src/ledger/sends/documents-restored';
+import { detailOf } from '../reports/ledger-of-a-month';
 import { unclaimedCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { learnIec } from '../../src/ledger/exporters/exporters';
@@ -12,9 +14,9 @@ import { releaseAbsent } from '../../src/ledger/gates/release-absent';
 import { withTransaction } from '../../src/ledger/pool';
 import { attemptSteps, SETTLE_MS } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { replacing } from '../support/replacing';
-import { openDoor, type ActivityDoor } from './door';
+import { useDoor } from './door';
 
 const DOCUMENT = '9300001';
 /** All that adoption reads of a certificate. */
@@ -29,32 +31,22 @@ const CERTIFICATE = {
   billNo: 'EXP/2026/001',
 } as CertificateDetail;
 
-let ledger: TestDatabase;
-let door: ActivityDoor;
+const ledger = useTestDatabase(knowExporter);
 let breaks = true;
 let shown: Partial<CertificateDetail>[] = [CERTIFICATE];
 let clock = Date.now;
 let whileRead: (asked: { eBRCIssueFromDt: string }) => Promise<unknown> = () => Promise.resolve();
-const { opened, mark, rows } = attemptSteps(() => ledger);
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  const api = {
+const { open: openAgain, opened, mark, rows } = attemptSteps(ledger);
+const door = useDoor(
+  ledger,
+  {
     fetchDetails: async (asked: { eBRCIssueFromDt: string }) => {
       await whileRead(asked);
       return { certificates: shown, unread: 0 };
     },
-  } as unknown as FilingApi;
-  door = await openDoor({ ...ledger, pool: breakingPool(ledger.pool) }, api, (deps) => ({
-    ...deps,
-    clock: () => clock(),
-  }));
-});
-afterAll(async () => {
-  await door.close();
-  await ledger.drop();
-});
+  },
+  (deps) => ({ ...deps, pool: breakingPool(ledger.pool), clock: () => clock() }),
+);
 
 /** Ends the connection on which a submission is about to be settled: its rows are certified by then. */
 function breakingPool(pool: pg.Pool): pg.Pool {
@@ -291,4 +283,28 @@ describe('what is seen for a send whose answer was lost', () => {
     at(300);
     expect(await door.run('gatherEvidence', args)).toMatchObject({ openRows: 0, contradicted: [] });
   });
+});
+
+// Last: from here on the ledger is one that was put back.
+it('reads back to the copy after a restore, names the certificates that agree, and adopts none', async () => {
+  const now = Date.now();
+  clock = Date.now;
+  const made = new Date(now - 30 * DAY_MS);
+  const own = rowsOf({ sbCumInvoiceNumber: '5000001', mappedIRMAmountFCC: 10 });
+  const filingId = await open(ledger, 'RESTORED', own, { at: made });
+  await documentsRestored(ledger.pool, door.deps.documents, { at: new Date(now - 60_000), by: 'ravi', waitMs: 0 });
+  const opened = await openAgain(filingId, 1, new Date());
+  const mapping = own[0]!.mapping;
+  shown = [detailOf('EBLOST', mapping, new Date(now - 20 * DAY_MS)) as CertificateDetail];
+  const asked: string[] = [];
+  whileRead = ({ eBRCIssueFromDt }) => Promise.resolve(asked.push(eBRCIssueFromDt));
+  const args = { filingId, submission: 1, exporterId: EXPORTER, attemptId: `${filingId}-1-1` };
+  expect(opened).toMatchObject({ outcome: 'attempt', attemptId: args.attemptId });
+  const seen = { looked: true, adopted: [], openRows: 1, agreeing: ['EBLOST'], problem: expect.any(String) as string };
+  expect(await door.run('gatherEvidence', args)).toMatchObject(seen);
+  expect(asked[0]).toBe(detailOf('', mapping, new Date(made.getTime() - DAY_MS)).eBRCDate);
+  // It counts as the reading that filings wait for.
+  const read = `SELECT p.certificates_read_at >= i.certificates_after AS read
+      FROM ledger_identity i, exporters e JOIN parties p USING (party_id) WHERE e.exporter_id = $1`;
+  expect(await ledger.select(read, EXPORTER)).toEqual([{ read: true }]);
 });

@@ -1,41 +1,28 @@
 /** What a poll concludes of a request: an outcome of its rows, a statement, a question, or that it is none of ours. */
-import type { FilingApi } from '../../src/api/client';
 import type { RequestStatus } from '../../src/api/schemas/filings';
 import { needExporter } from '../../src/ledger/exporters/exporters';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { certifyByPersons } from '../../src/ledger/gates/certify';
 import { withTransaction } from '../../src/ledger/pool';
+import { readQuestions } from '../../src/ledger/questions/questions';
 import { readLastingNotices } from '../../src/ledger/submissions/answers';
 import { addRequest, endedWithRequests, readRequests } from '../../src/ledger/submissions/requests';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, move, NOW } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { openDoor, type ActivityDoor } from './door';
+import { useTestDatabase } from '../support/postgres';
+import { useDoor } from './door';
 
-let ledger: TestDatabase;
-let door: ActivityDoor;
+const ledger = useTestDatabase(knowExporter);
 /** The record of each request, as the service has it. */
 const records = new Map<string, Partial<RequestStatus>>();
-const attempts = attemptSteps(() => ledger);
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  const status = ({ requestId }: { requestId: string }) =>
-    Promise.resolve({
-      requestId,
-      dgftAckId: null,
-      errorDetails: [],
-      ebrcBulkGenStatusLst: [],
-      ...records.get(requestId),
-    });
-  door = await openDoor(ledger, { status } as unknown as FilingApi);
-});
-afterAll(async () => {
-  await door.close();
-  await ledger.drop();
+const attempts = attemptSteps(ledger);
+const door = useDoor(ledger, {
+  status: ({ requestId }: { requestId: string }) => {
+    const record = { dgftAckId: null, errorDetails: [], ebrcBulkGenStatusLst: [], ...records.get(requestId) };
+    return Promise.resolve({ requestId, ...record });
+  },
 });
 
 /** A filing that was sent, after a snapshot that held these numbers. */
@@ -224,8 +211,9 @@ it('says “by record” of no row that the record does not name, although its c
   });
   records.set(requestId, { processingStatus: 'Processed', recordResCount: 1, recordProCount: 1, recordFailCount: 0 });
   expect(await poll(filingId)).toMatchObject({ outcome: 'settled', requestId });
-  const { rows } = await ledger.pool.query('SELECT adoption FROM filing_rows WHERE filing_id = $1', [filingId]);
-  expect(rows).toEqual([{ adoption: 'persons' }]);
+  expect(await ledger.select('SELECT adoption FROM filing_rows WHERE filing_id = $1', filingId)).toEqual([
+    { adoption: 'persons' },
+  ]);
 });
 
 it('gives each ended filing its turn, however many there are that cannot be asked about', async () => {
@@ -248,6 +236,9 @@ it('certifies and frees nothing where an answer names a request that another fil
   expect(await door.run('adoptAnswer', { attemptId: other.attemptId, answer, sentBy: SENT_BY })).toMatchObject({
     requestId: null,
   });
+  expect((await readQuestions(ledger.pool, [other.filingId])).get(other.filingId)).toMatchObject([
+    { kind: 'request_taken', text: expect.stringContaining(other.attemptId) as string },
+  ]);
   for (const processingStatus of ['Errored', 'Processed']) {
     await record(taken, other.filingId, {
       processingStatus,

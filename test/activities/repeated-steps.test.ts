@@ -5,7 +5,6 @@
 import type { Activities } from '../../src/activities/create-activities';
 import type { WordInput } from '../../src/activities/filings/filing-ledger';
 import type { MoveArgs } from '../../src/activities/filings/moves';
-import type { FilingApi } from '../../src/api/client';
 import type { FilingState } from '../../src/domain/filing/states';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
@@ -15,25 +14,18 @@ import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-s
 import { EXPORTER, knowExporter, minutesLater, move, NOW, open, rowsOf } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { approvalBy } from '../support/principals';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { openDoor, type ActivityDoor } from './door';
+import { useTestDatabase } from '../support/postgres';
+import { useDoor } from './door';
 import { heldOf, makeTwice } from './twice';
 
-let ledger: TestDatabase;
-let door: ActivityDoor;
-const attempts = attemptSteps(() => ledger);
+const ledger = useTestDatabase(knowExporter);
+const attempts = attemptSteps(ledger);
+const door = useDoor(ledger, {});
 
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  door = await openDoor(ledger, {} as FilingApi);
+beforeAll(() => {
   // Steps are made by the clock of today, long after the settle window of what was sent at NOW.
   const look = { beganAt: minutesLater(300), endedAt: minutesLater(301), from: '01012026', to: '11022026' };
-  await recordLook(ledger.pool, { exporterId: EXPORTER, ...look, problem: null });
-});
-afterAll(async () => {
-  await door.close();
-  await ledger.drop();
+  return recordLook(ledger.pool, { exporterId: EXPORTER, ...look, problem: null });
 });
 
 /** Makes a local step and repeats it. @returns what it returned */

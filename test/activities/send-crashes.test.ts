@@ -15,20 +15,18 @@ import { EXPORTER } from '../ledger/filing-support';
 import { startProcess, type DyingProcess, type End } from '../ledger/sends/dying-process';
 import { newStore, remember, useLedgerPutBack } from '../ledger/sends/put-back';
 import { createLedgerClock } from '../../src/worker/jobs';
-import type { TestDatabase } from '../support/postgres';
 import { openDoor, type ActivityDoor } from './door';
 
-let ledger: TestDatabase;
+const ledger = useLedgerPutBack();
 let store: DocumentStore;
 /** A worker that goes on. */
 let healthy: ActivityDoor;
-const attempts = attemptSteps(() => ledger);
+const attempts = attemptSteps(ledger);
 /** Requests whose first byte was written, by the document that they file. */
 const written = new Map<string, number>();
 const doors: ActivityDoor[] = [];
 const processes: DyingProcess<DocumentStore>[] = [];
 
-useLedgerPutBack((opened) => (ledger = opened));
 beforeEach(async () => {
   store = await newStore();
   healthy = await doorOf();

@@ -2,22 +2,20 @@
  * Every send number gets a file in the document store, whatever fails between the mark and the first byte: without one,
  * the number up to which the store is known to be whole would stand still for ever.
  */
-import type { FilingApi } from '../../src/api/client';
 import type { SubmitContext } from '../../src/api/http/call';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { importSends } from '../../src/ledger/sends/send-import';
 import { readIdentity, readSend } from '../../src/ledger/sends/sends';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { openDoor, type ActivityDoor } from './door';
+import { useTestDatabase } from '../support/postgres';
+import { useDoor } from './door';
 
-let ledger: TestDatabase;
-let door: ActivityDoor;
+const ledger = useTestDatabase(knowExporter);
 let pushes = 0;
 /** Replaces calls to the document store while it is set. */
 let broken: { createRecord?: () => Promise<boolean> } = {};
-const attempts = attemptSteps(() => ledger);
+const attempts = attemptSteps(ledger);
 
 const service = {
   pushIrm: async (_: unknown, context: SubmitContext) => {
@@ -29,23 +27,15 @@ const service = {
       parsed: { requestId: `R-${pushes}`, dgftAckId: null, ackStatus: null, recordResCount: 1 },
     };
   },
-} as unknown as FilingApi;
+};
+const door = useDoor(ledger, service, (deps) => ({
+  ...deps,
+  documents: {
+    ...deps.documents,
+    createRecord: (name, content) => broken.createRecord?.() ?? deps.documents.createRecord(name, content),
+  },
+}));
 
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  door = await openDoor(ledger, service, (deps) => ({
-    ...deps,
-    documents: {
-      ...deps.documents,
-      createRecord: (name, content) => broken.createRecord?.() ?? deps.documents.createRecord(name, content),
-    },
-  }));
-});
-afterAll(async () => {
-  await door.close();
-  await ledger.drop();
-});
 afterEach(() => (broken = {}));
 
 const full = () => Promise.reject(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }));

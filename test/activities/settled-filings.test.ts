@@ -2,7 +2,6 @@
  * Certificates that settle the last rows of a filing move it on in the same transaction, whoever looks for them: its
  * own run, or a reconciliation.
  */
-import type { FilingApi } from '../../src/api/client';
 import type { CertificateDetail } from '../../src/api/schemas/filings';
 import type { FilingState } from '../../src/domain/filing/states';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
@@ -14,28 +13,16 @@ import { withTransaction } from '../../src/ledger/pool';
 import { needSubmission } from '../../src/ledger/submissions/submissions';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, move, NOW, open, readBalance, rowsOf } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { openDoor, type ActivityDoor } from './door';
+import { useTestDatabase } from '../support/postgres';
+import { useDoor } from './door';
 
-let ledger: TestDatabase;
-let door: ActivityDoor;
+const ledger = useTestDatabase(knowExporter);
 /** What fetch-details shows. */
 let shown: CertificateDetail[] = [];
 let documents = 9_500_000;
 let filed = 0;
-const { opened, mark } = attemptSteps(() => ledger);
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  door = await openDoor(ledger, {
-    fetchDetails: () => Promise.resolve({ certificates: shown, unread: 0 }),
-  } as unknown as FilingApi);
-});
-afterAll(async () => {
-  await door.close();
-  await ledger.drop();
-});
+const { opened, mark } = attemptSteps(ledger);
+const door = useDoor(ledger, { fetchDetails: () => Promise.resolve({ certificates: shown, unread: 0 }) });
 
 const certificate = (sbCumInvoiceNumber: string) =>
   ({

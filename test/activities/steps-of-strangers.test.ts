@@ -1,5 +1,4 @@
 /** What whoever can schedule steps on the workers' queues, without any grant, cannot do. */
-import type { FilingApi } from '../../src/api/client';
 import type { SubmitContext } from '../../src/api/http/call';
 import type { FilingState } from '../../src/domain/filing/states';
 import { sentAs } from '../../src/domain/filing/attempt';
@@ -7,31 +6,23 @@ import { saveIrms } from '../../src/ledger/exporters/irms';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { EXPORTER, irmRecord, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { openDoor, type ActivityDoor } from './door';
+import { useTestDatabase } from '../support/postgres';
+import { useDoor } from './door';
 
 const OTHER = 'exporter-9';
-let ledger: TestDatabase;
-let door: ActivityDoor;
+const ledger = useTestDatabase(knowExporter);
 let pushed = 0;
-const attempts = attemptSteps(() => ledger);
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  await knowExporter(ledger, OTHER, 'AAGCM9999K');
-  const pushIrm = async (_message: unknown, context: SubmitContext) => {
+const attempts = attemptSteps(ledger);
+const door = useDoor(ledger, {
+  pushIrm: async (_message: unknown, context: SubmitContext) => {
     await context.beforeWrite();
     pushed += 1;
     const parsed = { requestId: `R${pushed}`, dgftAckId: null, ackStatus: null, recordResCount: 1 };
     return { status: 200, warnings: [], parsed };
-  };
-  door = await openDoor(ledger, { pushIrm } as unknown as FilingApi);
+  },
 });
-afterAll(async () => {
-  await door?.close();
-  await ledger?.drop();
-});
+
+beforeAll(() => knowExporter(ledger, OTHER, 'AAGCM9999K'));
 
 it('sends nothing of an unapproved filing under the attempt of another one, nor under another client', async () => {
   const rows = rowsOf({ sbCumInvoiceNumber: '7700001', mappedIRMAmountFCC: 1 });

@@ -4,7 +4,6 @@
  */
 import { settleRows } from '../ledger/ledger-steps';
 import { Readable } from 'node:stream';
-import type { FilingApi } from '../../src/api/client';
 import type { Irm } from '../../src/api/schemas/exporters';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
@@ -12,15 +11,14 @@ import { voidRecord } from '../../src/ledger/sends/send-record';
 import { createOrRead, readIdentity } from '../../src/ledger/sends/sends';
 import { attemptSteps } from '../ledger/submissions/attempt-support';
 import { EXPORTER, irmRecord, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { openDoor, type ActivityDoor } from './door';
+import { useTestDatabase } from '../support/postgres';
+import { useDoor } from './door';
 import { heldOf, makeTwice } from './twice';
 
-let ledger: TestDatabase;
-let door: ActivityDoor;
+const ledger = useTestDatabase(knowExporter);
 /** The balance of the exporter's one IRM, as the service has it. */
 let available = 10_000;
-const attempts = attemptSteps(() => ledger);
+const attempts = attemptSteps(ledger);
 
 const service = {
   downloadPdf: ({ eBRCNumber }: { eBRCNumber: string }, put: (stream: Readable) => unknown) =>
@@ -29,17 +27,8 @@ const service = {
   async *listIrms() {
     yield await Promise.resolve(irmRecord(available) as Irm);
   },
-} as unknown as FilingApi;
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  door = await openDoor(ledger, service);
-});
-afterAll(async () => {
-  await door.close();
-  await ledger.drop();
-});
+};
+const door = useDoor(ledger, service);
 
 async function moveTo(filingId: string, state: 'submitting' | 'awaiting_approval') {
   const { seq } = await needFiling(ledger.pool, filingId);
@@ -53,11 +42,16 @@ async function seqOf(filingId: string): Promise<number> {
 describe('reading the balances', () => {
   beforeEach(() => (available = 10_000));
 
-  it('reserves them, and moves the filing on', async () => {
+  /** The step that reads them for a filing, and moves it on. */
+  async function reading(state: 'submitting' | 'awaiting_approval' = 'submitting') {
     const filingId = await attempts.filing();
-    const reserve = { filingId, seq: await seqOf(filingId), move: await moveTo(filingId, 'submitting') };
-    const args = { exporterId: EXPORTER, reserve };
-    const { returned, filing, story } = await makeTwice({ ledger, door }, filingId, { name: 'readIrms', args });
+    const reserve = { filingId, seq: await seqOf(filingId), move: await moveTo(filingId, state) };
+    return { filingId, name: 'readIrms' as const, args: { exporterId: EXPORTER, reserve } };
+  }
+
+  it('reserves them, and moves the filing on', async () => {
+    const { filingId, ...step } = await reading();
+    const { returned, filing, story } = await makeTwice({ ledger, door }, filingId, step);
     expect(returned.reserved).toMatchObject({ errors: [], filing: { counts: { rows: 1 } } });
     expect(filing).toMatchObject({ state: 'submitting' });
     expect(story).toEqual(['made', 'submitting']);
@@ -66,21 +60,18 @@ describe('reading the balances', () => {
   it('records what they do not allow, and leaves the filing where it is', async () => {
     available = 0;
     await door.run('readIrms', { exporterId: EXPORTER });
-    const filingId = await attempts.filing();
-    const reserve = { filingId, seq: await seqOf(filingId), move: await moveTo(filingId, 'submitting') };
-    const args = { exporterId: EXPORTER, reserve };
-    const { returned, filing } = await makeTwice({ ledger, door }, filingId, { name: 'readIrms', args });
+    const { filingId, ...step } = await reading();
+    const { returned, filing } = await makeTwice({ ledger, door }, filingId, step);
     expect(returned.reserved).toMatchObject({ filing: null, errors: [{ severity: 'error' }] });
     expect(filing).toMatchObject({ state: 'checking', errors: [{ severity: 'error' }] });
   });
 
   it.each([[10_000], [0]])('changes nothing of a filing that has moved meanwhile, with %s available', async (left) => {
     available = left;
-    const filingId = await attempts.filing();
-    const reserve = { filingId, seq: await seqOf(filingId), move: await moveTo(filingId, 'awaiting_approval') };
+    const { filingId, name, args } = await reading('awaiting_approval');
     await move(ledger, filingId, 'submitting');
     const before = await heldOf(ledger, filingId);
-    const { reserved } = await door.run('readIrms', { exporterId: EXPORTER, reserve });
+    const { reserved } = await door.run(name, args);
     expect(reserved).toMatchObject({ filing: 'differs' });
     expect(await heldOf(ledger, filingId)).toEqual(before);
   });

@@ -3,36 +3,24 @@
  * being processed. Nothing that goes wrong with the second costs the first.
  */
 import { takeOverAnswer, type AdoptedAnswer } from '../../src/activities/filings/answers';
-import type { FilingApi } from '../../src/api/client';
 import type { SubmitContext } from '../../src/api/http/call';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
-import { recordLook } from '../../src/ledger/submissions/lost-time';
 import { readRequests } from '../../src/ledger/submissions/requests';
-import { needSubmission } from '../../src/ledger/submissions/submissions';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, minutesLater, move, open, rowsOf } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { openDoor, type ActivityDoor } from './door';
+import { EXPORTER, knowExporter, move, open, rowsOf } from '../ledger/filing-support';
+import { useTestDatabase } from '../support/postgres';
+import { useDoor } from './door';
 
-let ledger: TestDatabase;
-let door: ActivityDoor;
+const ledger = useTestDatabase(knowExporter);
 /** What the service answers with next. */
 let parsed: Record<string, unknown>;
-const attempts = attemptSteps(() => ledger);
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-  const pushIrm = async (_message: unknown, { beforeWrite }: SubmitContext) => {
+const attempts = attemptSteps(ledger);
+const door = useDoor(ledger, {
+  pushIrm: async (_message: unknown, { beforeWrite }: SubmitContext) => {
     await beforeWrite();
     return { parsed, raw: '', status: 200, warnings: [] };
-  };
-  door = await openDoor(ledger, { pushIrm } as unknown as FilingApi);
-});
-afterAll(async () => {
-  await door.close();
-  await ledger.drop();
+  },
 });
 
 /** A filing whose first submission is about to be sent. */
@@ -77,8 +65,9 @@ it('is one transaction: nobody sees an acceptance without the filing’s move', 
   expect(adopted).toMatchObject({ requestId, filing: { seq, standing: null, counts: { rows: 1, open: 1 } } });
   expect(await needFiling(ledger.pool, sent.filingId)).toMatchObject({ state: 'processing', requestId });
   expect(await writers(sent.filingId)).toHaveLength(1);
-  const { rows } = await ledger.pool.query('SELECT due_at AS due FROM filings WHERE filing_id = $1', [sent.filingId]);
-  expect(rows).toEqual([{ due: new Date(adopted?.filing?.dueAt ?? 0) }]);
+  expect(await ledger.select('SELECT due_at AS due FROM filings WHERE filing_id = $1', sent.filingId)).toEqual([
+    { due: new Date(adopted?.filing?.dueAt ?? 0) },
+  ]);
 });
 
 it('changes nothing when it is taken over again, and returns the same', async () => {
@@ -160,17 +149,6 @@ it('leaves a filing that has ended as it is', async () => {
 });
 
 describe('an answer that comes late', () => {
-  /** Of an attempt that a person's word has judged absent; the next one is open. */
-  async function absentAndNext() {
-    const sent = await aboutToSend();
-    await attempts.mark(sent.attemptId);
-    const look = { exporterId: EXPORTER, from: '01012026', to: '10022026', problem: null };
-    await recordLook(ledger.pool, { ...look, beganAt: minutesLater(241), endedAt: minutesLater(241) });
-    expect(await attempts.word({ ...sent, by: 'ravi' })).toEqual({ outcome: 'again' });
-    await recordLook(ledger.pool, { ...look, beganAt: minutesLater(300), endedAt: minutesLater(300) });
-    return { ...sent, next: await attempts.opened(sent.filingId) };
-  }
-
   it.each([
     ['an open question', ['outcome_unknown'] as const],
     ['a pause', ['needs_credentials'] as const],
@@ -206,22 +184,6 @@ describe('an answer that comes late', () => {
     ]);
   });
 
-  it('of an attempt that was judged absent closes the one that is open, and the filing is being processed', async () => {
-    const { filingId, attemptId } = await absentAndNext();
-    await adopt(attemptId);
-    expect(await attempts.attempts(filingId)).toEqual(['accepted', 'unsent']);
-    expect(await stateOf(filingId)).toBe('processing');
-  });
-
-  it('is told where two attempts were sent', async () => {
-    const { filingId, attemptId, next } = await absentAndNext();
-    await attempts.mark(next);
-    const { standing } = (await adopt(attemptId)).filing ?? {};
-    expect(standing).toContain('accepted twice');
-    const filing = await needFiling(ledger.pool, filingId);
-    expect(filing).toMatchObject({ needsAttention: true, attention: standing });
-  });
-
   it('does not end a pause of a filing that is being processed', async () => {
     const { filingId, attemptId } = await aboutToSend();
     await submit({ filingId, attemptId });
@@ -230,27 +192,4 @@ describe('an answer that comes late', () => {
     await adopt(attemptId);
     expect(await needFiling(ledger.pool, filingId)).toMatchObject({ state: 'needs_credentials', seq });
   });
-});
-
-describe('what somebody should look at is part of the move', () => {
-  it('where the service read other rows than were sent', async () => {
-    const sent = await aboutToSend();
-    const { adopted } = await submit(sent, { recordResCount: 7 });
-    expect(adopted?.filing?.standing).toContain('7 records, 1 were sent');
-    const filing = await needFiling(ledger.pool, sent.filingId);
-    expect(filing).toMatchObject({ state: 'processing', needsAttention: true, attention: adopted?.filing?.standing });
-  });
-});
-
-it('leaves a submission that certificates have settled, and follows its request', async () => {
-  const { filingId, attemptId } = await aboutToSend();
-  await attempts.mark(attemptId);
-  await ledger.pool.query(`UPDATE submissions SET state = 'settled' WHERE filing_id = $1`, [filingId]);
-  await move(ledger, filingId, 'collecting');
-  expect(await adopt(attemptId)).toMatchObject({ filing: { state: 'collecting', seq: 2 } });
-  expect(await needSubmission(ledger.pool, filingId, 1)).toMatchObject({ state: 'settled' });
-  expect(await readRequests(ledger.pool, filingId, 1)).toMatchObject([
-    { requestId: `R${attemptId}`, state: 'followed' },
-  ]);
-  expect(await stateOf(filingId)).toBe('collecting');
 });

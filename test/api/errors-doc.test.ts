@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { ERROR_KIND_NAMES } from '../../src/domain/service/error-kinds';
 import { OPERATION_NAMES, OPERATIONS } from '../../src/domain/service/operations';
 import { decide } from '../../src/domain/service/retry-table';
-import { DOCUMENTED_ERRORS } from './support/documented-errors';
 import { renderErrors } from './support/errors-doc';
 
 const FILE = join(__dirname, '../../docs/errors.md');
@@ -19,45 +18,6 @@ test('docs/errors.md agrees with the code (UPDATE_DOCS=1 rewrites it)', async ()
   const expected = `${document.slice(0, start)}${START}\n\n${renderErrors()}\n\n${document.slice(end)}`;
   if (process.env.UPDATE_DOCS === '1') await writeFile(FILE, expected);
   else expect(document).toBe(expected);
-});
-
-/** Every code and message of the specification's error tables; a row that is dropped from the table test shows here. */
-test('every documented code and message has its row', () => {
-  const shown = DOCUMENTED_ERRORS.map((row) => row.shown).join('\n');
-  for (const text of [
-    'No API key provided',
-    'Invalid API key',
-    'Only platform users can access this resource',
-    'NDA and agreement not signed yet',
-    'Master Platform Agreement not signed yet',
-    'email must be an email',
-    'iec must be exactly 10 alphanumeric characters',
-    'property X should not exist',
-    'User with email already exists',
-    'DGFT username already in use',
-    'Invalid platform customer ID format',
-    'Customer not found',
-    'Platform customer with id X not found',
-    'Invalid DGFT credentials',
-    'DGFT credentials are already set for this customer',
-    'DGFT username already aligned with another platform customer',
-    'dgftPassword missing or empty',
-    'Platform customer not found',
-    'Error checking DGFT credentials',
-    'Excel validation failed',
-    'more than 999 data rows',
-    'is not a shipping bill number',
-    'exceeds 3 months',
-    'DGFT_CREDENTIALS_INVALID',
-    'DGFT_ACCOUNT_LOCKED',
-    'DGFT_CREDENTIALS_MISSING',
-    'EBRC_NOT_FOUND',
-    'DGFT_PORTAL_UNAVAILABLE',
-    'DGFT_IP_ACTIVATION_PENDING',
-    'Too many requests. Please try again later',
-  ]) {
-    expect(shown).toContain(text);
-  }
 });
 
 describe('the retry table', () => {

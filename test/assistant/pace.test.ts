@@ -7,16 +7,12 @@ import {
   noteFailedCall,
   takeSlot,
 } from '../../src/assistant/extraction/extractions';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 let service: string;
 let next = 0;
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-});
 beforeEach(() => (service = `https://extraction.example/${(next += 1)} 1`));
-afterAll(() => ledger?.drop());
 
 const PACE = { atOnce: 3, pauseMs: 60_000 };
 

@@ -8,16 +8,14 @@ import { readWorkbook } from '../../src/workbook/read';
 import { EXPORTER, irmRecord, knowExporter, NOW, open, rowsOf } from '../ledger/filing-support';
 import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 const folder = testFolder();
 let env: Record<string, string>;
-beforeAll(async () => {
-  ledger = await createTestDatabase();
+beforeAll(() => {
   env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test', EBRC_DOCUMENTS: join(folder, 'documents') };
 });
-afterAll(() => ledger?.drop());
 
 interface Json {
   path: string;
@@ -107,8 +105,7 @@ it('proposes what is free for what is open, as a workbook that passes the check'
   const note = JSON.stringify(book.worksheets[0]?.getCell('F2').note);
   expect(note).toMatch(/Proposed: /);
   // Nothing was filed by it.
-  const { rows } = await ledger.pool.query('SELECT count(*)::int AS n FROM filings');
-  expect(rows).toEqual([{ n: 1 }]);
+  expect(await ledger.select('SELECT count(*)::int AS n FROM filings')).toEqual([{ n: 1 }]);
 });
 
 it('asks for missing values instead of guessing them', async () => {

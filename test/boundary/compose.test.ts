@@ -50,21 +50,6 @@ const environmentOf = (name: string): Record<string, string> =>
     ),
   );
 
-it('has the parts that the service needs', () => {
-  const of = (profile: string) =>
-    services.flatMap(([name, { profiles }]) => (profiles.includes(profile) ? [name] : []));
-  expect(of('sandbox').sort()).toEqual(
-    [
-      ...['postgres', 'temporal', 'temporal-namespace', 'temporal-schema', 'temporal-ui'],
-      ...['ledger-migrate', 'sandbox', 'worker-sandbox', 'door-sandbox', 'welcome'],
-    ].sort(),
-  );
-  expect(of('production').sort()).toEqual(['door', 'migrate', 'worker']);
-  expect(of('command-line').sort()).toEqual(['ebrc', 'ebrc-production']);
-  expect(of('monitoring').sort()).toEqual(['grafana', 'prometheus']);
-  expect(services.filter(([, { profiles }]) => profiles.length !== 1)).toEqual([]);
-});
-
 it('pins every image to a version', () => {
   for (const [name, { image }] of services)
     expect([name, image]).toEqual([name, expect.stringMatching(/:v?\d+\.\d+[\w.-]*$/)]);

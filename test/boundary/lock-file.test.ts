@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ROOT, readProject } from './project';
+import { testFolder } from '../support/folder';
+
+const folder = testFolder();
 
 interface Locked {
   version?: string;
@@ -59,7 +61,6 @@ it('ships nothing under a licence that is not allowed, and would report it', asy
   const run = promisify(execFile);
   const script = join(ROOT, 'scripts/check-licences.mjs');
   expect((await run(process.execPath, [script])).stdout).toMatch(/^\d{3} packages are shipped, 0 under/);
-  const folder = await mkdtemp(join(tmpdir(), 'ebrc-licences-'));
   const lock = join(folder, 'package-lock.json');
   const of = (license?: string) => ({ 'node_modules/a/node_modules/b': { version: '1.0.0', license } });
   const judged = async (license?: string) => {
@@ -73,5 +74,4 @@ it('ships nothing under a licence that is not allowed, and would report it', asy
   expect(await judged('MIT AND ISC')).toBe('allowed');
   expect(await judged('MIT AND GPL-3.0-only')).toBe('b@1.0.0: MIT AND GPL-3.0-only\n');
   expect(await judged()).toBe('b@1.0.0: no licence is declared\n');
-  await rm(folder, { recursive: true });
 });

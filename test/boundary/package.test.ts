@@ -1,28 +1,26 @@
 /** What `npm pack` puts into a user's hands. */
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { testFolder } from '../support/folder';
 import { builtPackage } from '../support/built-package';
 import { readProject, ROOT } from './project';
 
 const run = promisify(execFile);
 
-let folder: string;
+const folder = testFolder();
 let files: string[];
 jest.setTimeout(300_000);
 
 beforeAll(async () => {
   await builtPackage();
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-pack-'));
   const args = ['pack', '--json', '--ignore-scripts', '--silent', '--pack-destination', folder];
   const { stdout } = await run('npm', args, { cwd: ROOT, maxBuffer: 16 * 1024 * 1024 });
   const [packed] = JSON.parse(stdout) as { filename: string; files: { path: string }[] }[];
   files = packed?.files.map(({ path }) => path) ?? [];
   await run('tar', ['-xzf', packed?.filename ?? '', '-C', folder], { cwd: folder });
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 it('holds programs, types, schemas, migrations and rules, and nothing else', async () => {
   const migrations = (await readdir(join(ROOT, 'migrations'))).map((name) => `migrations/${name}`);

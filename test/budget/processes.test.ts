@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { startLimitedServer } from '../../bench/support/limited-server';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 import type { ProcessOrder } from './budget-process';
 import { fullestWindow, limitsOf } from './budget-support';
@@ -12,12 +12,7 @@ const PROCESS = join(__dirname, 'budget-process.ts');
 const WINDOW_MS = 1_000;
 const LIMIT = 4;
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = useTestDatabase();
 
 function startProcess(order: ProcessOrder): ChildProcess {
   return spawn(process.execPath, ['-r', TYPESCRIPT, PROCESS, JSON.stringify(order)], { stdio: 'inherit' });

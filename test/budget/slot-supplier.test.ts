@@ -13,34 +13,29 @@ import { quietRuntime } from '../../bench/support/quiet-runtime';
 import { createGatedTuner } from '../../src/worker/create-workers';
 import type { StoppableBudget } from '../../src/budget/budget';
 import { BudgetStoppedError } from '../../src/budget/ports';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
-import { devServer, type DevServer } from '../support/temporal';
+import { useDevServer } from '../support/temporal';
 import { budgetOfProcess } from './budget-support';
 
 const WINDOW_MS = 1_000;
 const LIMIT = 3;
 const MAX_TASKS = 5;
 
-let server: DevServer;
+const server = useDevServer();
+const database = useTestDatabase();
 let native: NativeConnection;
 let client: Client;
-let database: TestDatabase;
 let workflowBundle: WorkflowBundleWithSourceMap;
 
 beforeAll(async () => {
   quietRuntime();
-  [server, database] = await Promise.all([devServer(), createTestDatabase()]);
   [native, client] = await Promise.all([server.connectNative(), server.client()]);
   const silent = () => undefined;
   workflowBundle = await bundleWorkflowCode({
     workflowsPath: join(__dirname, '..', '..', 'bench', 'support', 'workflows.ts'),
     logger: { log: silent, trace: silent, debug: silent, info: silent, warn: silent, error: silent },
   });
-});
-afterAll(async () => {
-  await server.stop();
-  await database.drop();
 });
 
 /** One process: a worker for the bench's workflow, and a gated one that runs `makeCall`. */

@@ -1,19 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBudgetStore, readBudgetUsage, type TicketState } from '../../src/budget/store';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
 const LEASE_MS = 400;
 const HOLD_MS = 300;
 const LONG_MS = 60_000;
 
-let database: TestDatabase;
+const database = useTestDatabase();
 let keyHash: string;
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
 beforeEach(() => {
   keyHash = randomUUID();
 });
@@ -28,20 +24,6 @@ function processStore() {
 
 const ticketsOf = (count: number) => Array.from({ length: count }, () => randomUUID());
 const granted = (states: TicketState[]) => states.filter((state) => state.granted).map(({ ticket }) => ticket);
-
-test('places follow the order of the tickets, with the number ahead of each', async () => {
-  const [a, b] = [processStore(), processStore()];
-  const [first, second, third, fourth] = ticketsOf(4) as [string, string, string, string];
-  expect(granted(await a.step([first, second]))).toEqual([first]);
-  await b.step([third, fourth]);
-  expect(await b.step([fourth, third])).toMatchObject([
-    { ticket: third, ahead: 1 },
-    { ticket: fourth, ahead: 2 },
-  ]);
-  await a.leave([first]);
-  expect(granted(await b.step([third, fourth]))).toEqual([]);
-  expect(granted(await a.step([second]))).toEqual([second]);
-});
 
 test('one in front who has not come for its slot holds up nobody for whom there is room', async () => {
   const [a, b] = [processStore(), processStore()];
@@ -111,11 +93,13 @@ test('a call counts from when it was written, not from when that is stored', asy
   const [ticket] = ticketsOf(1) as [string];
   await store.step([ticket]);
   await store.written(ticket, 'pdf', LONG_MS, LONG_MS / 2);
-  const { rows } = await database.pool.query(
-    `SELECT clock_timestamp() - written_at >= $2::interval AS "early", free_at - written_at AS "counts" FROM budget_slots WHERE ticket = $1`,
-    [ticket, `${LONG_MS / 2} ms`],
-  );
-  expect(rows).toEqual([{ early: true, counts: expect.objectContaining({ minutes: 1 }) }]);
+  expect(
+    await database.select(
+      `SELECT clock_timestamp() - written_at >= $2::interval AS "early", free_at - written_at AS "counts" FROM budget_slots WHERE ticket = $1`,
+      ticket,
+      `${LONG_MS / 2} ms`,
+    ),
+  ).toEqual([{ early: true, counts: expect.objectContaining({ minutes: 1 }) }]);
 });
 
 test('an answer that comes after its slot was freed takes none', async () => {
@@ -127,26 +111,6 @@ test('an answer that comes after its slot was freed takes none', async () => {
   await store.step([other]);
   await store.answered(slow, LONG_MS);
   expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 1 }]);
-});
-
-test('a refusal that is reported twice counts once, and everybody waits for the window', async () => {
-  const [a, b] = [processStore(), processStore()];
-  const [refused, next] = ticketsOf(2) as [string, string];
-  await a.step([refused]);
-  await a.refused(refused, 'pdf', LONG_MS);
-  await a.refused(refused, 'pdf', LONG_MS);
-  const [state] = await b.step([next], { limit: 100 });
-  expect(state).toMatchObject({ granted: false, ahead: 0 });
-  expect(state!.waitMs).toBeGreaterThan(LONG_MS / 2);
-  expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ refusals: 1 }]);
-});
-
-test('leaving removes the ticket from the queue, and the slot of a grant that its caller did not get', async () => {
-  const store = processStore();
-  const [unheard, waiting] = ticketsOf(2) as [string, string];
-  await store.step([unheard, waiting]);
-  await store.leave([unheard, waiting]);
-  expect(await readBudgetUsage(database.pool, keyHash)).toMatchObject([{ used: 0, waiting: 0 }]);
 });
 
 test('forty processes that step at once are granted no more than the limit', async () => {

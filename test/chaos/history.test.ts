@@ -9,17 +9,15 @@ import { attemptIdOf } from '../../src/domain/filing/attempt';
 import { withTransaction } from '../../src/ledger/pool';
 import { storeAnswer } from '../../src/ledger/submissions/answers';
 import { EXPORTER, knowExporter, move, NOW, open, rowsOf } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 let filings = 0;
 
 beforeAll(async () => {
-  ledger = await createTestDatabase();
   await knowExporter(ledger);
   await recordChanges(ledger.pool);
 });
-afterAll(() => ledger?.drop());
 beforeEach(() => forgetChanges(ledger.pool));
 
 const check = async (): Promise<HistoryCheck> =>

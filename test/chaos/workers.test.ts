@@ -1,10 +1,11 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startWorkers, type Workers } from '../../chaos/workers';
+import { useFolder } from '../support/folder';
 import { eventually } from '../support/processes';
 
 let folder: string;
+useFolder((made) => (folder = made));
 let workers: Workers;
 
 /** One worker process, whose worker does as told and then says that it started. */
@@ -19,13 +20,7 @@ async function oneWorker(script: string): Promise<Workers> {
 const started = (nth: number) =>
   eventually(async () => (await readFile(join(folder, 'worker-1.log'), 'utf8')).split('worker started').length > nth);
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-workers-'));
-});
-afterEach(async () => {
-  await workers.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => workers.stop());
 
 it('reports a worker that exited unexpectedly, even with code 0, and starts it again', async () => {
   const { problems } = await oneWorker(`setTimeout(() => (console.log('no more'), process.exit(0)), 300);`);

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { databaseOfEnvironment, environmentFor } from '../../dev/environment';
+import { testFolder } from '../support/folder';
 import { ConfigError, loadConfig, type Section, VARIABLES } from '../../src/config/config';
 
 /** As random as a drawn one, and the same in every run. */
@@ -32,6 +32,8 @@ function problemsOf(env: Record<string, string>, need?: Section[]) {
 
 /** Exactly one problem, of this variable, with this in its words. */
 const only = (variable: string, words: string) => [{ variable, problem: expect.stringContaining(words) as string }];
+
+const folder = testFolder();
 
 describe('a configuration that works', () => {
   it('encrypts payloads where a key is given', () => {
@@ -163,12 +165,10 @@ describe('a configuration that works', () => {
   });
 
   it('reads a Temporal profile', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'ebrc-profile-'));
     const file = join(folder, 'temporal.toml');
     await writeFile(file, '[profile.blue]\naddress = "blue.example:7233"\nnamespace = "blue"\n');
     const { temporal } = loadConfig({ TEMPORAL_CONFIG_FILE: file, TEMPORAL_PROFILE: 'blue' }, { need: ['temporal'] });
     expect(temporal).toMatchObject({ address: 'blue.example:7233', namespace: 'blue' });
-    await rm(folder, { recursive: true });
   });
 
   it('derives one key for a dev_ key wherever it runs, and another for another', () => {
@@ -180,8 +180,6 @@ describe('a configuration that works', () => {
 });
 
 describe('a secret in a file', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'ebrc-secrets-'));
-  afterAll(() => rmSync(folder, { recursive: true }));
   const secretFile = (name: string, text: string, mode = 0o600) => {
     writeFileSync(join(folder, name), text, { mode });
     return join(folder, name);

@@ -6,19 +6,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { knowExporter } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { drive, type Walk } from './gates-driver';
 
 const file = process.env.EBRC_CONFORMANCE ?? join(__dirname, 'traces.json');
 const walks = JSON.parse(readFileSync(file, 'utf8')) as Walk[];
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase(knowExporter);
 let followed = 0;
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-});
-afterAll(() => ledger?.drop());
 
 for (const walk of walks) {
   it(walk.name, async () => {

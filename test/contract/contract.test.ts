@@ -383,16 +383,6 @@ describe('what people decide', () => {
     expect(approved).toMatchObject({ state: 'certified' });
   });
 
-  it('gives a filing up before it is sent, and leaves nothing behind', async () => {
-    const path = await stage.file('abandon.json', message(item('CON/5')));
-    const before = service.accepted();
-    await json([...fileArgs(path, 'CON-5'), '--approval', '--by', 'asha', '--wait'], 4);
-    expect(await json(['abandon', 'CON-5', '--note', 'wrong invoice'])).toMatchObject({ state: 'abandoned' });
-    expect(service.accepted()).toBe(before);
-    // Its mapping is free again.
-    expect(await json([...fileArgs(path, 'CON-5B'), '--wait'])).toMatchObject({ state: 'certified' });
-  });
-
   it('corrects the errored rows alone', async () => {
     service.errorRow('CON/7');
     const path = await stage.file('partly.json', message(item('CON/6'), item('CON/7')));
@@ -566,12 +556,5 @@ describe('callers in any Temporal SDK', () => {
 describe('at the end', () => {
   it('nothing was filed twice', () => {
     expect(service.filedTwice()).toEqual([]);
-  });
-
-  it('no password and no key is in the worker’s log', async () => {
-    const log = await readFile(join(stage.folder, 'worker.log'), 'utf8');
-    for (const secret of [OTHER_KEY, ...service.accounts.map(({ password }) => password)]) {
-      expect(log).not.toContain(secret);
-    }
   });
 });

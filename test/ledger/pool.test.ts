@@ -1,15 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { createPool, withTransaction } from '../../src/ledger/pool';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
-let database: TestDatabase;
+const database = useTestDatabase();
 
 beforeAll(async () => {
-  database = await createTestDatabase();
   await database.pool.query('CREATE TABLE pool_test (n integer PRIMARY KEY)');
 });
-
-afterAll(() => database.drop());
 
 it('reads dates as calendar dates and amounts as text', async () => {
   const { rows } = await database.pool.query(
@@ -25,8 +22,7 @@ it('commits what returns and rolls back what throws', async () => {
     throw new Error('changed my mind');
   });
   await expect(failing).rejects.toThrow('changed my mind');
-  const { rows } = await database.pool.query('SELECT n FROM pool_test');
-  expect(rows).toEqual([{ n: 1 }]);
+  expect(await database.select('SELECT n FROM pool_test')).toEqual([{ n: 1 }]);
 });
 
 it('continues with a new connection after the server closed an idle one', async () => {
@@ -36,8 +32,7 @@ it('continues with a new connection after the server closed an idle one', async 
     'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
   );
   admin.release();
-  const { rows } = await database.pool.query('SELECT 1 AS alive');
-  expect(rows).toEqual([{ alive: 1 }]);
+  expect(await database.select('SELECT 1 AS alive')).toEqual([{ alive: 1 }]);
 });
 
 it('has the system probe an idle connection, so that one whose peer is gone is found out', async () => {

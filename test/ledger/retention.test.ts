@@ -1,16 +1,11 @@
 /** What is removed with time, and what never is: everything that a gate reads. */
 import { DAY_MS } from '../../src/domain/dates';
 import { removeOldRows } from '../../src/ledger/retention';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { EXPORTER, knowExporter, open, rowsOf } from './filing-support';
 import { saveInput } from '../../src/ledger/filings/filing-inputs';
 
-let ledger: TestDatabase;
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-});
-afterAll(() => ledger?.drop());
+const ledger = useTestDatabase(knowExporter);
 
 const NOW = Date.now();
 const PARTY = `(SELECT party_id FROM exporters WHERE exporter_id = '${EXPORTER}')`;
@@ -87,8 +82,7 @@ it('closed questions are removed, and open ones never', async () => {
     [new Date(NOW)],
   );
   expect(await removeOldRows(ledger.pool, NOW)).toMatchObject({ findings: 1 });
-  const { rows } = await ledger.pool.query('SELECT key FROM questions ORDER BY key');
-  expect(rows).toEqual([{ key: 'k0' }, { key: 'k729' }]);
+  expect(await ledger.select('SELECT key FROM questions ORDER BY key')).toEqual([{ key: 'k0' }, { key: 'k729' }]);
 });
 
 it('inputs that no filing was made of are removed, unless they were handed in again', async () => {
@@ -99,10 +93,9 @@ it('inputs that no filing was made of are removed, unless they were handed in ag
   await ledger.pool.query('UPDATE filing_inputs SET created_at = $1', [new Date(NOW - 91 * DAY_MS)]);
   await saveInput(ledger.pool, input(9));
   expect(await removeOldRows(ledger.pool, NOW)).toMatchObject({ inputs: 1 });
-  const { rows } = await ledger.pool.query<{ amount: number }>(
-    `SELECT (rows -> 0 -> 'mapping' ->> 'mappedIRMAmountFCC')::float8 AS amount FROM filing_inputs i
-      WHERE NOT EXISTS (SELECT FROM filings f WHERE f.input_ref = i.input_ref)`,
-  );
-  expect(rows).toEqual([{ amount: 9 }]);
+  expect(
+    await ledger.select(`SELECT (rows -> 0 -> 'mapping' ->> 'mappedIRMAmountFCC')::float8 AS amount FROM filing_inputs i
+      WHERE NOT EXISTS (SELECT FROM filings f WHERE f.input_ref = i.input_ref)`),
+  ).toEqual([{ amount: 9 }]);
   expect((await ledger.pool.query('SELECT FROM filings WHERE filing_id = $1', [filed])).rowCount).toBe(1);
 });

@@ -6,23 +6,20 @@ import { placeEvents } from '../../src/ledger/events';
 import { migrate } from '../../src/ledger/migrate';
 import { createPool } from '../../src/ledger/pool';
 import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
+import { closeAfterAll } from '../support/closing';
 import { ebrc } from '../support/command-line';
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/postgres';
+import { createEmptyDatabase, useTestDatabase, type TestDatabase } from '../support/postgres';
 import { knowExporter, move, open, rowsOf } from './filing-support';
 
 type Role = 'ebrc_migrate' | 'ebrc_run' | 'ebrc_read';
 
-let database: TestDatabase;
+const database = useTestDatabase();
 const logins: { name: string; admin: pg.Pool }[] = [];
 const pools: pg.Pool[] = [];
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(async () => {
+closeAfterAll(async () => {
   await Promise.all(pools.map((pool) => pool.end()));
   for (const { name, admin } of logins) await admin.query(`DROP OWNED BY ${name}; DROP ROLE ${name}`);
-  await database?.drop();
 });
 
 /** A login that is a member of the role, in a database. @returns its connection string */

@@ -5,15 +5,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Queryable } from '../../src/ledger/pool';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
 const FILE = join(__dirname, '../../docs/ledger-schema.txt');
 
-let ledger: TestDatabase;
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-});
-afterAll(() => ledger?.drop());
+const ledger = useTestDatabase();
 
 it('is the one that docs/ledger-schema.txt shows', async () => {
   const schema = await describeSchema(ledger.pool);

@@ -1,15 +1,12 @@
 import { createPool, withTransaction } from '../../src/ledger/pool';
 import { STEP_DEADLINE, withStepDeadline } from '../../src/ledger/unavailable';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
-let database: TestDatabase;
+const database = useTestDatabase();
 
 beforeAll(async () => {
-  database = await createTestDatabase();
   await database.pool.query('CREATE TABLE steps (n integer PRIMARY KEY)');
 });
-
-afterAll(() => database.drop());
 
 const count = async () => (await database.pool.query('SELECT n FROM steps')).rowCount;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

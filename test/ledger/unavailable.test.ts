@@ -2,18 +2,15 @@
 import pg from 'pg';
 import { createPool, withTransaction } from '../../src/ledger/pool';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
 
-let database: TestDatabase;
+const database = useTestDatabase();
 
 beforeAll(async () => {
-  database = await createTestDatabase();
   await database.pool.query('CREATE TABLE things (n integer PRIMARY KEY)');
   await database.pool.query('INSERT INTO things VALUES (1), (2)');
 });
-
-afterAll(() => database.drop());
 
 /** What a promise rejects with. */
 const errorOf = (work: Promise<unknown>): Promise<unknown> =>

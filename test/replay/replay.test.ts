@@ -2,9 +2,8 @@
  * Workflows that are open while a new version is deployed go on in it: what was recorded has to replay on the workflows
  * of now.
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { hostname, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { Worker, type ReplayWorkerOptions } from '@temporalio/worker';
 import { workflowBundle } from '../support/workflow-bundle';
 import { FILING_SCENARIOS } from './filing-scenarios';
@@ -18,6 +17,7 @@ import {
 } from './history-files';
 import { historyFromJson } from './history-json';
 import { ONBOARDING_SCENARIOS } from './onboarding-scenarios';
+import { testFolder } from '../support/folder';
 
 const SCENARIOS = [...FILING_SCENARIOS, ...ONBOARDING_SCENARIOS];
 /** A scenario that needs more is a workflow that should have gone on in a new run, or a story that is told too long. */
@@ -123,11 +123,7 @@ describe('determinism that is broken is seen', () => {
 });
 
 describe('recordings', () => {
-  let folder: string;
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'ebrc-histories-'));
-  });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+  const folder = testFolder();
 
   const started = { events: [{ eventId: 1, workflowExecutionStartedEventAttributes: { identity: 'me@here' } }] };
   const recording = { version: '0.0.1', scenario: 'one', workflowId: 'w', history: started as never };

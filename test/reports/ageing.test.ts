@@ -114,10 +114,11 @@ it('reads a workbook, with dates and numbers as cells', async () => {
   sheet.addRow(['Invoice Number', 'Invoice Date', 'Invoice Value', 'Currency']);
   sheet.addRow(['X-9', new Date(Date.UTC(2026, 0, 9)), 12.5, 'USD']).getCell(2).numFmt = 'dd/mm/yyyy';
   expect(await imported('books.xlsx', workbook, '--exporter', 'exporter-1')).toMatchObject({ code: 0, imported: 1 });
-  const { rows } = await ledger.pool.query(
-    `DELETE FROM invoices WHERE document_no = 'X-9' RETURNING document_date::text AS date, amount::text AS amount`,
-  );
-  expect(rows).toEqual([{ date: '2026-01-09', amount: '12.5' }]);
+  expect(
+    await ledger.select(
+      `DELETE FROM invoices WHERE document_no = 'X-9' RETURNING document_date::text AS date, amount::text AS amount`,
+    ),
+  ).toEqual([{ date: '2026-01-09', amount: '12.5' }]);
 });
 
 it('names the cells of a workbook that show something else than they hold', async () => {

@@ -6,20 +6,18 @@ import type { ReportOutcome } from '../../src/starter/report';
 import { knowExporter } from '../ledger/filing-support';
 import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { tell } from './ledger-of-a-month';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 const folder = testFolder();
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  ledger = await createTestDatabase();
   await knowExporter(ledger);
   await tell(ledger, { reference: 'LOST', madeAt: new Date(Date.now() - 30 * 3_600_000), rows: [{}] });
   env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test', EBRC_TEMPORAL_UI: 'https://ui.example.test/' };
 });
-afterAll(() => ledger?.drop());
 
 it('writes a page with links, and prints the figures', async () => {
   const path = join(folder, 'daily.html');

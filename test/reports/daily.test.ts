@@ -8,7 +8,7 @@ import { writeReportHtml } from '../../src/reports/write-html';
 import { writeReportWorkbook } from '../../src/reports/write-workbook';
 import { askAbout } from '../../src/ledger/questions/questions';
 import { knowExporter, open, readBalance, rowsOf as mappingRows } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { HOUR_MS, reportOn, tell } from './ledger-of-a-month';
 
 /** Noon in Asia/Kolkata. */
@@ -17,12 +17,11 @@ const ON = '2026-02-20';
 const before = (days: number, hours = 0) => new Date(NOON.getTime() - (days * 24 + hours) * HOUR_MS);
 const EVIL = '<img src=x onerror=alert(1)>=1+1';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 let report: Report;
 const requestOf = (more: Partial<ReportInput> = {}): ReportInput => ({ ...reportOn(ON), ...more });
 
 beforeAll(async () => {
-  ledger = await createTestDatabase();
   await knowExporter(ledger);
   const row = (n: number, amount: number) => ({ sbCumInvoiceNumber: String(100 + n), mappedIRMAmountFCC: amount });
   await tell(ledger, {
@@ -72,7 +71,6 @@ beforeAll(async () => {
   await audit.close();
   report = await dailyReport(ledger.pool, requestOf());
 });
-afterAll(() => ledger?.drop());
 
 const group = (id: string, of = report) => {
   const found = of.groups.find((each) => each.id === id);

@@ -1,4 +1,5 @@
 /** A ledger as some weeks of filing leave it, filled by the functions that activities use. */
+import { filingDateInKolkata } from '../../src/domain/dates';
 import { adoptAnswer, markSending, moveSubmission, openAttempt, settleRows } from '../ledger/ledger-steps';
 import { randomUUID } from 'node:crypto';
 import type { StoredAnswer } from '../../src/domain/filing/attempt';
@@ -64,10 +65,10 @@ export async function tell({ pool }: TestDatabase, story: Story): Promise<string
   const requestId = randomUUID();
   const answer: StoredAnswer = { kind: 'accepted', status: 200, requestId, dgftAckId: `A-${reference}` };
   await step((client) => storeAnswer(client, { attemptId, answer, at: madeAt }));
-  await step((client) => adoptAnswer(client, { filingId, submission: 1, attemptId, answer, at: madeAt }));
+  await step((client) => adoptAnswer(client, { attemptId, answer, at: madeAt }));
   await move('processing', madeAt);
   const at = new Date(madeAt.getTime() + hours * HOUR_MS);
-  await moveSubmission(pool, { filingId, submission: 1, state: 'terminal', processingStatus: 'Processed', at });
+  await moveSubmission(pool, { filingId, submission: 1, at });
   const verdicts = story.rows.map(({ becomes }, position): RowVerdict => {
     if (!becomes) return { position, outcome: 'open' };
     if ('errors' in becomes) return { position, outcome: 'errored', errors: becomes.errors };
@@ -98,7 +99,7 @@ export const reportOn = (on: string): ReportInput => ({
 export function detailOf(eBRCNumber: string, mapping: Mapping, at: Date): CertificateDetailRecord {
   return {
     eBRCNumber,
-    eBRCDate: dayOf(at),
+    eBRCDate: filingDateInKolkata(at.getTime()),
     eBRCStatus: 'Issued',
     billNo: mapping.billNo,
     sbCumInvoiceNumber: mapping.sbCumInvoiceNumber,
@@ -106,10 +107,4 @@ export function detailOf(eBRCNumber: string, mapping: Mapping, at: Date): Certif
     realisedValueFCC: String(mapping.mappedIRMAmountFCC),
     currencyCode: mapping.irmFCC,
   };
-}
-
-/** DDMMYYYY in Asia/Kolkata. */
-function dayOf(at: Date): string {
-  const iso = new Date(at.getTime() + 5.5 * HOUR_MS).toISOString();
-  return `${iso.slice(8, 10)}${iso.slice(5, 7)}${iso.slice(0, 4)}`;
 }

@@ -10,22 +10,20 @@ import { knowExporter } from '../ledger/filing-support';
 import { openBrowser } from '../../dev/browser';
 import { testFolder } from '../support/folder';
 import { inBrowser } from '../support/chromium';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { HOUR_MS, reportOn, tell } from './ledger-of-a-month';
 
 const folder = testFolder();
 
 inBrowser('the page', () => {
   const NOON = new Date('2026-02-20T06:30:00Z');
-  let ledger: TestDatabase;
+  const ledger = useTestDatabase(knowExporter);
   let browser: Browser;
   let page: Page;
   let report: Report;
   const requests: string[] = [];
 
   beforeAll(async () => {
-    ledger = await createTestDatabase();
-    await knowExporter(ledger);
     for (const [n, amount] of [900, 10, 2_000].entries()) {
       const madeAt = new Date(NOON.getTime() - (n + 2) * 24 * HOUR_MS);
       const row = { sbCumInvoiceNumber: String(200 + n), mappedIRMAmountFCC: amount };
@@ -41,10 +39,7 @@ inBrowser('the page', () => {
     page.on('console', (message) => requests.push(`console: ${message.text()}`));
     await page.goto(pathToFileURL(path).href);
   });
-  afterAll(async () => {
-    await browser?.close();
-    await ledger?.drop();
-  });
+  afterAll(() => browser?.close());
 
   it('asks for nothing, and its script runs under its own policy', () => {
     expect(requests).toEqual([expect.stringMatching(/^file:.*daily\.html$/u)]);

@@ -7,9 +7,10 @@ import { createReportThread, type ReportRenderer } from '../../src/reports/rende
 import { readScheduleFile, applySchedules, listSchedules, type LastResult } from '../../src/starter/schedules';
 import type { dailyReport } from '../../src/workflows/one-step';
 import { knowExporter } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { closeAfterAll } from '../support/closing';
+import { useTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
-import { devServer, type DevServer } from '../support/temporal';
+import { useDevServer } from '../support/temporal';
 import { startTestWorker, type TestWorker } from '../support/worker';
 import { tell } from './ledger-of-a-month';
 
@@ -19,25 +20,19 @@ const ROOT = join(__dirname, '..', '..');
 const NOW = Date.parse('2026-02-20T02:30:00Z');
 const ID = 'ebrc-test-daily-report';
 
-let server: DevServer;
+const server = useDevServer();
+const ledger = useTestDatabase(knowExporter);
 let temporal: Client;
-let ledger: TestDatabase;
 let reports: ReportRenderer;
 let worker: TestWorker;
 
 beforeAll(async () => {
-  [server, ledger] = await Promise.all([devServer(), createTestDatabase()]);
-  await knowExporter(ledger);
   await tell(ledger, { reference: 'LOST', madeAt: new Date(NOW - 30 * 3_600_000), rows: [{}] });
   temporal = await server.client();
   // The thread runs the sources as they are, as the tests do.
   reports = createReportThread({ execArgv: ['-r', join(ROOT, 'scripts', 'typescript.cjs')] });
   worker = await startTestWorker({
-    env: {
-      client: temporal,
-      nativeConnection: await server.connectNative(),
-      currentTimeMs: () => Promise.resolve(NOW),
-    },
+    env: { ...(await server.environment()), currentTimeMs: () => Promise.resolve(NOW) },
     sandbox: { url: 'http://127.0.0.1:9/api/v1' },
     ledger,
     adjust: (deps) => ({
@@ -49,11 +44,9 @@ beforeAll(async () => {
   const planned = await readScheduleFile(join(ROOT, 'schedules.yaml'));
   await applySchedules({ temporal, mode: 'test', taskQueue: worker.taskQueue, planned });
 });
-afterAll(async () => {
+closeAfterAll(async () => {
   await worker?.close();
   await reports?.close();
-  await server?.stop();
-  await ledger?.drop();
 });
 
 const runsSeen = new Set<string>();

@@ -1,14 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { testFolder } from '../support/folder';
 import { createSandbox } from '../../src/sandbox/sandbox';
 import { DEFAULT_SEED } from '../../src/sandbox/authority/default-seed';
-import { HOUR, createClient, item, link, message, readyClient, seedWith, startSandbox } from './support';
+import { HOUR, createClient, item, link, message, readyClient, seedOf, seedWith, startSandbox } from './support';
+
+const folder = testFolder();
 
 describe('control endpoints', () => {
   test('arm, list and clear faults, and report what is wrong with one', async () => {
-    const { control, api, sandbox } = await startSandbox();
+    const { control, api } = await startSandbox();
     const armed = await control('POST', '/faults', { operation: 'push-irm', kind: '500', times: 2 });
     expect(armed.status).toBe(201);
     await api.post('/genebrc/push-irm', {});
@@ -23,12 +25,11 @@ describe('control endpoints', () => {
     await control('POST', '/faults', { operation: 'push-irm', kind: '500' });
     expect((await control('DELETE', '/faults')).status).toBe(204);
     expect((await control('GET', '/faults')).body).toEqual([]);
-    await sandbox.close();
   });
 
   test('add accounts, IRMs and keys', async () => {
     const harness = await startSandbox();
-    const { control, sandbox } = harness;
+    const { control } = harness;
     const account = { username: 'newcomer', password: 'New#1', iec: 'CCGCM4521K' };
     expect((await control('POST', '/accounts', account)).status).toBe(201);
     expect((await control('POST', '/accounts', account)).status).toBe(409);
@@ -56,12 +57,11 @@ describe('control endpoints', () => {
     expect((await harness.with('dev_extra').get('/platform-customers')).status).toBe(200);
     await control('POST', '/keys', { key: 'dev_extra', revoked: true });
     expect((await harness.with('dev_extra').get('/platform-customers')).status).toBe(401);
-    await sandbox.close();
   });
 
   test('the call log records who called what, without keys, passwords and bodies', async () => {
     const harness = await startSandbox();
-    const { api, control, sandbox } = harness;
+    const { api, control } = harness;
     const id = await readyClient(harness);
     await api.post('/genebrc/push-irm', message(id));
     await harness.with(null).get('/platform-customers');
@@ -95,7 +95,6 @@ describe('control endpoints', () => {
     expect(since.body).toHaveLength(1);
     await control('DELETE', '/calls');
     expect((await control('GET', '/calls')).body).toEqual([]);
-    await sandbox.close();
   });
 
   test('the filings report shows requests, rows and certificates', async () => {
@@ -119,7 +118,6 @@ describe('control endpoints', () => {
         },
       ],
     });
-    await harness.sandbox.close();
   });
 });
 
@@ -142,7 +140,6 @@ describe('options', () => {
       });
       expect((await send('/irm/refresh', { platformCustomerId: id })).data).toHaveLength(irms.length);
     }
-    await sandbox.close();
   });
 
   test('a taken port falls to a free one, unless that is refused', async () => {
@@ -158,7 +155,6 @@ describe('options', () => {
   });
 
   test('a seed comes from a JSON file, and a wrong one is named with its fields', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sandbox-seed-'));
     const good = join(folder, 'good.json');
     writeFileSync(good, JSON.stringify(seedWith({ faults: [{ operation: 'list-customers', kind: '500' }] })));
     const { api, sandbox } = await startSandbox({ seed: good });
@@ -170,14 +166,12 @@ describe('options', () => {
     writeFileSync(bad, JSON.stringify({ accounts: [{ username: 'x', iec: 'short' }], weather: 'rain' }));
     await expect(createSandbox({ seed: bad })).rejects.toThrow(/bad\.json is not a sandbox seed[\s\S]*weather/);
     await expect(createSandbox({ seed: join(folder, 'none.json') })).rejects.toThrow(/none\.json could not be read/);
-    rmSync(folder, { recursive: true });
   });
 
   test('the clock may answer later, as the one of a time-skipping server does', async () => {
     const harness = await startSandbox({ clock: () => Promise.resolve(Date.UTC(2030, 0, 1)) });
     const id = await createClient(harness);
     expect((await link(harness, id)).data.dgftApiStatus.activatesAt).toBe('2030-01-02T00:00:00.000Z');
-    await harness.sandbox.close();
   });
 
   test('the customer list can be a plain array, and IRM dates ISO', async () => {
@@ -186,7 +180,6 @@ describe('options', () => {
     expect((await harness.api.get('/platform-customers')).data).toEqual([expect.objectContaining({ id })]);
     const irms = await harness.api.get(`/irm?platformCustomerId=${id}`);
     expect(irms.data.data[0].irmIssueDate).toBe('2026-05-12T00:00:00.000Z');
-    await harness.sandbox.close();
   });
 
   test('close frees the port at once, also while an answer hangs', async () => {
@@ -211,23 +204,19 @@ describe('options', () => {
     expect(response.status).toBe(400);
     expect(await response.json()).toEqual({ statusCode: 400, message: expect.any(String) });
     expect(sandbox.calls()).toEqual([expect.objectContaining({ operation: 'status', status: 400 })]);
-    await sandbox.close();
   });
 
   test('an unknown path is a 404 in the form of the other errors', async () => {
-    const { api, sandbox } = await startSandbox();
+    const { api } = await startSandbox();
     expect((await api.get('/genebrc/history')).body).toEqual({
       statusCode: 404,
       message: 'Cannot GET /api/v1/genebrc/history',
     });
-    await sandbox.close();
   });
 
   test('an account locks after as many failed logins as its seed sets', async () => {
     const harness = await startSandbox({
-      seed: seedWith({
-        accounts: [{ username: 'acme', password: 'Right#1', iec: 'AAGCM4521K', lockAfterFailedLogins: 2 }],
-      }),
+      seed: seedOf({ lockAfterFailedLogins: 2 }),
     });
     const id = await readyClient(harness);
     await harness.control('PATCH', '/accounts/acme', { password: 'Other#1' });
@@ -237,6 +226,5 @@ describe('options', () => {
       'DGFT_CREDENTIALS_INVALID',
       'DGFT_ACCOUNT_LOCKED',
     ]);
-    await harness.sandbox.close();
   });
 });

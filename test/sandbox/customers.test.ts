@@ -1,4 +1,4 @@
-import { HOUR, createClient, link, seedWith, startSandbox, type Harness } from './support';
+import { HOUR, createClient, link, seedOf, startSandbox, type Harness } from './support';
 
 let harness: Harness;
 beforeEach(async () => {
@@ -12,7 +12,6 @@ beforeEach(async () => {
     ],
   });
 });
-afterEach(() => harness.sandbox.close());
 
 const valid = { name: 'Acme', email: 'a@example.com', type: 'customer' };
 
@@ -207,15 +206,10 @@ describe('check-dgft-credentials', () => {
 
   test('an account may be ready at once and have shared credentials', async () => {
     const quick = await startSandbox({
-      seed: seedWith({
-        accounts: [
-          { username: 'acme', password: 'Right#1', iec: 'AAGCM4521K', activationDelayMs: 0, sharedCredentials: true },
-        ],
-      }),
+      seed: seedOf({ activationDelayMs: 0, sharedCredentials: true }),
     });
     const linked = await link(quick, await createClient(quick));
     expect(linked.data.dgftApiStatus).toEqual({ state: 'ready', activatesAt: null, sharedCredentialsLikely: true });
-    await quick.sandbox.close();
   });
 
   test('five failures in fifteen minutes refuse for fifteen more, on the sandbox clock', async () => {
@@ -229,6 +223,5 @@ describe('check-dgft-credentials', () => {
     expect(refused.body).toEqual({ statusCode: 429, message: 'Too many requests. Please try again later.' });
     limited.advance(HOUR / 4);
     expect((await link(limited, id)).status).toBe(201);
-    await limited.sandbox.close();
   });
 });

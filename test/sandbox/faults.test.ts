@@ -1,6 +1,6 @@
 import { Agent, request as undiciRequest } from 'undici';
 import type { FaultInput } from '../../src/sandbox/faults/fault-schema';
-import { HOUR, item, link, message, readyClient, startSandbox, type Harness } from './support';
+import { fetchDetails, HOUR, item, link, message, readyClient, startSandbox, type Harness } from './support';
 
 let harness: Harness;
 let id: string;
@@ -8,7 +8,6 @@ beforeEach(async () => {
   harness = await startSandbox();
   id = await readyClient(harness);
 });
-afterEach(() => harness.sandbox.close());
 
 const arm = (fault: FaultInput) => harness.sandbox.addFault(fault);
 const push = (items: unknown[] = [item()]) => harness.api.post('/genebrc/push-irm', message(id, items));
@@ -235,15 +234,7 @@ describe('changes at the portal', () => {
     const { eBRCNumber } = (await status(data.requestId)).data.ebrcBulkGenStatusLst[0];
     const balance = async () =>
       (await harness.api.post('/irm/refresh', { platformCustomerId: id })).data.data[0].irmAvailableAmt;
-    const details = async () =>
-      (
-        await harness.api.post('/genebrc/fetch-details', {
-          platformCustomerId: id,
-          iecCode: 'AAGCM4521K',
-          eBRCIssueFromDt: '01072026',
-          eBRCIssueToDt: '31072026',
-        })
-      ).data.length;
+    const details = async () => (await fetchDetails(harness, id)).data.length;
     const pdf = async () => (await raw(`/genebrc/download-pdf/${eBRCNumber}?platformCustomerId=${id}`)).status;
     arm({ operation: '*', kind: 'stale-balance' });
     arm({ operation: '*', kind: 'empty-details' });
@@ -262,12 +253,7 @@ describe('changes at the portal', () => {
 
   test('account-locked lasts until the account is unlocked', async () => {
     arm({ operation: 'fetch-details', kind: 'account-locked' });
-    await harness.api.post('/genebrc/fetch-details', {
-      platformCustomerId: id,
-      iecCode: 'AAGCM4521K',
-      eBRCIssueFromDt: '01072026',
-      eBRCIssueToDt: '01072026',
-    });
+    await fetchDetails(harness, id);
     expect((await push()).body.errorCode).toBe('DGFT_ACCOUNT_LOCKED');
     await harness.control('PATCH', '/accounts/acme', { locked: false });
     expect((await push()).status).toBe(200);

@@ -1,4 +1,15 @@
-import { HOUR, createClient, item, message, readyClient, startSandbox, seedWith, irm, type Harness } from './support';
+import {
+  HOUR,
+  createClient,
+  item,
+  message,
+  readyClient,
+  startSandbox,
+  seedOf,
+  fetchDetails,
+  irm,
+  type Harness,
+} from './support';
 
 let harness: Harness;
 let id: string;
@@ -6,7 +17,6 @@ beforeEach(async () => {
   harness = await startSandbox();
   id = await readyClient(harness);
 });
-afterEach(() => harness.sandbox.close());
 
 const push = (items: unknown[], over = {}) => harness.api.post('/genebrc/push-irm', message(id, items, over));
 const status = (requestId: string) => harness.api.post('/genebrc/status', { platformCustomerId: id, requestId });
@@ -141,23 +151,16 @@ describe('status', () => {
 });
 
 describe('fetch-details', () => {
-  const fetchDetails = (over = {}) =>
-    harness.api.post('/genebrc/fetch-details', {
-      platformCustomerId: id,
-      iecCode: 'AAGCM4521K',
-      eBRCIssueFromDt: '01072026',
-      eBRCIssueToDt: '31082026',
-      ...over,
-    });
+  const details = (over = {}) => fetchDetails(harness, id, over);
 
   test('an invoice settled by several rows gives one entry each, with its own number and value', async () => {
     await push([item({ mappedIRMAmountFCC: 1_000 }), item({ serialNo: 2, mappedIRMAmountFCC: 2_000 })]);
     harness.advance(2 * HOUR);
-    const { data } = await fetchDetails({ sbCumInvoiceNumber: '1234567', sbCumInvoiceDate: '01062026' });
+    const { data } = await details({ sbCumInvoiceNumber: '1234567', sbCumInvoiceDate: '01062026' });
     expect(data.map((entry: { realisedValueFCC: number }) => entry.realisedValueFCC)).toEqual([1_000, 2_000]);
     expect(new Set(data.map((entry: { eBRCNumber: string }) => entry.eBRCNumber)).size).toBe(2);
-    expect((await fetchDetails({ sbCumInvoiceNumber: '1' })).data).toEqual([]);
-    expect((await fetchDetails({ eBRCIssueFromDt: '03072026' })).data).toEqual([]);
+    expect((await details({ sbCumInvoiceNumber: '1' })).data).toEqual([]);
+    expect((await details({ eBRCIssueFromDt: '03072026' })).data).toEqual([]);
   });
 
   test.each([
@@ -170,7 +173,7 @@ describe('fetch-details', () => {
     [{ iecCode: 'BBGCM4521K' }, 400],
     [{ sbCumInvoiceNumber: '1'.repeat(26) }, 400],
   ])('%j answers %i', async (over, expected) => {
-    expect((await fetchDetails(over)).status).toBe(expected);
+    expect((await details(over)).status).toBe(expected);
   });
 
   test('certificates of the seed are there from the start', async () => {
@@ -183,7 +186,7 @@ describe('fetch-details', () => {
       currencyCode: 'USD',
       realizationDt: '01062026',
     });
-    expect((await fetchDetails()).data).toEqual([expect.objectContaining({ eBRCNumber: 'OLD1' })]);
+    expect((await details()).data).toEqual([expect.objectContaining({ eBRCNumber: 'OLD1' })]);
   });
 });
 
@@ -194,13 +197,7 @@ test('certificates stay invisible for the configured delay', async () => {
   slow.advance(2 * HOUR);
   const asked = () => slow.api.post('/genebrc/status', { platformCustomerId: client, requestId: data.requestId });
   const { eBRCNumber } = (await asked()).data.ebrcBulkGenStatusLst[0];
-  const details = () =>
-    slow.api.post('/genebrc/fetch-details', {
-      platformCustomerId: client,
-      iecCode: 'AAGCM4521K',
-      eBRCIssueFromDt: '01072026',
-      eBRCIssueToDt: '31082026',
-    });
+  const details = () => fetchDetails(slow, client);
   const pdf = () => slow.api.get(`/genebrc/download-pdf/${eBRCNumber}?platformCustomerId=${client}`);
   expect((await details()).data).toEqual([]);
   slow.advance(HOUR);
@@ -216,22 +213,14 @@ test('certificates stay invisible for the configured delay', async () => {
   // The copy that the service holds needs no login.
   await slow.control('PATCH', '/accounts/acme', { password: 'Changed#1' });
   expect((await pdf()).status).toBe(200);
-  await slow.sandbox.close();
 });
 
 test('GET /irm pages and filters saved records, which stay as they were until a refresh', async () => {
   const many = await startSandbox({
-    seed: seedWith({
-      accounts: [
-        {
-          username: 'acme',
-          password: 'Right#1',
-          iec: 'AAGCM4521K',
-          irms: Array.from({ length: 25 }, (_unused, n) =>
-            irm({ irmNumber: `IRM${n}`, irmIssueDate: `${String(n + 1).padStart(2, '0')}052026` }),
-          ),
-        },
-      ],
+    seed: seedOf({
+      irms: Array.from({ length: 25 }, (_unused, n) =>
+        irm({ irmNumber: `IRM${n}`, irmIssueDate: `${String(n + 1).padStart(2, '0')}052026` }),
+      ),
     }),
   });
   const client = await readyClient(many);
@@ -248,5 +237,4 @@ test('GET /irm pages and filters saved records, which stay as they were until a 
   expect(await available()).toBe(10_000);
   await many.api.post('/irm/refresh', { platformCustomerId: client });
   expect(await available()).toBe(6_000);
-  await many.sandbox.close();
 });

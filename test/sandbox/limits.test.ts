@@ -8,7 +8,6 @@ let harness: Harness;
 beforeEach(async () => {
   harness = await startSandbox({ rateWindowMs: 60_000 });
 });
-afterEach(() => harness.sandbox.close());
 
 describe('calls in a window', () => {
   test.each<[string, number, (harness: Harness) => Promise<{ status: number; body: unknown; headers: Headers }>]>([
@@ -58,6 +57,5 @@ describe('calls in a window', () => {
     expect(await call()).toBe(429);
     await new Promise((resolve) => setTimeout(resolve, 450));
     expect(await call()).toBe(404);
-    await quick.sandbox.close();
   });
 });

@@ -1,15 +1,22 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readyClient, startSandbox, message, item, link, createClient, HOUR, type Harness } from './support';
+import { testFolder } from '../support/folder';
+import {
+  fetchDetails,
+  readyClient,
+  startSandbox,
+  message,
+  item,
+  link,
+  createClient,
+  HOUR,
+  type Harness,
+} from './support';
 
 let harness: Harness;
-let folder: string | undefined;
-afterAll(() => folder && rm(folder, { recursive: true }));
+const folder = testFolder();
 beforeEach(async () => {
   harness = await startSandbox();
 });
-afterEach(() => harness.sandbox.close());
 
 test('an exporter is onboarded, files, and gets a certificate as a PDF that names it', async () => {
   const { api, advance } = harness;
@@ -30,13 +37,7 @@ test('an exporter is onboarded, files, and gets a certificate as a PDF that name
   const [entry] = late.data.ebrcBulkGenStatusLst;
   expect(entry).toMatchObject({ serialNo: '1', irmNumber: 'IRM1', fobFCC: 4_000, fcc: 'USD', eBRCDt: '02072026' });
 
-  const details = await api.post('/genebrc/fetch-details', {
-    platformCustomerId: id,
-    iecCode: 'AAGCM4521K',
-    eBRCIssueFromDt: '01072026',
-    eBRCIssueToDt: '01102026',
-    sbCumInvoiceNumber: '1234567',
-  });
+  const details = await fetchDetails(harness, id, { sbCumInvoiceNumber: '1234567' });
   expect(details.data).toEqual([
     expect.objectContaining({ eBRCNumber: entry.eBRCNumber, realisedValueFCC: 4_000, eBRCStatus: 'Issued' }),
   ]);
@@ -55,7 +56,6 @@ test('an exporter is onboarded, files, and gets a certificate as a PDF that name
 });
 
 test('a state file carries everything to the next start', async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-sandbox-'));
   const stateFile = join(folder, 'state');
   const first = await startSandbox({ stateFile });
   const id = await readyClient(first);
@@ -70,7 +70,6 @@ test('a state file carries everything to the next start', async () => {
   await second.api.post('/irm/refresh', { platformCustomerId: id });
   const irms = await second.api.get(`/irm?platformCustomerId=${id}&irmNumber=IRM1`);
   expect(irms.data.data[0]).toMatchObject({ irmAvailableAmt: 6_000 });
-  await second.sandbox.close();
 });
 
 test('refreshing before the activation time is refused with the documented code and body', async () => {

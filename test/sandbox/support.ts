@@ -1,5 +1,6 @@
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { SandboxOptions } from '../../src/sandbox/options';
+import { mapping } from '../../dev/sample-mapping';
 import type { Seed } from '../../src/sandbox/authority/seed';
 
 export const HOUR = 3_600_000;
@@ -7,6 +8,11 @@ export const HOUR = 3_600_000;
 const START = Date.UTC(2026, 6, 1, 4, 30);
 
 const ACCOUNT = { username: 'acme', password: 'Right#1', iec: 'AAGCM4521K' };
+
+/** A world of one account. */
+export const seedOf = (account: Partial<NonNullable<Seed['accounts']>[number]>): Seed => ({
+  accounts: [{ ...ACCOUNT, ...account }],
+});
 
 export function seedWith(extra: Partial<Seed> = {}): Seed {
   return {
@@ -51,10 +57,9 @@ export interface Answered {
 }
 
 const started: Sandbox[] = [];
-// A test that fails before its own close must not keep the process from ending.
 afterAll(() => Promise.all(started.map((sandbox) => sandbox.close())));
 
-/** A sandbox with a clock that the test moves, and a client that presents a key. */
+/** A sandbox with a clock that the test moves, and a client that presents a key; closed behind its test file. */
 export async function startSandbox(options: SandboxOptions = {}) {
   let now = START;
   const sandbox = await createSandbox({
@@ -131,32 +136,32 @@ export function link({ api }: Pick<Harness, 'api'>, id: string, over: Record<str
   });
 }
 
+/** A mapping of the account's IRM1. */
 export function item(over: Record<string, unknown> = {}) {
   return {
-    serialNo: 1,
-    uploadType: 101,
-    branchSlNo: 0,
+    ...mapping(),
     irmIfscCode: 'HDFC0000060',
     irmAdCode: '0510060',
     irmNumber: 'IRM1',
     irmDt: '12052026',
-    irmFCC: 'USD',
     irmPurposeCode: 'P0103',
-    irmRemitAmtFCC: 10_000,
-    sbCumInvoiceNumber: '1234567',
     sbCumInvoiceDate: '01062026',
-    portCode: 'INNSA1',
     billNo: 'INV/26/001',
-    sbCumInvoiceFCC: 'USD',
     sbCumInvoiceValueinFCC: 4_000,
     mappedIRMAmountFCC: 4_000,
-    isVostro: 'N',
-    isGstAvail: 'N',
-    gstinInvoiceNumber: null,
-    gstinInvoiceDate: null,
     ...over,
   };
 }
+
+/** Asks for the certificates of July and August, by default. */
+export const fetchDetails = ({ api }: Pick<Harness, 'api'>, platformCustomerId: string, over: object = {}) =>
+  api.post('/genebrc/fetch-details', {
+    platformCustomerId,
+    iecCode: ACCOUNT.iec,
+    eBRCIssueFromDt: '01072026',
+    eBRCIssueToDt: '31082026',
+    ...over,
+  });
 
 export function message(platformCustomerId: string, items: unknown[] = [item()], over: Record<string, unknown> = {}) {
   return {

@@ -1,31 +1,8 @@
 import { Workbook, type CellValue } from 'exceljs';
+import { headerOf } from '../../src/domain/rules/columns';
 import { item, type Harness } from './support';
 
-/** Header labels of the columns that an item fills. */
-const HEADERS: Record<string, string> = {
-  serialNo: 'Serial No',
-  uploadType: 'Upload Type',
-  branchSlNo: 'Branch Sl No',
-  irmIfscCode: 'IRM IFSC Code',
-  irmAdCode: 'IRM AD Code',
-  irmNumber: 'IRM Number',
-  irmDt: 'IRM Date',
-  irmFCC: 'IRM FCC',
-  irmPurposeCode: 'IRM Purpose Code',
-  irmRemitAmtFCC: 'IRM Remit Amt FCC',
-  sbCumInvoiceNumber: 'SB Cum Invoice Number',
-  sbCumInvoiceDate: 'SB Cum Invoice Date',
-  portCode: 'Port Code',
-  billNo: 'Bill No',
-  sbCumInvoiceFCC: 'SB Cum Invoice FCC',
-  sbCumInvoiceValueinFCC: 'SB Cum Invoice Value In FCC',
-  mappedIRMAmountFCC: 'Mapped IRM Amount FCC',
-  isVostro: 'Is Vostro',
-  isGstAvail: 'Is GST Avail',
-  gstinInvoiceNumber: 'GSTIN Invoice Number',
-  gstinInvoiceDate: 'GSTIN Invoice Date',
-};
-export const FIELDS = Object.keys(HEADERS);
+export const FIELDS = Object.keys(item());
 
 export type RowValues = Record<string, CellValue>;
 
@@ -38,7 +15,7 @@ export async function workbookOf(
   if (options.date1904) workbook.properties.date1904 = true;
   const sheet = workbook.addWorksheet('eBRC Bulk Upload');
   const fields = options.fields ?? FIELDS;
-  sheet.addRow(fields.map((field) => (options.header ?? String)(HEADERS[field] ?? field)));
+  sheet.addRow(fields.map((field) => (options.header ?? String)(headerOf(field) ?? field)));
   for (const values of rows) {
     const row = values === null ? {} : { ...(item() as RowValues), ...values };
     sheet.addRow(fields.map((field) => row[field] ?? null));

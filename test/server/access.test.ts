@@ -18,16 +18,11 @@ import type { fileRemittances } from '../../src/workflows/file-remittances';
 import { abandonUpdate, approveUpdate } from '../../src/workflows/messages';
 import { openDoor } from '../activities/door';
 import { approvalBy, principalOf } from '../support/principals';
-import { askDoor, KAVERI, messageOf, onboard, openDoorStage, watchedPool } from './door-stage';
-import type { DoorStage, ProblemBody } from './door-stage';
+import { askDoor, KAVERI, messageOf, onboard, useDoorStage, watchedPool } from './door-stage';
+import type { ProblemBody } from './door-stage';
 
-let stage: DoorStage;
+const stage = useDoorStage();
 let exporterId: string;
-
-beforeAll(async () => {
-  stage = await openDoorStage();
-}, 300_000);
-afterAll(() => stage?.close());
 
 describe('a password that is handed in', () => {
   const MARK = 'Marked-Pa55word-QX';
@@ -338,19 +333,6 @@ describe('who may what', () => {
       await door.close();
     }
   });
-
-  it('answers two doors as one', async () => {
-    const second = await stage.another();
-    try {
-      const token = await stage.principal(['viewer']);
-      const headers = { authorization: `Bearer ${token}` };
-      const get = async (url: string) =>
-        (await fetch(`${url}/v1/filings/ACCESS-1`, { headers })).json() as Promise<object>;
-      expect(await get(second.url)).toEqual(await get(stage.url));
-    } finally {
-      await second.close();
-    }
-  });
 });
 
 /**
@@ -434,20 +416,6 @@ describe('without a grant', () => {
     expect(approved).toMatchObject({ status: 200, body: { filingId: other.filingId, approvedBy: 'ravi' } });
   });
 
-  it('takes no grant of a principal whose time is over, or that was removed and added again', async () => {
-    const { pool } = stage.ledger;
-    const held = await waiting('GRANT-9');
-    const expiring = await approvalBy(pool, 'expiring', held.filingId);
-    await pool.query(`UPDATE principals SET expires_at = now() - interval '1 hour' WHERE name = 'expiring'`);
-    await expect(approve(held, expiring)).rejects.toMatchObject(refusedWith(/its time was over/u));
-    const leaver = await approvalBy(pool, 'leaver', held.filingId);
-    const { principalId } = await principalOf(pool, 'leaver');
-    await pool.query('UPDATE principals SET removed_at = now() WHERE principal_id = $1', [principalId]);
-    const again = { mode: 'test', name: 'leaver', isSystem: false, roles: ['checker'], exporters: null } as const;
-    await addPrincipal(pool, { ...again, expiresAt: null });
-    await expect(approve(held, leaver)).rejects.toMatchObject(refusedWith(/no principal any more/u));
-  });
-
   it('sends nothing that nobody approved, for who answers workflow tasks instead of a worker', async () => {
     const { filingId } = await waiting('GRANT-3');
     const { documents } = stage.deps;
@@ -509,6 +477,26 @@ describe('without a grant', () => {
         'moved',
         /may not see/u,
         (name) => pool.query(`UPDATE principals SET exporters = '{x}' WHERE name = $1`, [name]),
+      ],
+      [
+        'expiring',
+        /its time was over/u,
+        (name) => pool.query(`UPDATE principals SET expires_at = now() - interval '1 hour' WHERE name = $1`, [name]),
+      ],
+      [
+        'added again',
+        /no principal any more/u,
+        async (name) => {
+          await pool.query('UPDATE principals SET removed_at = now() WHERE name = $1', [name]);
+          const again = {
+            mode: 'test',
+            isSystem: false,
+            roles: ['checker'],
+            exporters: null,
+            expiresAt: null,
+          } as const;
+          await addPrincipal(pool, { ...again, name });
+        },
       ],
     ];
     const held = await waiting('GRANT-5');

@@ -12,6 +12,7 @@ import { addPrincipal } from '../../src/starter/principals';
 import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import { startDoor, type DoorOptions, type RunningDoor } from '../../src/server/door';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
+import { closeAfterAll } from '../support/closing';
 import { createTestDatabase, type TestDatabase } from '../support/postgres';
 import { devServer, type DevServer } from '../support/temporal';
 import { startTestWorker, type TestWorker } from '../support/worker';
@@ -64,18 +65,13 @@ export const KAVERI = {
   iec: 'AAKCK7719P',
 };
 
-export async function openDoorStage(): Promise<DoorStage> {
+async function openDoorStage(): Promise<DoorStage> {
   const [temporal, ledger, sandbox] = await Promise.all([
     devServer(),
     createTestDatabase(),
     createSandbox({ activationDelayMs: 0, ackDelayMs: 1_500, rateLimits: false }),
   ]);
-  const env = {
-    client: await temporal.client(),
-    nativeConnection: await temporal.connectNative(),
-    namespace: temporal.namespace,
-    currentTimeMs: () => Promise.resolve(Date.now()),
-  };
+  const env = await temporal.environment();
   const settings = { pollFirstMs: 500, pollMinMs: 300, pollMaxMs: 1_000 };
   const worker = await startTestWorker({ env, sandbox, ledger, settings, logger: pino({ level: 'silent' }) });
   const logs: string[] = [];
@@ -120,6 +116,17 @@ export async function openDoorStage(): Promise<DoorStage> {
       await ledger.drop();
     },
   };
+}
+
+/** One door for a whole test file. @param prepare before its first test, as for an exporter that is onboarded */
+export function useDoorStage(prepare?: (stage: DoorStage) => Promise<unknown>): DoorStage {
+  const stage = {} as DoorStage;
+  beforeAll(async () => {
+    Object.assign(stage, await openDoorStage());
+    await prepare?.(stage);
+  }, 300_000);
+  closeAfterAll(() => stage.close?.());
+  return stage;
 }
 
 /** A request to a door, as a program in any language makes it. */

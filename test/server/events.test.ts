@@ -2,8 +2,9 @@
 import { placeEvents, relayEvents } from '../../src/ledger/events';
 import { importSends } from '../../src/ledger/sends/send-import';
 import { markBad } from '../../src/ledger/vault/credentials';
+import { closeAfterAll } from '../support/closing';
 import { eventually } from '../support/processes';
-import { KAVERI, messageOf, onboard, openDoorStage, type DoorStage, type ProblemBody } from './door-stage';
+import { KAVERI, messageOf, onboard, useDoorStage, type ProblemBody } from './door-stage';
 
 interface Feed {
   items: {
@@ -16,20 +17,16 @@ interface Feed {
   next: string;
 }
 
-let stage: DoorStage;
 let exporterId: string;
 const relay = new AbortController();
 let relaying: Promise<void>;
-
-beforeAll(async () => {
-  stage = await openDoorStage();
-  relaying = relayEvents(stage.ledger.pool, relay.signal);
-  exporterId = await onboard(stage);
-}, 300_000);
-afterAll(async () => {
+const stage = useDoorStage(async (opened) => {
+  relaying = relayEvents(opened.ledger.pool, relay.signal);
+  exporterId = await onboard(opened);
+});
+closeAfterAll(() => {
   relay.abort();
-  await relaying;
-  await stage?.close();
+  return relaying;
 });
 
 const feed = <T = Feed>(query = '', token?: string) =>

@@ -7,17 +7,11 @@ import { eventually } from '../support/processes';
 import { contentsOfZip, unsummed } from '../support/zips';
 import { pageOfCertificates } from '../../src/ledger/certificates/certificates';
 import type { FilingBody } from '../../src/server/views/filing';
-import { KAVERI, messageOf, onboard, openDoorStage, watchedPool } from './door-stage';
-import type { DoorStage, ProblemBody } from './door-stage';
+import { KAVERI, messageOf, onboard, useDoorStage, watchedPool } from './door-stage';
+import type { ProblemBody } from './door-stage';
 
-let stage: DoorStage;
 let exporterId: string;
-
-beforeAll(async () => {
-  stage = await openDoorStage();
-  exporterId = await onboard(stage);
-}, 300_000);
-afterAll(() => stage?.close());
+const stage = useDoorStage(async (opened) => (exporterId = await onboard(opened)));
 
 const file = <T = FilingBody>(json: unknown, headers: Record<string, string> = {}) =>
   stage.ask<T>('POST', '/v1/filings', { json, headers });

@@ -15,16 +15,10 @@ import { inApiTerms } from '../../src/server/http/problem';
 import { refusal } from '../../src/starter/errors';
 import { everyRoute } from './every-route';
 
-import { askDoor, KAVERI, messageOf, onboard, openDoorStage } from './door-stage';
-import type { DoorStage, ProblemBody, Reply } from './door-stage';
+import { askDoor, KAVERI, messageOf, onboard, useDoorStage } from './door-stage';
+import type { ProblemBody, Reply } from './door-stage';
 
-let stage: DoorStage;
-
-beforeAll(async () => {
-  stage = await openDoorStage();
-  await onboard(stage);
-}, 300_000);
-afterAll(() => stage?.close());
+const stage = useDoorStage(onboard);
 
 const exporter = KAVERI.email;
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -104,10 +98,11 @@ it('refuses every wrong body, and records nothing', async () => {
   expect((await post('{"exporter": 5, "reference": {}, "x": 1}')).body.detail).toBe(
     'exporter: is a number; allowed: a text; reference: is an object; allowed: a text; x is not a field of this body',
   );
-  const { rows } = await stage.ledger.pool.query(
-    'SELECT (SELECT count(*) FROM filings)::int AS filings, (SELECT count(*) FROM filing_inputs)::int AS inputs',
-  );
-  expect(rows).toEqual([{ filings: 0, inputs: 0 }]);
+  expect(
+    await stage.ledger.select(
+      'SELECT (SELECT count(*) FROM filings)::int AS filings, (SELECT count(*) FROM filing_inputs)::int AS inputs',
+    ),
+  ).toEqual([{ filings: 0, inputs: 0 }]);
   expect((await send(good)).status).toBe(201);
 }, 120_000);
 

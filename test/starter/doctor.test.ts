@@ -1,38 +1,32 @@
 /** A healthy installation, and broken ones: each by the check that names it. */
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { queueOfClass, RATE_CLASSES } from '../../src/domain/names';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { sendName } from '../../src/ledger/sends/send-record';
 import { readIdentity } from '../../src/ledger/sends/sends';
 import { createVault, discard, handIn } from '../../src/ledger/vault/vault';
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { CheckResult } from '../../src/starter/doctor/doctor';
 import { clockResult } from '../../src/starter/doctor/finding';
+import { json, startService } from '../api/support/service';
 import { testFolder } from '../support/folder';
 import { ebrc } from '../support/command-line';
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/postgres';
-import { devServer, type DevServer } from '../support/temporal';
+import { closeAfterAll } from '../support/closing';
+import { createEmptyDatabase, useTestDatabase } from '../support/postgres';
+import { useSandbox } from '../support/sandbox';
+import { useDevServer } from '../support/temporal';
 import { startTestWorker, type TestWorker } from '../support/worker';
 
-let database: TestDatabase;
-let server: DevServer;
-let sandbox: Sandbox;
+const database = useTestDatabase();
+const server = useDevServer();
+const sandbox = useSandbox();
 let worker: TestWorker;
+closeAfterAll(() => worker?.close());
 const folder = testFolder();
 let env: Record<string, string>;
 
 beforeAll(async () => {
-  [database, server, sandbox] = await Promise.all([createTestDatabase(), devServer(), createSandbox()]);
-  const stage = {
-    client: await server.client(),
-    nativeConnection: await server.connectNative(),
-    namespace: server.namespace,
-    currentTimeMs: () => Promise.resolve(Date.now()),
-  };
-  worker = await startTestWorker({ env: stage, sandbox, ledger: database });
+  worker = await startTestWorker({ env: await server.environment(), sandbox, ledger: database });
   env = {
     EBRC_API_URL: sandbox.url,
     EBRC_API_KEY: 'dev_sandbox_key',
@@ -44,12 +38,6 @@ beforeAll(async () => {
   };
   expect((await ebrc(['schedules', 'apply', '--json'], { env })).code).toBe(0);
   await database.pool.query('DELETE FROM vault_keys');
-});
-afterAll(async () => {
-  await worker?.close();
-  await sandbox?.close();
-  await server?.stop();
-  await database?.drop();
 });
 
 async function wrongOnes(
@@ -256,14 +244,12 @@ it('names a migration that was edited after the ledger had applied it', async ()
 });
 
 it('names a service whose clock is off', async () => {
-  const off = createServer((_request, response) => {
-    response.writeHead(401, { date: new Date(Date.now() - 600_000).toUTCString(), 'content-type': 'application/json' });
-    response.end('{"statusCode":401,"message":"No API key provided"}');
+  const off = await startService((_request, response) => {
+    response.setHeader('date', new Date(Date.now() - 600_000).toUTCString());
+    json(response, 401, { statusCode: 401, message: 'No API key provided' });
   });
-  await new Promise<void>((resolve) => off.listen(0, '127.0.0.1', resolve));
-  const url = `http://127.0.0.1:${(off.address() as AddressInfo).port}/api/v1`;
-  const wrong = await wrongBesidesTemporal({ EBRC_API_URL: url });
-  off.close();
+  const wrong = await wrongBesidesTemporal({ EBRC_API_URL: off.baseUrl });
+  await off.close();
   expect(wrong.find(({ check }) => check === 'clock of the service')?.message).toMatch(/behind this machine/);
 });
 

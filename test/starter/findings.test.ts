@@ -13,11 +13,11 @@ import { irmCursor } from '../../src/domain/identity';
 import type { ExporterView, IrmView } from '../../src/starter/exporters/views';
 import { detailOf, tell } from '../reports/ledger-of-a-month';
 import { cleanEnvironment, ebrc } from '../support/command-line';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
 const HOUR_MS = 3_600_000;
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 let env: Record<string, string>;
 const row = (n: number) => ({
   ...{ sbCumInvoiceNumber: String(100 + n), billNo: `KVR/26/${n}` },
@@ -26,7 +26,6 @@ const row = (n: number) => ({
 });
 
 beforeAll(async () => {
-  ledger = await createTestDatabase();
   env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test' };
   await knowExporter(ledger);
   await tell(ledger, { reference: 'GOOD', madeAt: NOW, hours: 1, rows: [row(1), row(2)] });
@@ -44,7 +43,6 @@ beforeAll(async () => {
     at: new Date(),
   });
 });
-afterAll(() => ledger?.drop());
 
 it('says of findings whose they are and what to do', async () => {
   const { stdout } = await ebrc(['findings'], { env });

@@ -10,19 +10,17 @@ import { claimStore } from '../../src/ledger/sends/sends';
 import { countSend } from '../../src/ledger/sends/conclusion';
 import type { LedgerStatus } from '../../src/ledger/sends/ledger-status';
 import { ebrc } from '../support/command-line';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { principalOf } from '../support/principals';
 
 let store: Awaited<ReturnType<typeof newStore>>;
-let ledger: TestDatabase;
-const { filing, opened, mark } = attemptSteps(() => ledger);
+const ledger = useTestDatabase();
+const { filing, opened, mark } = attemptSteps(ledger);
 
 beforeAll(async () => {
-  ledger = await createTestDatabase();
   await knowExporter(ledger);
   store = await newStore();
 });
-afterAll(() => ledger?.drop());
 
 it('reports that a ledger was restored, imports its sends, and reports that it is complete', async () => {
   const env = { DATABASE_URL: ledger.url, EBRC_DOCUMENTS: store.root };

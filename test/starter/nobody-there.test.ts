@@ -14,20 +14,19 @@ import { followFiling } from '../../src/starter/filings/start';
 import { pollersOf, silenceNotice, TemporalSilentError } from '../../src/temporal/workers-present';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
 import { createVault } from '../../src/ledger/vault/vault';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { createTestDatabase, useTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 import { startTcpProxy } from '../support/tcp-proxy';
-import { devServer, type DevServer } from '../support/temporal';
+import { useDevServer } from '../support/temporal';
 
 const EMAIL = 'asha@example.test';
 
-let database: TestDatabase;
-let server: DevServer;
+const database = useTestDatabase();
+const server = useDevServer();
 let env: Record<string, string>;
 jest.setTimeout(120_000);
 
 beforeAll(async () => {
-  [database, server] = await Promise.all([createTestDatabase(), devServer()]);
   await saveExporter(
     database.pool,
     customerSchema.parse({ id: randomUUID(), name: 'Asha', email: EMAIL }),
@@ -40,10 +39,6 @@ beforeAll(async () => {
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: server.address,
   };
-});
-afterAll(async () => {
-  await server?.stop();
-  await database?.drop();
 });
 
 async function problemOf(args: string[], more: Record<string, string> = {}, input?: string): Promise<Problem> {

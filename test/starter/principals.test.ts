@@ -4,16 +4,13 @@ import type { PrincipalWithToken } from '../../src/starter/principals';
 import { principalOfToken } from '../../src/ledger/principals/principals';
 import { EXPORTER, knowExporter } from '../ledger/filing-support';
 import { ebrc } from '../support/command-line';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 let env: Record<string, string>;
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
+beforeAll(() => {
   env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test' };
 });
-afterAll(() => ledger?.drop());
 
 const run = (...args: string[]) => ebrc(['principals', ...args, '--json'], { env });
 const add = async (...args: string[]) => (await run('add', ...args)).json<PrincipalWithToken>();

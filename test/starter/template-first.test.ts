@@ -1,7 +1,5 @@
 /** A filled column of which only the service's template can tell whether it is sent, through the command line. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { BULK_COLUMNS } from '../../src/domain/rules/columns';
 import type { FilingView } from '../../src/domain/filing/view';
@@ -10,6 +8,7 @@ import type { Problem } from '../../src/starter/errors';
 import { readWorkbook } from '../../src/workbook/read';
 import { writeBulkWorkbook } from '../../src/workbook/write';
 import { demoMessage, type DemoIrm } from '../../dev/demo-message';
+import { startService, type Service } from '../api/support/service';
 import { startExtractionStage, type ExtractionStage } from '../assistant/extraction-stage';
 
 const EXPORTER = 'accounts@kaveri.example';
@@ -17,19 +16,18 @@ const LABELS = [...BULK_COLUMNS.map(({ header }) => header), 'Drawback Ref'];
 
 let stage: ExtractionStage;
 /** Serves nothing but the template; the filing itself is the worker's, which talks to the sandbox. */
-let service: Server;
+let service: Service;
 let labels: readonly string[] | null = null;
 let env: Record<string, string>;
 let file: string;
 
 beforeAll(async () => {
   stage = await startExtractionStage({ ackDelayMs: 500 });
-  service = createServer((_request, response) => {
-    if (labels === null) return response.writeHead(502).end('<html>bad gateway</html>');
+  service = await startService((_request, response) => {
+    if (labels === null) return void response.writeHead(502).end('<html>bad gateway</html>');
     return void writeBulkWorkbook([], { labels }).then((template) => response.writeHead(200).end(template));
   });
-  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-  env = { EBRC_API_URL: `http://127.0.0.1:${(service.address() as AddressInfo).port}/api/v1` };
+  env = { EBRC_API_URL: service.baseUrl };
   const account = { iec: 'AAKCK7719P', username: 'kaveri.softworks', password: 'Kaveri@Soft9' };
   await stage.onboard({ name: 'Kaveri', email: EXPORTER, ...account });
   const irms = (await stage.ebrc(['irms', EXPORTER, '--json'])).json<DemoIrm[]>();
@@ -42,7 +40,7 @@ beforeAll(async () => {
   await writeFile(file, await writeBulkWorkbook(rows, { labels: LABELS }));
 }, 240_000);
 afterAll(async () => {
-  service?.close();
+  await service?.close();
   await stage?.close();
 }, 60_000);
 

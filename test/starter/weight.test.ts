@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import { cleanEnvironment, programArguments } from '../support/command-line';
-import { createTestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
 const REPORT = join(__dirname, '..', 'support', 'report-packages.cjs');
 
@@ -23,6 +23,8 @@ async function packagesOf(args: string[], env: Record<string, string> = {}): Pro
 /** Each of them takes longer to load than most commands take. */
 const HEAVY = ['@temporalio/client', '@temporalio/worker', 'exceljs', 'undici', 'fastify', 'node-pg-migrate', 'pdfkit'];
 
+const database = useTestDatabase();
+
 it('loads hardly anything for the help', async () => {
   const loaded = await packagesOf(['--help']);
   expect(loaded).toContain('commander');
@@ -30,9 +32,7 @@ it('loads hardly anything for the help', async () => {
 });
 
 it('loads the database driver, and nothing heavier, for a list', async () => {
-  const database = await createTestDatabase();
   const loaded = await packagesOf(['list', '--json'], { EBRC_MODE: 'test', DATABASE_URL: database.url });
-  await database.drop();
   expect(loaded).toContain('pg');
   expect(loaded.filter((name) => HEAVY.includes(name))).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { createPool } from '../../src/ledger/pool';
+import { closeAfterAll } from './closing';
 import { noteOpen } from './jest/left-open';
 import { ADMIN_URL_VARIABLE, TEMPLATE_VARIABLE, withDatabase } from './jest/test-postgres';
 
@@ -8,6 +9,8 @@ export interface TestDatabase {
   url: string;
   /** A pool on it, created like the worker's; ended by `drop`. */
   pool: pg.Pool;
+  /** The rows of a statement with these parameters. */
+  select(statement: string, ...values: unknown[]): Promise<Record<string, unknown>[]>;
   drop(): Promise<void>;
 }
 
@@ -17,6 +20,17 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `ebrc_test_${randomBytes(8).toString('hex')}`;
   await runAsAdmin(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
   return openDatabase(adminUrl, name);
+}
+
+/** One database for a whole test file; `prepare` fills it before the first test. */
+export function useTestDatabase(prepare?: (database: TestDatabase) => Promise<unknown>): TestDatabase {
+  const database = {} as TestDatabase;
+  beforeAll(async () => {
+    Object.assign(database, await createTestDatabase());
+    await prepare?.(database);
+  });
+  closeAfterAll(() => database.drop?.());
+  return database;
 }
 
 /** A fresh database with nothing in it, for tests of the migrations themselves. */
@@ -37,7 +51,9 @@ function openDatabase(adminUrl: string, name: string): TestDatabase {
     await runAsAdmin(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     closed();
   };
-  return { url, pool, drop };
+  const select: TestDatabase['select'] = async (statement, ...values) =>
+    (await pool.query(statement, values)).rows as never;
+  return { url, pool, select, drop };
 }
 
 function testServer() {

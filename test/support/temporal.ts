@@ -6,7 +6,9 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { NativeConnection } from '@temporalio/worker';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { connect } from '../../src/temporal/connect';
+import { closeAfterAll } from './closing';
 import { noteOpen } from './jest/left-open';
+import type { TestWorkerOptions } from './worker';
 import { findServer, type TemporalServers } from '../../dev/servers';
 import { startTemporalServer, type TemporalServerOptions } from '../../dev/temporal-server';
 
@@ -104,6 +106,8 @@ export interface DevServer {
   connectNative(): Promise<NativeConnection>;
   /** A client on a connection of its own. */
   client(): Promise<Client>;
+  /** What a test worker needs of it. */
+  environment(): Promise<TestWorkerOptions['env']>;
   stop(): Promise<void>;
 }
 
@@ -125,16 +129,34 @@ export async function devServer(options: TemporalServerOptions = {}): Promise<De
     return connection;
   };
   const connected = async () => kept(await connect({ address }));
+  const connectNative = async () => kept(await NativeConnection.connect({ address }));
+  const client = async () => new Client({ connection: await connected(), namespace });
   return {
     address,
     namespace,
     connect: connected,
-    connectNative: async () => kept(await NativeConnection.connect({ address })),
-    client: async () => new Client({ connection: await connected(), namespace }),
+    connectNative,
+    client,
+    environment: async () => ({
+      client: await client(),
+      nativeConnection: await connectNative(),
+      namespace,
+      currentTimeMs: () => Promise.resolve(Date.now()),
+    }),
     stop: async () => {
       await Promise.all(open.map((connection) => connection.close()));
       await server.stop();
       closed();
     },
   };
+}
+
+/** One development server for a whole test file. */
+export function useDevServer(options?: TemporalServerOptions): DevServer {
+  const server = {} as DevServer;
+  beforeAll(async () => {
+    Object.assign(server, await devServer(options));
+  });
+  closeAfterAll(() => server.stop?.());
+  return server;
 }

@@ -22,6 +22,9 @@ const checkAndAnnotate = async (source: Buffer) => {
   return annotateWorkbook({ source, findings: [...errors, ...warnings] });
 };
 
+/** Where the check writes, behind the columns of the template. */
+const STATUS = columnIndex('serviceTypeModesValue') + 1;
+
 /** Three rows: right, two errors, a warning; with the user's own formatting, notes, rules and sheets. */
 const userBook = () =>
   book(
@@ -60,12 +63,11 @@ test('failing cells are filled and noted; Status and Errors show it row by row; 
   const workbook = await load(annotated);
   const sheet = workbook.worksheets[0] as Worksheet;
   expect(sheet.getRow(1).values).toEqual(expect.arrayContaining(['Status', 'Errors']));
-  const status = columnIndex('serviceTypeModesValue') + 1;
-  expect([2, 3, 4].map((row) => sheet.getCell(row, status).value)).toEqual(['OK', 'Error', 'Warning']);
-  expect(sheet.getCell(2, status + 1).value).toBeNull();
-  expect(sheet.getCell(3, status + 1).value).toContain('Invalid date value "soon" in IRM Date');
-  expect(sheet.getCell(3, status + 1).value).toContain('Invalid yesno value "Yes" in Is Vostro. Expected Y or N.');
-  expect(sheet.getCell(4, status + 1).value).toMatch(/^Warning: IRM AD Code/);
+  expect([2, 3, 4].map((row) => sheet.getCell(row, STATUS).value)).toEqual(['OK', 'Error', 'Warning']);
+  expect(sheet.getCell(2, STATUS + 1).value).toBeNull();
+  expect(sheet.getCell(3, STATUS + 1).value).toContain('Invalid date value "soon" in IRM Date');
+  expect(sheet.getCell(3, STATUS + 1).value).toContain('Invalid yesno value "Yes" in Is Vostro. Expected Y or N.');
+  expect(sheet.getCell(4, STATUS + 1).value).toMatch(/^Warning: IRM AD Code/);
   expect(fillOf(sheet.getCell('G3'))).toBe('FFFFC7CE');
   expect(fillOf(sheet.getCell('R3'))).toBe('FFFFC7CE');
   expect(fillOf(sheet.getCell('E4'))).toBe('FFFFEB9C');
@@ -127,9 +129,8 @@ test('the result is read again like the original, with its statuses, and a secon
   const corrected = await checkAndAnnotate(Buffer.from(await workbook.xlsx.writeBuffer()));
   const result = await load(corrected);
   const rows = result.worksheets[0] as Worksheet;
-  const status = columnIndex('serviceTypeModesValue') + 1;
-  expect(rows.getCell(1, status + 2).value).toBeNull();
-  expect([2, 3, 4].map((row) => rows.getCell(row, status).value)).toEqual(['Error', 'OK', 'OK']);
+  expect(rows.getCell(1, STATUS + 2).value).toBeNull();
+  expect([2, 3, 4].map((row) => rows.getCell(row, STATUS).value)).toEqual(['Error', 'OK', 'OK']);
   expect([fillOf(rows.getCell('G3')), fillOf(rows.getCell('R3')), fillOf(rows.getCell('B2'))]).toEqual([
     undefined,
     undefined,
@@ -159,12 +160,11 @@ test('errors of the service and the authority are written into the same cells; o
     ],
   });
   const sheet = await first(annotated);
-  const status = columnIndex('serviceTypeModesValue') + 1;
-  expect([2, 3].map((row) => sheet.getCell(row, status).value)).toEqual(['certified', 'Error']);
+  expect([2, 3].map((row) => sheet.getCell(row, STATUS).value)).toEqual(['certified', 'Error']);
   expect(fillOf(sheet.getCell('F3'))).toBe('FFFFC7CE');
-  expect(sheet.getCell(3, status + 1).value).toBe("'=ERR19 IRM number and date do not match");
-  expect([1, 2, 3].map((row) => sheet.getCell(row, status + 2).value)).toEqual(['eBRC Number', 'EB7', null]);
-  expect([1, 2, 3].map((row) => sheet.getCell(row, status + 3).value)).toEqual(['eBRC Date', '2026-01-05', null]);
+  expect(sheet.getCell(3, STATUS + 1).value).toBe("'=ERR19 IRM number and date do not match");
+  expect([1, 2, 3].map((row) => sheet.getCell(row, STATUS + 2).value)).toEqual(['eBRC Number', 'EB7', null]);
+  expect([1, 2, 3].map((row) => sheet.getCell(row, STATUS + 3).value)).toEqual(['eBRC Date', '2026-01-05', null]);
   const summary = (await load(annotated)).worksheets[1] as Worksheet;
   const counts = [3, 4].map((row) => [summary.getCell(row, 1).value, summary.getCell(row, 2).value]);
   expect(counts).toEqual([
@@ -184,8 +184,8 @@ test('an error about a whole row is filled and noted at its Status, and goes aga
     { severity: 'error', code: 'authority', row: 3, field: null, message: 'ERR23: available amount differs' },
   ];
   const annotated = await annotateWorkbook({ source, findings });
-  const place = `${columnLetter(columnIndex('serviceTypeModesValue') + 1)}3`;
-  const marked = (await load(annotated)).worksheets[0] as Worksheet;
+  const place = `${columnLetter(STATUS)}3`;
+  const marked = await first(annotated);
   expect(marked.getCell(place).value).toBe('Error');
   expect(fillOf(marked.getCell(place))).toBe('FFFFC7CE');
   expect(JSON.stringify(marked.getCell(place).note)).toContain('ERR23');
@@ -202,7 +202,7 @@ test("a user's own Status column is not ours", async () => {
   );
   const sheet = await first(await checkAndAnnotate(source));
   expect(sheet.getCell(2, columnIndex('sacCode2')).value).toBe('mine');
-  expect(sheet.getCell(2, columnIndex('serviceTypeModesValue') + 1).value).toBe('OK');
+  expect(sheet.getCell(2, STATUS).value).toBe('OK');
 });
 
 test('a rule or a name for a whole column costs nothing and stays as it is; so does the date system', async () => {
@@ -388,7 +388,7 @@ test('a checked workbook that LibreOffice saved again: its marks are found and r
 
 test('a formula in our own columns goes with the list that names it', async () => {
   const parts = await partsOf(await checkAndAnnotate(await book([cells()])));
-  const letter = columnLetter(columnIndex('serviceTypeModesValue') + 1);
+  const letter = columnLetter(STATUS);
   const sheet = String(parts['xl/worksheets/sheet1.xml']).replace(
     new RegExp(`<c r="${letter}2"[^>]*>.*?</c>`),
     `<c r="${letter}2" t="str"><f>UPPER("ok")</f><v>OK</v></c>`,

@@ -1,6 +1,7 @@
 import { crc32, deflateRawSync } from 'node:zlib';
 import { Workbook, type CellValue, type Worksheet } from 'exceljs';
 import { BULK_COLUMNS } from '../../src/domain/rules/columns';
+import { mapping } from '../../dev/sample-mapping';
 import type { Finding } from '../../src/domain/rules/finding';
 import { type PackagePart, writeZip } from '../../src/workbook/ooxml/zip';
 
@@ -11,25 +12,7 @@ export const HEADERS = BULK_COLUMNS.map(({ header }) => header);
 /** The cells of one row that is right, as a careful person types them. */
 export function cells(changes: CellValues = {}): CellValues {
   return {
-    serialNo: 1,
-    uploadType: 101,
-    branchSlNo: 0,
-    irmIfscCode: 'HDFC0000001',
-    irmAdCode: '0510001',
-    irmNumber: 'IRM2026000001',
-    irmDt: '05/01/2026',
-    irmFCC: 'USD',
-    irmPurposeCode: 'P0102',
-    irmRemitAmtFCC: 10000,
-    sbCumInvoiceNumber: '1234567',
-    sbCumInvoiceDate: '03/01/2026',
-    portCode: 'INNSA1',
-    billNo: 'EXP/2026/001',
-    sbCumInvoiceFCC: 'USD',
-    sbCumInvoiceValueinFCC: 8000,
-    mappedIRMAmountFCC: 8000,
-    isVostro: 'N',
-    isGstAvail: 'N',
+    ...mapping({ irmDt: '05/01/2026', sbCumInvoiceDate: '03/01/2026' }),
     isThirdPartyExport: 'N',
     ...changes,
   };

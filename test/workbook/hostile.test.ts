@@ -1,5 +1,4 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';
@@ -8,6 +7,7 @@ import { columnLetter } from '../../src/workbook/sheet/addresses';
 import { readZip, writeZip } from '../../src/workbook/ooxml/zip';
 import { BULK_COLUMNS } from '../../src/domain/rules/columns';
 import { HEADERS, book, cells, columnIndex, deflated, rawParts, stored, withRelations, zipOf } from './fixtures';
+import { testFolder } from '../support/folder';
 
 const EMPTY_SHEET = '<sheetData/>';
 
@@ -154,8 +154,8 @@ test('a million empty formatted cells and unclosed tags cost little and change n
   );
 });
 
+const folder = testFolder();
 test('a path works like bytes, and a path that does not exist is the file system’s own error', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'ebrc-workbook-'));
   const path = join(folder, 'rows.xlsx');
   await writeFile(path, await book([cells()]));
   expect((await readWorkbook(path)).rows).toHaveLength(1);

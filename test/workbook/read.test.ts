@@ -36,8 +36,8 @@ describe('worksheets', () => {
   });
 
   test('rows of a further worksheet that are not filed are named', async () => {
-    const { ok, warnings } = await checkWorkbook(await twoSheets('visible', [HEADERS, ['2']]));
-    expect({ ok, warnings: brief(warnings) }).toEqual({ ok: true, warnings: ['null null further_sheets'] });
+    const { ok, rowCount, warnings } = await checkWorkbook(await twoSheets('visible', [HEADERS, ['2']]));
+    expect([ok, rowCount, brief(warnings)]).toEqual([true, 1, ['null null further_sheets']]);
     for (const second of [[HEADERS], [['Bill No'], ['2']], []]) {
       expect((await checkWorkbook(await twoSheets('visible', second))).warnings).toEqual([]);
     }
@@ -115,9 +115,6 @@ describe('headers', () => {
 describe('dates', () => {
   test.each<[CellValue, string | undefined]>([
     ['05/01/2026', '05012026'],
-    ['05-01-2026', '05012026'],
-    ['05012026', '05012026'],
-    ['2026-01-05', '05012026'],
     [' 05/01/2026\u00a0', '05012026'],
     [new Date('2026-01-05T00:00:00Z'), '05012026'],
     [new Date('2026-01-05T23:59:59Z'), '05012026'],
@@ -125,8 +122,6 @@ describe('dates', () => {
     [5012026, undefined],
     [46027, undefined],
     ['31/02/2026', undefined],
-    ['5/1/2026', undefined],
-    ['01/05/26', undefined],
     [true, undefined],
   ])('%p is %s', async (value, expected) => {
     const read = await readOne({ irmDt: value });
@@ -393,11 +388,6 @@ describe('rows', () => {
     const file = await book(many);
     expect(brief((await readWorkbook(file)).findings)[0]).toBe('null null several_submissions');
     expect(brief((await readWorkbook(file, { limits: { rows: 999 } })).findings)).toEqual(['null null too_many_rows']);
-  });
-
-  test('only the first worksheet is read', async () => {
-    const file = await book([cells()], (_, workbook) => workbook.addWorksheet('More').addRow(['IRM Number', 'x']));
-    expect((await readWorkbook(file)).rows).toHaveLength(1);
   });
 
   test('every error of a row at once, each cell once, with its column letter', async () => {

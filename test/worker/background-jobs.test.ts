@@ -2,9 +2,10 @@ import pino from 'pino';
 import { recordFailedCheck } from '../../src/ledger/vault/credential-fuse';
 import { leaderJob, startBackgroundJobs, type BackgroundJob } from '../../src/worker/background-jobs';
 import { cleaningJobs } from '../../src/worker/jobs';
-import { createTestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 
+const database = useTestDatabase();
 const silent = pino({ level: 'silent' });
 const job = (run: BackgroundJob['run'], everyMs = 10): BackgroundJob => ({ id: 'job', name: 'a job', everyMs, run });
 
@@ -48,7 +49,6 @@ it('notifies a job that the worker stops', async () => {
 });
 
 it('removes what nothing reads any more: old failed checks, and calls of the service', async () => {
-  const database = await createTestDatabase();
   const { pool } = database;
   const count = async (table: string) => (await pool.query(`SELECT FROM ${table}`)).rowCount;
   const key = { mode: 'test', exporterId: 'e' } as const;
@@ -59,11 +59,9 @@ it('removes what nothing reads any more: old failed checks, and calls of the ser
   );
   for (const { run } of cleaningJobs(pool, silent)) await run(new AbortController().signal);
   expect([await count('credential_failures'), await count('api_calls')]).toEqual([1, 2]);
-  await database.drop();
 });
 
 it('is done by one worker at a time, and by another once that one has lost its connection', async () => {
-  const database = await createTestDatabase();
   const { pool } = database;
   const runs = [0, 0];
   const workers = runs.map((_, nth) => {
@@ -88,5 +86,4 @@ it('is done by one worker at a time, and by another once that one has lost its c
   const before = runs[other] ?? 0;
   await eventually(() => runs[leader] === -1 || (runs[other] ?? 0) > before);
   await Promise.all([workers[other]?.stop(), third.stop()]);
-  await database.drop();
 });

@@ -1,31 +1,25 @@
 /** A change of the worker version while an onboarding is under way: it goes on on the new one. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KeptProcess } from '../../dev/kept-process';
 import { startProgram } from '../../dev/program';
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import type { DeployedVersion } from '../../src/starter/cli/commands/operations/deploy';
 import { builtPackage } from '../support/built-package';
 import { cleanEnvironment, ebrc } from '../support/command-line';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { closeAfterAll } from '../support/closing';
+import { testFolder } from '../support/folder';
+import { useTestDatabase } from '../support/postgres';
+import { useSandbox } from '../support/sandbox';
 import { eventually } from '../support/processes';
-import { devServer, type DevServer } from '../support/temporal';
+import { useDevServer } from '../support/temporal';
 
-let folder: string;
-let temporal: DevServer;
-let database: TestDatabase;
-let sandbox: Sandbox;
+const folder = testFolder();
+const temporal = useDevServer();
+const database = useTestDatabase();
+const sandbox = useSandbox({ activationDelayMs: 3_000 });
 let env: Record<string, string>;
 const workers: KeptProcess[] = [];
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-deploy-'));
-  [temporal, database, sandbox] = await Promise.all([
-    devServer(),
-    createTestDatabase(),
-    createSandbox({ activationDelayMs: 3_000 }),
-  ]);
+beforeAll(() => {
   env = {
     DATABASE_URL: database.url,
     TEMPORAL_ADDRESS: temporal.address,
@@ -37,13 +31,7 @@ beforeAll(async () => {
   };
 }, 300_000);
 
-afterAll(async () => {
-  await Promise.all(workers.map((worker) => worker.stop()));
-  await temporal?.stop();
-  await sandbox?.close();
-  await database?.drop();
-  if (folder) await rm(folder, { recursive: true, force: true });
-}, 200_000);
+closeAfterAll(() => Promise.all(workers.map((worker) => worker.stop())));
 
 async function start(buildId: string): Promise<KeptProcess> {
   const worker = await startProgram({

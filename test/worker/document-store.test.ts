@@ -1,25 +1,17 @@
 /** A worker is ready once it could write, read and list its document store, and as long as it can. */
-import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pino from 'pino';
 import { createDocumentStore } from '../../src/documents/document-store';
 import { readinessOf } from '../../src/telemetry/readiness';
 import { startBackgroundJobs } from '../../src/worker/background-jobs';
 import { watchDocumentStore } from '../../src/worker/jobs';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { testFolder } from '../support/folder';
+import { useTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
 
-let database: TestDatabase;
-let folder: string;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-store-'));
-});
-afterAll(async () => {
-  await database?.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+const database = useTestDatabase();
+const folder = testFolder();
 
 function watch(root: string) {
   const metrics = new Map<string, number>();

@@ -3,40 +3,33 @@
  * while it starts too, and while PostgreSQL swallows what it is told.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { freePort } from '../../dev/free-port';
-import { createSandbox, type Sandbox } from '../../src/sandbox/sandbox';
 import { builtPackage } from '../support/built-package';
 import { cleanEnvironment } from '../support/command-line';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { closeAfterAll } from '../support/closing';
+import { testFolder } from '../support/folder';
+import { useTestDatabase } from '../support/postgres';
+import { useSandbox } from '../support/sandbox';
 import { eventually } from '../support/processes';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy';
-import { devServer, type DevServer } from '../support/temporal';
+import { useDevServer } from '../support/temporal';
 
+const folder = testFolder();
+const temporal = useDevServer();
+const database = useTestDatabase();
+const sandbox = useSandbox();
 let program: string;
-let folder: string;
-let database: TestDatabase;
 let proxy: TcpProxy;
-let temporal: DevServer;
-let sandbox: Sandbox;
 jest.setTimeout(120_000);
 
 beforeAll(async () => {
   program = (await builtPackage()).worker;
-  folder = await mkdtemp(join(tmpdir(), 'ebrc-stop-'));
-  [temporal, database, sandbox] = await Promise.all([devServer(), createTestDatabase(), createSandbox({})]);
   proxy = await startTcpProxy(database.url);
 }, 300_000);
 
-afterAll(async () => {
-  await proxy?.close();
-  await temporal?.stop();
-  await sandbox?.close();
-  await database?.drop();
-  if (folder) await rm(folder, { recursive: true, force: true });
-}, 60_000);
+closeAfterAll(() => proxy?.close());
 
 interface Running {
   child: ChildProcess;

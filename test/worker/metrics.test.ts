@@ -5,14 +5,9 @@ import { figuresJob, processJob, countingVault, observeCall, observeJob } from '
 import { metricsOptions, type Metrics } from '../../src/worker/metrics';
 import { recordRunProblem } from '../../src/ledger/filings/open-filings';
 import { knowExporter, move, open, rowsOf } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await knowExporter(database);
-});
-afterAll(async () => database?.drop());
+const database = useTestDatabase(knowExporter);
 
 /** Metrics that remember: gauges their last value, counters their sum. */
 function remembered() {

@@ -3,14 +3,10 @@ import pino from 'pino';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { startBackgroundJobs } from '../../src/worker/background-jobs';
 import { searchAttributesJob } from '../../src/worker/jobs';
-import { devServer, type DevServer } from '../support/temporal';
+import { useDevServer } from '../support/temporal';
 import { eventually } from '../support/processes';
 
-let server: DevServer;
-beforeAll(async () => {
-  server = await devServer();
-});
-afterAll(() => server?.stop());
+const server = useDevServer();
 
 it('registers a search attribute again that is gone', async () => {
   const client = await server.client();

@@ -2,19 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { createVault, handIn } from '../../src/ledger/vault/vault';
 import { sweepSecrets } from '../../src/worker/jobs';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
-import { devServer, type DevServer } from '../support/temporal';
+import { useTestDatabase } from '../support/postgres';
+import { useDevServer } from '../support/temporal';
 
-let database: TestDatabase;
-let server: DevServer;
-
-beforeAll(async () => {
-  [database, server] = await Promise.all([createTestDatabase(), devServer()]);
-});
-afterAll(async () => {
-  await server?.stop();
-  await database?.drop();
-});
+const database = useTestDatabase();
+const server = useDevServer();
 
 it('removes what was handed to a workflow that ended or never began, and nothing that a running one holds', async () => {
   const { pool } = database;

@@ -1,10 +1,6 @@
 import { createActivities } from '../../src/activities/create-activities';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import pino from 'pino';
 import type { Deps } from '../../src/activities/dependencies';
-import type { Budget } from '../../src/budget/ports';
-import { createFilingApi } from '../../src/api/client';
 import { BULK_COLUMNS } from '../../src/domain/rules/columns';
 import type { Finding } from '../../src/domain/rules/finding';
 import { readBulkTemplate } from '../../src/ledger/service/bulk-templates';
@@ -14,72 +10,65 @@ import { checkFile } from '../../src/starter/filings/check';
 import { templateReading } from '../../src/worker/jobs';
 import { workbooksInProcess } from '../../src/workbook/workbooks';
 import { writeBulkWorkbook } from '../../src/workbook/write';
+import { clientOf, startService, type Service } from '../api/support/service';
 import { TEST_SETTINGS } from '../support/settings';
 import { mappingRow } from '../../dev/sample-mapping';
 import { EXPORTER, NOW, knowExporter, minutesLater } from '../ledger/filing-support';
-import { createTestDatabase, type TestDatabase } from '../support/postgres';
+import { useTestDatabase } from '../support/postgres';
 
 const LABELS = BULK_COLUMNS.map(({ header }) => (header === 'Vostro Type' ? 'Vostro Account' : header));
 
-const done = () => Promise.resolve();
-const openBudget: Budget = {
-  acquire: () => Promise.resolve({ written: done, answered: done, refused: done, unused: done }),
-};
-
-let ledger: TestDatabase;
-let service: Server;
-let asked = 0;
+const ledger = useTestDatabase();
+let service: Service;
 let labels: readonly string[] = LABELS;
 let now = NOW;
 let deps: Pick<Deps, 'pool' | 'mode' | 'api' | 'workbooks' | 'clock' | 'logger'>;
 
 beforeAll(async () => {
-  ledger = await createTestDatabase();
-  service = createServer((request, response) => {
-    asked += 1;
+  service = await startService((request, response) => {
     void writeBulkWorkbook([], { labels }).then((file) => {
       expect(request.url).toContain(`/irm/bulk-template?platformCustomerId=${EXPORTER}`);
       response.writeHead(200, { 'content-disposition': 'attachment; filename="ebrc-bulk-base.xlsx"' }).end(file);
     });
   });
-  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-  const { port } = service.address() as AddressInfo;
-  const api = createFilingApi({
-    baseUrl: `http://127.0.0.1:${port}/api/v1`,
-    apiKey: 'dev_sandbox_key',
-    httpTimeoutMs: 10_000,
-    budget: openBudget,
-  });
+  const { api } = clientOf(service.baseUrl);
   const logger = pino({ level: 'silent' });
   deps = { pool: ledger.pool, mode: 'test', api, workbooks: workbooksInProcess, clock: () => now.getTime(), logger };
 });
 afterAll(async () => {
   await deps.api.close();
-  await new Promise((resolve) => service.close(resolve));
-  await ledger.drop();
+  await service.close();
 });
 
+const asked = () => service.received.length;
+const activities = () =>
+  createActivities({
+    ...deps,
+    settings: TEST_SETTINGS,
+    searchAttributes: [],
+    queueing: () => Promise.resolve(new Map()),
+  } as unknown as Deps);
 const run = () => templateReading(deps).run(new AbortController().signal);
 
 test('the labels are read from the service’s template once an exporter is known, then daily, by one worker', async () => {
   await run();
-  expect(asked).toBe(0);
+  expect(asked()).toBe(0);
   await knowExporter(ledger);
   await Promise.all([run(), run()]);
-  expect(asked).toBe(1);
+  expect(asked()).toBe(1);
   expect(await readBulkTemplate(ledger.pool, 'test')).toEqual({ labels: LABELS, learnedAt: NOW.toISOString() });
   now = minutesLater(23 * 60);
   await run();
-  expect(asked).toBe(1);
+  expect(asked()).toBe(1);
 
   labels = LABELS.filter((label) => label !== 'Port Code');
   now = minutesLater(25 * 60);
   await run();
-  expect(asked).toBe(2);
+  expect(asked()).toBe(2);
   expect((await readBulkTemplate(ledger.pool, 'test'))?.labels).toEqual(LABELS);
   now = minutesLater(25 * 60 + 4);
   await run();
-  expect(asked).toBe(2);
+  expect(asked()).toBe(2);
   labels = [...LABELS, 'Drawback'];
   now = minutesLater(27 * 60);
   await run();
@@ -126,12 +115,6 @@ test('what the check of a file warned of is kept with the filing, each warning o
   const rows = [mappingRow({ irmAdCode: '510001' })];
   const byRule: Finding = { severity: 'warning', code: 'x', row: 2, field: 'irmAdCode', message: 'y' };
   const inputRef = await saveInput(ledger.pool, { rows, sourceKind: 'workbook', warnings: [own, byRule] });
-  const activities = createActivities({
-    ...deps,
-    settings: TEST_SETTINGS,
-    searchAttributes: [],
-    queueing: () => Promise.resolve(new Map()),
-  } as unknown as Deps);
   const input = {
     mode: 'test' as const,
     exporterId: EXPORTER,
@@ -139,7 +122,7 @@ test('what the check of a file warned of is kept with the filing, each warning o
     uploadType: 101 as const,
     inputRef,
   };
-  const opened = await activities.openFiling({ input: { ...input, reference: 'R1' }, workflowId: 'file/test/R1' });
+  const opened = await activities().openFiling({ input: { ...input, reference: 'R1' }, workflowId: 'file/test/R1' });
   if (!('filing' in opened)) throw new Error(JSON.stringify(opened));
   const { warnings } = await needFiling(ledger.pool, opened.filing.filingId);
   expect(warnings).toContainEqual(own);
@@ -148,17 +131,14 @@ test('what the check of a file warned of is kept with the filing, each warning o
 
 test('a filled optional column goes by the bulk channel, whatever was asked for', async () => {
   const row = mappingRow();
-  const { openFiling } = createActivities({
-    ...deps,
-    settings: TEST_SETTINGS,
-    searchAttributes: [],
-    queueing: () => Promise.resolve(new Map()),
-  } as unknown as Deps);
   const open = async (reference: string, extra: Record<string, string>) => {
     const rows = [{ ...row, extra, mapping: { ...row.mapping, billNo: reference, sbCumInvoiceNumber: reference } }];
     const inputRef = await saveInput(ledger.pool, { rows, sourceKind: 'workbook', warnings: [] });
     const asked = { mode: 'test', exporterId: EXPORTER, declaration: 'Y', uploadType: 101, channel: 'push' } as const;
-    const opened = await openFiling({ input: { ...asked, reference, inputRef }, workflowId: `file/test/${reference}` });
+    const opened = await activities().openFiling({
+      input: { ...asked, reference, inputRef },
+      workflowId: `file/test/${reference}`,
+    });
     if (!('filing' in opened)) throw new Error(JSON.stringify(opened));
     const { channel, warnings } = await needFiling(ledger.pool, opened.filing.filingId);
     return { channel, codes: (warnings as Finding[]).map(({ code }) => code) };

@@ -7,15 +7,14 @@ import { Client } from '@temporalio/client';
 import type { FilingResult } from '../../src/domain/contracts';
 import type { ReconcileInput, ReconcileResult } from '../../src/domain/report-contracts';
 import { isoFromFilingDate } from '../../src/domain/dates';
-import { noFindings, type FindingKind, type FindingView } from '../../src/domain/reconciliation/findings';
+import { noFindings, type FindingView } from '../../src/domain/reconciliation/findings';
 import { listFindings } from '../../src/ledger/reconciliation/findings';
 import { partyToReconcile } from '../../src/ledger/reconciliation/runs';
 import type { reconcile } from '../../src/workflows/reconcile';
 import { QUICK_AUTHORITY, useFilingStage } from './filing/use-filing-stage';
-import type { FilingStage, TestExporter } from './filing/filing-stage';
+import type { TestExporter } from './filing/filing-stage';
 
-let stage: FilingStage;
-useFilingStage((opened) => (stage = opened), QUICK_AUTHORITY);
+const stage = useFilingStage(QUICK_AUTHORITY);
 
 /**
  * A client of its own: while the environment's client waits, the server may skip to the end of a workflow that has no
@@ -33,18 +32,9 @@ async function findingsOf(exporter: TestExporter, all = false): Promise<FindingV
   return listFindings(stage.ledger.pool, { mode: 'test', partyId: party?.partyId, all });
 }
 
-const kindsOf = (findings: readonly FindingView[]) => findings.map(({ kind }) => kind).sort();
-
-/** The exporter's certificates at the authority, to be changed behind the service's back. */
-async function authority(exporter: TestExporter) {
-  const account = (await stage.sandbox.state()).accounts.find(({ username }) => username === exporter.username);
-  if (!account) throw new Error('the sandbox has no such account');
-  return account;
-}
-
 /** The days on which the exporter's certificates were issued: a skipping clock may be far beyond them already. */
 async function daysOf(exporter: TestExporter): Promise<{ from: string; to: string }> {
-  const days = (await authority(exporter)).certificates.map(({ eBRCDate }) => isoFromFilingDate(eBRCDate)).sort();
+  const days = (await stage.account(exporter)).certificates.map(({ eBRCDate }) => isoFromFilingDate(eBRCDate)).sort();
   return { from: days[0] ?? '', to: days.at(-1) ?? '' };
 }
 
@@ -80,83 +70,6 @@ it('asks for every client of an IEC, each of which may be shown its own certific
   }
 });
 
-describe('a difference', () => {
-  let exporter: TestExporter;
-  let numbers: string[];
-  let input: Partial<ReconcileInput>;
-
-  beforeAll(async () => {
-    exporter = await stage.exporter();
-    const filing = await filed(exporter, 5);
-    numbers = (await stage.view(filing)).rows.map(({ eBRCNumber }) => eBRCNumber ?? '');
-    input = { exporterId: exporter.exporterId, ...(await daysOf(exporter)) };
-  });
-
-  it('of each kind is one finding with both sides, and stays the same one', async () => {
-    const account = await authority(exporter);
-    const [gone, changed, cancelled, doubled] = numbers.map((number) =>
-      account.certificates.find(({ eBRCNumber }) => eBRCNumber === number),
-    );
-    if (!gone || !changed || !cancelled || !doubled) throw new Error('certificates are missing');
-    await run(input);
-    account.certificates = account.certificates.filter((each) => each !== gone);
-    changed.realisedValueFCC = 999;
-    cancelled.eBRCStatus = 'Cancelled';
-    account.certificates.push({ ...doubled, eBRCNumber: 'EBDOUBLE1' });
-    account.certificates.push({ ...doubled, eBRCNumber: 'EBFOREIGN1', sbCumInvoiceNumber: '7654321' });
-    const irm = account.irms[0];
-    if (irm) irm.available = String(Number(irm.available) - 777);
-
-    const found = await run(input);
-    expect(found).toMatchObject({ opened: 6, closed: 0, skipped: [] });
-    const findings = await findingsOf(exporter);
-    const byKind = new Map<FindingKind, FindingView>(findings.map((finding) => [finding.kind, finding]));
-    expect(kindsOf(findings)).toEqual([
-      'amount_differs',
-      'duplicate_certificate',
-      'ours_not_theirs',
-      'status_changed',
-      'theirs_not_ours',
-      'utilisation_differs',
-    ]);
-    expect(byKind.get('ours_not_theirs')).toMatchObject({
-      eBRCNumber: gone.eBRCNumber,
-      amount: '1000',
-      currency: 'USD',
-      ours: { row: 1, eBRCNumber: gone.eBRCNumber },
-      theirs: null,
-    });
-    expect(byKind.get('amount_differs')).toMatchObject({
-      amount: '1',
-      theirs: { amount: '999' },
-      ours: { amount: '1000' },
-    });
-    expect(byKind.get('status_changed')).toMatchObject({
-      ours: { eBRCStatus: 'Issued' },
-      theirs: { eBRCStatus: 'Cancelled' },
-    });
-    expect(byKind.get('duplicate_certificate')).toMatchObject({
-      eBRCNumber: 'EBDOUBLE1',
-      filingId: expect.any(String),
-    });
-    expect(byKind.get('theirs_not_ours')).toMatchObject({ eBRCNumber: 'EBFOREIGN1', filingId: null, ours: null });
-    expect(byKind.get('utilisation_differs')).toMatchObject({ amount: '777', irmNumber: exporter.irmNumber });
-    for (const { advice } of findings) expect(advice).not.toBe('');
-
-    expect(await run(input)).toMatchObject({ opened: 0, closed: 0 });
-    expect((await findingsOf(exporter)).map(({ id }) => id)).toEqual(findings.map(({ id }) => id));
-  });
-
-  it('that is gone closes its finding', async () => {
-    const account = await authority(exporter);
-    account.certificates = account.certificates.filter(({ eBRCNumber }) => !/^EB(DOUBLE|FOREIGN)1$/.test(eBRCNumber));
-    expect(await run(input)).toMatchObject({ opened: 0, closed: 2, skipped: [] });
-    expect(kindsOf(await findingsOf(exporter))).not.toContain('theirs_not_ours');
-    const all = await findingsOf(exporter, true);
-    expect(all.find(({ eBRCNumber }) => eBRCNumber === 'EBFOREIGN1')?.closedAt).not.toBeNull();
-  });
-});
-
 it('fetches a missing and a damaged PDF again, and reports it', async () => {
   const exporter = await stage.exporter();
   const filing = await filed(exporter, 2);
@@ -183,10 +96,7 @@ it('fetches a missing and a damaged PDF again, and reports it', async () => {
 });
 
 it('settles an unknown outcome by the certificate that it finds, and reports it', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'accept-then-drop');
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'outcome_unknown');
+  const { exporter, filing } = await stage.lost('accept-then-drop');
   // The authority is done with it before the filing looks again.
   for (const pending of (await stage.sandbox.state()).pending) pending.processAt = pending.acceptedAt;
   const input = { exporterId: exporter.exporterId, checks: ['filings' as const] };
@@ -203,7 +113,7 @@ it('settles an unknown outcome by the certificate that it finds, and reports it'
 it('continues in a new run where one exporter needs more repairs than a history has room for', async () => {
   const exporter = await stage.exporter();
   const filing = await filed(exporter);
-  const account = await authority(exporter);
+  const account = await stage.account(exporter);
   const [known] = account.certificates;
   if (!known) throw new Error('there is no certificate');
   // A hundred certificates more of the same filing, of whose PDFs the store has none.

@@ -128,7 +128,7 @@ export function estimateAnswerTimes(
     /** Of the answers that were seen: open requests, which an outage keeps open, do not raise it. */
     meanMs: known.reduce((sum, { weight, centre }) => sum + weight * Math.exp(centre), 0) / weights,
     /** Above 0 ms: the share of requests whose answer takes longer, and the share answered per ms at that age. */
-    at(ageMs: number) {
+    at: (ageMs: number) => {
       const age = Math.log(ageMs);
       let survival = 0;
       let density = 0;

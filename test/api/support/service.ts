@@ -128,7 +128,7 @@ export function envelope(data: unknown, statusCode = 200): unknown {
 export type BudgetEvent = 'acquired' | 'written' | 'answered' | 'refused' | 'unused';
 
 /** A budget that grants everything and writes down, in order, what it is told. */
-export function recordingBudget(): Budget & { events: BudgetEvent[]; classes: RateClass[] } {
+function recordingBudget(): Budget & { events: BudgetEvent[]; classes: RateClass[] } {
   const events: BudgetEvent[] = [];
   const classes: RateClass[] = [];
   const note = (event: BudgetEvent) => () => {

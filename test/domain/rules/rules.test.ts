@@ -120,6 +120,15 @@ describe('rules between rows', () => {
     expect(check(doc(1), doc(2), { ...doc(3), irmAdCode: '0510002' })).toEqual([]);
   });
 
+  test('rows that state two amounts of one remittance warn, and the larger one bears them', () => {
+    const one = { mappedIRMAmountFCC: 4000, sbCumInvoiceValueinFCC: 20000 };
+    const other = { ...one, mappedIRMAmountFCC: 7000, irmRemitAmtFCC: 11000 };
+    const differs = 'warning 3 irmRemitAmtFCC remittance_differs';
+    expect(check(one, other)).toEqual([differs]);
+    const more = check(one, { ...other, mappedIRMAmountFCC: 7000.01 });
+    expect(more).toEqual(expect.arrayContaining([differs, 'error 3 mappedIRMAmountFCC over_remittance']));
+  });
+
   test('IRMs of one document share currency and bank; only P0103 mixes', () => {
     const half = { mappedIRMAmountFCC: 4000 };
     expect(check(half, { ...half, irmNumber: 'IRM2', irmIfscCode: 'ICIC0000002', irmPurposeCode: 'P0104' })).toEqual([

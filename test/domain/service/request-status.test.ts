@@ -154,17 +154,13 @@ describe('a record that is not final', () => {
     expect(outcomes([known, two], record({ ebrcBulkGenStatusLst: list }))).toEqual(['certified', 'open']);
   });
 
-  it('holds an Errored request without counts and list back for a second look', () => {
-    const status = record({ processingStatus: 'Errored', errorDetails: ['ERR08: record count'] });
+  it.each([0, null])('holds an Errored request with counts %p and no list back for a second look', (count) => {
+    const counts = { recordProCount: count, recordFailCount: count };
+    const status = record({ processingStatus: 'Errored', ...counts, errorDetails: ['ERR08: record count'] });
     expect(judgeStatus([one], status)).toMatchObject({
       verdict: 'errored_empty',
       rows: [{ outcome: 'errored', errors: ['ERR08: record count'] }],
     });
-  });
-
-  it('takes null counts for no counts', () => {
-    const status = record({ processingStatus: 'Errored', recordProCount: null, recordFailCount: null });
-    expect(judgeStatus([one], status).verdict).toBe('errored_empty');
   });
 
   it('leaves a row open whose Processed record names no certificate', () => {
@@ -175,20 +171,12 @@ describe('a record that is not final', () => {
     });
   });
 
-  it('never frees a row whose Errored record names a certificate, whatever the counts', () => {
-    const list = [entry(one, { processingStatus: 'Errored' })];
-    const status = record({ processingStatus: 'Errored', recordFailCount: 1, ebrcBulkGenStatusLst: list });
-    expect(judgeStatus([one], status)).toMatchObject({ verdict: 'incomplete', rows: [{ outcome: 'open' }] });
-  });
-
-  it('never frees a row whose own record has an unknown word, whatever the counts', () => {
-    const list = [entry(one, { processingStatus: 'UnderProcess', eBRCNumber: null })];
-    const status = record({ processingStatus: 'Errored', recordFailCount: 1, ebrcBulkGenStatusLst: list });
-    expect(judgeStatus([one], status)).toMatchObject({ verdict: 'incomplete', rows: [{ outcome: 'open' }] });
-  });
-
-  it('never frees a row while the list has a certificate that it could not place', () => {
-    const list = [entry(one, { serialNo: null, sbCumInvoiceNumber: null })];
+  it.each<[string, Partial<StatusRecordEntry>]>([
+    ['whose Errored record names a certificate', { processingStatus: 'Errored' }],
+    ['whose own record has an unknown word', { processingStatus: 'UnderProcess', eBRCNumber: null }],
+    ['while the list has a certificate that it could not place', { serialNo: null, sbCumInvoiceNumber: null }],
+  ])('never frees a row %s, whatever the counts', (_, more) => {
+    const list = [entry(one, more)];
     const status = record({ processingStatus: 'Errored', recordFailCount: 1, ebrcBulkGenStatusLst: list });
     expect(judgeStatus([one], status)).toMatchObject({ verdict: 'incomplete', rows: [{ outcome: 'open' }] });
   });

@@ -13,21 +13,19 @@ import {
 import { readinessOf } from '../../../src/domain/exporter/exporter';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import { createPool, withTransaction } from '../../../src/ledger/pool';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { EXPORTER, knowExporter, move, open, rowsOf } from '../filing-support';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 const filings: string[] = [];
 
 beforeAll(async () => {
-  ledger = await createTestDatabase();
   await knowExporter(ledger);
   for (let n = 0; n < 12; n += 1) {
     const row = { sbCumInvoiceNumber: String(6_000_000 + n), mappedIRMAmountFCC: 1 };
     filings.push(await open(ledger, `FEED-${n}`, rowsOf(row)));
   }
 });
-afterAll(() => ledger?.drop());
 
 const all = { mode: 'test' as const, exporters: null, limit: 7 };
 

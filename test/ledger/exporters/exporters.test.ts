@@ -9,15 +9,9 @@ import {
   saveExporter,
   type CustomerRecord,
 } from '../../../src/ledger/exporters/exporters';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database?.drop());
+const database = useTestDatabase();
 
 const at = (minute: number) => new Date(Date.UTC(2026, 10, 21, 6, minute));
 

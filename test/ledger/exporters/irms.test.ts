@@ -1,19 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { saveExporter } from '../../../src/ledger/exporters/exporters';
 import { countIrms, heldIrms, listIrms, saveIrms, type IrmRecord } from '../../../src/ledger/exporters/irms';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 
-let database: TestDatabase;
+const database = useTestDatabase();
 let exporterId: string;
 /** Every exporter has its own: the IRMs of one IEC's clients are held together. */
 let iecCode: string;
 let exporters = 0;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database?.drop());
 
 beforeEach(async () => {
   exporterId = randomUUID();

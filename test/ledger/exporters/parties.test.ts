@@ -1,4 +1,6 @@
 import { readQuestions } from '../../../src/ledger/questions/questions';
+import { mapping } from '../../../dev/sample-mapping';
+import { detailOf } from '../../reports/ledger-of-a-month';
 import { settleRows } from '../ledger-steps';
 import { randomUUID } from 'node:crypto';
 import { reserveBalances } from '../../../src/ledger/rows/balance-reservation';
@@ -16,17 +18,12 @@ import { needFiling } from '../../../src/ledger/filings/filings';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
 import { readSnapshotSource, saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { withTransaction } from '../../../src/ledger/pool';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { irmRecord, minutesLater, move, NOW, open, record, rowsOf } from '../filing-support';
 
 const iecOf = async (id: string) => (await readDetailsCaller(ledger.pool, id)).iecCode;
 
-let ledger: TestDatabase;
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-});
-afterAll(() => ledger?.drop());
+const ledger = useTestDatabase();
 
 let serial = 0;
 /** An IEC that no other test has. */
@@ -183,12 +180,13 @@ describe('an IEC', () => {
     const first = await open(ledger, `OWN-${iec}`, rows, { exporterId: known });
     const second = await open(ledger, `LATER-${iec}`, rows.slice(0, 1), { exporterId: nameless });
     await learn(nameless, iec);
-    const { rows: held } = await ledger.pool.query(
-      `SELECT filing_id AS id, h.ordinal, collided_with AS "collidedWith" FROM filing_rows JOIN held_mappings h USING (filing_id, position)
+    expect(
+      await ledger.select(
+        `SELECT filing_id AS id, h.ordinal, collided_with AS "collidedWith" FROM filing_rows JOIN held_mappings h USING (filing_id, position)
         WHERE party_id = $1 AND h.fingerprint = filing_rows.fingerprint ORDER BY h.ordinal, position`,
-      [await party(known)],
-    );
-    expect(held).toEqual([
+        await party(known),
+      ),
+    ).toEqual([
       { id: first, ordinal: 0, collidedWith: null },
       { id: first, ordinal: 0, collidedWith: null },
       { id: second, ordinal: 1, collidedWith: first },
@@ -332,16 +330,7 @@ describe('certificates', () => {
     const filingId = await open(ledger, `SNAP-${iec}`, newRows(), { exporterId: first });
     await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: first, certificates: ['X'], at: NOW });
     expect(await readSnapshotSource(ledger.pool, second, NOW)).toMatchObject({ recent: { listed: 1 } });
-    const detail = {
-      eBRCNumber: `U-${iec}`,
-      eBRCDate: '10022026',
-      eBRCStatus: 'Issued',
-      sbCumInvoiceNumber: '1',
-      sbCumInvoiceDate: '01012026',
-      realisedValueFCC: 1,
-      currencyCode: 'USD',
-      billNo: null,
-    };
+    const detail = detailOf(`U-${iec}`, mapping(), NOW);
     await saveCertificates(ledger.pool, { exporterId: first, details: [detail], at: NOW });
     expect(await unclaimedCertificates(ledger.pool, second)).toMatchObject([{ eBRCNumber: `U-${iec}` }]);
   });
@@ -359,9 +348,8 @@ describe('certificates', () => {
       needsAttention: true,
       warnings: [{ code: 'certificate_disputed', filingId: first }],
     });
-    const { rows } = await ledger.pool.query('SELECT filing_id AS id FROM certificates WHERE ebrc_number = $1', [
-      `C-${iec}`,
+    expect(await ledger.select('SELECT filing_id AS id FROM certificates WHERE ebrc_number = $1', `C-${iec}`)).toEqual([
+      { id: first },
     ]);
-    expect(rows).toEqual([{ id: first }]);
   });
 });

@@ -6,19 +6,12 @@ import { readSubmissions } from '../../../src/ledger/submissions/submissions';
 import { moveRows, readRows } from '../../../src/ledger/rows/filing-rows';
 import { findFiling, needFiling } from '../../../src/ledger/filings/filings';
 import type { MappingRow } from '../../../src/domain/filing/mapping';
-import { permitBeside } from '../../../src/ledger/rows/live-mappings';
 import { holdAsSent } from '../../../src/ledger/gates/held-rows';
 import { withTransaction } from '../../../src/ledger/pool';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { EXPORTER, knowExporter, move, NOW, open, record, rowsOf } from '../filing-support';
 
-let ledger: TestDatabase;
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-});
-afterAll(() => ledger?.drop());
+const ledger = useTestDatabase(knowExporter);
 
 let documents = 5_000_000;
 /** Rows that no other test has. */
@@ -142,13 +135,6 @@ describe('the same mapping', () => {
     });
   });
 
-  it.each(['submitted', 'unknown', 'abandoned_after_send'] as const)('stays held while it is %s', async (state) => {
-    const rows = newRows();
-    const holder = await open(ledger, `HELD-${state}`, rows);
-    await moveRows(ledger.pool, { filingId: holder, submission: 1, state });
-    expect(await record(ledger, `AGAIN-${state}`, rows)).toMatchObject({ findings: [{ filingId: holder }] });
-  });
-
   it('stays held once it is certified, and is free once it errored', async () => {
     const rows = newRows(2);
     const holder = await open(ledger, 'OUTCOMES', rows);
@@ -167,12 +153,13 @@ describe('the same mapping', () => {
     // The second filing has not been named to anybody yet.
     expect(await record(ledger, 'TWICE-3', rows, { permitted })).toMatchObject({ findings: [{ filingId: second }] });
     const third = await open(ledger, 'TWICE-3', rows, { permitted });
-    const { rows: held } = await ledger.pool.query<{ ordinal: number }>(
-      `SELECT ordinal, permit_reason AS reason, permit_besides AS besides FROM filing_rows JOIN held_mappings USING (filing_id, position)
+    expect(
+      await ledger.select(
+        `SELECT ordinal, permit_reason AS reason, permit_besides AS besides FROM filing_rows JOIN held_mappings USING (filing_id, position)
         WHERE filing_id = ANY($1) ORDER BY ordinal`,
-      [[first, second, third]],
-    );
-    expect(held).toEqual([
+        [first, second, third],
+      ),
+    ).toEqual([
       { ordinal: 0, reason: null, besides: null },
       { ordinal: 1, reason: 'equal tranches', besides: [first] },
       { ordinal: 2, reason: 'equal tranches', besides: [second, first] },
@@ -427,19 +414,6 @@ describe('a lineage', () => {
   });
 });
 
-it('lets nobody beside a row in doubt, or abandoned, on one word: two persons permit it', async () => {
-  const rows = newRows();
-  const holder = await open(ledger, 'DOUBTED', rows);
-  await moveRows(ledger.pool, { filingId: holder, submission: null, state: 'abandoned_after_send' });
-  const permitted = [{ row: 1, besides: [holder], reason: 'cancelled at the authority' }];
-  const refused = await record(ledger, 'DOUBTED-2', rows, { permitted });
-  expect(refused).toMatchObject({ findings: [{ code: 'mapping_live', filingId: holder }] });
-  expect(JSON.stringify(refused)).not.toContain('llow');
-  await permitBeside(ledger.pool, { filingId: holder, positions: [0] });
-  expect(await record(ledger, 'DOUBTED-2', rows)).toMatchObject({ outcome: 'refused' });
-  expect(await record(ledger, 'DOUBTED-2', rows, { permitted })).toMatchObject({ outcome: 'opened' });
-});
-
 describe('errored rows of a filing', () => {
   async function partly(reference: string) {
     const rows = newRows(3);
@@ -474,8 +448,7 @@ describe('errored rows of a filing', () => {
       findings: [{ code: 'not_correctable', row: 1 }],
     });
     expect(await states(parent)).toEqual(['certified', 'needs_correction', 'needs_correction']);
-    const { rows: left } = await ledger.pool.query('SELECT 1 FROM filings WHERE corrects = $1', [parent]);
-    expect(left).toEqual([]);
+    expect(await ledger.select('SELECT 1 FROM filings WHERE corrects = $1', parent)).toEqual([]);
   });
 
   it('go back when nothing of the correction was sent', async () => {

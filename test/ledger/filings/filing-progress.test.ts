@@ -6,17 +6,11 @@ import { askAbout } from '../../../src/ledger/questions/questions';
 import { pageOfFilings } from '../../../src/ledger/filings/filing-pages';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import { withTransaction } from '../../../src/ledger/pool';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { knowExporter, minutesLater, NOW, open, recordProgress, rowsOf } from '../filing-support';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase(knowExporter);
 let made = 0;
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-});
-afterAll(() => ledger?.drop());
 
 const filing = () => {
   made += 1;

@@ -3,19 +3,14 @@ import { withTransaction } from '../../../src/ledger/pool';
 import { adoptAnswer, markSending } from '../ledger-steps';
 import { addEvent, saveOfFiling } from '../../../src/ledger/filings/filing-notes';
 import { readFilingView } from '../../../src/ledger/filings/filing-view';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { readSent } from '../../../src/ledger/submissions/lost-time';
 import { ACCEPTED, attemptSteps, SENDER, SETTLE_MS } from '../submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
 
-let database: TestDatabase;
-const { opened, mark, answer: storeTheAnswer } = attemptSteps(() => database);
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await knowExporter(database);
-});
-afterAll(() => database.drop());
+const database = useTestDatabase(knowExporter);
+const { opened, mark, answer: storeTheAnswer } = attemptSteps(database);
 
 test('rows that the service read otherwise, and its own observations, are warnings like all others, also at the end', async () => {
   const { pool } = database;
@@ -35,38 +30,19 @@ test('rows that the service read otherwise, and its own observations, are warnin
   const attemptId = await opened(filingId);
   await mark(attemptId);
   await storeTheAnswer(attemptId, answer);
-  await adoptAnswer(pool, { filingId, submission: 1, attemptId, answer, at: NOW });
-  expect((await readFilingView(pool, filingId, TEST_CADENCE))?.attempt).toBe(attemptId);
-  expect((await readFilingView(pool, filingId, TEST_CADENCE))?.warnings).toEqual([
-    {
-      severity: 'warning',
-      code: 'upload_mismatch',
-      row: null,
-      field: null,
-      message: 'The service read 0 rows, 1 were sent.',
-    },
-    {
-      severity: 'warning',
-      code: 'observation',
-      row: null,
-      field: null,
-      message: 'The service observed: The held amount differs.',
-    },
-    {
-      severity: 'warning',
-      code: 'observation',
-      row: null,
-      field: null,
-      message: 'The service observed, in its own numbering of rows: Row 2: no held IRM record',
-    },
-    {
-      severity: 'warning',
-      code: 'observation',
-      row: 1,
-      field: 'irmFCC',
-      message: 'The service observed: irmFCC disagrees',
-    },
-    { severity: 'warning', code: 'observation', row: null, field: null, message: 'The service observed: note: x' },
+  await adoptAnswer(pool, { attemptId, answer, at: NOW });
+  const view = await readFilingView(pool, filingId, TEST_CADENCE);
+  expect(view?.attempt).toBe(attemptId);
+  const warning = (code: string, message: string, of: object = {}) => ({
+    ...{ severity: 'warning', code, row: null, field: null, message },
+    ...of,
+  });
+  expect(view?.warnings).toEqual([
+    warning('upload_mismatch', 'The service read 0 rows, 1 were sent.'),
+    warning('observation', 'The service observed: The held amount differs.'),
+    warning('observation', 'The service observed, in its own numbering of rows: Row 2: no held IRM record'),
+    warning('observation', 'The service observed: irmFCC disagrees', { row: 1, field: 'irmFCC' }),
+    warning('observation', 'The service observed: note: x'),
   ]);
 });
 
@@ -85,7 +61,7 @@ test('of other filings on an IRM only those are named whose use the balance befo
   const used = await sent('USED', '3000001', 400);
   await sent('MISSED', '3000002', 30);
   const followed = await sent('FOLLOWED', '3000003', 50);
-  await adoptAnswer(pool, { ...followed, submission: 1, answer: { ...ACCEPTED, requestId: 'R3' }, at: NOW });
+  await adoptAnswer(pool, { attemptId: followed.attemptId, answer: { ...ACCEPTED, requestId: 'R3' }, at: NOW });
   const lost = await sent('LOST', '3000004', 10);
   const beside = async (before: number, minutes: number): Promise<string[]> => {
     const [irm] = (await readSent(pool, used.attemptId))?.balances ?? [];

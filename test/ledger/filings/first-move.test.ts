@@ -2,17 +2,13 @@
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import type { Intent } from '../../../src/ledger/filings/filing-intent';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { knowExporter, minutesLater, open, rowsOf } from '../filing-support';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 let documents = 5_500_000;
 let references = 0;
 
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-});
-afterAll(() => ledger?.drop());
 beforeEach(async () => {
   await ledger.pool.query('TRUNCATE filings, exporters, parties, irms CASCADE');
   await knowExporter(ledger);
@@ -28,21 +24,16 @@ async function opened(amounts: readonly number[], more: Partial<Intent> = {}, ma
   }));
   const filingId = await open(ledger, `FIRST-${(references += 1)}`, rowsOf(...changes), { settings, ...more });
   const { state, seq, attention, needsAttention } = await needFiling(ledger.pool, filingId);
-  const { rows: kinds } = await ledger.pool.query<{ kind: string; text: string }>(
-    'SELECT kind, text FROM filing_events WHERE filing_id = $1 ORDER BY event_id',
-    [filingId],
-  );
-  const { rows: reserved } = await ledger.pool.query(
-    'SELECT 1 FROM filing_rows WHERE filing_id = $1 AND reserved_at IS NOT NULL',
-    [filingId],
-  );
+  const events = await ledger.select('SELECT kind FROM filing_events WHERE filing_id = $1 ORDER BY event_id', filingId);
+  const ofRows = 'SELECT 1 FROM filing_rows WHERE filing_id = $1 AND reserved_at IS NOT NULL';
+  const reserved = await ledger.select(ofRows, filingId);
   return {
     filingId,
     state,
     seq,
     attention,
     needsAttention,
-    story: kinds.map(({ kind }) => kind),
+    story: events.map(({ kind }) => kind),
     reserved: reserved.length,
   };
 }

@@ -1,14 +1,13 @@
 /** The release gate's ground `absent`: what has to be seen before anything sent is taken for not filed. */
 import type { AttemptVerdict } from '../../../src/domain/filing/attempt';
 import { certifyByPersons, certifyByRecord } from '../../../src/ledger/gates/certify';
-import { moveRows } from '../../../src/ledger/rows/filing-rows';
-import { addRequest } from '../../../src/ledger/submissions/requests';
+import { readRows } from '../../../src/ledger/rows/filing-rows';
 import { minutesLater, move, NOW, readBalance } from '../filing-support';
 import { SETTLE_MS } from '../submissions/attempt-support';
-import { LATER, OVER, useGates, type Sent } from './gate-support';
+import { LATER, OVER, useGates } from './gate-support';
 
 const gates = useGates();
-const { ledger, exporter, step, under, opened, accept, absent, poll, endRequest, rows, attempts } = gates;
+const { ledger, exporter, under, opened, accept, absent, poll, endRequest, rows, attempts } = gates;
 
 type Party = Awaited<ReturnType<typeof exporter>>;
 let asked = 0;
@@ -83,6 +82,10 @@ describe('the window', () => {
     const { attemptId } = await looked([{}], { settleMs: 60_000 });
     expect(await absent({ attemptId }, { at: minutesLater(239) })).toMatchObject({ code: 'too_early' });
     expect(await absent({ attemptId }, { settleMs: 1_000 })).toEqual(again);
+    const long = await looked([{}], { settleMs: 2 * SETTLE_MS });
+    await long.party.look(minutesLater(481));
+    expect(await absent(long, { at: minutesLater(479) })).toMatchObject({ code: 'too_early' });
+    expect(await absent(long, { at: minutesLater(482) })).toEqual(again);
   });
 });
 
@@ -127,13 +130,8 @@ describe('the look', () => {
   });
 
   it('reaches back to the first mark of the lineage, which a correction takes over', async () => {
-    const { party, filingId, requestId } = await unknownRequest();
-    await endRequest(filingId, requestId, [0], NOW);
-    await move(ledger(), filingId, 'submitting', 'processing', 'collecting', 'rejected');
-    const reference = (
-      await ledger().pool.query<{ r: string }>('SELECT reference AS r FROM filings WHERE filing_id = $1', [filingId])
-    ).rows[0]?.r;
-    const correction = await party.file([{}], { reference, n: 2, corrects: filingId });
+    const party = await exporter();
+    const { correction } = await party.corrected();
     const days = (n: number) => minutesLater(n * 24 * 60);
     const { attemptId } = await party.sendAttempt(correction, { at: days(10) });
     await party.look(days(11), { from: '18022026' });
@@ -142,14 +140,15 @@ describe('the look', () => {
     expect(await absent({ attemptId }, { at: days(11) })).toEqual(again);
   });
 
-  it('is replaced by “unseen” only where none was complete for a whole window', async () => {
+  it('is replaced by “unseen” only where none was complete for a whole window, the sender’s too', async () => {
     const party = await exporter();
-    const { attemptId } = await party.sent();
+    const { attemptId } = await party.sent([{}], { settleMs: SETTLE_MS });
     await party.look(minutesLater(200));
-    expect(await absent({ attemptId }, { unseen: true })).toMatchObject({ code: 'look' });
+    const unseen = { unseen: true, settleMs: 5 * 60_000 };
+    expect(await absent({ attemptId }, unseen)).toMatchObject({ code: 'look' });
     const at = minutesLater(200 + 241);
     expect(await absent({ attemptId }, { at })).toMatchObject({ code: 'look' });
-    expect(await absent({ attemptId }, { unseen: true, at })).toEqual(again);
+    expect(await absent({ attemptId }, { ...unseen, at })).toEqual(again);
     expect(await gates.releases(attemptId.slice(0, -4))).toMatchObject([{ ground: 'absent' }]);
   });
 });
@@ -171,11 +170,9 @@ describe('a certificate that agrees', () => {
     const { party, filingId, attemptId } = await looked();
     const number = `EB-${filingId}`;
     const spelled = 'sbCumInvoiceNumber' in more && more.sbCumInvoiceNumber === undefined;
-    const { rows: found } = await ledger().pool.query<{ document: string }>(
-      `SELECT mapping ->> 'sbCumInvoiceNumber' AS document FROM filing_rows WHERE filing_id = $1`,
-      [filingId],
-    );
-    await party.show(filingId, number, { ...more, ...(spelled && { sbCumInvoiceNumber: ` 0${found[0]?.document}` }) });
+    const [row] = await readRows(ledger.pool, filingId);
+    const spelling = ` 0${row?.mapping.sbCumInvoiceNumber}`;
+    await party.show(filingId, number, { ...more, ...(spelled && { sbCumInvoiceNumber: spelling }) });
     expect(await absent({ attemptId })).toMatchObject(agrees(number));
     expect(await attempts(filingId)).toEqual(['marked']);
     expect(await rows(filingId)).toMatchObject([{ live: true, sent: true }]);
@@ -229,18 +226,12 @@ describe('a certificate that agrees', () => {
   });
 
   it('agrees in any identity of the lineage: the document of the row that a correction took over counts', async () => {
-    const { party, filingId, requestId } = await unknownRequest();
-    await endRequest(filingId, requestId, [0], NOW);
-    await move(ledger(), filingId, 'submitting', 'processing', 'collecting', 'rejected');
-    const { rows: found } = await ledger().pool.query<{ reference: string }>(
-      'SELECT reference FROM filings WHERE filing_id = $1',
-      [filingId],
-    );
-    const correction = await party.file([{}], { reference: found[0]?.reference, n: 2, corrects: filingId });
+    const party = await exporter();
+    const { original, correction } = await party.corrected();
     const { attemptId } = await party.sendAttempt(correction);
-    await party.show(filingId, `EB-LINE-${filingId}`);
+    await party.show(original, `EB-LINE-${original}`);
     await party.look(OVER);
-    expect(await absent({ attemptId })).toMatchObject(agrees(`EB-LINE-${filingId}`));
+    expect(await absent({ attemptId })).toMatchObject(agrees(`EB-LINE-${original}`));
   });
 
   it('stands against a request that the service does not know, of equal tranches too', async () => {
@@ -259,7 +250,7 @@ describe('a certificate that agrees', () => {
 
 it('is refused to the service where the IRM was used and no certificate accounts for it', async () => {
   const { party, filingId, subject } = await unknownRequest();
-  await readBalance(ledger(), 9_995, OVER, party.exporterId, party.iec);
+  await readBalance(ledger, 9_995, OVER, party.exporterId, party.iec);
   await party.look(OVER);
   expect(await absent(subject)).toMatchObject({ code: 'used', why: expect.stringMatching(/fell by 5/u) as string });
   expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
@@ -271,7 +262,7 @@ describe('what is asked about', () => {
     'is not an attempt that is %s already',
     async (verdict) => {
       const { attemptId } = await looked();
-      await ledger().pool.query('UPDATE attempts SET verdict = $2 WHERE attempt_id = $1', [attemptId, verdict]);
+      await ledger.pool.query('UPDATE attempts SET verdict = $2 WHERE attempt_id = $1', [attemptId, verdict]);
       expect(await absent({ attemptId })).toMatchObject({ code: 'not_in_doubt' });
     },
   );
@@ -296,23 +287,19 @@ describe('what is asked about', () => {
     expect(await attempts(filingId)).toEqual(['absent']);
   });
 
-  it('may be an attempt that the ledger has lost, whose number it takes', async () => {
-    const party = await exporter();
-    const filingId = await party.file();
-    await party.look(OVER);
-    expect(await absent({ attemptId: `${filingId}-1-1` })).toEqual(again);
-    expect(await attempts(filingId)).toEqual(['absent']);
-  });
-
   it('has no answer while another request of the submission is unfinished', async () => {
-    const { party, filingId, attemptId } = await looked();
+    const { filingId, attemptId } = await looked();
     const requestId = newId();
-    const named = { filingId, submission: 1, requestId, source: 'named' as const, attemptId: null, since: NOW };
-    await step((client) => addRequest(client, named));
+    await gates.name(filingId, requestId);
     expect(await absent({ attemptId })).toMatchObject({ code: 'unfinished' });
     await endRequest(filingId, requestId, []);
     expect(await absent({ attemptId })).toEqual(again);
-    expect(party.exporterId).toBeTruthy();
+  });
+
+  it('is no attempt that the ledger has lost while a request of the submission is followed', async () => {
+    const sent = await looked();
+    await accept(sent, newId());
+    expect(await absent({ attemptId: `${sent.filingId}-1-7` })).toMatchObject({ code: 'unfinished' });
   });
 
   it('is a request only once the service reports it ended or, through the window, unknown', async () => {
@@ -325,6 +312,17 @@ describe('what is asked about', () => {
     expect(await absent(subject)).toMatchObject({ code: 'unfinished' });
     await endRequest(sent.filingId, requestId, []);
     expect(await absent(subject)).toEqual({ outcome: 'freed', freed: [0] });
+  });
+
+  it('is a request beside another of the submission only once the service denied that one through its window', async () => {
+    const { party, filingId } = await unknownRequest(minutesLater(100));
+    const subject = { requestId: newId(), filingId, submission: 1 };
+    await gates.name(filingId, subject.requestId);
+    await poll(filingId, subject.requestId, 'unknown_request', NOW);
+    await party.look(OVER);
+    expect(await absent(subject)).toMatchObject({ code: 'unfinished' });
+    await party.look(minutesLater(341));
+    expect(await absent(subject, { at: minutesLater(342) })).toEqual({ outcome: 'freed', freed: [0] });
   });
 
   it('is not a request of another submission', async () => {
@@ -376,22 +374,19 @@ describe('what becomes of the rows', () => {
 
   it('frees only the rows without a certificate, where one of the submission has one: it was filed', async () => {
     const { party, filingId, attemptId } = await looked([{}, {}]);
-    const of = { filingId, submission: 1, exporterId: party.exporterId, at: NOW };
-    const records = [{ position: 0, eBRCNumber: `EB-${filingId}`, eBRCDate: '10022026' }];
-    await under(filingId, (client) => certifyByRecord(client, { ...of, records }));
+    await party.certify(filingId, { 0: `EB-${filingId}` });
     expect(await absent({ attemptId })).toEqual({ outcome: 'freed', freed: [1] });
     expect(await rows(filingId)).toMatchObject([{ state: 'certified' }, { state: 'needs_correction', live: false }]);
     expect(await attempts(filingId)).toEqual(['accepted']);
   });
 
   it('frees nothing while another attempt of the submission may have filed the rows', async () => {
-    const { party, filingId, attemptId: first } = await looked();
-    await absent({ attemptId: first });
-    await party.look(minutesLater(250));
+    const party = await exporter();
+    const { filingId, first } = await party.absentAndNext();
     const { attemptId: second } = await party.sendAttempt(filingId, { at: minutesLater(255) });
-    await ledger().pool.query(`UPDATE attempts SET verdict = 'marked' WHERE attempt_id = $1`, [first]);
-    await moveRows(ledger().pool, { filingId, submission: null, state: 'abandoned_after_send' });
-    await move(ledger(), filingId, 'submitting', 'outcome_unknown', 'abandoned');
+    await ledger.pool.query(`UPDATE attempts SET verdict = 'marked' WHERE attempt_id = $1`, [first]);
+    await gates.putRows(filingId, 'abandoned_after_send');
+    await move(ledger, filingId, 'submitting', 'outcome_unknown', 'abandoned');
     await party.look(minutesLater(500));
     const at = minutesLater(501);
     expect(await absent({ attemptId: first }, { at })).toEqual({ outcome: 'freed', freed: [] });
@@ -402,8 +397,8 @@ describe('what becomes of the rows', () => {
 
   it('frees the rows of a filing that has ended, and was abandoned after the send', async () => {
     const { filingId, attemptId } = await looked();
-    await moveRows(ledger().pool, { filingId, submission: null, state: 'abandoned_after_send' });
-    await move(ledger(), filingId, 'submitting', 'outcome_unknown', 'abandoned');
+    await gates.putRows(filingId, 'abandoned_after_send');
+    await move(ledger, filingId, 'submitting', 'outcome_unknown', 'abandoned');
     expect(await absent({ attemptId })).toEqual({ outcome: 'freed', freed: [0] });
     expect(await rows(filingId)).toMatchObject([{ state: 'needs_correction', live: false }]);
   });
@@ -412,11 +407,8 @@ describe('what becomes of the rows', () => {
     const { party, filingId, attemptId } = await looked();
     await party.show(filingId, 'EB-NAMED');
     await absent({ attemptId }, { notOurs: ['EB-NAMED'] });
-    const { rows: found } = await ledger().pool.query(
-      `SELECT ground, attempt_id, look_id IS NOT NULL AS looked, unseen, not_ours, certificates_from FROM releases WHERE filing_id = $1`,
-      [filingId],
-    );
-    expect(found).toEqual([
+    const columns = 'ground, attempt_id, look_id IS NOT NULL AS looked, unseen, not_ours, certificates_from';
+    expect(await gates.stored(filingId, columns, 'releases')).toEqual([
       {
         ground: 'absent',
         attempt_id: attemptId,
@@ -429,7 +421,7 @@ describe('what becomes of the rows', () => {
   });
 
   it('is the same for a step that is repeated: the second finds nothing in doubt', async () => {
-    const { filingId, attemptId } = (await looked()) as Sent;
+    const { filingId, attemptId } = await looked();
     await absent({ attemptId });
     expect(await absent({ attemptId }, { settleMs: SETTLE_MS })).toMatchObject({ code: 'not_in_doubt' });
     expect(await gates.releases(filingId)).toHaveLength(1);

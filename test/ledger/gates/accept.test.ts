@@ -4,10 +4,9 @@ import { attemptIdOf } from '../../../src/domain/filing/attempt';
 import { inQuestion, readFilingView } from '../../../src/ledger/filings/filing-view';
 import { readStanding } from '../../../src/ledger/filings/filing-now';
 import { releaseUnfiled } from '../../../src/ledger/gates/release';
-import { releaseAbsent } from '../../../src/ledger/gates/release-absent';
 import { readRequests } from '../../../src/ledger/submissions/requests';
 import { minutesLater, move, NOW, open as record, rowsOf } from '../filing-support';
-import { ACCEPTED, SETTLE_MS } from '../submissions/attempt-support';
+import { ACCEPTED } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
 
 const gates = useGates();
@@ -25,25 +24,12 @@ const free = (filingId: string) =>
     releaseUnfiled(client, { filingId, submission: null, state: 'withdrawn', reason: 'given up', at: LATER }),
   );
 
-/** A first attempt that was judged absent, and the next one, open. */
-async function absentAndNext(rowsOfIt?: object[]) {
-  const { filingId, attemptId: first } = await party.sent(rowsOfIt);
-  await party.look(OVER);
-  expect(await absent({ attemptId: first })).toEqual({ outcome: 'again' });
-  await party.look(minutesLater(300));
-  return { filingId, first, second: await opened(filingId) };
-}
-
 describe('an acceptance', () => {
   it('of an attempt whose mark was lost counts as sent since it was opened: looks have to cover that day', async () => {
     const filingId = await party.file();
     const attemptId = await opened(filingId);
     await accept({ attemptId }, newId());
-    const { rows: kept } = await ledger().pool.query<{ since: boolean }>(
-      'SELECT marked_at = opened_at AS since FROM attempts WHERE attempt_id = $1',
-      [attemptId],
-    );
-    expect(kept).toEqual([{ since: true }]);
+    expect(await gates.stored(filingId, 'marked_at = opened_at AS since', 'attempts')).toEqual([{ since: true }]);
   });
 
   const verdicts: [string, (sent: Sent) => Promise<unknown>][] = [
@@ -65,12 +51,12 @@ describe('an acceptance', () => {
 
   it('adds the request that it names, with where it comes from', async () => {
     const sent = await party.sent();
-    await move(ledger(), sent.filingId, 'submitting');
+    await move(ledger, sent.filingId, 'submitting');
     const [inTime, late] = [newId(), newId()];
     await accept(sent, inTime);
     expect(await gates.requests(sent.filingId)).toEqual([{ id: inTime, source: 'acknowledged', state: 'followed' }]);
     const other = await party.sent();
-    await move(ledger(), other.filingId, 'submitting', 'outcome_unknown');
+    await move(ledger, other.filingId, 'submitting', 'outcome_unknown');
     await accept(other, late);
     expect(await gates.requests(other.filingId)).toEqual([
       { id: late, source: 'acknowledged_late', state: 'followed' },
@@ -107,20 +93,20 @@ describe('an acceptance', () => {
   it('without a request id is in doubt like a lost answer: nothing is followed, nothing is sent', async () => {
     const sent = await party.sent();
     await accept(sent, null);
-    expect(await readRequests(ledger().pool, sent.filingId, 1)).toEqual([]);
+    expect(await readRequests(ledger.pool, sent.filingId, 1)).toEqual([]);
     expect(await open(sent.filingId)).toMatchObject({ outcome: 'attempt', verdict: 'accepted' });
   });
 
   it.each(['first', 'second'] as const)(
     'of the %s attempt, without a request id, is in question although the other one’s request is followed',
     async (which) => {
-      const { filingId, ...both } = await absentAndNext();
+      const { filingId, ...both } = await party.absentAndNext();
       await mark(both.second);
       const attemptId = both[which];
       await accept({ attemptId: which === 'first' ? both.second : both.first }, newId());
       await accept({ attemptId }, null);
-      expect(await inQuestion(ledger().pool, filingId)).toEqual({ attempt: attemptId, request: null });
-      const { submissions } = await readStanding(ledger().pool, filingId);
+      expect(await inQuestion(ledger.pool, filingId)).toEqual({ attempt: attemptId, request: null });
+      const { submissions } = await readStanding(ledger.pool, filingId);
       expect(submissions).toMatchObject([{ attempt: { attemptId, verdict: 'accepted' } }]);
     },
   );
@@ -133,20 +119,11 @@ describe('an acceptance', () => {
     expect(await attempts(second.filingId)).toEqual(['accepted']);
     expect(await gates.requests(second.filingId)).toEqual([]);
   });
-
-  it('may name a request that another client has under the same id', async () => {
-    const stranger = await exporter();
-    const requestId = newId();
-    for (const sent of [await party.sent(), await stranger.sent()]) {
-      await accept(sent, requestId);
-      expect(await gates.requests(sent.filingId)).toMatchObject([{ id: requestId, state: 'followed' }]);
-    }
-  });
 });
 
 describe('an acceptance of an attempt that had been judged', () => {
   it('closes the open one beside it, whose mark is refused', async () => {
-    const { filingId, first, second } = await absentAndNext();
+    const { filingId, first, second } = await party.absentAndNext();
     await accept({ attemptId: first }, newId());
     expect(await attempts(filingId)).toEqual(['accepted', 'unsent']);
     expect(await mark(second)).toMatchObject({ marked: false, why: 'closed' });
@@ -154,7 +131,7 @@ describe('an acceptance of an attempt that had been judged', () => {
   });
 
   it('takes the release back: verdict, release and rows', async () => {
-    const { filingId, first } = await absentAndNext();
+    const { filingId, first } = await party.absentAndNext();
     expect(await gates.releases(filingId)).toEqual([{ ground: 'absent', withdrawn: false }]);
     await accept({ attemptId: first }, newId());
     expect(await gates.releases(filingId)).toEqual([{ ground: 'absent', withdrawn: true }]);
@@ -163,9 +140,9 @@ describe('an acceptance of an attempt that had been judged', () => {
 
   it('has one winner when it comes together with the mark of the next one', async () => {
     for (let round = 0; round < 10; round += 1) {
-      const { filingId, first, second } = await absentAndNext();
+      const { filingId, first, second } = await party.absentAndNext();
       const [marked] = await Promise.all([mark(second), accept({ attemptId: first }, newId())]);
-      const view = await readFilingView(ledger().pool, filingId, TEST_CADENCE);
+      const view = await readFilingView(ledger.pool, filingId, TEST_CADENCE);
       // Sent all the same: then somebody is told. Never silently.
       expect(view?.attention ?? '').toMatch(marked.marked ? /accepted twice/u : /^$/u);
       expect(await attempts(filingId)).toEqual(['accepted', marked.marked ? 'marked' : 'unsent']);
@@ -177,12 +154,12 @@ describe('an acceptance of an attempt that had been judged', () => {
       ['first', 'second'],
       ['second', 'first'],
     ] as const) {
-      const made = await absentAndNext();
+      const made = await party.absentAndNext();
       await mark(made.second);
       const ids = { first: newId(), second: newId() };
       await accept({ attemptId: made[early] }, ids[early]);
       await accept({ attemptId: made[late] }, ids[late]);
-      const view = await readFilingView(ledger().pool, made.filingId, TEST_CADENCE);
+      const view = await readFilingView(ledger.pool, made.filingId, TEST_CADENCE);
       expect(view).toMatchObject({ needsAttention: true });
       for (const id of Object.values(ids)) expect(view?.attention).toContain(id);
       expect(await attempts(made.filingId)).toEqual(['accepted', 'accepted']);
@@ -191,13 +168,13 @@ describe('an acceptance of an attempt that had been judged', () => {
   });
 
   it('takes the rows of a filing back that was given up, so that nobody files them again', async () => {
-    const { filingId, first } = await absentAndNext();
+    const { filingId, first } = await party.absentAndNext();
     await free(filingId);
-    await move(ledger(), filingId, 'abandoned');
+    await move(ledger, filingId, 'abandoned');
     const requestId = newId();
     await accept({ attemptId: first }, requestId);
     expect(await rows(filingId)).toEqual([{ state: 'abandoned_after_send', live: true, sent: true, ordinal: 0 }]);
-    const view = await readFilingView(ledger().pool, filingId, TEST_CADENCE);
+    const view = await readFilingView(ledger.pool, filingId, TEST_CADENCE);
     expect(view).toMatchObject({ needsAttention: true, attention: expect.stringContaining(requestId) as string });
   });
 
@@ -208,13 +185,13 @@ describe('an acceptance of an attempt that had been judged', () => {
     const own = await exporter();
     const content = rowsOf({ sbCumInvoiceNumber: `300000${ordinal}`, mappedIRMAmountFCC: 1 });
     const { exporterId } = own;
-    const filingId = await record(ledger(), `FREED-${ordinal}`, content, { exporterId });
+    const filingId = await record(ledger, `FREED-${ordinal}`, content, { exporterId });
     const { attemptId: first } = await own.sendAttempt(filingId);
     await own.look(OVER);
     await absent({ attemptId: first });
     await free(filingId);
-    await move(ledger(), filingId, 'abandoned');
-    const twin = await record(ledger(), `FILED-AGAIN-${ordinal}`, content, { exporterId });
+    await move(ledger, filingId, 'abandoned');
+    const twin = await record(ledger, `FILED-AGAIN-${ordinal}`, content, { exporterId });
     await own.look(minutesLater(300));
     const attemptId = await opened(twin);
     if (sent) expect(await mark(attemptId)).toMatchObject({ marked: true });
@@ -227,7 +204,7 @@ describe('an acceptance of an attempt that had been judged', () => {
   });
 
   it('brings rows back that a rejected sister had freed: its own request decides on them', async () => {
-    const { filingId, first, second } = await absentAndNext();
+    const { filingId, first, second } = await party.absentAndNext();
     await mark(second);
     const requestId = newId();
     await accept({ attemptId: second }, requestId);
@@ -244,15 +221,7 @@ it('never lets a release follow an acceptance, whichever of the two comes first'
   for (let round = 0; round < 10; round += 1) {
     const { filingId, attemptId } = await own.sent();
     await own.look(OVER);
-    const args = {
-      subject: { attemptId },
-      settleMs: SETTLE_MS,
-      unseen: false,
-      notOurs: [],
-      reason: 'not filed',
-      at: LATER,
-    };
-    await Promise.all([under(filingId, (client) => releaseAbsent(client, args)), accept({ attemptId }, newId())]);
+    await Promise.all([absent({ attemptId }), accept({ attemptId }, newId())]);
     expect(await attempts(filingId)).toEqual(['accepted']);
     expect(await rows(filingId)).toMatchObject([{ state: 'submitted', live: true, sent: true }]);
   }
@@ -266,16 +235,40 @@ it('under a request that a person had named for another filing takes it from tha
   await accept(own, requestId, LATER);
   expect(await gates.requests(own.filingId)).toMatchObject([{ id: requestId, state: 'followed' }]);
   expect(await gates.requests(filingId)).toMatchObject([{ source: 'named', state: 'not_ours' }]);
-  expect((await readFilingView(ledger().pool, filingId, TEST_CADENCE))?.attention).toContain(own.attemptId);
+  expect((await readFilingView(ledger.pool, filingId, TEST_CADENCE))?.attention).toContain(own.attemptId);
+});
+
+it('holds a row again that was freed while its attempt stayed in doubt', async () => {
+  const sent = await party.sent([{}, {}]);
+  const [named, own] = [newId(), newId()];
+  await gates.name(sent.filingId, named);
+  await gates.poll(sent.filingId, named, 'unknown_request', minutesLater(1));
+  await party.look(LATER);
+  const subject = { requestId: named, filingId: sent.filingId, submission: 1, positions: [0] };
+  expect(await absent(subject, { at: minutesLater(243) })).toEqual({ outcome: 'freed', freed: [0] });
+  await accept(sent, own);
+  expect(await rows(sent.filingId)).toMatchObject([
+    { state: 'submitted', live: true },
+    { state: 'submitted', live: true },
+  ]);
+});
+
+it('takes the request that a person named for the attempt’s own once its answer names it', async () => {
+  const sent = await party.sent();
+  const requestId = newId();
+  await gates.name(sent.filingId, requestId);
+  await accept(sent, requestId);
+  expect(await readRequests(ledger.pool, sent.filingId, 1)).toMatchObject([{ requestId, attemptId: sent.attemptId }]);
+  expect(await gates.endRequest(sent.filingId, requestId, [0])).toEqual([0]);
 });
 
 it('of two attempts under one request is one filing: neither is in doubt once that has ended', async () => {
-  const { filingId, first, second } = await absentAndNext();
+  const { filingId, first, second } = await party.absentAndNext();
   const requestId = newId();
   await mark(second);
   await accept({ attemptId: first }, requestId);
   await accept({ attemptId: second }, requestId);
-  expect(await inQuestion(ledger().pool, filingId)).toEqual({ attempt: first, request: null });
+  expect(await inQuestion(ledger.pool, filingId)).toEqual({ attempt: first, request: null });
   expect(await gates.endRequest(filingId, requestId, [0])).toEqual([0]);
   expect(await attempts(filingId)).toEqual(['rejected', 'rejected']);
 });
@@ -284,9 +277,10 @@ it('keeps the complete answer, with every list of it', async () => {
   const { attemptId } = await party.sent();
   const answer = { ...ACCEPTED, requestId: newId(), errorDetails: Array.from({ length: 60 }, (_, n) => `note ${n}`) };
   await gates.answer(attemptId, answer);
-  const { rows: stored } = await ledger().pool.query<{ n: number; at: Date }>(
-    `SELECT jsonb_array_length(answer -> 'errorDetails') AS n, answered_at AS at FROM attempts WHERE attempt_id = $1`,
-    [attemptId],
-  );
-  expect(stored).toEqual([{ n: 60, at: NOW }]);
+  expect(
+    await ledger.select(
+      `SELECT jsonb_array_length(answer -> 'errorDetails') AS n, answered_at AS at FROM attempts WHERE attempt_id = $1`,
+      attemptId,
+    ),
+  ).toEqual([{ n: 60, at: NOW }]);
 });

@@ -3,11 +3,11 @@ import { attemptIdOf, type AttemptVerdict } from '../../../src/domain/filing/att
 import { withTransaction } from '../../../src/ledger/pool';
 import { markedAt, markRowsUnknown } from '../../../src/ledger/submissions/attempts';
 import { settleSubmission } from '../../../src/ledger/submissions/submissions';
-import { move, NOW, minutesLater } from '../filing-support';
+import { move, NOW } from '../filing-support';
 import { ACCEPTED } from '../submissions/attempt-support';
-import { OVER, useGates } from './gate-support';
+import { useGates } from './gate-support';
 
-const { ledger, exporter, opened, open, mark, read, close, lose, answer, absent, rows, attempts } = useGates();
+const { ledger, exporter, opened, open, mark, read, close, lose, answer, rows, attempts } = useGates();
 
 const sent = { state: 'submitted', live: true, sent: true };
 const planned = { state: 'planned', live: true, sent: false };
@@ -16,15 +16,6 @@ beforeAll(async () => {
   party = await exporter();
 });
 const filing = () => party.file();
-
-/** A first attempt that a person's word has judged absent, and the next one, open. */
-async function absentAndNext() {
-  const { filingId, attemptId: first } = await party.sent();
-  await party.look(OVER);
-  expect(await absent({ attemptId: first })).toEqual({ outcome: 'again' });
-  await party.look(minutesLater(300));
-  return { filingId, first, second: await opened(filingId) };
-}
 
 describe('opening an attempt', () => {
   it('finds the one that a repeated step opened, and the next one once that is closed', async () => {
@@ -47,18 +38,12 @@ describe('opening an attempt', () => {
 
   it('opens none of a filing that has ended, nor of a submission that is past sending', async () => {
     const ended = await filing();
-    await move(ledger(), ended, 'abandoned');
+    await move(ledger, ended, 'abandoned');
     expect(await open(ended)).toEqual({ outcome: 'ended', state: 'abandoned' });
     const settled = await filing();
-    await settleSubmission(ledger().pool, { filingId: settled, submission: 1, state: 'settled', at: NOW });
+    await settleSubmission(ledger.pool, { filingId: settled, submission: 1, state: 'settled', at: NOW });
     expect(await open(settled)).toEqual({ outcome: 'passed', state: 'settled' });
     expect([await attempts(ended), await attempts(settled)]).toEqual([[], []]);
-  });
-
-  it('opens none while a request of the submission is followed', async () => {
-    const { filingId, attemptId } = await party.sent();
-    await answer(attemptId, { ...ACCEPTED, requestId: 'R-FOLLOWED' });
-    expect(await open(filingId)).toEqual({ outcome: 'passed', state: 'acknowledged' });
   });
 
   it('has one attempt of two runs that open at once', async () => {
@@ -72,7 +57,7 @@ describe('opening an attempt', () => {
     const filingId = await filing();
     await opened(filingId);
     const second = `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1 || '-1-2', $1, 1, 2)`;
-    await expect(ledger().pool.query(second, [filingId])).rejects.toMatchObject({ constraint: 'attempts_one_open' });
+    await expect(ledger.pool.query(second, [filingId])).rejects.toMatchObject({ constraint: 'attempts_one_open' });
   });
 });
 
@@ -86,24 +71,24 @@ describe('reading an attempt', () => {
   it('returns when the mark was set, from which the waits count', async () => {
     const { attemptId } = await party.sent();
     expect(await read(attemptId)).toMatchObject({ verdict: 'marked', underWay: true, markedAt: NOW.getTime() });
-    expect(await markedAt(ledger().pool, attemptId)).toEqual(NOW);
+    expect(await markedAt(ledger.pool, attemptId)).toEqual(NOW);
   });
 
   it('returns the HTTP time-out of the process that set the mark', async () => {
     const { attemptId } = await party.sent();
-    await ledger().pool.query('UPDATE attempts SET timeout_ms = 90000 WHERE attempt_id = $1', [attemptId]);
+    await ledger.pool.query('UPDATE attempts SET timeout_ms = 90000 WHERE attempt_id = $1', [attemptId]);
     expect(await read(attemptId)).toMatchObject({ timeoutMs: 90_000 });
   });
 
   it('reports that the filing has ended', async () => {
     const filingId = await filing();
     const attemptId = await opened(filingId);
-    await move(ledger(), filingId, 'abandoned');
+    await move(ledger, filingId, 'abandoned');
     expect(await read(attemptId)).toMatchObject({ verdict: 'unsent', filingEnded: true });
   });
 
   it("returns the service's answer to another attempt of the submission", async () => {
-    const { first, second } = await absentAndNext();
+    const { first, second } = await party.absentAndNext();
     await answer(first, { ...ACCEPTED, requestId: 'R-OTHER' });
     expect(await read(second)).toMatchObject({
       verdict: 'accepted',
@@ -135,7 +120,7 @@ describe('an execution', () => {
   });
 
   it('that judges its attempt late leaves the rows of the next one alone', async () => {
-    const { filingId, first, second } = await absentAndNext();
+    const { filingId, first, second } = await party.absentAndNext();
     await mark(second);
     await close(first);
     await read(first, 'validation_failed');
@@ -152,7 +137,7 @@ describe('an execution', () => {
       reason: 'the answer was lost',
       answer: null,
     });
-    await withTransaction(ledger().pool, (client) => markRowsUnknown(client, attemptId));
+    await withTransaction(ledger.pool, (client) => markRowsUnknown(client, attemptId));
     expect(await rows(filingId)).toMatchObject([{ ...sent, state: 'unknown' }]);
   });
 
@@ -166,7 +151,7 @@ describe('an execution', () => {
   it('whose step is repeated late shows no rows as unknown that were planned again', async () => {
     const { filingId, attemptId } = await party.sent();
     await close(attemptId);
-    await withTransaction(ledger().pool, (client) => markRowsUnknown(client, attemptId));
+    await withTransaction(ledger.pool, (client) => markRowsUnknown(client, attemptId));
     expect(await rows(filingId)).toMatchObject([planned]);
   });
 });
@@ -177,10 +162,7 @@ describe('a verdict', () => {
     async (verdict) => {
       const { filingId, attemptId } = await party.sent();
       const marked = verdict === 'open' ? ', marked_at = NULL' : '';
-      await ledger().pool.query(`UPDATE attempts SET verdict = $2${marked} WHERE attempt_id = $1`, [
-        attemptId,
-        verdict,
-      ]);
+      await ledger.pool.query(`UPDATE attempts SET verdict = $2${marked} WHERE attempt_id = $1`, [attemptId, verdict]);
       await answer(attemptId, { ...ACCEPTED, requestId: `R-${verdict}` });
       expect(await attempts(filingId)).toEqual(['accepted']);
     },
@@ -197,7 +179,7 @@ describe('a verdict', () => {
 
   it('of an attempt with a mark is not open', async () => {
     const { attemptId } = await party.sent();
-    const reopened = ledger().pool.query(`UPDATE attempts SET verdict = 'open' WHERE attempt_id = $1`, [attemptId]);
+    const reopened = ledger.pool.query(`UPDATE attempts SET verdict = 'open' WHERE attempt_id = $1`, [attemptId]);
     await expect(reopened).rejects.toMatchObject({ code: '23514' });
   });
 });

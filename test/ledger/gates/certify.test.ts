@@ -24,7 +24,7 @@ beforeAll(async () => {
 const AT = minutesLater(30);
 /** The balance of the exporter's IRM is read after the send and before a complete look. */
 async function balanceFalls(of: Party, available: number, at = minutesLater(20)): Promise<void> {
-  await readBalance(ledger(), available, at, of.exporterId, of.iec);
+  await readBalance(ledger, available, at, of.exporterId, of.iec);
   await of.look(AT);
 }
 const byDetails = (of: Party, filingId: string, { submission = 1, windowOver = false } = {}) =>
@@ -32,14 +32,7 @@ const byDetails = (of: Party, filingId: string, { submission = 1, windowOver = f
     certifyByDetails(client, { filingId, submission, exporterId: of.exporterId, windowOver, at: AT }),
   );
 const byRecord = (of: Party, filingId: string, certificates: Record<number, string>, at = AT) =>
-  under(filingId, (client) => {
-    const records = Object.entries(certificates).map(([position, eBRCNumber]) => ({
-      position: Number(position),
-      eBRCNumber,
-      eBRCDate: '10022026',
-    }));
-    return certifyByRecord(client, { filingId, submission: 1, exporterId: of.exporterId, records, at });
-  });
+  of.certify(filingId, certificates, at);
 
 /** A send whose answer was lost, of a party of its own whose balance shows it. */
 async function filed(...args: Parameters<Party['sent']>): Promise<Sent & { party: Party }> {
@@ -53,12 +46,9 @@ describe('by its request’s own record', () => {
   it('gives a row its number', async () => {
     const { filingId } = await party.sent();
     expect(await byRecord(party, filingId, { 0: `EB-${filingId}` })).toEqual([]);
-    const [row] = await readRows(ledger().pool, filingId);
+    const [row] = await readRows(ledger.pool, filingId);
     expect(row).toMatchObject({ state: 'certified', eBRCNumber: `EB-${filingId}`, eBRCDate: '10022026' });
-    const { rows: found } = await ledger().pool.query('SELECT adoption FROM filing_rows WHERE filing_id = $1', [
-      filingId,
-    ]);
-    expect(found).toEqual([{ adoption: 'record' }]);
+    expect(await gates.stored(filingId, 'adoption')).toEqual([{ adoption: 'record' }]);
   });
 
   it('gives no number that the first snapshot holds: that is a question', async () => {
@@ -84,36 +74,21 @@ describe('by its request’s own record', () => {
     expect(await byRecord(party, filingId, { 0: 'EB-SECOND' })).toMatchObject([
       { why: expect.stringContaining('certified as EB-FIRST') as string },
     ]);
-    expect((await readRows(ledger().pool, filingId))[0]).toMatchObject({ eBRCNumber: 'EB-FIRST' });
+    expect((await readRows(ledger.pool, filingId))[0]).toMatchObject({ eBRCNumber: 'EB-FIRST' });
   });
 
   it('is the same for a step that is repeated', async () => {
     const { filingId } = await party.sent();
     expect(await byRecord(party, filingId, { 0: 'EB-REPEATED' })).toEqual([]);
     expect(await byRecord(party, filingId, { 0: 'EB-REPEATED' }, LATER)).toEqual([]);
-    const { rows: found } = await ledger().pool.query('SELECT settled_at AS at FROM filing_rows WHERE filing_id = $1', [
-      filingId,
-    ]);
-    expect(found).toEqual([{ at: AT }]);
+    expect(await gates.stored(filingId, 'settled_at AS at')).toEqual([{ at: AT }]);
   });
 
   it('certifies a row that was abandoned after the send', async () => {
     const { filingId } = await party.sent();
-    await ledger().pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [filingId]);
+    await gates.putRows(filingId, 'abandoned_after_send');
     await byRecord(party, filingId, { 0: 'EB-LATE' });
     expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
-  });
-
-  it('takes a release back: the row was filed after all', async () => {
-    const own = await exporter();
-    const { filingId, attemptId } = await own.sent([{}, {}]);
-    await own.look(OVER);
-    await byRecord(own, filingId, { 0: 'EB-ONE' });
-    await absent({ attemptId });
-    expect(await rows(filingId)).toMatchObject([{ state: 'certified' }, { state: 'needs_correction', live: false }]);
-    await byRecord(own, filingId, { 1: 'EB-TWO' }, LATER);
-    expect(await rows(filingId)).toMatchObject([{ state: 'certified' }, { state: 'certified', live: true }]);
-    expect(await gates.releases(filingId)).toEqual([{ ground: 'absent', withdrawn: true }]);
   });
 
   it('of one row takes the release of all back: the others are in doubt again, and nothing of them is sent or stuck', async () => {
@@ -121,10 +96,8 @@ describe('by its request’s own record', () => {
       const own = await exporter();
       const { filingId, attemptId } = await own.sent([{}, {}]);
       if (ended) {
-        await ledger().pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [
-          filingId,
-        ]);
-        await move(ledger(), filingId, 'submitting', 'outcome_unknown', 'abandoned');
+        await gates.putRows(filingId, 'abandoned_after_send');
+        await move(ledger, filingId, 'submitting', 'outcome_unknown', 'abandoned');
       }
       await own.look(OVER);
       expect(await absent({ attemptId })).toMatchObject({ outcome: ended ? 'freed' : 'again' });
@@ -143,25 +116,24 @@ describe('by its request’s own record', () => {
   it('takes a handful of statements for a whole submission', async () => {
     const own = await exporter();
     const { filingId } = await own.sent(Array.from({ length: 300 }, () => ({ mappedIRMAmountFCC: 1 })));
-    const certificates = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [n, n === 1 ? 'W-0' : `W-${n}`]));
     let statements = 0;
-    await withTransaction(ledger().pool, (client) => {
+    await withTransaction(ledger.pool, (client) => {
       const counted: Queryable = {
         query: ((...args: Parameters<typeof client.query>) => {
           statements += 1;
           return client.query(...args);
         }) as Queryable['query'],
       };
-      const records = Object.entries(certificates).map(([position, eBRCNumber]) => ({
-        position: Number(position),
-        eBRCNumber,
+      const records = Array.from({ length: 300 }, (_, position) => ({
+        position,
+        eBRCNumber: position === 1 ? 'W-0' : `W-${position}`,
         eBRCDate: '10022026',
       }));
       return certifyByRecord(counted, { filingId, submission: 1, exporterId: own.exporterId, records, at: AT });
     });
     expect(statements).toBeLessThan(8);
     // Position 1 was given the certificate of position 0.
-    const parts = await partsOf(ledger().pool, [filingId]);
+    const parts = await partsOf(ledger.pool, [filingId]);
     expect(parts.get(filingId)?.counts).toMatchObject({ rows: 300, certified: 299, open: 1 });
   });
 });
@@ -171,7 +143,7 @@ describe('by details', () => {
     const { party: own, filingId } = await filed();
     await own.show(filingId, 'NEW-1');
     expect(await byDetails(own, filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'NEW-1' }], openRows: 0 });
-    expect((await readFilingView(ledger().pool, filingId, TEST_CADENCE))?.submissions).toMatchObject([
+    expect((await readFilingView(ledger.pool, filingId, TEST_CADENCE))?.submissions).toMatchObject([
       { state: 'settled' },
     ]);
   });
@@ -228,29 +200,11 @@ describe('by details', () => {
     await close(first.attemptId);
     await read(first.attemptId);
     const snapshot = { filingId: first.filingId, submission: 1, exporterId: own.exporterId };
-    await saveSnapshot(ledger().pool, { ...snapshot, certificates: ['BETWEEN'], at: minutesLater(5) });
+    await saveSnapshot(ledger.pool, { ...snapshot, certificates: ['BETWEEN'], at: minutesLater(5) });
     await mark(await opened(first.filingId));
     await own.show(first.filingId, 'BETWEEN');
     await balanceFalls(own, 5_000);
     expect(await byDetails(own, first.filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'BETWEEN' }] });
-  });
-
-  it('gives n equal rows n equal new certificates in serial order', async () => {
-    const tranche = { sbCumInvoiceNumber: '8500001', billNo: 'EXP/8500001' };
-    const own = await exporter();
-    const permitted = [{ row: 2, reason: 'equal tranches', besides: [] }];
-    const filingId = await own.file([tranche, tranche], { permitted });
-    await own.sendAttempt(filingId);
-    await balanceFalls(own, 5_000);
-    await own.show(filingId, 'T-2');
-    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [], ambiguous: [{ positions: [0, 1] }] });
-    await own.show(filingId, 'T-1');
-    expect(await byDetails(own, filingId)).toMatchObject({
-      adopted: [
-        { position: 0, eBRCNumber: 'T-1' },
-        { position: 1, eBRCNumber: 'T-2' },
-      ],
-    });
   });
 
   it('lets the sent rows of the party’s other filings compete for a certificate', async () => {
@@ -277,7 +231,7 @@ describe('by details', () => {
     await own.look(OVER);
     expect(await absent({ attemptId })).toEqual({ outcome: 'again' });
     await own.show(filingId, 'CAME-LATE');
-    await readBalance(ledger(), 5_000, minutesLater(245), own.exporterId, own.iec);
+    await readBalance(ledger, 5_000, minutesLater(245), own.exporterId, own.iec);
     await own.look(minutesLater(250));
     expect(await byDetails(own, filingId)).toMatchObject({ adopted: [{ eBRCNumber: 'CAME-LATE' }] });
     expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
@@ -296,7 +250,7 @@ describe('by details', () => {
     const subject = { requestId, filingId: original, submission: 1, positions: [0] };
     expect(await absent(subject)).toEqual({ outcome: 'freed', freed: [0] });
     await byRecord(own, original, { 1: `EB-${original}` });
-    await move(ledger(), original, 'submitting', 'processing', 'collecting', 'partly_certified');
+    await move(ledger, original, 'submitting', 'processing', 'collecting', 'partly_certified');
     const correction = await own.file([mapped], { reference, n: 2, corrects: original });
     await own.look(minutesLater(250));
     await own.sendAttempt(correction, { at: minutesLater(255) });
@@ -364,7 +318,7 @@ describe('a balance contradicts a certificate of details', () => {
     expect(await byDetails(own, filingId)).toMatchObject(contradicted);
   });
   const balanceRead = async (own: Party, at = minutesLater(20), available = 1) =>
-    readBalance(ledger(), available, at, own.exporterId, own.iec);
+    readBalance(ledger, available, at, own.exporterId, own.iec);
 
   it('where it was read before the day of the certificate’s issue', async () => {
     const { party: own, filingId } = await filed();
@@ -439,40 +393,38 @@ describe('a balance contradicts a certificate of details', () => {
 });
 
 describe('by two persons', () => {
+  const byPersons = (filingId: string, eBRCNumber: string) =>
+    under(filingId, (client) => {
+      const certificates = [{ position: 0, eBRCNumber, eBRCDate: null }];
+      return certifyByPersons(client, { filingId, submission: 1, exporterId: party.exporterId, certificates, at: AT });
+    });
+
   it('gives a row the number that they name, and settles the submission with the last one', async () => {
     const { filingId } = await party.sent();
-    const certificates = [{ position: 0, eBRCNumber: `EB-P-${filingId}`, eBRCDate: null }];
-    const of = { filingId, submission: 1, exporterId: party.exporterId, at: LATER };
-    expect(await under(filingId, (client) => certifyByPersons(client, { ...of, certificates }))).toEqual([]);
+    expect(await byPersons(filingId, `EB-P-${filingId}`)).toEqual([]);
     expect(await rows(filingId)).toMatchObject([{ state: 'certified', live: true }]);
-    const { rows: found } = await ledger().pool.query(
-      'SELECT adoption, s.state FROM filing_rows r JOIN submissions s USING (filing_id, submission) WHERE filing_id = $1',
-      [filingId],
-    );
-    expect(found).toEqual([{ adoption: 'persons', state: 'settled' }]);
+    expect(
+      await ledger.select(
+        'SELECT adoption, s.state FROM filing_rows r JOIN submissions s USING (filing_id, submission) WHERE filing_id = $1',
+        filingId,
+      ),
+    ).toEqual([{ adoption: 'persons', state: 'settled' }]);
   });
 
   it('gives nothing that another row has', async () => {
     const [one, two] = [await party.sent(), await party.sent()];
     await byRecord(party, one.filingId, { 0: 'EB-TAKEN' });
-    const certificates = [{ position: 0, eBRCNumber: 'EB-TAKEN', eBRCDate: null }];
-    const of = { filingId: two.filingId, submission: 1, exporterId: party.exporterId, at: LATER };
-    expect(await under(two.filingId, (client) => certifyByPersons(client, { ...of, certificates }))).toMatchObject([
-      { eBRCNumber: 'EB-TAKEN' },
-    ]);
+    expect(await byPersons(two.filingId, 'EB-TAKEN')).toMatchObject([{ eBRCNumber: 'EB-TAKEN' }]);
     expect(await rows(two.filingId)).toMatchObject([{ state: 'submitted' }]);
   });
 
   it('is replaced by the record of its own request that names the same, and by nothing else', async () => {
     const { filingId } = await party.sent();
-    const certificates = [{ position: 0, eBRCNumber: `EB-R-${filingId}`, eBRCDate: null }];
-    const of = { filingId, submission: 1, exporterId: party.exporterId, at: AT };
-    const adoption = async () =>
-      (await ledger().pool.query('SELECT adoption FROM filing_rows WHERE filing_id = $1', [filingId])).rows;
-    await under(filingId, (client) => certifyByPersons(client, { ...of, certificates }));
+    const adoption = () => gates.stored(filingId, 'adoption');
+    await byPersons(filingId, `EB-R-${filingId}`);
     await byRecord(party, filingId, { 0: `EB-R-${filingId}` });
     expect(await adoption()).toEqual([{ adoption: 'record' }]);
-    await under(filingId, (client) => certifyByPersons(client, { ...of, certificates }));
+    await byPersons(filingId, `EB-R-${filingId}`);
     expect(await adoption()).toEqual([{ adoption: 'record' }]);
   });
 });

@@ -3,18 +3,26 @@ import { filingDateInKolkata } from '../../../src/domain/dates';
 import { partsOfAttemptId } from '../../../src/domain/filing/attempt';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { saveCertificates, type CertificateDetailRecord } from '../../../src/ledger/certificates/certificates';
+import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import type { Intent } from '../../../src/ledger/filings/filing-intent';
 import { releaseRejected } from '../../../src/ledger/gates/release';
 import { releaseAbsent } from '../../../src/ledger/gates/release-absent';
 import { withTransaction, type Queryable } from '../../../src/ledger/pool';
-import { readRows } from '../../../src/ledger/rows/filing-rows';
+import { moveRows, readRows } from '../../../src/ledger/rows/filing-rows';
 import { storeAnswer } from '../../../src/ledger/submissions/answers';
 import { recordLook, type Look } from '../../../src/ledger/submissions/lost-time';
-import { endRequest, notePoll, settleIfDone, type Statement } from '../../../src/ledger/submissions/requests';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
-import { knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
+import {
+  addRequest,
+  endRequest,
+  notePoll,
+  settleIfDone,
+  type Statement,
+} from '../../../src/ledger/submissions/requests';
+import { detailOf } from '../../reports/ledger-of-a-month';
+import { useTestDatabase } from '../../support/postgres';
+import { knowExporter, minutesLater, move, NOW, open, rowsOf } from '../filing-support';
 import { markSending } from '../ledger-steps';
 import { ACCEPTED, attemptSteps, SENDER, SETTLE_MS } from '../submissions/attempt-support';
 
@@ -36,18 +44,44 @@ let made = 0;
 
 /** One ledger for a test file. */
 export function useGates() {
-  let ledger: TestDatabase;
-  beforeAll(async () => {
-    ledger = await createTestDatabase();
-  });
-  afterAll(() => ledger?.drop());
-  const steps = attemptSteps(() => ledger);
+  const ledger = useTestDatabase();
+  const steps = attemptSteps(ledger);
   const step = <T>(work: (client: Queryable) => Promise<T>) => withTransaction(ledger.pool, work);
   /** As the activities take the gates: under the filing's lock. */
   const under = <T>(filingId: string, work: (client: Queryable) => Promise<T>) =>
     step(async (client) => {
       await lockFiling(client, filingId);
       return work(client);
+    });
+
+  const accept = ({ attemptId }: Pick<Sent, 'attemptId'>, requestId: string | null, at = NOW) =>
+    step((client) => storeAnswer(client, { attemptId, answer: { ...ACCEPTED, requestId }, at }));
+
+  /** Asks the release gate for absence. */
+  const absent = (subject: AbsenceArgs['subject'], more: Partial<AbsenceArgs> = {}) => {
+    const filingId = 'attemptId' in subject ? partsOfAttemptId(subject.attemptId).filingId : subject.filingId;
+    const args = { subject, settleMs: SETTLE_MS, unseen: false, notOurs: [], reason: 'not filed', at: LATER, ...more };
+    return under(filingId, (client) => releaseAbsent(client, args));
+  };
+
+  /**
+   * A request ends with these rows Errored, and names certificates for others that they cannot have.
+   * @returns the rows that were freed by it
+   */
+  const rejectRows = (
+    filingId: string,
+    requestId: string,
+    errored: number[] = [],
+    at = LATER,
+    contradicted: number[] = [],
+  ) =>
+    under(filingId, async (client) => {
+      const outcome = errored.map((position) => ({ position, errors: ['ERR28: date'] }));
+      const end = { state: 'ended' as const, processingStatus: 'Errored', errored: outcome, contradicted, at };
+      await endRequest(client, { filingId, submission: 1, requestId }, end);
+      const freed = await releaseRejected(client, { filingId, submission: 1, at });
+      await settleIfDone(client, { filingId, submission: 1, at });
+      return freed;
     });
 
   /** A client of an IEC, by default of one of its own: looks and certificates are the party's. */
@@ -91,6 +125,21 @@ export function useGates() {
       return filingId;
     };
 
+    const sent = async (rows?: Row[], how: Parameters<typeof sendAttempt>[1] = {}): Promise<Sent> =>
+      sendAttempt(await file(rows), how);
+
+    /** A look at the party's certificates, complete unless there is a problem. */
+    const look = (beganAt: Date, more: Partial<Look> = {}) =>
+      recordLook(ledger.pool, {
+        exporterId,
+        beganAt,
+        endedAt: beganAt,
+        from: '01012026',
+        to: filingDateInKolkata(beganAt.getTime()),
+        problem: null,
+        ...more,
+      });
+
     return {
       exporterId,
       iec,
@@ -98,18 +147,34 @@ export function useGates() {
       fileInTwo,
       sendAttempt,
       /** A filing of which an attempt was sent, and has no answer. */
-      sent: async (rows?: Row[], how: Parameters<typeof sendAttempt>[1] = {}): Promise<Sent> =>
-        sendAttempt(await file(rows), how),
-      /** A look at the party's certificates, complete unless there is a problem. */
-      look: (beganAt: Date, more: Partial<Look> = {}) =>
-        recordLook(ledger.pool, {
-          exporterId,
-          beganAt,
-          endedAt: beganAt,
-          from: '01012026',
-          to: filingDateInKolkata(beganAt.getTime()),
-          problem: null,
-          ...more,
+      sent,
+      look,
+      /** A first attempt that was judged absent after a complete look, and the next one, open. */
+      absentAndNext: async () => {
+        const { filingId, attemptId: first } = await sent();
+        await look(OVER);
+        expect(await absent({ attemptId: first })).toEqual({ outcome: 'again' });
+        await look(minutesLater(250));
+        return { filingId, first, second: await steps.opened(filingId) };
+      },
+      /** A filing of a row that the authority rejected, and the correction that took it over. */
+      corrected: async () => {
+        const reference = `CORRECTED-${made}`;
+        const original = await file([{}], { reference });
+        await accept(await sendAttempt(original), `R-${original}`);
+        expect(await rejectRows(original, `R-${original}`, [0])).toEqual([0]);
+        await move(ledger, original, 'submitting', 'processing', 'collecting', 'rejected');
+        return { original, correction: await file([{}], { reference, n: 2, corrects: original }) };
+      },
+      /** The record of a filing's own request names certificates for its rows. @returns what contradicts them */
+      certify: (filingId: string, certificates: Record<number, string>, at = LATER) =>
+        under(filingId, (client) => {
+          const records = Object.entries(certificates).map(([position, eBRCNumber]) => ({
+            position: Number(position),
+            eBRCNumber,
+            eBRCDate: '10022026',
+          }));
+          return certifyByRecord(client, { filingId, submission: 1, exporterId, records, at });
         }),
       /** A certificate that agrees with a row of a filing, in everything but what is given. */
       show: async (
@@ -119,68 +184,37 @@ export function useGates() {
       ) => {
         const mapping = (await readRows(ledger.pool, filingId))[position]?.mapping;
         if (!mapping) throw new Error(`row ${position} of ${filingId} is not there`);
-        const detail: CertificateDetailRecord = {
-          eBRCNumber,
-          eBRCDate: '10022026',
-          eBRCStatus: 'Issued',
-          sbCumInvoiceNumber: mapping.sbCumInvoiceNumber,
-          sbCumInvoiceDate: mapping.sbCumInvoiceDate,
-          realisedValueFCC: mapping.mappedIRMAmountFCC,
-          currencyCode: mapping.irmFCC,
-          billNo: mapping.billNo,
-          ...more,
-        };
-        await saveCertificates(ledger.pool, { exporterId, details: [detail], at: NOW });
+        const details = [{ ...detailOf(eBRCNumber, mapping, NOW), ...more }];
+        await saveCertificates(ledger.pool, { exporterId, details, at: NOW });
       },
     };
   }
 
   return {
     ...steps,
-    ledger: () => ledger,
+    ledger,
     step,
     under,
     exporter,
-    accept: ({ attemptId }: Pick<Sent, 'attemptId'>, requestId: string | null, at = NOW) =>
-      step((client) => storeAnswer(client, { attemptId, answer: { ...ACCEPTED, requestId }, at })),
-    /** Asks the release gate for absence. */
-    absent: (subject: AbsenceArgs['subject'], more: Partial<AbsenceArgs> = {}) => {
-      const filingId = 'attemptId' in subject ? partsOfAttemptId(subject.attemptId).filingId : subject.filingId;
-      const args = {
-        subject,
-        settleMs: SETTLE_MS,
-        unseen: false,
-        notOurs: [],
-        reason: 'not filed',
-        at: LATER,
-        ...more,
-      };
-      return under(filingId, (client) => releaseAbsent(client, args));
-    },
+    accept,
+    absent,
+    /** A person names a request of a filing's submission. */
+    name: (filingId: string, requestId: string) =>
+      step((client) =>
+        addRequest(client, { filingId, submission: 1, requestId, source: 'named', attemptId: null, since: NOW }),
+      ),
     /** A poll of a request that found no outcome. */
     poll: (filingId: string, requestId: string, statement: Statement | null, at: Date) =>
       step((client) =>
         notePoll(client, { filingId, submission: 1, requestId }, { statement, incomplete: false, ageMs: 0, at }),
       ),
-    /**
-     * A request ends with these rows Errored, and names certificates for others that they cannot have.
-     * @returns the rows that were freed by it
-     */
-    endRequest: (
-      filingId: string,
-      requestId: string,
-      errored: number[] = [],
-      at = LATER,
-      contradicted: number[] = [],
-    ) =>
-      under(filingId, async (client) => {
-        const outcome = errored.map((position) => ({ position, errors: ['ERR28: date'] }));
-        const end = { state: 'ended' as const, processingStatus: 'Errored', errored: outcome, contradicted, at };
-        await endRequest(client, { filingId, submission: 1, requestId }, end);
-        const freed = await releaseRejected(client, { filingId, submission: 1, at });
-        await settleIfDone(client, { filingId, submission: 1, at });
-        return freed;
-      }),
+    endRequest: rejectRows,
+    /** Columns of a filing's rows, or of another table of its filing. */
+    stored: async (filingId: string, columns: string, table = 'filing_rows') =>
+      (await ledger.pool.query(`SELECT ${columns} FROM ${table} WHERE filing_id = $1 ORDER BY 1`, [filingId])).rows,
+    /** Puts a filing's rows into a state, as a step would that this test is not about. */
+    putRows: (filingId: string, state: Parameters<typeof moveRows>[1]['state']) =>
+      moveRows(ledger.pool, { filingId, submission: null, state }),
     releases: async (filingId: string) => {
       const { rows } = await ledger.pool.query<{ ground: string; withdrawn: boolean }>(
         `SELECT ground, withdrawn_at IS NOT NULL AS withdrawn FROM releases WHERE filing_id = $1 ORDER BY release_id`,

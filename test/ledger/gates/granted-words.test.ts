@@ -11,14 +11,14 @@ const { ledger, exporter, word } = useGates();
 async function lost(): Promise<Sent & { exporterId: string }> {
   const party = await exporter();
   const sent = await party.sent();
-  await ledger().pool.query('UPDATE exporters SET requires_approval = true WHERE exporter_id = $1', [party.exporterId]);
+  await ledger.pool.query('UPDATE exporters SET requires_approval = true WHERE exporter_id = $1', [party.exporterId]);
   return { ...sent, exporterId: party.exporterId };
 }
 
 type Sends = Awaited<ReturnType<typeof lost>>;
 
 async function grantOf({ filingId, attemptId, exporterId }: Sends, by: string, unseen = true): Promise<string> {
-  const { pool } = ledger();
+  const { pool } = ledger;
   const principal = await principalOf(pool, by, ['checker']);
   const none = { requestId: null, sourceRows: null, certificates: [], notOurs: [] };
   const about = { ...none, filingId, kind: 'not_filed' as const, attemptId, markedAt: await markedAt(pool, attemptId) };
@@ -47,7 +47,7 @@ it('counts those of principals alone, and each as long as its principal may say 
   // The same principal again, also where one person answers for the installation.
   expect(await say('meera', await grantOf(sent, 'ravi'), true)).toEqual(stands);
   expect(await say('meera')).toEqual(refused(/a name alone proves nobody/u));
-  await ledger().pool.query(`UPDATE principals SET removed_at = now() WHERE name = 'ravi'`);
+  await ledger.pool.query(`UPDATE principals SET removed_at = now() WHERE name = 'ravi'`);
   expect(await say('meera', await grantOf(sent, 'meera'))).toEqual(stands);
   expect(await say('anil', await grantOf(sent, 'anil'))).toEqual({ outcome: 'again' });
 });

@@ -1,13 +1,12 @@
 /** Words of persons: records that bind what they were said about, and how two of them count. */
-import { attemptIdOf } from '../../../src/domain/filing/attempt';
+import { attemptIdOf, sentAs } from '../../../src/domain/filing/attempt';
 import { personKey } from '../../../src/domain/principal';
-import { endRequest, readRequests, requestHolder } from '../../../src/ledger/submissions/requests';
-import { certifyByRecord } from '../../../src/ledger/gates/certify';
+import { endRequest, readRequests, requestHolder, type Statement } from '../../../src/ledger/submissions/requests';
 import { carryOutWord } from '../../../src/ledger/gates/persons';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
-import { moveRows } from '../../../src/ledger/rows/filing-rows';
 import { inQuestion } from '../../../src/ledger/filings/filing-view';
 import { readStanding } from '../../../src/ledger/filings/filing-now';
+import { mergeKnownSends } from '../../../src/ledger/submissions/known-sends';
 import { closeOpenWords, judgeWord, recordWord, type NewWord } from '../../../src/ledger/submissions/words';
 import { irmRecord, minutesLater, move, NOW, record, rowsOf } from '../filing-support';
 import { SETTLE_MS } from '../submissions/attempt-support';
@@ -43,19 +42,16 @@ const balancesOf = ({ exporterId, iec }: Party, available: number[], at = OVER) 
     const irm = irmRecord(each, iec);
     return index === 0 ? irm : { ...irm, irmIssueDate: `0${index}062026` };
   });
-  return saveIrms(ledger().pool, exporterId, irms, at);
+  return saveIrms(ledger.pool, exporterId, irms, at);
 };
 
 /** The row of a send gets its certificate an hour later. */
-const certified = ({ filingId }: Sent, { exporterId }: Party) =>
-  under(filingId, (client) => {
-    const records = [{ position: 0, eBRCNumber: `EB-${filingId}`, eBRCDate: '10022026' }];
-    return certifyByRecord(client, { filingId, submission: 1, exporterId, records, at: minutesLater(60) });
-  });
+const certified = ({ filingId }: Sent, party: Party) =>
+  party.certify(filingId, { 0: `EB-${filingId}` }, minutesLater(60));
 
 const judgements = async (filingId: string) =>
   (
-    await ledger().pool.query<{ by: string; outcome: string }>(
+    await ledger.pool.query<{ by: string; outcome: string }>(
       `SELECT said_by AS by, outcome FROM words JOIN word_judgements USING (word_id) WHERE filing_id = $1 ORDER BY word_id, outcome = 'carried_out'`,
       [filingId],
     )
@@ -76,49 +72,48 @@ const newWord = (more: Partial<NewWord> & { filingId: string }): NewWord => ({
   ...more,
 });
 
+/** Carries a recorded word out, by default after its window. */
+const carry = (filingId: string, wordId: string) =>
+  under(filingId, (client) =>
+    carryOutWord(client, { filingId, wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER }),
+  );
+
 describe('a word', () => {
   it('is recorded once for a step that is repeated, with the mark that it was said about', async () => {
     const sent = await lost();
     const said = newWord(about(sent));
-    const ids = [await recordWord(ledger().pool, said), await recordWord(ledger().pool, said)];
+    const ids = [await recordWord(ledger.pool, said), await recordWord(ledger.pool, said)];
     expect(ids[0]).toBe(ids[1]);
-    const { rows: kept } = await ledger().pool.query(
-      'SELECT marked_at AS at, person_key AS person FROM words WHERE filing_id = $1',
-      [sent.filingId],
-    );
+    const kept = await gates.stored(sent.filingId, 'marked_at AS at, person_key AS person', 'words');
     expect(kept).toEqual([{ at: NOW, person: personKey('ravi') }]);
   });
 
   it('has one final judgement: a later one changes nothing', async () => {
     const sent = await looked();
-    const wordId = await recordWord(ledger().pool, newWord(about(sent)));
-    const carry = () =>
-      under(sent.filingId, (client) =>
-        carryOutWord(client, { filingId: sent.filingId, wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER }),
-      );
-    expect(await carry()).toEqual(again);
-    await judgeWord(ledger().pool, { filingId: sent.filingId, wordId, outcome: 'refused', why: 'too late', at: LATER });
-    expect(await carry()).toEqual(again);
+    const wordId = await recordWord(ledger.pool, newWord(about(sent)));
+    expect(await carry(sent.filingId, wordId)).toEqual(again);
+    await judgeWord(ledger.pool, { filingId: sent.filingId, wordId, outcome: 'refused', why: 'too late', at: LATER });
+    expect(await carry(sent.filingId, wordId)).toEqual(again);
     expect(await judgements(sent.filingId)).toEqual(['ravi carried_out']);
     expect(await gates.releases(sent.filingId)).toHaveLength(1);
   });
 
   it('of a filing that the ledger lost is said to nobody', async () => {
-    expect(await recordWord(ledger().pool, newWord({ filingId: 'F-GONE' }))).toBe('');
+    expect(await recordWord(ledger.pool, newWord({ filingId: 'F-GONE' }))).toBe('');
   });
 
   it('stands open until it is carried out, refused or put aside', async () => {
     const sent = await lost();
-    const resolve = await recordWord(ledger().pool, newWord({ ...about(sent), step: 'run/2' }));
-    const abandon = await recordWord(ledger().pool, newWord({ ...about(sent), kind: 'abandon', step: 'run/3' }));
-    const pending = async () => (await readStanding(ledger().pool, sent.filingId)).words;
+    const resolve = await recordWord(ledger.pool, newWord({ ...about(sent), step: 'run/2' }));
+    const abandon = await recordWord(ledger.pool, newWord({ ...about(sent), kind: 'abandon', step: 'run/3' }));
+    const pending = async () => (await readStanding(ledger.pool, sent.filingId)).words;
     expect(await pending()).toMatchObject({
       resolve: { wordId: resolve, as: 'not-filed', attemptId: sent.attemptId },
       abandon: { wordId: abandon, by: 'ravi' },
     });
-    await closeOpenWords(ledger().pool, { filingId: sent.filingId, kinds: ['not_filed'], why: 'past it', at: LATER });
+    await closeOpenWords(ledger.pool, { filingId: sent.filingId, kinds: ['not_filed'], why: 'past it', at: LATER });
     expect(await pending()).toEqual({ abandon: expect.objectContaining({ wordId: abandon }) as object });
-    await judgeWord(ledger().pool, { filingId: sent.filingId, wordId: abandon, outcome: 'carried_out', at: LATER });
+    await judgeWord(ledger.pool, { filingId: sent.filingId, wordId: abandon, outcome: 'carried_out', at: LATER });
     expect(await pending()).toEqual({});
   });
 });
@@ -132,43 +127,17 @@ describe('nothing of this send was filed', () => {
     expect(await judgements(sent.filingId)).toEqual(['ravi carried_out']);
   });
 
-  it('frees nothing of the next attempt', async () => {
-    const sent = await looked();
-    await word({ ...about(sent), by: 'ravi' });
-    await sent.party.look(minutesLater(250));
-    await sent.party.sendAttempt(sent.filingId, { at: minutesLater(255) });
-    expect(await word({ ...about(sent), by: 'ravi', at: minutesLater(260) })).toMatchObject({ outcome: 'refused' });
-    expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
-    expect(await attempts(sent.filingId)).toEqual(['absent', 'marked']);
-  });
-
   it('names the attempt that it answers, and is not taken for another send of it', async () => {
     const sent = await looked();
-    const wordId = await recordWord(ledger().pool, newWord(about(sent)));
+    const wordId = await recordWord(ledger.pool, newWord(about(sent)));
     // After a restore the same attempt was sent once more.
-    await ledger().pool.query('UPDATE attempts SET marked_at = $2 WHERE attempt_id = $1', [
+    await ledger.pool.query('UPDATE attempts SET marked_at = $2 WHERE attempt_id = $1', [
       sent.attemptId,
       minutesLater(1),
     ]);
-    const carry = { filingId: sent.filingId, wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER };
-    expect(await under(sent.filingId, (client) => carryOutWord(client, carry))).toEqual(refused(/another time/u));
+    expect(await carry(sent.filingId, wordId)).toEqual(refused(/another time/u));
     expect(await attempts(sent.filingId)).toEqual(['marked']);
     expect(await word({ filingId: sent.filingId, by: 'ravi' })).toEqual(refused(/neither an attempt nor a request/u));
-  });
-
-  it('is refused while another request of the submission is unfinished', async () => {
-    const sent = await looked();
-    const named = newId();
-    await word({ ...about(sent), kind: 'filed', requestId: named, by: 'ravi' });
-    expect(await word({ ...about(sent), by: 'meera' })).toEqual(refused(new RegExp(`request ${named}`, 'u')));
-  });
-
-  it('is refused where the service answered the attempt with a request', async () => {
-    const sent = await looked();
-    const requestId = newId();
-    await accept(sent, requestId);
-    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(refused(new RegExp(requestId, 'u')));
-    expect(await rows(sent.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
   });
 
   it('is about an attempt of its own filing', async () => {
@@ -181,21 +150,8 @@ describe('nothing of this send was filed', () => {
 
   it('counts by when it was said, not by when it is carried out', async () => {
     const sent = await looked();
-    const wordId = await recordWord(ledger().pool, newWord({ ...about(sent), at: minutesLater(100) }));
-    const carried = await under(sent.filingId, (client) =>
-      carryOutWord(client, { filingId: sent.filingId, wordId, settleMs: SETTLE_MS, singlePerson: false, at: LATER }),
-    );
-    expect(carried).toEqual(refused(/settle window/u));
-  });
-
-  it('works in an ended filing whose rows were abandoned', async () => {
-    const sent = await looked();
-    await ledger().pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [
-      sent.filingId,
-    ]);
-    await move(ledger(), sent.filingId, 'submitting', 'outcome_unknown', 'abandoned');
-    expect(await word({ ...about(sent), by: 'ravi' })).toEqual({ outcome: 'freed', freed: 1 });
-    expect(await rows(sent.filingId)).toMatchObject([{ state: 'needs_correction', live: false }]);
+    const wordId = await recordWord(ledger.pool, newWord({ ...about(sent), at: minutesLater(100) }));
+    expect(await carry(sent.filingId, wordId)).toEqual(refused(/settle window/u));
   });
 
   it('is said of an attempt that the ledger has lost, whose number it takes', async () => {
@@ -203,6 +159,7 @@ describe('nothing of this send was filed', () => {
     const filingId = await party.file();
     await party.look(OVER);
     expect(await word({ filingId, attemptId: attemptIdOf(filingId, 1, 1), by: 'ravi' })).toEqual(again);
+    expect(await attempts(filingId)).toEqual(['absent']);
     await party.look(minutesLater(250));
     expect(await open(filingId)).toMatchObject({ number: 2, verdict: 'open' });
   });
@@ -275,17 +232,13 @@ describe('two persons', () => {
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
   });
 
-  it('say so where the rows may have used all of it: a correction may take less, or another IRM', async () => {
+  it.each([
+    ['say so where the rows may have used all of it: a correction may take less', 4_000, stands(/fell by 6000/u)],
+    ['are not needed where more was used than the rows need, and too little is left for them', 3_999, again],
+  ])('%s', async (_, available, expected) => {
     const sent = await looked([{ mappedIRMAmountFCC: 6_000 }]);
-    await balanceFalls(sent.party, 4_000);
-    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/fell by 6000 since the send/u));
-    expect(await attempts(sent.filingId)).toEqual(['marked']);
-  });
-
-  it('are not needed where more was used than the rows need, and too little is left for them', async () => {
-    const sent = await looked([{ mappedIRMAmountFCC: 6_000 }]);
-    await balanceFalls(sent.party, 3_999);
-    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
+    await balanceFalls(sent.party, available);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(expected);
   });
 
   it('say so where the certificate that may account for it came after the balance was read', async () => {
@@ -405,40 +358,50 @@ describe('two persons', () => {
     expect(await open(owner)).toMatchObject({ outcome: 'look', agreeing: ['OWNERS'] });
   });
 
+  it('count no word from before the window that the service’s next statement began', async () => {
+    const sent = await lost();
+    const requestId = newId();
+    await accept(sent, requestId);
+    const polls = (statement: Statement | null, minutes: number) =>
+      gates.poll(sent.filingId, requestId, statement, minutesLater(minutes));
+    const say = (by: string, minutes: number) =>
+      word({ filingId: sent.filingId, requestId, by, unseen: true, at: minutesLater(minutes) });
+    await polls('unknown_request', 1);
+    expect(await say('ravi', 242)).toMatchObject({ outcome: 'stands' });
+    await polls(null, 243);
+    await polls('unknown_request', 244);
+    expect(await say('meera', 500)).toMatchObject({ outcome: 'stands' });
+    expect(await say('asha', 501)).toMatchObject({ outcome: 'freed' });
+  });
+
   it('may be the maker of the filing and somebody else', async () => {
     const sent = await lost();
     await word({ ...about(sent), by: 'asha', unseen: true });
     expect(await word({ ...about(sent), by: 'ravi', unseen: true })).toEqual(again);
   });
 
-  it('are one person a day later, where an installation says that it has one', async () => {
+  it.each([
+    ['are one person a day later, where an installation says that it has one', true, again],
+    ['are not one person a day later where it does not say so', false, stands(/somebody else/u)],
+  ])('%s', async (_, singlePerson, aDayLater) => {
     const sent = await lost();
-    const day = 24 * 60;
     const say = (minutes: number) =>
-      word({ ...about(sent), by: 'ravi', unseen: true, singlePerson: true, at: minutesLater(minutes) });
-    expect(await say(242)).toEqual(stands(/somebody else/u));
-    expect(await say(242 + day - 1)).toEqual(stands(/somebody else/u));
-    expect(await say(242 + day)).toEqual(again);
-  });
-
-  it('are not one person a day later where it does not say so', async () => {
-    const sent = await lost();
-    await word({ ...about(sent), by: 'ravi', unseen: true });
-    expect(await word({ ...about(sent), by: 'ravi', unseen: true, at: minutesLater(3_000) })).toEqual(
-      stands(/somebody else/u),
-    );
+      word({ ...about(sent), by: 'ravi', unseen: true, singlePerson, at: minutesLater(minutes) });
+    const day = 24 * 60;
+    for (const minutes of [242, 242 + day - 1]) expect(await say(minutes)).toEqual(stands(/somebody else/u));
+    expect(await say(242 + day)).toEqual(aDayLater);
   });
 
   it('do not count with a word that nobody has carried out yet', async () => {
     const sent = await lost();
-    await recordWord(ledger().pool, newWord({ ...about(sent), by: 'meera', unseen: true }));
+    await recordWord(ledger.pool, newWord({ ...about(sent), by: 'meera', unseen: true }));
     expect(await word({ ...about(sent), by: 'ravi', unseen: true })).toEqual(stands(/somebody else/u));
   });
 
   it('do not count with a word that was withdrawn', async () => {
     const sent = await lost();
     await word({ ...about(sent), by: 'meera', unseen: true });
-    await ledger().pool.query(
+    await ledger.pool.query(
       `INSERT INTO word_judgements (word_id, outcome, judged_at) SELECT word_id, 'withdrawn', $2 FROM words WHERE filing_id = $1`,
       [sent.filingId, LATER],
     );
@@ -502,7 +465,7 @@ describe('filed', () => {
     await accept(one, requestId);
     const typed = ` ${requestId.toLowerCase()} `;
     expect(await filed(two, typed)).toEqual(refused(new RegExp(one.filingId, 'u')));
-    expect(await requestHolder(ledger().pool, { filingId: two.filingId, requestId: typed.trim() })).toMatchObject({
+    expect(await requestHolder(ledger.pool, { filingId: two.filingId, requestId: typed.trim() })).toMatchObject({
       filingId: one.filingId,
     });
     expect(await filed(one, typed)).toEqual({ outcome: 'filed' });
@@ -526,9 +489,9 @@ describe('filed', () => {
     const first = await party.sendAttempt(filingId);
     const second = { filingId, attemptId: await opened(filingId, 2) };
     await gates.mark(second.attemptId);
-    expect(await inQuestion(ledger().pool, filingId)).toEqual({ attempt: first.attemptId, request: null });
+    expect(await inQuestion(ledger.pool, filingId)).toEqual({ attempt: first.attemptId, request: null });
     expect(await filed({ ...second, attemptId: first.attemptId }, 'R-OF-THE-FIRST')).toEqual({ outcome: 'filed' });
-    expect(await inQuestion(ledger().pool, filingId)).toEqual({ attempt: second.attemptId, request: null });
+    expect(await inQuestion(ledger.pool, filingId)).toEqual({ attempt: second.attemptId, request: null });
   });
 
   it('has a request asked about again that was taken for absent', async () => {
@@ -539,7 +502,7 @@ describe('filed', () => {
     expect(await word({ filingId: sent.filingId, requestId, by: 'ravi' })).toMatchObject({ freed: 2 });
     expect(await requests(sent.filingId)).toMatchObject([{ state: 'absent' }]);
     expect(await filed(sent, requestId)).toEqual({ outcome: 'filed' });
-    expect(await readRequests(ledger().pool, sent.filingId, 1)).toMatchObject([
+    expect(await readRequests(ledger.pool, sent.filingId, 1)).toMatchObject([
       { source: 'acknowledged_late', state: 'followed', statement: null, attemptId: sent.attemptId },
     ]);
     expect(await attempts(sent.filingId)).toEqual(['accepted']);
@@ -570,8 +533,8 @@ describe('filed', () => {
     const filingId = await party.file([{}], { reference });
     const sent = await party.sendAttempt(filingId);
     await party.look(OVER);
-    await moveRows(ledger().pool, { filingId, submission: null, state: 'abandoned_after_send' });
-    await move(ledger(), filingId, 'submitting', 'outcome_unknown', 'abandoned');
+    await gates.putRows(filingId, 'abandoned_after_send');
+    await move(ledger, filingId, 'submitting', 'outcome_unknown', 'abandoned');
     expect(await word({ ...about(sent), by: 'meera' })).toEqual({ outcome: 'freed', freed: 1 });
     const correction = await party.file([{}], { reference, n: 2, corrects: filingId });
     await party.look(minutesLater(250));
@@ -621,9 +584,7 @@ describe('filed', () => {
     const requestId = newId();
     const [taken, free] = [`EB-${requestId}`, `EB-FREE-${requestId}`];
     await accept(sent, requestId);
-    const of = { filingId: sent.filingId, submission: 1, exporterId: sent.party.exporterId, at: NOW };
-    const records = [{ position: 0, eBRCNumber: taken, eBRCDate: null }];
-    await under(sent.filingId, (client) => certifyByRecord(client, { ...of, records }));
+    await sent.party.certify(sent.filingId, { 0: taken });
     await gates.endRequest(sent.filingId, requestId, [1]);
     const both = async (...numbers: string[]) => {
       const certificates = numbers.map((eBRCNumber, n) => ({ row: n + 2, eBRCNumber }));
@@ -712,6 +673,15 @@ describe('a request that a person named, and that is another filing’s', () => 
     );
   });
 
+  it('stays closed where a run’s history hands it in again, and the rows stay planned', async () => {
+    const { sent, named } = await misnamed();
+    for (const by of ['ravi', 'meera']) await word({ ...about(sent), by, notOurs: [named] });
+    const sends = [sentAs(sent.attemptId, { requestId: named, sentAt: NOW.getTime() })];
+    await gates.step((client) => mergeKnownSends(client, { filingId: sent.filingId, sends, at: LATER }));
+    expect(await rows(sent.filingId)).toMatchObject([{ state: 'planned' }]);
+    expect(await requests(sent.filingId)).toMatchObject([{ state: 'not_ours' }]);
+  });
+
   it('no longer keeps a row that one of our own requests rejected', async () => {
     const { sent, named } = await misnamed();
     const own = newId();
@@ -740,11 +710,11 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
     references += 1;
     const document = String(8_400_000 + references);
     const sent = await party.sent([{ sbCumInvoiceNumber: document, billNo: 'EXP/2026/001' }]);
-    await ledger().pool.query('UPDATE filing_rows SET state = $2 WHERE filing_id = $1', [sent.filingId, state]);
+    await gates.putRows(sent.filingId, state);
     const file = (besides: string[] | undefined) => {
       references += 1;
       const permitted = [{ row: 1, reason: 'again', ...(besides && { besides }) }];
-      return record(ledger(), `BESIDE-${references}`, content(document), { exporterId: party.exporterId, permitted });
+      return record(ledger, `BESIDE-${references}`, content(document), { exporterId: party.exporterId, permitted });
     };
     const permit = (person: string) => word({ filingId: sent.filingId, kind: 'permit', sourceRows: [1], by: person });
     return { ...sent, party, file, permit };
@@ -786,7 +756,7 @@ describe('a duplicate beside a row in doubt, or abandoned after the send', () =>
     expect(await word({ filingId, attemptId, by: 'meera' })).toEqual(again);
     await party.look(minutesLater(250));
     await party.sendAttempt(filingId, { at: minutesLater(255) });
-    await ledger().pool.query(`UPDATE filing_rows SET state = 'unknown' WHERE filing_id = $1`, [filingId]);
+    await gates.putRows(filingId, 'unknown');
     const say = (by: string) => word({ filingId, kind: 'permit', sourceRows: [1], by, at: minutesLater(300) });
     expect(await say('meera')).toEqual(stands(/meera is the first/u));
     expect(await say('ravi')).toEqual({ outcome: 'permitted' });
@@ -835,7 +805,7 @@ it('reads the requests of a submission oldest first, with where each comes from'
   const [own, named] = [newId(), newId()];
   await accept(sent, own);
   await word({ ...about(sent), kind: 'filed', requestId: named, by: 'ravi' });
-  const found = await readRequests(ledger().pool, sent.filingId, 1);
+  const found = await readRequests(ledger.pool, sent.filingId, 1);
   expect(found.map(({ requestId, attemptId }) => [requestId, attemptId])).toEqual([
     [own, sent.attemptId],
     [named, null],

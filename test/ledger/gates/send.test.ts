@@ -5,10 +5,10 @@ import { markSending } from '../../../src/ledger/gates/send';
 import { releaseUnfiled } from '../../../src/ledger/gates/release';
 import { withTransaction } from '../../../src/ledger/pool';
 import { noteUnknown } from '../../../src/ledger/submissions/attempts';
+import { readRows } from '../../../src/ledger/rows/filing-rows';
 import { minutesLater, move, NOW } from '../filing-support';
-import { certifyByRecord } from '../../../src/ledger/gates/certify';
 import { SETTLE_MS } from '../submissions/attempt-support';
-import { LATER, OVER, useGates } from './gate-support';
+import { LATER, OVER, useGates, type Sent } from './gate-support';
 
 const gates = useGates();
 const { ledger, exporter, step, opened, open, read, close, check, absent, word, rows, attempts } = gates;
@@ -34,7 +34,7 @@ const send = (attemptId: string, more: Partial<Parameters<typeof markSending>[1]
     }),
   );
 const sendNumber = async () => {
-  const { rows: found } = await ledger().pool.query<{ n: string }>('SELECT send_number AS n FROM ledger_identity');
+  const { rows: found } = await ledger.pool.query<{ n: string }>('SELECT send_number AS n FROM ledger_identity');
   return Number(found[0]?.n);
 };
 const free = (filingId: string) =>
@@ -43,7 +43,7 @@ const free = (filingId: string) =>
   );
 /** As an attempt that a lost statement left open. */
 const reopen = (attemptId: string) =>
-  ledger().pool.query(`UPDATE attempts SET verdict = 'open', marked_at = NULL WHERE attempt_id = $1`, [attemptId]);
+  ledger.pool.query(`UPDATE attempts SET verdict = 'open', marked_at = NULL WHERE attempt_id = $1`, [attemptId]);
 
 describe('the mark', () => {
   it('lets one sender through, once, and takes a send number for that alone', async () => {
@@ -79,7 +79,7 @@ describe('the mark', () => {
     const attemptId = await opened(await party.file());
     const before = await sendNumber();
     const args = { attemptId, sender: 'a', payloadHash: 'hash', settleMs: 0, timeoutMs: 0, at };
-    await withTransaction(ledger().pool, async (client) => {
+    await withTransaction(ledger.pool, async (client) => {
       await markSending(client, args);
       throw new Error('the connection broke');
     }).catch(() => undefined);
@@ -98,12 +98,9 @@ describe('the mark', () => {
   });
 
   it('stores the settle window and the HTTP time-out of its process', async () => {
-    const attemptId = await opened(await party.file());
-    await send(attemptId, { settleMs: 7, timeoutMs: 8 });
-    const { rows: stored } = await ledger().pool.query(
-      'SELECT settle_ms::int AS settle, timeout_ms::int AS timeout FROM attempts WHERE attempt_id = $1',
-      [attemptId],
-    );
+    const filingId = await party.file();
+    await send(await opened(filingId), { settleMs: 7, timeoutMs: 8 });
+    const stored = await gates.stored(filingId, 'settle_ms::int AS settle, timeout_ms::int AS timeout', 'attempts');
     expect(stored).toEqual([{ settle: 7, timeout: 8 }]);
   });
 
@@ -113,21 +110,13 @@ describe('the mark', () => {
     const after = (seconds: number) => new Date(at.getTime() + seconds * 1_000);
     const seconds = { settleMs: 1_000, timeoutMs: 60_000 };
     for (const attemptId of [under, over]) await send(attemptId, seconds);
-    await noteUnknown(ledger().pool, { attemptId: over, sender: 'a', reason: 'outcome_unknown' });
+    await noteUnknown(ledger.pool, { attemptId: over, sender: 'a', reason: 'outcome_unknown' });
     await own.look(after(2));
     expect(await absent({ attemptId: under }, { settleMs: 1_000, at: after(3) })).toMatchObject({ code: 'too_early' });
     // The exchange of this one is over.
     expect(await absent({ attemptId: over }, { settleMs: 1_000, at: after(3) })).toEqual({ outcome: 'again' });
     await own.look(after(61));
     expect(await absent({ attemptId: under }, { settleMs: 1_000, at: after(62) })).toEqual({ outcome: 'again' });
-  });
-
-  it('of a longer window than that of whoever judges is the one that counts', async () => {
-    const long = { settleMs: 2 * SETTLE_MS };
-    const { attemptId } = await party.sent([{}], long);
-    await party.look(minutesLater(481));
-    expect(await absent({ attemptId }, { at: minutesLater(479) })).toMatchObject({ code: 'too_early' });
-    expect(await absent({ attemptId }, { at: minutesLater(482) })).toEqual({ outcome: 'again' });
   });
 });
 
@@ -140,7 +129,7 @@ describe('the mark is refused', () => {
   it('once the filing has ended', async () => {
     const filingId = await party.file();
     const attemptId = await opened(filingId);
-    await move(ledger(), filingId, 'abandoned');
+    await move(ledger, filingId, 'abandoned');
     expect(await send(attemptId)).toMatchObject({ marked: false, why: 'ended' });
   });
 
@@ -152,7 +141,7 @@ describe('the mark is refused', () => {
       await close(attemptId);
       await check(filingId);
       const next = await opened(filingId);
-      await ledger().pool.query('UPDATE attempts SET verdict = $2 WHERE attempt_id = $1', [attemptId, verdict]);
+      await ledger.pool.query('UPDATE attempts SET verdict = $2 WHERE attempt_id = $1', [attemptId, verdict]);
       const passes = ['unsent', 'refused', 'absent'].includes(verdict);
       expect(await send(next)).toMatchObject(passes ? { marked: true } : { marked: false, why: 'other_attempt' });
     },
@@ -161,7 +150,7 @@ describe('the mark is refused', () => {
   it('while a transaction frees the rows, which it waits for', async () => {
     const filingId = await party.file();
     const attemptId = await opened(filingId);
-    const freeing = await ledger().pool.connect();
+    const freeing = await ledger.pool.connect();
     await freeing.query('BEGIN');
     await lockFiling(freeing, filingId);
     await releaseUnfiled(freeing, { filingId, submission: null, state: 'withdrawn', reason: 'given up', at });
@@ -185,7 +174,7 @@ describe('the mark is refused', () => {
     async (state) => {
       const filingId = await party.file([{}, {}]);
       const attemptId = await opened(filingId);
-      await ledger().pool.query('UPDATE filing_rows SET state = $2 WHERE filing_id = $1 AND position = 1', [
+      await ledger.pool.query('UPDATE filing_rows SET state = $2 WHERE filing_id = $1 AND position = 1', [
         filingId,
         state,
       ]);
@@ -198,7 +187,7 @@ describe('the mark is refused', () => {
     const filingId = await party.file();
     const attemptId = await opened(filingId);
     const other = await party.file();
-    await ledger().pool.query(
+    await ledger.pool.query(
       `INSERT INTO held_mappings (fingerprint, ordinal, filing_id, position, beside)
        SELECT fingerprint, 1, $2, 0, 'collided' FROM filing_rows WHERE filing_id = $1`,
       [filingId, other],
@@ -208,25 +197,25 @@ describe('the mark is refused', () => {
     const gone = expect.stringContaining(filingId) as string;
     expect(await open(other)).toMatchObject({ outcome: 'rows_gone', reason: gone });
     const permit = `UPDATE filing_rows SET permit_reason = 'said', permit_besides = $2 WHERE filing_id = $1`;
-    await ledger().pool.query(permit, [other, [filingId]]);
+    await ledger.pool.query(permit, [other, [filingId]]);
     expect(await send(attemptId)).toMatchObject({ marked: true });
     expect(await open(other)).toMatchObject({ outcome: 'attempt', verdict: 'open' });
   });
 
-  it('until the balances were checked since the last attempt, whatever became of that', async () => {
-    const { filingId, attemptId } = await party.sent();
-    await close(attemptId);
-    const next = await opened(filingId);
-    expect(await send(next)).toMatchObject({ marked: false, why: 'unchecked' });
-    await check(filingId);
-    expect(await send(next)).toMatchObject({ marked: true });
-  });
-
-  it('until the balances were checked after “not filed” too', async () => {
-    const { filingId, attemptId } = await party.sent();
-    await party.look(OVER);
-    await absent({ attemptId });
-    await party.look(minutesLater(243));
+  it.each([
+    ['unsent', ({ attemptId }: Sent) => close(attemptId)],
+    [
+      'absent',
+      async ({ attemptId }: Sent) => {
+        await party.look(OVER);
+        await absent({ attemptId });
+        await party.look(minutesLater(243));
+      },
+    ],
+  ])('until the balances were checked since an attempt that is %s', async (_, judge) => {
+    const sent = await party.sent();
+    await judge(sent);
+    const { filingId } = sent;
     const next = await opened(filingId);
     expect(await send(next)).toMatchObject({ marked: false, why: 'unchecked' });
     await check(filingId);
@@ -235,26 +224,10 @@ describe('the mark is refused', () => {
 });
 
 describe('a row whose predecessor is live', () => {
-  /** A rejected filing of one row, and the correction that took the row over. */
-  async function corrected() {
-    const reference = 'LINEAGE';
-    const original = await party.file([{}], { reference });
-    await party.sendAttempt(original);
-    await gates.accept({ attemptId: `${original}-1-1` }, `R-${original}`);
-    await gates.endRequest(original, `R-${original}`, [0]);
-    await move(ledger(), original, 'submitting', 'processing', 'collecting', 'rejected');
-    const correction = await party.file([{}], { reference, n: 2, corrects: original });
-    return { original, correction };
-  }
-
   it('is not sent: the original was certified after all, and its correction is stopped', async () => {
-    const { original, correction } = await corrected();
+    const { original, correction } = await party.corrected();
     const attemptId = await opened(correction);
-    const records = [{ position: 0, eBRCNumber: `EB-${original}`, eBRCDate: '10022026' }];
-    const of = { filingId: original, submission: 1, exporterId: party.exporterId, at: LATER };
-    await gates.under(original, (client) => certifyByRecord(client, { ...of, records }));
-    expect(await rows(original)).toMatchObject([{ state: 'certified', live: true }]);
-    expect(await rows(correction)).toMatchObject([{ state: 'needs_correction', live: false }]);
+    await party.certify(original, { 0: `EB-${original}` });
     expect(await send(attemptId)).toMatchObject({ marked: false, why: 'closed' });
     await reopen(attemptId);
     expect(await send(attemptId)).toMatchObject({ marked: false, why: 'rows' });
@@ -272,10 +245,16 @@ describe('a row that was released as absent', () => {
     return { own, filingId };
   }
   const late = { at: minutesLater(260) };
+  /** Another filing of the same document. */
+  async function beside(own: Party, filingId: string): Promise<string> {
+    const [row] = await readRows(ledger.pool, filingId);
+    return own.file([{ sbCumInvoiceNumber: row?.mapping.sbCumInvoiceNumber, mappedIRMAmountFCC: 6 }]);
+  }
   /** Opens without the step that asks for the look as well. */
   async function openAnyway(filingId: string): Promise<string> {
-    await ledger().pool.query(
-      `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1 || '-1-2', $1, 1, 2) ON CONFLICT DO NOTHING`,
+    await ledger.pool.query(
+      `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1 || '-1-2', $1, 1, 2)
+        ON CONFLICT DO NOTHING`,
       [filingId],
     );
     return `${filingId}-1-2`;
@@ -339,11 +318,7 @@ describe('a row that was released as absent', () => {
     const next = await opened(filingId);
     expect(await send(next, { at: minutesLater(3 * 24 * 60) })).toMatchObject({ marked: false, why: 'look' });
     // They spoke for this lineage: another filing of the document waits for a look.
-    const { rows: documents } = await ledger().pool.query<{ document: string }>(
-      `SELECT mapping ->> 'sbCumInvoiceNumber' AS document FROM filing_rows WHERE filing_id = $1`,
-      [filingId],
-    );
-    const other = await own.file([{ sbCumInvoiceNumber: documents[0]?.document, mappedIRMAmountFCC: 6 }]);
+    const other = await beside(own, filingId);
     expect(await open(other, 1, late.at)).toMatchObject({ outcome: 'look' });
     expect(await send(next, late)).toMatchObject({ marked: true });
   });
@@ -368,7 +343,7 @@ describe('a row that was released as absent', () => {
       await own.look(minutesLater(256));
       await own.show(filingId, `EBSINCE-${filingId}`);
       expect(await open(filingId)).toMatchObject({ outcome: 'look', agreeing: [`EBSINCE-${filingId}`] });
-      await ledger().pool.query('DELETE FROM certificates WHERE ebrc_number = $1', [`EBSINCE-${filingId}`]);
+      await ledger.pool.query('DELETE FROM certificates WHERE ebrc_number = $1', [`EBSINCE-${filingId}`]);
       expect(await send(await opened(filingId), late)).toMatchObject({ marked: true });
     });
 
@@ -381,12 +356,7 @@ describe('a row that was released as absent', () => {
       expect(await say(filingId, 'meera', 483, unseen)).toEqual({ outcome: 'again' });
       expect(await send(await opened(filingId), { at: minutesLater(490) })).toMatchObject({ marked: true });
       // Their words are about this lineage: another filing of the document still waits for a look.
-      const { rows: documents } = await ledger().pool.query<{ document: string }>(
-        `SELECT mapping ->> 'sbCumInvoiceNumber' AS document FROM filing_rows WHERE filing_id = $1`,
-        [filingId],
-      );
-      const other = await own.file([{ sbCumInvoiceNumber: documents[0]?.document, mappedIRMAmountFCC: 6 }]);
-      expect(await open(other)).toMatchObject({ outcome: 'look' });
+      expect(await open(await beside(own, filingId))).toMatchObject({ outcome: 'look' });
     });
 
     it('is nothing that a word about a filing without such rows can be about', async () => {
@@ -399,13 +369,8 @@ describe('a row that was released as absent', () => {
     const document = { sbCumInvoiceNumber: '8800001', billNo: 'EXP/8800001' };
     const { own } = await released([document]);
     const other = await own.file([{ ...document, mappedIRMAmountFCC: 6 }]);
-    const attemptId = `${other}-1-1`;
     expect(await open(other)).toMatchObject({ outcome: 'look' });
-    await ledger().pool.query(
-      `INSERT INTO attempts (attempt_id, filing_id, submission, number) VALUES ($1 || '-1-1', $1, 1, 1)`,
-      [other],
-    );
-    expect(await send(attemptId, late)).toMatchObject({ marked: false, why: 'look' });
+    expect(await send(await openAnyway(other), late)).toMatchObject({ marked: false, why: 'look' });
     const stranger = await exporter();
     expect(await send(await opened(await stranger.file([document])), late)).toMatchObject({ marked: true });
   });
@@ -420,7 +385,7 @@ describe('a row that was released as absent', () => {
     await gates.accept({ attemptId }, `R-${original}`);
     expect(await gates.releases(original)).toEqual([{ ground: 'absent', withdrawn: true }]);
     expect(await gates.endRequest(original, `R-${original}`, [0])).toEqual([0]);
-    await move(ledger(), original, 'submitting', 'processing', 'collecting', 'rejected');
+    await move(ledger, original, 'submitting', 'processing', 'collecting', 'rejected');
     const correction = await own.file([{}], { reference, n: 2, corrects: original });
     expect(await open(correction)).toMatchObject({ outcome: 'look', since: LATER.getTime() });
     await own.look(minutesLater(250));
@@ -433,12 +398,10 @@ describe('a row that was released as absent', () => {
     const original = await own.file([{}, {}], { reference });
     const { attemptId } = await own.sendAttempt(original);
     await own.show(original, `EBONE-${original}`);
-    const of = { filingId: original, submission: 1, exporterId: own.exporterId, at: LATER };
-    const records = [{ position: 0, eBRCNumber: `EBONE-${original}`, eBRCDate: '10022026' }];
-    await gates.under(original, (client) => certifyByRecord(client, { ...of, records }));
+    await own.certify(original, { 0: `EBONE-${original}` });
     await own.look(OVER);
     expect(await absent({ attemptId })).toEqual({ outcome: 'freed', freed: [1] });
-    await move(ledger(), original, 'submitting', 'collecting', 'partly_certified');
+    await move(ledger, original, 'submitting', 'collecting', 'partly_certified');
     const correction = await own.file([{ serialNo: 2 }], { reference, n: 2, corrects: original });
     expect(await open(correction)).toMatchObject({ outcome: 'look' });
     await own.look(minutesLater(250));

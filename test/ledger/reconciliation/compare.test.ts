@@ -12,11 +12,11 @@ import { partyToReconcile, readingBegins } from '../../../src/ledger/reconciliat
 import { RECONCILE_CHECKS } from '../../../src/domain/reconciliation/findings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { detailOf, HOUR_MS, tell } from '../../reports/ledger-of-a-month';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { EXPORTER, knowExporter, NOW, open, readBalance, rowsOf } from '../filing-support';
 import { releaseUnsent } from '../ledger-steps';
 
-let ledger: TestDatabase;
+const ledger = useTestDatabase();
 let partyId: number;
 /** The certificates that the authority has; each reading shows them as they are then. */
 let authority: CertificateDetailRecord[];
@@ -42,7 +42,6 @@ const findings = async () =>
   (await listFindings(ledger.pool, { mode: 'test', partyId })).map(({ lastSeenAt: _, ageDays: __, ...rest }) => rest);
 
 beforeAll(async () => {
-  ledger = await createTestDatabase();
   await knowExporter(ledger);
   partyId = (await partyToReconcile(ledger.pool, EXPORTER))?.partyId ?? 0;
   const rows = ROWS.map((row, index) => ({ ...row, becomes: { certificate: `EB${index + 1}` } }));
@@ -50,7 +49,6 @@ beforeAll(async () => {
   await readBalance(ledger, 5_000, ISSUED);
   authority = rowsOf(...ROWS).map(({ mapping }, index) => detailOf(`EB${index + 1}`, mapping, ISSUED));
 });
-afterAll(() => ledger?.drop());
 
 it('finds nothing in a settled ledger', async () => {
   expect(await reconcile(60)).toEqual({ opened: 0, closed: 0, open: 0 });
@@ -95,10 +93,12 @@ it('reports of an overdue filing whether the outcome or only certificates are mi
 });
 
 it('finds exactly the differences there are, and nothing new the second time', async () => {
-  const [, changed, doubled] = authority;
-  if (!changed || !doubled) throw new Error('no certificates');
+  const [, changed, doubled, cancelled] = authority;
+  if (!changed || !doubled || !cancelled) throw new Error('no certificates');
   authority = [
-    ...authority.slice(2),
+    ...authority.slice(2, 3),
+    { ...cancelled, eBRCStatus: 'Cancelled' },
+    ...authority.slice(4),
     { ...changed, realisedValueFCC: '999' },
     { ...doubled, eBRCNumber: 'EBDOUBLE' },
     { ...doubled, eBRCNumber: 'EBFOREIGN', sbCumInvoiceNumber: '999' },
@@ -109,7 +109,7 @@ it('finds exactly the differences there are, and nothing new the second time', a
     at: NOW,
   });
   await readBalance(ledger, 4_000, new Date(ISSUED.getTime() + HOUR_MS));
-  expect(await reconcile(120)).toEqual({ opened: 6, closed: 0, open: 6 });
+  expect(await reconcile(120)).toEqual({ opened: 7, closed: 0, open: 7 });
   const first = await findings();
   expect(
     first.map(({ kind, eBRCNumber, irmNumber, amount }) => [kind, eBRCNumber ?? irmNumber, amount]).sort(),
@@ -118,10 +118,19 @@ it('finds exactly the differences there are, and nothing new the second time', a
     ['duplicate_certificate', 'EBDOUBLE', '1000'],
     ['ours_not_theirs', 'EB1', '1000'],
     ['pdf_damaged', 'EB5', '1000'],
+    ['status_changed', 'EB4', '1000'],
     ['theirs_not_ours', 'EBFOREIGN', '1000'],
     ['utilisation_differs', 'IRM2026000001', '1000'],
   ]);
-  expect(await reconcile(180)).toEqual({ opened: 0, closed: 0, open: 6 });
+  for (const { advice } of first) expect(advice).not.toBe('');
+  const sides = new Map(first.map(({ kind, ours, theirs }) => [kind, { ours, theirs }]));
+  expect(Object.fromEntries(sides)).toMatchObject({
+    ours_not_theirs: { ours: { row: 1, eBRCNumber: 'EB1' }, theirs: null },
+    amount_differs: { ours: { amount: '1000' }, theirs: { amount: '999' } },
+    status_changed: { ours: { eBRCStatus: 'Issued' }, theirs: { eBRCStatus: 'Cancelled' } },
+    theirs_not_ours: { ours: null },
+  });
+  expect(await reconcile(180)).toEqual({ opened: 0, closed: 0, open: 7 });
   expect(await findings()).toEqual(first);
 });
 
@@ -149,7 +158,7 @@ it('closes what is gone, and keeps the rest', async () => {
     looks: [{ eBRCNumber: 'EB5', found: 'f'.repeat(64), problem: null }],
     at: NOW,
   });
-  expect(await reconcile(240)).toEqual({ opened: 0, closed: 5, open: 1 });
+  expect(await reconcile(240)).toEqual({ opened: 0, closed: 6, open: 1 });
   expect((await findings()).map(({ kind }) => kind)).toEqual(['utilisation_differs']);
   await readBalance(ledger, 5_000, new Date(ISSUED.getTime() + 2 * HOUR_MS));
   expect(await reconcile(300)).toEqual({ opened: 0, closed: 1, open: 0 });

@@ -6,20 +6,13 @@ import { judgeUnsent } from '../../../src/ledger/gates/release';
 import { moveRows } from '../../../src/ledger/rows/filing-rows';
 import { withTransaction } from '../../../src/ledger/pool';
 import type { Finding } from '../../../src/domain/rules/finding';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useLedgerPutBack } from '../sends/put-back';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
 import { readIrmViews } from '../../../src/starter/exporters/views';
-import { mappingRow } from '../../../dev/sample-mapping';
-import { EXPORTER, irmRecord, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from '../filing-support';
+import { EXPORTER, irmRecord, minutesLater, NOW, open, readBalance, rowsOf } from '../filing-support';
 
-let ledger: TestDatabase;
-
-beforeEach(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-});
-afterEach(() => ledger?.drop());
+const ledger = useLedgerPutBack();
 
 let documents = 6_000_000;
 /** A filing of its own document that maps `amount` of the one IRM. */
@@ -70,16 +63,9 @@ it('lets one of many pass that come at once, whether it is recorded or checked',
 
   await releaseAll(filings);
   const recorded = await Promise.all(many.map((each) => filing(`${each}-2`, 8_000)));
-  const { rows } = await ledger.pool.query(
-    'SELECT 1 FROM filing_rows WHERE filing_id = ANY($1) AND reserved_at IS NOT NULL',
-    [recorded],
-  );
-  expect(rows).toHaveLength(1);
-});
-
-it('lets both pass where there is room', async () => {
-  expect(await reserve(await filing('A', 5_000))).toEqual([]);
-  expect(await reserve(await filing('B', 5_000))).toEqual([]);
+  expect(
+    await ledger.select('SELECT 1 FROM filing_rows WHERE filing_id = ANY($1) AND reserved_at IS NOT NULL', recorded),
+  ).toHaveLength(1);
 });
 
 it('does not count a filing against itself, however often it is checked', async () => {
@@ -92,17 +78,6 @@ it('counts a filing from its intent on', async () => {
   const recorded = await filing('RECORDED', 8_000);
   const refused = await filing('A', 8_000);
   expect(await reserve(refused)).toMatchObject([{ code: 'balance_held', filingId: recorded }]);
-});
-
-it('counts an IRM once, whichever of its dates and whichever IFSC is given', async () => {
-  const { mapping } = mappingRow();
-  const record = { ...irmRecord(10_000), irmIssueDate: '2026-01-07', remittanceDate: '2026-01-05' };
-  await ledger.pool.query('DELETE FROM irms');
-  await saveIrms(ledger.pool, EXPORTER, [record], NOW);
-  const byIssue = await filing('ISSUE', 8_000, { irmDt: '07012026' });
-  const byRemittance = await filing('REMITTANCE', 8_000, { irmDt: mapping.irmDt, irmIfscCode: 'HDFC0009999' });
-  expect(await reserve(byIssue)).toEqual([]);
-  expect(codes(await reserve(byRemittance))).toEqual(['irm_ifsc_differs', 'balance_held']);
 });
 
 it('counts only filings whose own check has passed, and none that was given up', async () => {
@@ -165,17 +140,6 @@ it('accepts a balance that shows the certified filings', async () => {
   await readBalance(ledger, 2_000, minutesLater(5));
   expect(await reserve(await filing('A', 2_000))).toEqual([]);
   expect(codes(await reserve(await filing('B', 2_001)))).toEqual(['over_balance']);
-});
-
-it('adds what one filing maps in several rows without losing a cent', async () => {
-  const rows = rowsOf(
-    ...Array.from({ length: 10 }, (_, index) => ({
-      sbCumInvoiceNumber: String(6_900_000 + index),
-      mappedIRMAmountFCC: 1_000.1,
-    })),
-  );
-  const filingId = await open(ledger, 'SUM', rows);
-  expect(await reserve(filingId)).toMatchObject([{ code: 'over_remittance' }]);
 });
 
 it('shows of a thousand IRMs what each page of them shows: held while it may not be in the balance', async () => {

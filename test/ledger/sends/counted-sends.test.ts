@@ -23,17 +23,15 @@ import {
   type SendStore,
 } from '../../../src/ledger/sends/sends';
 import { gate } from '../../support/gate';
-import type { TestDatabase } from '../../support/postgres';
 import { attemptSteps } from '../submissions/attempt-support';
 import { knowExporter, minutesLater, move, NOW, open as file, record, rowsOf } from '../filing-support';
 import { newStore, remember, sender, SETTINGS, useLedgerPutBack } from './put-back';
 
 const logger = pino({ level: 'silent' });
-let ledger: TestDatabase;
+const ledger = useLedgerPutBack();
 let store: Awaited<ReturnType<typeof newStore>>;
-const { filing, opened, mark, close, answer, rows, attempts } = attemptSteps(() => ledger);
+const { filing, opened, mark, close, answer, rows, attempts } = attemptSteps(ledger);
 
-useLedgerPutBack((opened) => (ledger = opened));
 beforeEach(async () => {
   store = await newStore();
 });
@@ -57,6 +55,13 @@ const count = (send: Marked, at = NOW) => countSend(ledger.pool, store, { ...SET
 async function sent(attemptId?: string, at = NOW): Promise<Marked> {
   const send = await marked(attemptId);
   expect(await count(send, at)).toBeNull();
+  return send;
+}
+/** A send of which a ledger that was put back since then knows nothing. */
+async function lost(of: { filingId?: string; attemptId?: string } = {}): Promise<Marked> {
+  const back = await remember(ledger);
+  const send = await sent(of.attemptId ?? (of.filingId && (await opened(of.filingId))));
+  await back();
   return send;
 }
 /** Counts a send, and stops right before its record is made. */
@@ -167,9 +172,7 @@ describe('a mark without a record', () => {
 describe('a ledger that was put back to an earlier state', () => {
   it('sends and concludes nothing, because the store has sends that it lacks', async () => {
     const other = await filing();
-    const back = await remember(ledger);
-    const send = await sent();
-    await back();
+    const send = await lost();
     expect(await ledger.pool.query('SELECT FROM attempts')).toMatchObject({ rowCount: 0 });
     const next = await marked(await opened(other));
     // The number is taken again, which hides the record from a look at the numbers alone.
@@ -214,13 +217,14 @@ describe('a ledger that was put back to an earlier state', () => {
     await putBack();
     await ledger.pool.query(`DELETE FROM parties WHERE iec = 'AAGCM9999K'`);
     await restored();
-    const { rows: back } = await ledger.pool.query(
-      `SELECT r.live, p.iec, split_part(r.fingerprint, ':', 1)::int = r.party_id AS own, e.party_id = r.party_id AS same
+    expect(
+      await ledger.select(
+        `SELECT r.live, p.iec, split_part(r.fingerprint, ':', 1)::int = r.party_id AS own, e.party_id = r.party_id AS same
          FROM filing_rows r JOIN parties p USING (party_id) JOIN exporters e ON e.exporter_id = r.exporter_id
         WHERE r.filing_id = $1`,
-      [filingId],
-    );
-    expect(back).toEqual([{ live: true, iec: 'AAGCM9999K', own: true, same: true }]);
+        filingId,
+      ),
+    ).toEqual([{ live: true, iec: 'AAGCM9999K', own: true, same: true }]);
   });
 
   it('finds the party of a client that it lacks, under any number', async () => {
@@ -241,9 +245,7 @@ describe('a ledger that was put back to an earlier state', () => {
 
   it("imports the send of a filing that it has, whatever the filing's state", async () => {
     const filingId = await filing();
-    const back = await remember(ledger);
-    await sent(await opened(filingId));
-    await back();
+    await lost({ filingId });
     // Somebody gave it up before anybody noticed: the ledger said that it had not been sent.
     await withTransaction(ledger.pool, (client) => releaseUnsent(client, { filingId, state: 'withdrawn', at: NOW }));
     await move(ledger, filingId, 'abandoned');
@@ -287,62 +289,27 @@ describe('a ledger that was put back to an earlier state', () => {
 
   it('closes the attempt that took a number again, and lets its sender write nothing', async () => {
     const other = await filing();
-    const back = await remember(ledger);
-    const lost = await sent();
-    await back();
+    const gone = await lost();
     const frozen = await marked(await opened(other));
-    expect(frozen.number).toBe(lost.number);
+    expect(frozen.number).toBe(gone.number);
     await restored();
     expect(await attempts(other)).toEqual(['unsent']);
     expect(await rows(other)).toMatchObject([{ state: 'planned' }]);
     expect(await count(frozen)).toMatch(/has been taken/u);
   });
 
-  it('lets a worker that froze between mark and record in the lost state write nothing', async () => {
-    const back = await remember(ledger);
-    const frozen = await marked();
-    const later = await sent();
-    await back();
-    await restored();
-    expect([frozen.number, later.number]).toEqual([1, 2]);
-    expect(await count(frozen)).toMatch(/has been taken or given up/u);
-    expect((await whole()).unknown).toEqual([]);
-  });
-
   it('makes no mark valid again: a sender that froze after its record writes nothing once it is brought back', async () => {
-    const back = await remember(ledger);
-    const frozen = await sent();
-    await back();
+    const frozen = await lost();
     await restored();
     expect(await count(frozen)).toMatch(/closed/u);
     // Its own word does not close what is unknown now for a sender that the store names too.
     expect(await judge(frozen.attemptId)).toMatchObject({ verdict: 'marked', underWay: false });
   });
 
-  it('lets nobody write who had marked in the ledger that was put back', async () => {
-    const other = await filing();
-    const waiting = await filing();
-    const back = await remember(ledger);
-    const lost = await sent();
-    await sent();
-    await back();
-    const taken = await marked(await opened(other));
-    await marked(await opened(waiting));
-    const above = await marked();
-    expect([lost.number, taken.number, above.number]).toEqual([1, 1, 3]);
-    await restored();
-    expect(await count(above)).toMatch(/closed|given up/u);
-    expect((await whole()).unknown).toEqual([]);
-    const next = await sent();
-    expect(next.number).toBe(4);
-  });
-
   it('has two senders of one attempt, of which neither may close what the other one sent', async () => {
     const filingId = await filing();
     const attemptId = await opened(filingId);
-    const back = await remember(ledger);
-    const first = await sent(attemptId);
-    await back();
+    const first = await lost({ attemptId });
     await mark(await opened(await filing()));
     const second = await marked(attemptId);
     await restored();
@@ -374,9 +341,7 @@ describe('a ledger that was put back to an earlier state', () => {
 
   it('counts what is waited for from the newest mark of an attempt', async () => {
     const attemptId = await opened(await filing());
-    const back = await remember(ledger);
-    await sent(attemptId);
-    await back();
+    await lost({ attemptId });
     await mark(await opened(await filing()));
     await withTransaction(ledger.pool, (client) =>
       markSending(client, { attemptId, sender: sender(), payloadHash: 'hash', at: minutesLater(30) }),
@@ -403,9 +368,7 @@ describe('a ledger that was put back to an earlier state', () => {
 
   it('proves not to be sent what was marked above its last record and not counted', async () => {
     const waiting = await filing();
-    const back = await remember(ledger);
-    await sent();
-    await back();
+    await lost();
     await marked();
     const above = await marked(await opened(waiting));
     await restored();
@@ -416,9 +379,7 @@ describe('a ledger that was put back to an earlier state', () => {
 
   it('keeps an answer that came from the history of a run', async () => {
     const filingId = await filing();
-    const back = await remember(ledger);
-    const { attemptId } = await sent(await opened(filingId));
-    await back();
+    const { attemptId } = await lost({ filingId });
     await answer(attemptId);
     await restored();
     expect(await attempts(filingId)).toEqual(['accepted']);
@@ -426,12 +387,10 @@ describe('a ledger that was put back to an earlier state', () => {
 
   it('imports the few sends that a failover lost, and reports them; an older one is left to a person', async () => {
     const waiting = await opened(await filing());
-    const back = await remember(ledger);
-    const lost = await sent();
-    await back();
+    const gone = await lost();
     await expect(judge(waiting, minutesLater(11))).rejects.toMatchObject({ type: 'ledger_put_back' });
     expect(await judge(waiting, minutesLater(9))).toMatchObject({ verdict: 'unsent' });
-    expect(await readFilingView(ledger.pool, filingOf(lost), TEST_CADENCE)).toMatchObject({
+    expect(await readFilingView(ledger.pool, filingOf(gone), TEST_CADENCE)).toMatchObject({
       state: 'outcome_unknown',
       needsAttention: true,
     });
@@ -604,13 +563,4 @@ describe('a document store that is', () => {
     const silence = () => new Promise<string>(() => undefined);
     await expect(askStore(silence, 20)).rejects.toThrow(/not answered/u);
   });
-});
-
-it('marks that are rolled back leave no number behind for the store to miss', async () => {
-  const attemptId = await opened(await filing());
-  await withTransaction(ledger.pool, async (client) => {
-    await markSending(client, { attemptId, sender: 'a', payloadHash: 'hash', at: NOW });
-    throw new Error('lost');
-  }).catch(() => undefined);
-  expect((await sent(attemptId)).number).toBe(1);
 });

@@ -10,21 +10,17 @@ import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { readLedgerStatus } from '../../../src/ledger/sends/ledger-status';
 import { countSend } from '../../../src/ledger/sends/conclusion';
 import { detailOf } from '../../reports/ledger-of-a-month';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
 import { attemptSteps } from '../submissions/attempt-support';
 import { EXPORTER, knowExporter, minutesLater, NOW, open as openFiling, rowsOf } from '../filing-support';
-import { newStore, SETTINGS } from './put-back';
+import { newStore, SETTINGS, useLedgerPutBack } from './put-back';
 
-let ledger: TestDatabase;
+const ledger = useLedgerPutBack();
 let store: Awaited<ReturnType<typeof newStore>>;
-const { filing, opened, open, mark, read, answer, word, rows } = attemptSteps(() => ledger);
+const { filing, opened, open, mark, read, answer, word, rows } = attemptSteps(ledger);
 
 beforeEach(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
   store = await newStore();
 });
-afterEach(() => ledger?.drop());
 
 const restored = () =>
   documentsRestored(ledger.pool, store, { at: minutesLater(60), by: 'ravi', waitMs: 8 * 60 * 60_000 });

@@ -3,7 +3,7 @@ import { certificatesBefore, saveSnapshot } from '../../../src/ledger/certificat
 import type { KnownSend } from '../../../src/domain/filing/attempt';
 import { holdStep } from '../../../src/ledger/filings/filing-progress';
 import { needFiling } from '../../../src/ledger/filings/filings';
-import { withTransaction } from '../../../src/ledger/pool';
+import { withTransaction, type Queryable } from '../../../src/ledger/pool';
 import { importSends } from '../../../src/ledger/sends/send-import';
 import { senderOf } from '../../../src/ledger/sends/send-record';
 import { countSend } from '../../../src/ledger/sends/conclusion';
@@ -11,16 +11,14 @@ import { mergeKnownSends, knownSends } from '../../../src/ledger/submissions/kno
 import { recordLook } from '../../../src/ledger/submissions/lost-time';
 import { readRequests } from '../../../src/ledger/submissions/requests';
 import { needSubmission } from '../../../src/ledger/submissions/submissions';
-import type { TestDatabase } from '../../support/postgres';
 import { ACCEPTED, attemptSteps } from '../submissions/attempt-support';
 import { EXPORTER, minutesLater, move, NOW } from '../filing-support';
 import { newStore, remember, SETTINGS, useLedgerPutBack } from './put-back';
 
-let ledger: TestDatabase;
+const ledger = useLedgerPutBack();
 let store: Awaited<ReturnType<typeof newStore>>;
-const { filing, opened, mark, answer, close, lose, word, rows, attempts } = attemptSteps(() => ledger);
+const { filing, opened, mark, answer, close, lose, word, rows, attempts } = attemptSteps(ledger);
 
-useLedgerPutBack((opened) => (ledger = opened));
 beforeEach(async () => {
   store = await newStore();
 });
@@ -48,9 +46,18 @@ async function sent(filingId: string, open?: string): Promise<string> {
 async function acknowledged(filingId: string, requestId: string): Promise<void> {
   const attemptId = await sent(filingId);
   await answer(attemptId, { ...ACCEPTED, requestId });
-  const adopted = { filingId, submission: 1, attemptId, answer: { ...ACCEPTED, requestId }, at: NOW };
+  const adopted = { attemptId, answer: { ...ACCEPTED, requestId }, at: NOW };
   await withTransaction(ledger.pool, (client) => adoptAnswer(client, adopted));
 }
+
+/** The authority rejects the filing's one row. */
+const rejected = (filingId: string, first?: (client: Queryable) => Promise<void>) =>
+  withTransaction(ledger.pool, async (client) => {
+    await first?.(client);
+    const verdicts = [{ position: 0, outcome: 'errored' as const, errors: ['no'] }];
+    await settleRows(client, { filingId, exporterId: EXPORTER, verdicts, at: NOW });
+    await moveSubmission(client, { filingId, submission: 1, at: NOW });
+  });
 
 const restored = () => importSends(ledger.pool, store, { at: minutesLater(60), by: 'ravi' });
 const handIn = (filingId: string, sends: readonly KnownSend[]) =>
@@ -121,11 +128,7 @@ describe('a run whose history has more than the ledger', () => {
     const other = await filing();
     await acknowledged(other, 'R-3');
     const known = await knownSends(ledger.pool, other);
-    const verdicts = [{ position: 0, outcome: 'errored' as const, errors: ['no'] }];
-    await withTransaction(ledger.pool, async (client) => {
-      await settleRows(client, { filingId: other, exporterId: EXPORTER, verdicts, at: NOW });
-      await moveSubmission(client, { filingId: other, submission: 1, at: NOW });
-    });
+    await rejected(other);
     await handIn(other, known);
     expect(await submission(other)).toMatchObject({ state: 'settled' });
     expect(await rows(other)).toMatchObject([{ state: 'needs_correction', live: false }]);
@@ -154,12 +157,7 @@ describe('sends that are brought back', () => {
     await back();
     const accepted = { ...ACCEPTED, requestId: 'R-4' };
     await answer(attemptId, accepted);
-    const verdicts = [{ position: 0, outcome: 'errored' as const, errors: ['no'] }];
-    await withTransaction(ledger.pool, async (client) => {
-      await adoptAnswer(client, { filingId, submission: 1, attemptId, answer: accepted, at: NOW });
-      await settleRows(client, { filingId, exporterId: EXPORTER, verdicts, at: NOW });
-      await moveSubmission(client, { filingId, submission: 1, at: NOW });
-    });
+    await rejected(filingId, (client) => adoptAnswer(client, { attemptId, answer: accepted, at: NOW }));
     await restored();
     expect(await attempts(filingId)).toEqual(['accepted']);
     expect(await rows(filingId)).toMatchObject([{ state: 'needs_correction', live: false }]);
@@ -227,11 +225,12 @@ describe('sends that are brought back', () => {
       at: minutesLater(30),
     });
     await restored();
-    const { rows: lists } = await ledger.pool.query<{ numbers: string[] }>(
-      `SELECT ${certificatesBefore('s')} AS numbers FROM attempts JOIN snapshots s USING (snapshot_id) WHERE attempt_id = $1`,
-      [attemptId],
-    );
-    expect(lists).toEqual([{ numbers: ['E1', 'E2'] }]);
+    expect(
+      await ledger.select(
+        `SELECT ${certificatesBefore('s')} AS numbers FROM attempts JOIN snapshots s USING (snapshot_id) WHERE attempt_id = $1`,
+        attemptId,
+      ),
+    ).toEqual([{ numbers: ['E1', 'E2'] }]);
   });
 });
 

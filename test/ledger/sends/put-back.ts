@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createDocumentStore, type DocumentStore } from '../../../src/documents/document-store';
 import { withTransaction } from '../../../src/ledger/pool';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase, type TestDatabase } from '../../support/postgres';
 import { knowExporter } from '../filing-support';
 
 const folders: string[] = [];
@@ -63,17 +63,14 @@ export async function remember({ pool }: TestDatabase): Promise<() => Promise<vo
 }
 
 /** One ledger that knows an exporter for a whole test file; every test begins with it as it was at first. */
-export function useLedgerPutBack(opened: (ledger: TestDatabase) => void): void {
-  let ledger: TestDatabase | undefined;
+export function useLedgerPutBack(): TestDatabase {
+  const ledger = useTestDatabase(knowExporter);
   let putBack: () => Promise<void>;
   beforeAll(async () => {
-    ledger = await createTestDatabase();
-    await knowExporter(ledger);
     putBack = await remember(ledger);
-    opened(ledger);
   });
-  afterAll(() => ledger?.drop());
   beforeEach(() => putBack());
+  return ledger;
 }
 
 /** What the process of every sender lives by. */

@@ -1,14 +1,11 @@
 import type { Queryable } from '../../../src/ledger/pool';
 import { createApiCallAudit } from '../../../src/ledger/service/api-calls';
 import type { ApiCall } from '../../../src/domain/service/operations';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 
-let database: TestDatabase;
+const database = useTestDatabase();
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-});
-afterEach(() => database.drop());
+beforeEach(() => database.select('TRUNCATE api_calls'));
 
 const row: ApiCall = {
   at: new Date('2026-11-21T06:00:00Z'),
@@ -22,10 +19,7 @@ const row: ApiCall = {
   attempt: 2,
 };
 
-async function stored(): Promise<Record<string, unknown>[]> {
-  const { rows } = await database.pool.query('SELECT * FROM api_calls ORDER BY call_id');
-  return rows;
-}
+const stored = () => database.select('SELECT * FROM api_calls ORDER BY call_id');
 
 /** The pool, refusing everything while `away` is set. */
 function fragilePool() {

@@ -2,17 +2,11 @@ import { ANSWERS_USED, OPEN_USED } from '../../../src/domain/filing/poll-cadence
 import { readSeenAnswers, recordSeenAnswer } from '../../../src/ledger/submissions/answer-times';
 import { withTransaction } from '../../../src/ledger/pool';
 import { addRequest, endRequest, readNextPoll } from '../../../src/ledger/submissions/requests';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { knowExporter, minutesLater, NOW, open, rowsOf } from '../filing-support';
 
 const MINUTE = 60_000;
-let ledger: TestDatabase;
-
-beforeAll(async () => {
-  ledger = await createTestDatabase();
-  await knowExporter(ledger);
-});
-afterAll(() => ledger?.drop());
+const ledger = useTestDatabase(knowExporter);
 
 const saw = (nth: number, afterMs: number, byMs: number, mode = 'test') => {
   const answer = { afterMs, byMs };

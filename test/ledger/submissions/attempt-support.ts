@@ -28,16 +28,16 @@ let filings = 0;
 let words = 0;
 
 /** The steps on attempts as activities take them, each in a transaction of its own. */
-export function attemptSteps(ledger: () => TestDatabase) {
+export function attemptSteps(ledger: TestDatabase) {
   const at = NOW;
-  const step = <T>(work: Parameters<typeof withTransaction<T>>[1]) => withTransaction(ledger().pool, work);
+  const step = <T>(work: Parameters<typeof withTransaction<T>>[1]) => withTransaction(ledger.pool, work);
   return {
     /** A filing of one row, each time another mapping and another bill. @returns its id */
     filing: () => {
       filings += 1;
       const document = String(2_000_000 + filings);
       const row = { sbCumInvoiceNumber: document, billNo: `EXP/${document}`, mappedIRMAmountFCC: 1 };
-      return open(ledger(), `ATTEMPTS-${filings}`, rowsOf(row));
+      return open(ledger, `ATTEMPTS-${filings}`, rowsOf(row));
     },
     /** The next attempt of the filing's submission; fails where there is none to send with. */
     opened: async (filingId: string, submission = 1): Promise<string> => {
@@ -49,7 +49,7 @@ export function attemptSteps(ledger: () => TestDatabase) {
       step((client) => openAttempt(client, { filingId, submission, at: now })),
     /** Checks the balances, as before every send after the first. */
     check: (filingId: string) =>
-      reserveBalances(ledger().pool, { filingId, at }, (_client, findings) => Promise.resolve(findings)),
+      reserveBalances(ledger.pool, { filingId, at }, (_client, findings) => Promise.resolve(findings)),
     mark: (attemptId: string, sender = SENDER): Promise<Mark> =>
       step((client) => markSending(client, { attemptId, sender, payloadHash: 'hash', at })),
     /** Marks an attempt and counts its send, as right before its first byte. */
@@ -58,7 +58,7 @@ export function attemptSteps(ledger: () => TestDatabase) {
       const mark = await step((client) => markSending(client, { ...by, payloadHash: 'hash' }));
       if (!mark.marked) throw new Error(mark.reason);
       const send = { ...by, number: mark.sendNumber, settleMs: 240 * 60_000, timeoutMs: 60_000 };
-      const refused = await countSend(ledger().pool, store, send);
+      const refused = await countSend(ledger.pool, store, send);
       if (refused !== null) throw new Error(refused);
     },
     /** A person's word, recorded and carried out as a run does it; by default two minutes after the window is over. */
@@ -80,7 +80,7 @@ export function attemptSteps(ledger: () => TestDatabase) {
         step: `word-${words}`,
         ...word,
       };
-      const wordId = await recordWord(ledger().pool, said);
+      const wordId = await recordWord(ledger.pool, said);
       return step(async (client) => {
         await lockFiling(client, said.filingId);
         return carryOutWord(client, {
@@ -100,11 +100,11 @@ export function attemptSteps(ledger: () => TestDatabase) {
     close: (attemptId: string, sender = SENDER) =>
       step((client) => closeNotSent(client, { attemptId, sender, reason: 'not_sent', at })),
     lose: (attemptId: string, sender = SENDER) =>
-      noteUnknown(ledger().pool, { attemptId, sender, reason: 'the answer was lost' }),
+      noteUnknown(ledger.pool, { attemptId, sender, reason: 'the answer was lost' }),
     answer: (attemptId: string, answer: StoredAnswer = ACCEPTED) =>
       step((client) => storeAnswer(client, { attemptId, answer, at })),
     rows: async (filingId: string): Promise<{ state: string; live: boolean; sent: boolean; ordinal: number }[]> => {
-      const { rows } = await ledger().pool.query<{ state: string; live: boolean; sent: boolean; ordinal: number }>(
+      const { rows } = await ledger.pool.query<{ state: string; live: boolean; sent: boolean; ordinal: number }>(
         `SELECT r.state, r.live, r.submitted_at IS NOT NULL AS sent, coalesce(max(h.ordinal), 0) AS ordinal
            FROM filing_rows r LEFT JOIN held_mappings h USING (filing_id, position)
           WHERE r.filing_id = $1 GROUP BY r.filing_id, r.position ORDER BY r.position`,
@@ -113,7 +113,7 @@ export function attemptSteps(ledger: () => TestDatabase) {
       return rows;
     },
     attempts: async (filingId: string): Promise<string[]> => {
-      const { rows } = await ledger().pool.query<{ verdict: string }>(
+      const { rows } = await ledger.pool.query<{ verdict: string }>(
         'SELECT verdict FROM attempts WHERE filing_id = $1 ORDER BY submission, number',
         [filingId],
       );

@@ -16,18 +16,15 @@ import {
 import { consentsOf } from '../../support/consents';
 import { saveExporter } from '../../../src/ledger/exporters/exporters';
 import { createVault, handIn } from '../../../src/ledger/vault/vault';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 import { eventually } from '../../support/processes';
 
 const vault = createVault({ keys: [{ id: 'k', key: randomBytes(32) }] });
-let database: TestDatabase;
+const database = useTestDatabase();
 
 beforeAll(async () => {
-  database = await createTestDatabase();
   await vault.publish(database.pool, 'test');
 });
-
-afterAll(() => database?.drop());
 
 async function newExporter(): Promise<string> {
   const id = randomUUID();

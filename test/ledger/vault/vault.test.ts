@@ -8,7 +8,7 @@ import {
   orphanedSecrets,
   removeOrphanedSecrets,
 } from '../../../src/ledger/vault/vault';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
+import { useTestDatabase } from '../../support/postgres';
 
 const PASSWORD = 'S3cret-Password-42';
 const old = { id: 'old', key: randomBytes(32) };
@@ -22,13 +22,8 @@ const credentials = {
 const SUBMISSION: SecretUse = { purpose: 'submission', mode: 'test' };
 const LOGIN = { mode: 'test' as const, exporterId: 'asha', version: 3 };
 
-let database: TestDatabase;
+const database = useTestDatabase();
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-
-afterAll(() => database?.drop());
 beforeEach(async () => {
   await database.pool.query('TRUNCATE vault_secrets, vault_keys CASCADE');
   await createVault({ keys: [old] }).publish(database.pool, 'test');
@@ -59,8 +54,7 @@ it('gives back what was put in, and keeps nothing of it in clear', async () => {
 it('encrypts the same secret differently each time', async () => {
   await handIn(database.pool, credentials);
   await handIn(database.pool, credentials);
-  const { rows } = await database.pool.query('SELECT DISTINCT sealed FROM vault_secrets');
-  expect(rows).toHaveLength(2);
+  expect(await database.select('SELECT DISTINCT sealed FROM vault_secrets')).toHaveLength(2);
 });
 
 it('opens a submission, and later the version that it became, for nothing else', async () => {

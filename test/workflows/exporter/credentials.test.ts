@@ -6,16 +6,9 @@ import { consentsOf } from '../../support/consents';
 import { currentCredentials, registerWaiter, waitersOf } from '../../../src/ledger/vault/credentials';
 import { exporterQuery, submitCredentialsUpdate } from '../../../src/workflows/messages';
 import type { updateCredentials } from '../../../src/workflows/update-credentials';
-import { HOUR_MS, openStage, PASSWORD, WRONG, type OnboardStage, type Update } from './onboard-stage';
+import { HOUR_MS, useOnboardStage, PASSWORD, WRONG, type Update } from './onboard-stage';
 
-let stage: OnboardStage;
-
-beforeAll(async () => {
-  stage = await openStage();
-});
-
-afterAll(() => stage?.close());
-afterEach(() => stage.sandbox.clearFaults());
+const stage = useOnboardStage();
 
 /** Update-with-start, as the command line does it. */
 async function submit(exporterId: string, credentialsRef: string): Promise<Update> {

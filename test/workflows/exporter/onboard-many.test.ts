@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { createBudget, hashOfKey } from '../../../src/budget/budget';
 import type { ExporterProgress } from '../../../src/domain/contracts';
 import { createBudgetStore } from '../../../src/budget/store';
-import { createSandbox, type Sandbox } from '../../../src/sandbox/sandbox';
 import type { onboardExporter } from '../../../src/workflows/onboard-exporter';
-import { createTestDatabase, type TestDatabase } from '../../support/postgres';
-import { devServer, type DevServer } from '../../support/temporal';
+import { closeAfterAll } from '../../support/closing';
+import { useTestDatabase } from '../../support/postgres';
+import { useSandbox } from '../../support/sandbox';
+import { useDevServer } from '../../support/temporal';
 import { startTestWorker, type TestWorker } from '../../support/worker';
 import { handIn } from '../../../src/ledger/vault/vault';
 
@@ -14,16 +15,13 @@ const EXPORTERS = 40;
 /** The service's 60 s, shortened; the limits themselves (4 credential checks, 6 refreshes a window) are its own. */
 const WINDOW_MS = 200;
 
-let server: DevServer;
-let ledger: TestDatabase;
-let sandbox: Sandbox;
+const server = useDevServer();
+const ledger = useTestDatabase();
+const sandbox = useSandbox({ rateWindowMs: WINDOW_MS, activationDelayMs: 0 });
 let worker: TestWorker;
 let budget: ReturnType<typeof createBudget>;
 
 beforeAll(async () => {
-  server = await devServer();
-  ledger = await createTestDatabase();
-  sandbox = await createSandbox({ rateWindowMs: WINDOW_MS, activationDelayMs: 0 });
   const { accounts } = await sandbox.state();
   const [pattern] = accounts;
   if (!pattern) throw new Error('the sandbox has no account to copy');
@@ -33,22 +31,13 @@ beforeAll(async () => {
   }
   const store = createBudgetStore({ pool: ledger.pool, keyHash: hashOfKey('dev_sandbox_key'), owner: randomUUID() });
   budget = createBudget({ store, windowMs: WINDOW_MS });
-  const client = await server.client();
-  const env = {
-    client,
-    nativeConnection: await server.connectNative(),
-    namespace: server.namespace,
-    currentTimeMs: () => Promise.resolve(Date.now()),
-  };
+  const env = await server.environment();
   worker = await startTestWorker({ env, sandbox, ledger, budget, settings: { rateWindowMs: WINDOW_MS } });
 });
 
-afterAll(async () => {
+closeAfterAll(async () => {
   await worker?.close();
   await budget?.close();
-  await sandbox?.close();
-  await ledger?.drop();
-  await server?.stop();
 });
 
 it(`onboards ${EXPORTERS} exporters within the limits: no 429, nobody left behind`, async () => {

@@ -128,3 +128,14 @@ export async function openStage(
   };
   return stage;
 }
+
+/** One stage for a whole test file; after each test its faults are gone. */
+export function useOnboardStage(...options: Parameters<typeof openStage>): OnboardStage {
+  const stage = {} as OnboardStage;
+  beforeAll(async () => {
+    Object.assign(stage, await openStage(...options));
+  });
+  afterEach(() => stage.sandbox?.clearFaults());
+  afterAll(() => stage.close?.());
+  return stage;
+}

@@ -9,16 +9,9 @@ import { getExporter, saveExporter } from '../../../src/ledger/exporters/exporte
 import { listIrms } from '../../../src/ledger/exporters/irms';
 import type { refreshIrms } from '../../../src/workflows/refresh-irms';
 import { eventually } from '../../support/processes';
-import { HOUR_MS, openStage, type OnboardStage } from './onboard-stage';
+import { HOUR_MS, useOnboardStage } from './onboard-stage';
 
-let stage: OnboardStage;
-
-beforeAll(async () => {
-  stage = await openStage();
-});
-
-afterAll(() => stage?.close());
-afterEach(() => stage.sandbox.clearFaults());
+const stage = useOnboardStage();
 
 function refresh(input: Partial<RefreshIrmsInput> = {}) {
   return stage.env.client.workflow.execute<typeof refreshIrms>('refreshIrms', {

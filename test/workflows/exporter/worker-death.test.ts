@@ -3,18 +3,11 @@ import { credentialsWorkflowId } from '../../../src/domain/names';
 import { exporterQuery } from '../../../src/workflows/messages';
 import type { updateCredentials } from '../../../src/workflows/update-credentials';
 import { eventually } from '../../support/processes';
-import { HOUR_MS, openStage, WRONG, type OnboardStage } from './onboard-stage';
+import { HOUR_MS, useOnboardStage } from './onboard-stage';
 
 // A task that a dying worker had taken is given again after its time-out, and that runs in real time.
 
-let stage: OnboardStage;
-
-beforeAll(async () => {
-  stage = await openStage({}, { replayEveryTask: true });
-});
-
-afterAll(() => stage?.close());
-afterEach(() => stage.sandbox.clearFaults());
+const stage = useOnboardStage({}, { replayEveryTask: true });
 
 const untilFaulty = () => eventually(() => stage.sandbox.faults().some(({ applied }) => applied > 0));
 
@@ -33,19 +26,6 @@ it('shows a key that the service refuses as ours, and tries it again by itself',
 });
 
 describe('an onboarding survives the death of its worker', () => {
-  it('while it waits for credentials', async () => {
-    const username = await stage.account({ activationDelayMs: 0 });
-    const handle = await stage.onboard({
-      email: 'death-1@example.test',
-      credentialsRef: await stage.secret(username, WRONG),
-    });
-    await stage.until(handle, 'needs_credentials');
-    await stage.restart();
-    await stage.env.sleep('1 day');
-    await stage.submit(handle, await stage.secret(username));
-    expect(await handle.result()).toMatchObject({ state: 'ready' });
-  });
-
   it('while it waits for the activation', async () => {
     const credentialsRef = await stage.secret(await stage.account());
     const handle = await stage.onboard({ email: 'death-2@example.test', credentialsRef });
@@ -53,15 +33,6 @@ describe('an onboarding survives the death of its worker', () => {
     await stage.restart();
     expect(await handle.result()).toMatchObject({ state: 'ready', irmCount: 2 });
     expect(await stage.lasted(handle)).toBeGreaterThanOrEqual(24 * HOUR_MS);
-  });
-
-  it('between two tries of a check that could not be completed', async () => {
-    stage.sandbox.addFault({ operation: 'check-dgft-credentials', kind: '500', times: 2 });
-    const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
-    const handle = await stage.onboard({ email: 'death-3@example.test', credentialsRef });
-    await untilFaulty();
-    await stage.restart();
-    expect(await handle.result()).toMatchObject({ state: 'ready' });
   });
 
   it('while a check is on its way', async () => {

@@ -8,12 +8,10 @@ import { sweepFilings } from '../../../src/temporal/sweep';
 import { approveUpdate } from '../../../src/workflows/messages';
 import { remember } from '../../ledger/sends/put-back';
 import { eventually } from '../../support/processes';
-import type { Filing, FilingStage, TestExporter } from './filing-stage';
+import type { Filing, TestExporter } from './filing-stage';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
 
-let stage: FilingStage;
-
-useRealServerStage((opened) => (stage = opened), { settings: { settleAfterMs: 120_000 } });
+const stage = useRealServerStage({ settings: { settleAfterMs: 120_000 } });
 
 const sweep = () =>
   sweepFilings({

@@ -4,26 +4,16 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { ApiError } from '../../../src/api/errors/api-error';
 import { randomUUID } from 'node:crypto';
-import type { Mapping } from '../../../src/domain/filing/mapping';
 import { findFiling } from '../../../src/ledger/filings/filings';
 import { abandonUpdate, approveUpdate } from '../../../src/workflows/messages';
 import { approvalBy } from '../../support/principals';
 import { eventually } from '../../support/processes';
-import type { FilingStage, TestExporter } from './filing-stage';
+import type { TestExporter } from './filing-stage';
 import { resetBeforeUpdate } from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
 
-let stage: FilingStage;
-
 // Windows of seconds: the time-skipping server refuses the completion of a task that carries an update now and then.
-useRealServerStage((opened) => (stage = opened), { settings: { settleAfterMs: 3_000, overdueAfterMs: 2_000 } });
-
-/** The exporter's account at the authority. */
-async function accountOf({ username }: TestExporter) {
-  const account = (await stage.sandbox.state()).accounts.find((each) => each.username === username);
-  if (!account) throw new Error('no account');
-  return account;
-}
+const stage = useRealServerStage({ settings: { settleAfterMs: 3_000, overdueAfterMs: 2_000 } });
 
 /** Waits until the ledger has read that the authority used something of the exporter's IRM. */
 const useIsRead = ({ exporterId }: TestExporter) =>
@@ -36,7 +26,7 @@ const useIsRead = ({ exporterId }: TestExporter) =>
 
 /** Another certificate for the document of the exporter's newest one, as another remittance would leave it. */
 async function addForeignCertificate(exporter: TestExporter, more: object = {}): Promise<string> {
-  const { certificates } = await accountOf(exporter);
+  const { certificates } = await stage.account(exporter);
   const [pattern] = certificates;
   if (!pattern) throw new Error('no certificate to copy');
   const eBRCNumber = `EB${randomUUID().replaceAll('-', '').slice(0, 18).toUpperCase()}`;
@@ -44,84 +34,12 @@ async function addForeignCertificate(exporter: TestExporter, more: object = {}):
   return eBRCNumber;
 }
 
-/** A submission of the exporter that is none of ours. @returns its request id */
-async function pushDirectly({ exporterId }: TestExporter, row: Mapping & { serialNo: number }): Promise<string> {
-  const { parsed } = await stage.worker.deps.api.pushIrm(
-    {
-      platformCustomerId: exporterId,
-      recordResCount: 1,
-      uploadType: '101',
-      decalarationFlag: 'Y',
-      ebrcBulkGenDtos: [row],
-    },
-    { beforeWrite: () => Promise.resolve() },
-  );
-  return parsed.requestId ?? '';
-}
+const refusedWith = (message: RegExp) => ({ cause: { message: expect.stringMatching(message) as string } });
 
 /** The first of two persons' words. */
 const noted = (why: RegExp) => ({
   ...{ waitsForPerson: true, secondPerson: true },
   notice: expect.stringMatching(why) as string,
-});
-
-const refusedWith = (message: RegExp) => ({ cause: { message: expect.stringMatching(message) as string } });
-
-describe('a failed acknowledgement whose request the service does not know', () => {
-  it('frees no row while certificates agree with it that nobody has named', async () => {
-    const exporter = await stage.exporter();
-    // The service took it, and says Failed under an id that it does not know.
-    stage.aroundPush(exporter, async (push, context) => {
-      const answer = await push(context);
-      return { ...answer, parsed: { ...answer.parsed, requestId: 'REQ-NOBODY', ackStatus: 'Failed' } };
-    });
-    const rows = [stage.mapping(exporter)];
-    const reference = `T-${randomUUID().slice(0, 8)}`;
-    const filing = await stage.file(exporter, rows, { reference });
-    await stage.until(filing, 'processing');
-    await eventually(async () => (await accountOf(exporter)).certificates.length > 0);
-    const number = await addForeignCertificate(exporter);
-    const waiting = await stage.until(filing, ({ asked }) => asked);
-    expect(waiting).toMatchObject({ state: 'outcome_unknown', counts: { open: 1, errored: 0 } });
-    expect(waiting.attention).toContain(number);
-    // Nobody alone frees it either, and the row cannot be filed again beside it.
-    await expect(stage.resolve(filing, 'not-filed')).rejects.toMatchObject(refusedWith(/agree with its rows/u));
-    const again = await stage.file(exporter, rows);
-    expect((await again.result()).errors).toMatchObject([{ code: 'mapping_live' }]);
-    expect(stage.pushes(exporter)).toBe(1);
-    await stage.untilAsleep(filing);
-    await stage.abandon(filing);
-    await filing.result();
-  });
-});
-
-describe('a second request id', () => {
-  it('frees no row when it is Errored, while the first one is still being processed', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'accepted-but-invisible', { delayMs: 6_000, times: 1 });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    await stage.until(filing, 'processing');
-    const [first] = await stage.requestsOf(exporter);
-    // Another submission of the exporter that is none of ours, and that the authority rejects.
-    const other = { ...stage.mapping(exporter), serialNo: 1 };
-    await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        match: { document: other.sbCumInvoiceNumber },
-        processingStatus: 'Errored',
-        errorDetails: ['ERR28: date'],
-        times: 1,
-      }),
-    });
-    const second = await pushDirectly(exporter, other);
-    await stage.until(filing, 'overdue');
-    await stage.resolve(filing, 'filed', second);
-    expect(second).not.toBe(first);
-    const result = await filing.result();
-    expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, errored: 0 } });
-    expect((await stage.view(filing)).rows).toMatchObject([{ state: 'certified' }]);
-  });
 });
 
 it('finds the certificates of an overdue filing whose request never tells its outcome', async () => {
@@ -133,34 +51,8 @@ it('finds the certificates of an overdue filing whose request never tells its ou
   expect(await stage.story(result.filingId)).toContain('overdue');
 });
 
-describe('words of persons', () => {
-  it('count for nothing when they came before the settle window was over', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
-    stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    const { filingId } = await stage.until(filing, 'outcome_unknown');
-    // The window may be over by now on a slow machine.
-    const later = `UPDATE attempts SET marked_at = marked_at + interval '1 hour' WHERE filing_id = $1`;
-    await stage.ledger.pool.query(later, [filingId]);
-    const say = (by: string) => stage.resolve(filing, 'not-filed', undefined, { by, unseen: true });
-    await expect(say('ravi')).rejects.toMatchObject(refusedWith(/settle window/u));
-    await stage.settleWindowOver(filing);
-    const first = refusedWith(/meera is the first to say so/u);
-    await expect(say('meera')).rejects.toMatchObject({ cause: { ...first.cause, type: 'second_person' } });
-    expect(stage.pushes(exporter)).toBe(1);
-    await say('ravi');
-    stage.sandbox.clearFaults();
-    expect(await filing.result()).toMatchObject({ state: 'certified' });
-    expect(stage.pushes(exporter)).toBe(2);
-  });
-});
-
 it('is asked about once more where the service refuses the next send, and frees its rows on a person’s word', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'outcome_unknown');
+  const { exporter, filing } = await stage.lost('drop-before-accept', { times: 1 });
   await stage.settleWindowOver(filing);
   stage.aroundPush(exporter, async (_, context) => {
     await context.beforeWrite();
@@ -286,10 +178,7 @@ describe('what persons say', () => {
   const refusedFor = (message: RegExp) => ({ message: expect.stringMatching(message) as string });
 
   it('is recorded once by a run that is reset to before it', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    const { filingId } = await stage.until(filing, 'outcome_unknown');
+    const { exporter, filing, filingId } = await stage.lost('drop-before-accept', { times: 1 });
     stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
     await stage.settleWindowOver(filing);
     expect(await say(filingId, 'meera', { unseen: true })).toMatchObject(noted(/meera is the first/u));
@@ -302,31 +191,13 @@ describe('what persons say', () => {
     });
     // The ledger tells that a person was asked before the run is back at the question.
     await stage.until(again, ({ asked, attempt }) => asked && attempt !== null);
-    const { rows } = await stage.ledger.pool.query('SELECT said_by AS by FROM words WHERE filing_id = $1', [filingId]);
-    expect(rows).toEqual([{ by: 'meera' }]);
+    expect(await stage.ledger.select('SELECT said_by AS by FROM words WHERE filing_id = $1', filingId)).toEqual([
+      { by: 'meera' },
+    ]);
     await say(filingId, 'ravi', { unseen: true });
     stage.sandbox.clearFaults();
     expect(await again.result()).toMatchObject({ state: 'certified' });
     expect(stage.pushes(exporter)).toBe(2);
-  });
-
-  it('closes a request that one of them had mistyped, of another filing that is still being processed', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    const { filingId } = await stage.until(filing, 'outcome_unknown');
-    stage.fault(exporter, 'status', 'stale-status', { every: 1 });
-    const other = { ...stage.mapping(exporter), serialNo: 1 };
-    const requestId = await pushDirectly(exporter, other);
-    await operationsOf(stage).resolve(filingId ?? '', { as: 'filed', requestId, by: 'ravi', note: 'mistyped' });
-    const { attention } = await stage.until(filing, 'overdue');
-    expect(attention).toContain(`--not-ours ${requestId}`);
-    await stage.settleWindowOver(filing);
-    const notOurs = [requestId];
-    expect(await say(filingId, 'ravi', { notOurs })).toMatchObject(noted(/ravi is the first/u));
-    await say(filingId, 'meera', { notOurs });
-    stage.sandbox.clearFaults();
-    expect(await filing.result()).toMatchObject({ state: 'certified', counts: { certified: 1 } });
   });
 
   it('lets rows go out beside certificates that agree with what was treated as not filed', async () => {
@@ -354,36 +225,6 @@ describe('what persons say', () => {
 });
 
 describe('certificates of fetch-details', () => {
-  /** A filing that the service never took, of a document for which a certificate appears all the same. */
-  async function fileBesideForeign(more: object) {
-    const exporter = await stage.exporter();
-    const document = stage.mapping(exporter);
-    // A certificate to copy, of another document.
-    await (await stage.file(exporter, [stage.mapping(exporter)])).result();
-    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
-    const filing = await stage.file(exporter, [document]);
-    await stage.until(filing, 'outcome_unknown');
-    const number = await addForeignCertificate(exporter, {
-      sbCumInvoiceNumber: document.sbCumInvoiceNumber,
-      sbCumInvoiceDate: document.sbCumInvoiceDate,
-      billNo: document.billNo,
-      ...more,
-    });
-    await eventually(async () => (await stage.view(filing)).evidence !== null);
-    await stage.until(filing, ({ asked }) => asked);
-    return { filing, number };
-  }
-
-  it('certify no row whose IRM’s balance is untouched: they are another remittance’s', async () => {
-    const { filing, number } = await fileBesideForeign({});
-    const view = await stage.view(filing);
-    expect(view.rows).toMatchObject([{ state: 'unknown', eBRCNumber: null }]);
-    expect(view.evidence).toMatchObject({ contradicted: [{ eBRCNumber: number }] });
-    await stage.untilAsleep(filing);
-    await stage.abandon(filing);
-    await filing.result();
-  });
-
   /** A filing that was taken, whose certificate shows only once nothing of it is said to have been filed. */
   async function fileShownLate(rest: object = {}) {
     const exporter = await stage.exporter();
@@ -439,13 +280,5 @@ describe('certificates of fetch-details', () => {
     expect((await stage.view(filing)).rows).toMatchObject([{ eBRCNumber, eBRCDate: expect.any(String) as string }]);
     restore();
     expect(stage.pushes(exporter)).toBe(1);
-  });
-
-  it('certify nothing when they were cancelled', async () => {
-    const { filing } = await fileBesideForeign({ eBRCStatus: 'Cancelled' });
-    expect((await stage.view(filing)).rows).toMatchObject([{ state: 'unknown', eBRCNumber: null }]);
-    await stage.untilAsleep(filing);
-    await stage.abandon(filing);
-    await filing.result();
   });
 });

@@ -3,14 +3,13 @@ import type { temporal } from '@temporalio/proto';
 import { searchAttributes } from '../../../src/domain/names';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { createLogger } from '../../../src/telemetry/logger';
-import type { FilingStage } from './filing-stage';
+import { pushMessage } from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
-let stage: FilingStage;
 const lines: string[] = [];
 const logger = createLogger({ level: 'trace', destination: { write: (line: string) => void lines.push(line) } });
 
-useFilingStage((opened) => (stage = opened), { ...QUICK_AUTHORITY, worker: { ...QUICK_AUTHORITY.worker, logger } });
+const stage = useFilingStage({ ...QUICK_AUTHORITY, worker: { ...QUICK_AUTHORITY.worker, logger } });
 
 type Events = temporal.api.history.v1.IHistoryEvent[];
 
@@ -52,7 +51,7 @@ it('calls the service in normal activities and takes every other step locally', 
         exporterId: exporter.exporterId,
         reference: 'LEAN-1',
         madeBy: 'asha',
-        message: { recordResCount: 1, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: [mapping] },
+        message: pushMessage([mapping]),
       },
     ],
   });
@@ -105,16 +104,7 @@ it('logs nothing of what a filing says: no name, document, amount, remittance or
     mappedIRMAmountFCC: 4_321.87,
     sbCumInvoiceValueinFCC: 4_321.87,
   };
-  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      match: { document: marked.sbCumInvoiceNumber },
-      processingStatus: 'Errored',
-      errorDetails: ['ERR28: MARKED words about 9182736 of 4321.87'],
-      times: 1,
-    }),
-  });
+  await stage.reject(marked.sbCumInvoiceNumber, 1, ['ERR28: MARKED words about 9182736 of 4321.87']);
   stage.fault(exporter, 'push-irm', '500', { times: 1 });
   const rejected = await stage.file(exporter, [stage.mapping(exporter, marked)], { madeBy: 'Marked Maker' });
   await stage.until(rejected, 'outcome_unknown');

@@ -1,19 +1,18 @@
 import { TEST_CADENCE } from '../../support/settings';
 import { randomUUID } from 'node:crypto';
+import { detailOf } from '../../reports/ledger-of-a-month';
 import type { Customer } from '../../../src/api/schemas/exporters';
-import { filingDateInKolkata } from '../../../src/domain/dates';
 import { saveCertificates } from '../../../src/ledger/certificates/certificates';
 import { documentsRestored } from '../../../src/ledger/sends/documents-restored';
 import { checkFile } from '../../../src/starter/filings/check';
 import { createEbrcReader } from '../../../src/starter/reader';
-import { HOUR_MS, type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { HOUR_MS, type Filing, type TestExporter } from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
-let stage: FilingStage;
 /** What the service answers for a client, where it is not what the sandbox has. */
 const answers = new Map<string, (customer: Customer) => Customer>();
 
-useFilingStage((opened) => (stage = opened), {
+const stage = useFilingStage({
   ...QUICK_AUTHORITY,
   worker: {
     settings: { ...QUICK_AUTHORITY.worker?.settings, settleAfterMs: HOUR_MS },
@@ -108,22 +107,6 @@ it('files under the IEC that the portal shows, and says that another one was ent
   expect(await checked(exporter)).toMatchObject({ ok: true, warnings: [warning] });
 });
 
-it('lets rows of one file with one mapping pass where they are permitted, and prints what permits them', async () => {
-  const exporter = await stage.exporter();
-  const row = stage.mapping(exporter, { sbCumInvoiceValueinFCC: 2_000 });
-  const rows = [row, { ...row, billNo: 'ANOTHER' }];
-  const refused = await (await stage.file(exporter, rows)).result();
-  expect(refused).toMatchObject({
-    filingId: null,
-    errors: [{ row: 2, code: 'duplicate_mapping', allowDuplicate: '2=REASON' }],
-  });
-  const allowDuplicate = [{ row: 2, reason: 'two invoices' }];
-  const filing = await stage.file(exporter, rows, { allowDuplicate, approval: true });
-  await stage.until(filing, 'awaiting_approval');
-  expect((await stage.view(filing)).warnings).toMatchObject([{ code: 'duplicate_mapping', row: 2 }]);
-  await stage.abandon(filing);
-});
-
 it('records nothing where it was started with the update file and never sees it; its caller repeats', async () => {
   const exporter = await stage.exporter();
   const rows = [stage.mapping(exporter)];
@@ -148,9 +131,7 @@ it('records nothing where it was started with the update file and never sees it;
 async function filedInOutage(): Promise<{ exporter: TestExporter; filing: Filing }> {
   const exporter = await stage.exporter();
   const at = new Date(await stage.env.currentTimeMs());
-  const listed = { eBRCNumber: `EB-${exporter.exporterId}`, eBRCDate: filingDateInKolkata(at.getTime()) };
-  const about = { eBRCStatus: 'Issued', sbCumInvoiceNumber: '1', sbCumInvoiceDate: null, billNo: null };
-  const details = [{ ...listed, ...about, realisedValueFCC: 1, currencyCode: 'USD' }];
+  const details = [detailOf(`EB-${exporter.exporterId}`, stage.mapping(exporter), at)];
   await documentsRestored(stage.ledger.pool, stage.worker.deps.documents, { at, by: 'ravi', waitMs: 60_000 });
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
   await stage.until(filing, ({ attention }) => attention?.includes('put back together') ?? false);

@@ -22,11 +22,9 @@ import { endedWithRequests } from '../../../src/ledger/submissions/requests';
 import { orphanedSecrets } from '../../../src/ledger/vault/vault';
 import { cleaningJobs } from '../../../src/worker/jobs';
 import { knowExporter } from '../../ledger/filing-support';
-import type { FilingStage } from './filing-stage';
 import { useFilingStage } from './use-filing-stage';
 
-let stage: FilingStage;
-useFilingStage((opened) => (stage = opened));
+const stage = useFilingStage();
 
 interface PlanNode {
   'Node Type': string;

@@ -2,11 +2,9 @@
 import type pg from 'pg';
 import { filingQuery } from '../../../src/workflows/messages';
 import { eventually } from '../../support/processes';
-import type { FilingStage } from './filing-stage';
 import { gatedPool, type Gate } from './gated-pool';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
-let stage: FilingStage;
 /** Longer than a step of the ledger is tried for before its activity fails. */
 const LEDGER_AWAY_MS = 300;
 const gate: Gate = { down: false };
@@ -30,7 +28,7 @@ function slowToSaveRequests(pool: pg.Pool): pg.Pool {
   });
 }
 
-useFilingStage((opened) => (stage = opened), {
+const stage = useFilingStage({
   ...QUICK_AUTHORITY,
   worker: {
     ...QUICK_AUTHORITY.worker,
@@ -99,9 +97,7 @@ it('asks nobody where the ledger goes away between the mark and the first byte',
 });
 
 it('replays what was asked of it while another step was made, however slow the ledger was', async () => {
-  const exporter = await stage.exporter();
-  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
-  await stage.until(filing, 'awaiting_approval');
+  const { filing } = await stage.filed('awaiting_approval', { approval: true });
   requestsMs = 300;
   expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
   requestsMs = 0;

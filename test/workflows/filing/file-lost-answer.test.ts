@@ -1,12 +1,10 @@
 import { eventually } from '../../support/processes';
 import type { FilingResult } from '../../../src/domain/contracts';
 import type { FaultInput } from '../../../src/sandbox/faults/fault-schema';
-import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { type Filing, type TestExporter } from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
-let stage: FilingStage;
-
-useFilingStage((opened) => (stage = opened), QUICK_AUTHORITY);
+const stage = useFilingStage(QUICK_AUTHORITY);
 
 type PushFault = [FaultInput['kind'], Partial<FaultInput>?];
 
@@ -36,15 +34,6 @@ async function passUntil<T>(answer: Promise<T>): Promise<T> {
   const answered = answer.finally(() => (waiting = false));
   while (waiting) await Promise.all([stage.pass(0.01), new Promise((resolve) => setTimeout(resolve, 50))]);
   return answered;
-}
-
-/** The authority will report a row as Errored. */
-async function errored(document: string | undefined): Promise<void> {
-  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ match: { document }, processingStatus: 'Errored', errorDetails: ['ERR28: date'], times: 1 }),
-  });
 }
 
 /** By the name of each scene's fault, so that a failure says which. */
@@ -109,10 +98,7 @@ describe('a submission that the service took, and whose answer was lost', () => 
   });
 
   it('reports to a person at once that the service cannot be queried, without waiting for credentials', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'drop-before-accept');
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    await stage.until(filing, 'outcome_unknown');
+    const { exporter, filing } = await stage.lost('drop-before-accept');
     await stage.settleWindowOver(filing);
     stage.fault(exporter, 'fetch-details', 'account-locked');
     const refused = expect(stage.resolve(filing, 'not-filed')).rejects.toMatchObject({
@@ -141,23 +127,6 @@ describe('a submission that the service took, and whose answer was lost', () => 
     await passing;
     expect(await filing.result()).toMatchObject({ state: 'certified' });
   });
-
-  it('stays live when it is abandoned, and its mapping is refused to everybody', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'accept-then-drop');
-    const rows = [stage.mapping(exporter)];
-    const filing = await stage.file(exporter, rows);
-    await stage.until(filing, 'outcome_unknown');
-    expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
-    const { filingId } = await filing.result();
-    expect((await stage.view(filing)).rows).toMatchObject([{ state: 'abandoned_after_send' }]);
-    const again = await stage.file(exporter, rows);
-    expect(await again.result()).toMatchObject({
-      filingId: null,
-      state: 'refused',
-      errors: [{ code: 'mapping_live', filingId }],
-    });
-  });
 });
 
 describe('a submission whose answer was lost, and which never came to be', () => {
@@ -177,10 +146,7 @@ describe('a submission whose answer was lost, and which never came to be', () =>
 
 describe('a person’s statement that nothing was filed', () => {
   it('is about one attempt, and counts after the settle window', async () => {
-    const exporter = await stage.exporter();
-    stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 2 });
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    const { filingId } = await stage.until(filing, 'outcome_unknown');
+    const { exporter, filing, filingId } = await stage.lost('drop-before-accept', { times: 2 });
     const said = (message: RegExp, more = {}) =>
       expect(stage.resolve(filing, 'not-filed', undefined, more)).rejects.toMatchObject({ cause: { message } });
     await said(/settle window/u);
@@ -198,30 +164,10 @@ describe('a person’s statement that nothing was filed', () => {
   });
 });
 
-it('is sent again on the word of two people while its certificates cannot be looked for', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'drop-before-accept', { times: 1 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'outcome_unknown');
-  // A refusal that no repeat mends: a call that is repeated would wait for the server's clock, which stands still here.
-  stage.fault(exporter, 'fetch-details', 'html-body', { status: 413, every: 1 });
-  await stage.settleWindowOver(filing);
-  const refused = (message: RegExp) => ({ cause: { message: expect.stringMatching(message) as string } });
-  const say = (by: string, unseen: boolean) => stage.resolve(filing, 'not-filed', undefined, { by, unseen });
-  await expect(say('ravi', false)).rejects.toMatchObject(refused(/two persons have to say so, with --unseen/u));
-  await expect(say(' RAVI ', true)).rejects.toMatchObject(refused(/somebody else has to say the same too/u));
-  expect(stage.pushes(exporter)).toBe(1);
-  await say('meera', true);
-  stage.sandbox.clearFaults();
-  expect(await filing.result()).toMatchObject({ state: 'certified' });
-  expect(stage.pushes(exporter)).toBe(2);
-  expect(await stage.requestsOf(exporter)).toHaveLength(1);
-});
-
 it('sends nothing again of a submission of which one row has its certificate, whatever a person answers', async () => {
   const exporter = await stage.exporter();
   const rows = [stage.mapping(exporter), stage.mapping(exporter)];
-  await errored(rows[1]?.sbCumInvoiceNumber);
+  await stage.reject(rows[1]?.sbCumInvoiceNumber);
   stage.fault(exporter, 'push-irm', 'accept-then-drop');
   const filing = await stage.file(exporter, rows);
   await stage.until(filing, 'outcome_unknown');
@@ -244,36 +190,15 @@ it('sends nothing again of a submission of which one row has its certificate, wh
   expect(stage.pushes(exporter)).toBe(1);
 });
 
-it('does not take over certificates that existed before the send', async () => {
-  const exporter = await stage.exporter();
-  const row = stage.mapping(exporter);
-  const account = (await stage.sandbox.state()).accounts.find((each) => each.username === exporter.username);
-  // Somebody filed the same document for the same amount at the portal, today.
-  const first = await stage.file(exporter, [row]);
-  await first.result();
-  expect(account?.certificates).toHaveLength(1);
-  stage.fault(exporter, 'push-irm', 'drop-before-accept');
-  const again = [{ row: row.serialNo, besides: [(await stage.view(first)).filingId ?? ''], reason: 'tested' }];
-  const filing = await stage.file(exporter, [row], { allowDuplicate: again });
-  await stage.until(filing, 'outcome_unknown');
-  await stage.pass(0.5);
-  const { counts } = await stage.until(filing, 'outcome_unknown');
-  expect(counts).toMatchObject({ certified: 0, open: 1 });
-  expect((await stage.view(filing)).evidence).toMatchObject({ openRows: 1, problem: null });
-  await stage.abandon(filing);
-  await filing.result();
-});
-
 it('asks a person which of two certificates of one amount is whose, where the rows are of two remittances', async () => {
   const exporter = await stage.exporter();
   const row = stage.mapping(exporter);
   // One document settled by two remittances of the same amount: nothing in fetch-details tells the certificates apart.
-  const account = (await stage.sandbox.state()).accounts.find((each) => each.username === exporter.username);
-  const [irm] = account?.irms ?? [];
-  if (!account || !irm) throw new Error('no account');
-  account.irms.push({ ...irm, irmNumber: `${irm.irmNumber}B` });
+  const { irms } = await stage.account(exporter);
+  const irmNumber = `${exporter.irmNumber}B`;
+  irms.push(...irms.map((irm) => ({ ...irm, irmNumber })));
   stage.fault(exporter, 'push-irm', 'accept-then-drop');
-  const filing = await stage.file(exporter, [row, { ...row, irmNumber: `${irm.irmNumber}B` }]);
+  const filing = await stage.file(exporter, [row, { ...row, irmNumber }]);
   await stage.until(filing, 'outcome_unknown');
   await stage.pass(0.5);
   expect((await stage.view(filing)).evidence).toMatchObject({
@@ -314,7 +239,7 @@ it('is asked about first where the request that a person named for it leaves a r
   const rows = Array.from({ length: 1_000 }, () =>
     stage.mapping(exporter, { mappedIRMAmountFCC: 1, sbCumInvoiceValueinFCC: 1 }),
   );
-  await errored(rows[1]?.sbCumInvoiceNumber);
+  await stage.reject(rows[1]?.sbCumInvoiceNumber);
   stage.fault(exporter, 'push-irm', 'accept-then-drop');
   stage.fault(exporter, 'push-irm', 'drop-before-accept', { skip: 1 });
   const filing = await stage.file(exporter, rows, { channel: 'push' });

@@ -3,13 +3,11 @@
  * after whatever lasts in the other steps. All of them end certified, each by one certificate, and nobody is asked.
  */
 import { cutConnections, type Cut, type CuttingPool, type Statement } from './cutting-pool';
-import type { FilingStage } from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
-let stage: FilingStage;
 let connections: CuttingPool;
 
-useFilingStage((opened) => (stage = opened), {
+const stage = useFilingStage({
   ...QUICK_AUTHORITY,
   worker: {
     ...QUICK_AUTHORITY.worker,
@@ -48,7 +46,6 @@ function cutsOf(statements: readonly Statement[]): [name: string, cut: Cut][] {
 
 async function endOf({ exporter, filing, cut }: Awaited<ReturnType<typeof file>>) {
   const { filingId, state, attention, counts } = await filing.result();
-  const { accounts } = await stage.sandbox.state();
   const { rows } = await stage.ledger.pool.query(
     "SELECT number FROM attempts WHERE filing_id = $1 AND verdict IS DISTINCT FROM 'unsent'",
     [filingId],
@@ -59,7 +56,7 @@ async function endOf({ exporter, filing, cut }: Awaited<ReturnType<typeof file>>
     attention,
     archived: counts.archived,
     taken: (await stage.requestsOf(exporter)).length,
-    certificates: accounts.find(({ username }) => username === exporter.username)?.certificates.length,
+    certificates: (await stage.account(exporter)).certificates.length,
     sends: rows.length,
   };
 }

@@ -65,16 +65,7 @@ const file = (exporter: TestExporter): Promise<Filing> =>
 /** A filing that waits for its approval, and that the authority rejects: most of its steps are local ones. */
 async function fileForApproval(exporter: TestExporter): Promise<Filing> {
   const rows = [stage.mapping(exporter)];
-  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({
-      match: { document: rows[0]?.sbCumInvoiceNumber },
-      processingStatus: 'Errored',
-      errorDetails: ['ERR28: date'],
-      times: 1,
-    }),
-  });
+  await stage.reject(rows[0]?.sbCumInvoiceNumber);
   const filing = await stage.file(exporter, rows, { approval: true }, { workflowTaskTimeout: '3s' });
   await stage.until(filing, 'awaiting_approval');
   return filing;
@@ -91,17 +82,8 @@ const withoutDelays = (story: readonly string[]): string[] =>
 
 const leftOf = async ({ filingId }: FilingResult) => ({
   story: withoutDelays(await stage.story(filingId)),
-  attempts: await attemptsOf(filingId),
+  attempts: await stage.verdicts(filingId),
 });
-
-/** What became of the filing's attempts, in order. */
-async function attemptsOf(filingId: string | null): Promise<string[]> {
-  const { rows } = await stage.ledger.pool.query<{ verdict: string }>(
-    'SELECT verdict FROM attempts WHERE filing_id = $1 ORDER BY number',
-    [filingId],
-  );
-  return rows.map(({ verdict }) => verdict);
-}
 
 /** Runs one worker process after the other, each of which dies at its point; the last one lives until `stop`. */
 function workersThatDie(points: readonly StopPoint[]) {
@@ -191,7 +173,7 @@ describe('a worker that is killed in the middle of a local step', () => {
     expect(story).toContain('taken_up');
     const moves = story.filter((kind) => kind === 'outcome_unknown' || kind === 'resolved');
     expect(moves).toEqual(['outcome_unknown', 'outcome_unknown', 'resolved']);
-    expect(await attemptsOf(filingId)).toEqual(['absent', 'accepted']);
+    expect(await stage.verdicts(filingId)).toEqual(['absent', 'accepted']);
     expect(await stage.requestsOf(exporter)).toHaveLength(1);
   });
 });

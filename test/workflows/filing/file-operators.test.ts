@@ -14,15 +14,12 @@ import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { credentialsRenewedSignal } from '../../../src/workflows/messages';
 import { principalOf } from '../../support/principals';
 import { eventually } from '../../support/processes';
-import type { Filing, FilingStage, TestExporter } from './filing-stage';
+import type { Filing, TestExporter } from './filing-stage';
 import { recordLostSend } from './lost-send';
-import { resetBefore } from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
 
-let stage: FilingStage;
-
 // A history counts as long soon, so that a filing which waits can be made to continue as new.
-useRealServerStage((opened) => (stage = opened), {
+const stage = useRealServerStage({
   dynamicConfig: { 'limit.historyCount.suggestContinueAsNew': 150 },
 });
 
@@ -30,32 +27,6 @@ const operations = (principal?: Principal) => operationsOf(stage, principal);
 
 /** Keeps the exporter's filings in `processing` until the faults are cleared. */
 const holdStatus = (exporter: TestExporter) => stage.fault(exporter, 'status', 'stale-status', { every: 1 });
-
-describe('a run that was reset to before its send', () => {
-  it('continues from the ledger, and sends nothing again', async () => {
-    const exporter = await stage.exporter();
-    holdStatus(exporter);
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    await stage.until(filing, 'processing');
-    const reset = await resetBefore(stage, filing, (summary) => summary.startsWith('Push submission'));
-    stage.sandbox.clearFaults();
-    const result = await reset.result();
-    expect(result).toMatchObject({ state: 'certified', counts: { certified: 1, archived: 1 } });
-    expect(stage.pushes(exporter)).toBe(1);
-    expect(await stage.story(result.filingId)).toContain('taken_up');
-  });
-
-  it('answers the recorded outcome when the filing has ended', async () => {
-    const exporter = await stage.exporter();
-    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
-    await stage.until(filing, 'awaiting_approval');
-    expect(await stage.abandon(filing)).toMatchObject({ state: 'abandoned' });
-    await filing.result();
-    const reset = await resetBefore(stage, filing, (summary) => summary.startsWith('Wait for approval'));
-    expect(await reset.result()).toMatchObject({ state: 'abandoned' });
-    expect(stage.pushes(exporter)).toBe(0);
-  });
-});
 
 describe('a run that was terminated', () => {
   it('sends nothing when the filing is given up afterwards, although it could', async () => {
@@ -73,9 +44,7 @@ describe('a run that was terminated', () => {
   });
 
   it('leaves its question to the next one, which refuses what the ledger contradicts', async () => {
-    const exporter = await stage.exporter();
-    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
-    const { filingId } = await stage.until(filing, 'awaiting_approval');
+    const { exporter, filing, filingId } = await stage.filed('awaiting_approval', { approval: true });
     await filing.terminate('an operator');
     await expect(operations().approve(filingId ?? '', { by: ' ASHA ' })).rejects.toThrow(/somebody else/u);
     await expect(operations().approve(filingId ?? '', { by: ' ' })).rejects.toThrow(/names nobody/u);
@@ -88,9 +57,7 @@ describe('a run that was terminated', () => {
   });
 
   it('leaves what a person asked to the next one', async () => {
-    const exporter = await stage.exporter();
-    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
-    const { filingId } = await stage.until(filing, 'awaiting_approval');
+    const { filing, filingId } = await stage.filed('awaiting_approval', { approval: true });
     await filing.terminate('an operator');
     await stage.ledger.pool.query(
       `INSERT INTO words (filing_id, kind, said_by, person_key, note, said_at) VALUES ($1, 'abandon', 'ravi', 'ravi', $2, now())`,
@@ -98,25 +65,13 @@ describe('a run that was terminated', () => {
     );
     const again = await startAgain(filingId ?? '');
     expect(await again.result()).toMatchObject({ state: 'abandoned' });
-    const { rows } = await stage.ledger.pool.query(
-      'SELECT 1 FROM words w WHERE filing_id = $1 AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)',
-      [filingId],
-    );
-    expect(rows).toEqual([]);
+    expect(
+      await stage.ledger.select(
+        'SELECT 1 FROM words w WHERE filing_id = $1 AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id)',
+        filingId,
+      ),
+    ).toEqual([]);
   });
-});
-
-it('is given up when it is cancelled while its exporter is still read from the service', async () => {
-  const exporter = await stage.exporter();
-  await revoke(true);
-  try {
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    await stage.until(filing, 'needs_access');
-    await filing.cancel();
-    expect(await filing.result()).toMatchObject({ state: 'refused', filingId: null, errors: [{ code: 'given_up' }] });
-  } finally {
-    await revoke(false);
-  }
 });
 
 it('collects the certificates again when somebody terminates the collection', async () => {
@@ -135,9 +90,7 @@ it('collects the certificates again when somebody terminates the collection', as
 });
 
 it('continues as new while it waits, and keeps waiting for the same', async () => {
-  const exporter = await stage.exporter();
-  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
-  const { filingId } = await stage.until(filing, 'awaiting_approval');
+  const { exporter, filing, filingId } = await stage.filed('awaiting_approval', { approval: true });
   await untilNewRun(filing);
   const waiting = await stage.until(filing, 'awaiting_approval');
   expect(waiting).toMatchObject({ filingId, attention: expect.stringContaining('ebrc approve') as string });
@@ -234,14 +187,7 @@ async function startedWith(filing: Filing): Promise<Record<string, unknown>> {
 }
 
 /** Our own API key at the sandbox. */
-async function revoke(revoked: boolean): Promise<void> {
-  const answer = await fetch(`${stage.sandbox.controlUrl}/keys`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ key: 'dev_sandbox_key', revoked }),
-  });
-  expect(answer.ok).toBe(true);
-}
+const revoke = (revoked: boolean) => stage.control('POST', '/keys', { key: 'dev_sandbox_key', revoked });
 
 async function idOf(filing: Filing): Promise<string> {
   const found = await findFiling(stage.ledger.pool, 'test', filing.workflowId);
@@ -323,9 +269,7 @@ describe('the sweep', () => {
   });
 
   it('lets an unsent filing wait whose run somebody ended, until it is resumed', async () => {
-    const exporter = await stage.exporter();
-    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
-    const { filingId } = await stage.until(filing, 'awaiting_approval');
+    const { filing, filingId } = await stage.filed('awaiting_approval', { approval: true });
     expect((await sweep()).reported).not.toContain(filingId);
     // What was said of a run that works again is taken back, without a look at the others.
     const problem = { filingId: filingId ?? '', problem: 'Its workflow tasks keep failing', at: new Date() };
@@ -352,9 +296,7 @@ describe('the sweep', () => {
   });
 
   it('concludes nothing while Temporal does not answer', async () => {
-    const exporter = await stage.exporter();
-    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
-    const { filingId } = await stage.until(filing, 'awaiting_approval');
+    const { filingId } = await stage.filed('awaiting_approval', { approval: true });
     const connection = Connection.lazy({ address: '127.0.0.1:9', connectTimeout: '1s' });
     const nobody = new Client({ connection });
     await expect(nobody.withDeadline(Date.now() + 500, () => sweep(nobody))).rejects.toThrow();
@@ -365,9 +307,7 @@ describe('the sweep', () => {
 });
 
 it('shows in the ledger and in the lists that its workflow failed', async () => {
-  const exporter = await stage.exporter();
-  const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
-  const { filingId } = await stage.until(filing, 'awaiting_approval');
+  const { filing, filingId } = await stage.filed('awaiting_approval', { approval: true });
   // As a defect would leave it: a state from which no move of the workflow is allowed, without a move that led there.
   await stage.ledger.pool.query(`UPDATE filings SET state = 'collecting' WHERE filing_id = $1`, [filingId]);
   // The approval and the move that it causes are one step: neither is recorded, and the request of it is kept.

@@ -12,23 +12,12 @@ import { needFiling } from '../../../src/ledger/filings/filings';
 import { pageOfFilings } from '../../../src/ledger/filings/filing-pages';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { eventually } from '../../support/processes';
-import { HOUR_MS, type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { HOUR_MS, pushMessage, type Filing, type TestExporter } from './filing-stage';
 import { operationsOf, SHORT_SETTLE, useFilingStage } from './use-filing-stage';
 
-let stage: FilingStage;
-
-useFilingStage((opened) => (stage = opened), SHORT_SETTLE);
+const stage = useFilingStage(SHORT_SETTLE);
 
 const isAsked = ({ attention }: FilingResult) => attention?.includes('Was submission') ?? false;
-
-/** Decides rows with this document as the authority would not by itself. */
-async function reject(document: string, times = 1): Promise<void> {
-  await fetch(`${stage.sandbox.controlUrl}/outcomes`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ match: { document }, processingStatus: 'Errored', errorDetails: ['ERR28: date'], times }),
-  });
-}
 
 /** The service says that it read other rows than were sent. */
 const misread = (exporter: TestExporter) =>
@@ -43,10 +32,7 @@ const asking = async () =>
   );
 
 it('asks a person after the settle window, because the absence of certificates proves nothing', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'drop-before-accept');
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'outcome_unknown');
+  const { exporter, filing } = await stage.lost('drop-before-accept');
   const [question] = (await stage.view(filing)).questions;
   await stage.pass(0.02);
   const { attention, filingId, counts, attempt, rows } = await stage.until(filing, isAsked);
@@ -70,15 +56,11 @@ it('asks a person after the settle window, because the absence of certificates p
 });
 
 it('checks the balances again after “not filed”, and sends nothing that they do not allow any more', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'drop-before-accept');
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'outcome_unknown');
+  const { exporter, filing } = await stage.lost('drop-before-accept');
   await stage.pass(0.02);
   await stage.until(filing, isAsked);
   // Somebody else maps the remittance meanwhile.
-  const account = (await stage.sandbox.state()).accounts.find(({ username }) => username === exporter.username);
-  for (const irm of account?.irms ?? []) irm.available = '999';
+  for (const irm of (await stage.account(exporter)).irms) irm.available = '999';
   await stage.pass(0.02);
   await stage.untilAsleep(filing);
   await stage.resolve(filing, 'not-filed');
@@ -158,13 +140,7 @@ describe('a submission of which nothing was accepted', () => {
     // The count does not agree with the rows: the service refuses such a message.
     stage.aroundPush(exporter, (_, context) =>
       stage.worker.deps.api.pushIrm(
-        {
-          platformCustomerId: exporter.exporterId,
-          recordResCount: 2,
-          uploadType: '101',
-          decalarationFlag: 'Y',
-          ebrcBulkGenDtos: rows,
-        },
+        { ...pushMessage(rows), recordResCount: 2, platformCustomerId: exporter.exporterId },
         context,
       ),
     );
@@ -188,6 +164,8 @@ it('checks the status before it accepts a failed acknowledgement', async () => {
 describe('odd answers on the way', () => {
   it.each<[FaultInput['operation'], FaultInput['kind'], Partial<FaultInput>, string]>([
     ['status', 'unknown-status-word', { times: 2 }, 'certified'],
+    ['status', 'html-body', { status: 404, times: 2 }, 'certified'],
+    ['status', 'html-body', { status: 422, times: 2 }, 'certified'],
     ['status', 'stale-status', { times: 2 }, 'certified'],
     ['status', 'errored-empty', { times: 1 }, 'certified'],
     ['status', 'errored-empty', { times: 9 }, 'rejected'],
@@ -210,12 +188,13 @@ describe('odd answers on the way', () => {
     const filing = await stage.file(exporter, [stage.mapping(exporter)]);
     const result = await filing.result();
     expect(result).toMatchObject({ state: 'certified' });
-    const { rows } = await stage.ledger.pool.query<{ kind: string; after: number }>(
-      `SELECT e.kind, extract(epoch FROM e.at - s.submitted_at)::float8 / 3600 AS after
+    expect(
+      await stage.ledger.select(
+        `SELECT e.kind, extract(epoch FROM e.at - s.submitted_at)::float8 / 3600 AS after
          FROM filing_events e JOIN submission_progress s USING (filing_id) WHERE filing_id = $1 AND kind = 'overdue'`,
-      [result.filingId],
-    );
-    expect(rows).toEqual([{ kind: 'overdue', after: expect.closeTo(3, 2) as number }]);
+        result.filingId,
+      ),
+    ).toEqual([{ kind: 'overdue', after: expect.closeTo(3, 2) as number }]);
     // The watchdog's one timer looks a few times, and is not set anew with each move.
     const { events } = await filing.fetchHistory();
     const timers = (events ?? []).filter((event) => event.timerStartedEventAttributes);
@@ -248,7 +227,7 @@ it('keeps its outcome, and records the failure, when its workbook cannot be anno
 it('ends partly certified; a correction files the errored rows alone, and closes the questions that ask for one', async () => {
   const exporter = await stage.exporter();
   const rows = [stage.mapping(exporter), stage.mapping(exporter)];
-  await reject(rows[1]?.sbCumInvoiceNumber ?? '');
+  await stage.reject(rows[1]?.sbCumInvoiceNumber);
   misread(exporter);
   const filing = await stage.file(exporter, rows, { reference: 'PARTLY' });
   const parent = await filing.result();
@@ -256,12 +235,7 @@ it('ends partly certified; a correction files the errored rows alone, and closes
   expect((await stage.view(parent)).rows[1]).toMatchObject({ state: 'needs_correction', errors: ['ERR28: date'] });
   const kinds = async () => (await stage.view(parent)).questions.map(({ kind }) => kind);
   expect(await kinds()).toEqual(['needs_correction', 'upload_mismatch']);
-  const message = {
-    recordResCount: 1,
-    uploadType: '101',
-    decalarationFlag: 'Y',
-    ebrcBulkGenDtos: [{ ...rows[1], serialNo: 2 }],
-  };
+  const message = pushMessage([{ ...stage.mapping(exporter), ...rows[1], serialNo: 2 }]);
   const correction = { reference: 'PARTLY', n: 2, corrects: parent.filingId ?? '', message };
   const child = await (await stage.file(exporter, [], correction)).result();
   expect(child).toMatchObject({ state: 'certified', attention: null, counts: { rows: 1, certified: 1 } });
@@ -274,17 +248,14 @@ it('ends partly certified; a correction files the errored rows alone, and closes
 it('is corrected a second time with the same whole file: what an earlier filing certified is left out', async () => {
   const exporter = await stage.exporter();
   const rows = [1, 2, 3].map((serialNo) => ({ ...stage.mapping(exporter), serialNo }));
-  await reject(rows[1]?.sbCumInvoiceNumber ?? '', 2);
-  await reject(rows[2]?.sbCumInvoiceNumber ?? '');
+  await stage.reject(rows[1]?.sbCumInvoiceNumber, 2);
+  await stage.reject(rows[2]?.sbCumInvoiceNumber);
   const first = await (await stage.file(exporter, rows, { reference: 'TWICE' })).result();
   expect((await stage.view(first)).actions).toEqual(['correct']);
   const correct = async (filing: string, billNo: string, of = rows) => {
     const changed = of.map((row) => (row.serialNo > 1 ? { ...row, billNo: `${billNo}/${row.serialNo}` } : row));
-    const message = { recordResCount: of.length, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: changed };
-    const { filing: made } = await operationsOf(stage).correct(
-      { filing, source: { message }, madeBy: 'asha' },
-      { wait: true },
-    );
+    const correction = { filing, source: { message: pushMessage(changed) }, madeBy: 'asha' };
+    const { filing: made } = await operationsOf(stage).correct(correction, { wait: true });
     return [made.n, made.state, made.counts.rows, ...made.warnings.map((each) => (each as Finding).code)];
   };
   expect(await correct('TWICE', 'A', rows.slice(1, 2))).toEqual([2, 'rejected', 1]);
@@ -321,10 +292,7 @@ it('keeps a question when it ends, until somebody acknowledges it', async () => 
 });
 
 it('is not answered by what was refused because the filing had changed', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'drop-before-accept');
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'outcome_unknown');
+  const { exporter, filing } = await stage.lost('drop-before-accept');
   await stage.pass(0.02);
   const { filingId } = await stage.until(filing, isAsked);
   const { pool } = stage.ledger;
@@ -344,23 +312,13 @@ it('is not answered by what was refused because the filing had changed', async (
 });
 
 describe('people', () => {
-  it('approve what somebody else made, and nothing is sent before', async () => {
-    const exporter = await stage.exporter();
-    const filing = await stage.file(exporter, [stage.mapping(exporter)], { approval: true });
-    await stage.until(filing, 'awaiting_approval');
-    // A signal that cannot be read stands in the history for ever: it must not stop the filing.
-    await filing.signal('credentialsRenewed');
-    await expect(stage.approve(filing, 'asha')).rejects.toMatchObject({ cause: { message: /somebody else/u } });
-    expect(stage.pushes(exporter)).toBe(0);
-    await stage.approve(filing, 'ravi');
-    expect(await filing.result()).toMatchObject({ state: 'certified' });
-  });
-
   it('cancel before the submission and leave nothing behind', async () => {
     const exporter = await stage.exporter();
     const rows = [stage.mapping(exporter)];
     const filing = await stage.file(exporter, rows, { approval: true });
     await stage.until(filing, 'awaiting_approval');
+    // A signal that cannot be read stands in the history for ever: it must not stop the filing.
+    await filing.signal('credentialsRenewed');
     await filing.cancel();
     expect(await filing.result()).toMatchObject({ state: 'abandoned', counts: { open: 0 } });
     const again = await stage.file(exporter, rows);
@@ -369,29 +327,11 @@ describe('people', () => {
   });
 
   it('cancel after the submission, and it continues', async () => {
-    const exporter = await stage.exporter();
-    const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-    await stage.until(filing, 'processing');
+    const { filing } = await stage.filed('processing');
     await filing.cancel();
     const result = await filing.result();
     expect(result).toMatchObject({ state: 'certified' });
     expect(await stage.story(result.filingId)).toContain('cancel_refused');
-  });
-
-  it('are refused, because the waiting filing holds the balance', async () => {
-    const exporter = await stage.exporter();
-    const waiting = await stage.file(exporter, [stage.mapping(exporter, { mappedIRMAmountFCC: 8_000 })], {
-      approval: true,
-    });
-    const { filingId } = await stage.until(waiting, 'awaiting_approval');
-    const second = await stage.file(exporter, [stage.mapping(exporter, { mappedIRMAmountFCC: 8_000 })]);
-    expect(await second.result()).toMatchObject({
-      state: 'needs_correction',
-      errors: [{ code: 'balance_held', filingId }],
-    });
-    await stage.abandon(waiting);
-    expect(await waiting.result()).toMatchObject({ state: 'abandoned' });
-    expect(stage.pushes(exporter)).toBe(0);
   });
 });
 
@@ -404,14 +344,6 @@ it('waits for credentials wherever it is, and resumes by itself when they are re
   await stage.renewCredentials(exporter, 'New-Horse-2!');
   expect(await filing.result()).toMatchObject({ state: 'certified' });
   expect(stage.pushes(exporter)).toBe(2);
-});
-
-it('keeps polling a request however the service answers, because it is filed', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'status', 'html-body', { status: 404, times: 2 });
-  stage.fault(exporter, 'status', 'html-body', { status: 422, times: 2 });
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  expect(await filing.result()).toMatchObject({ state: 'certified' });
 });
 
 const dueAtOf = async (filingId: string | null) => (await needFiling(stage.ledger.pool, filingId ?? '')).dueAt;

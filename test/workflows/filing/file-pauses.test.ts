@@ -1,30 +1,17 @@
-import { HOUR_MS, type FilingStage } from './filing-stage';
+import { HOUR_MS } from './filing-stage';
 import { SHORT_SETTLE, useFilingStage } from './use-filing-stage';
 
-let stage: FilingStage;
-
-useFilingStage((opened) => (stage = opened), SHORT_SETTLE);
-
-async function control(method: 'POST' | 'PATCH', path: string, body: object): Promise<void> {
-  const answer = await fetch(`${stage.sandbox.controlUrl}${path}`, {
-    method,
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  expect(answer.ok).toBe(true);
-}
+const stage = useFilingStage(SHORT_SETTLE);
 
 it('waits for our own access, does not blame the exporter, and continues when it is restored', async () => {
-  const exporter = await stage.exporter();
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'processing');
-  await control('POST', '/keys', { key: 'dev_sandbox_key', revoked: true });
+  const { exporter, filing } = await stage.filed('processing');
+  await stage.control('POST', '/keys', { key: 'dev_sandbox_key', revoked: true });
   await stage.pass(1.5);
   const paused = await stage.until(filing, 'needs_access');
   expect(paused.attention).toMatch(/Invalid API key\. This is about .*EBRC_API_KEY/u);
   const stranger = await stage.file({ ...exporter, exporterId: 'nobody' }, [stage.mapping(exporter)]);
   await stage.until(stranger, 'needs_access');
-  await control('POST', '/keys', { key: 'dev_sandbox_key', revoked: false });
+  await stage.control('POST', '/keys', { key: 'dev_sandbox_key', revoked: false });
   expect(await filing.result()).toMatchObject({ state: 'certified' });
   expect(await stranger.result()).toMatchObject({ state: 'refused', errors: [{ code: 'exporter_unknown' }] });
   const { currentDetails } = await stranger.query<{ currentDetails: string }>('__temporal_workflow_metadata');
@@ -36,10 +23,10 @@ it('is overdue only once it is back from a pause that outlasts its time', async 
   stage.fault(exporter, 'push-irm', 'accepted-but-invisible', { delayMs: 6 * HOUR_MS });
   const filing = await stage.file(exporter, [stage.mapping(exporter)]);
   await stage.until(filing, 'processing');
-  await control('POST', '/keys', { key: 'dev_sandbox_key', revoked: true });
+  await stage.control('POST', '/keys', { key: 'dev_sandbox_key', revoked: true });
   await stage.pass(4);
   const { filingId } = await stage.until(filing, 'needs_access');
-  await control('POST', '/keys', { key: 'dev_sandbox_key', revoked: false });
+  await stage.control('POST', '/keys', { key: 'dev_sandbox_key', revoked: false });
   expect(await filing.result()).toMatchObject({ state: 'certified' });
   const story = await stage.story(filingId);
   expect(story.filter((kind) => kind === 'overdue')).toHaveLength(1);
@@ -47,31 +34,26 @@ it('is overdue only once it is back from a pause that outlasts its time', async 
 });
 
 it('pauses for a locked account after the send, and continues with credentials that work', async () => {
-  const exporter = await stage.exporter();
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'processing');
-  await control('PATCH', `/accounts/${exporter.username}`, { locked: true });
+  const { exporter, filing } = await stage.filed('processing');
+  await stage.control('PATCH', `/accounts/${exporter.username}`, { locked: true });
   await stage.pass(2);
   const paused = await stage.until(filing, 'needs_credentials');
   expect(paused.requestId).toBeTruthy();
-  await control('PATCH', `/accounts/${exporter.username}`, { locked: false, password: 'Unlocked-Horse-3!' });
+  await stage.control('PATCH', `/accounts/${exporter.username}`, { locked: false, password: 'Unlocked-Horse-3!' });
   await stage.renewCredentials(exporter, 'Unlocked-Horse-3!');
   expect(await filing.result()).toMatchObject({ state: 'certified', requestId: paused.requestId });
   expect(stage.pushes(exporter)).toBe(1);
 });
 
 it('still waits for the answer that it asked for once its credentials work again', async () => {
-  const exporter = await stage.exporter();
-  stage.fault(exporter, 'push-irm', 'drop-before-accept');
-  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
-  await stage.until(filing, 'outcome_unknown');
+  const { exporter, filing } = await stage.lost('drop-before-accept');
   await stage.pass(0.02);
   await stage.until(filing, ({ asked }) => asked);
   await stage.untilAsleep(filing);
-  await control('PATCH', `/accounts/${exporter.username}`, { locked: true });
+  await stage.control('PATCH', `/accounts/${exporter.username}`, { locked: true });
   await stage.pass(0.02);
   await stage.until(filing, 'needs_credentials');
-  await control('PATCH', `/accounts/${exporter.username}`, { locked: false, password: 'Unlocked-Horse-3!' });
+  await stage.control('PATCH', `/accounts/${exporter.username}`, { locked: false, password: 'Unlocked-Horse-3!' });
   await stage.renewCredentials(exporter, 'Unlocked-Horse-3!');
   await stage.pass(0.02);
   const { asked, attention } = await stage.until(filing, 'outcome_unknown');
@@ -127,8 +109,7 @@ it('refuses a resolve while only PDFs are missing, instead of keeping it', async
 it('still gets the PDFs of what is certified when it is given up, and what is rejected can be corrected', async () => {
   const exporter = await stage.exporter();
   const rows = [stage.mapping(exporter), stage.mapping(exporter)];
-  const match = { document: rows[1]?.sbCumInvoiceNumber };
-  await control('POST', '/outcomes', { match, processingStatus: 'Errored', errorDetails: ['ERR28: date'], times: 1 });
+  await stage.reject(rows[1]?.sbCumInvoiceNumber);
   stage.fault(exporter, 'download-pdf', 'pdf-not-found', { every: 1 });
   const filing = await stage.file(exporter, rows);
   await stage.until(filing, 'processing');

@@ -3,13 +3,12 @@ import { WorkflowUpdateFailedError } from '@temporalio/client';
 import fc from 'fast-check';
 import { isEnd, type FilingState } from '../../../src/domain/filing/states';
 import { filingQuery } from '../../../src/workflows/messages';
-import type { Filing, FilingStage, TestExporter } from './filing-stage';
+import type { Filing, TestExporter } from './filing-stage';
 import { useRealServerStage } from './use-filing-stage';
 
-let stage: FilingStage;
 jest.setTimeout(300_000);
 
-useRealServerStage((opened) => (stage = opened), { settings: { httpTimeoutMs: 2_500, settleAfterMs: 10_000 } });
+const stage = useRealServerStage({ settings: { httpTimeoutMs: 2_500, settleAfterMs: 10_000 } });
 
 const processed = fc.boolean();
 const pushFault = fc.oneof(
@@ -87,9 +86,9 @@ it('files no mapping twice and loses no filing, whatever goes wrong', async () =
         const view = await stage.view(filing);
         expect(view.counts.open).toBe(0);
         // What the authority certified is what the ledger says, row by row.
-        const account = (await stage.sandbox.state()).accounts.find(({ username }) => username === exporter.username);
+        const { certificates } = await stage.account(exporter);
         const known = view.rows.flatMap((row) => row.eBRCNumber ?? []).sort();
-        expect(known).toEqual((account?.certificates ?? []).map(({ eBRCNumber }) => eBRCNumber).sort());
+        expect(known).toEqual(certificates.map(({ eBRCNumber }) => eBRCNumber).sort());
       }
     }),
     { numRuns: 1, endOnFailure: true },

@@ -4,13 +4,11 @@ import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { filingQuery } from '../../../src/workflows/messages';
 import { gate } from '../../support/gate';
 import { eventually } from '../../support/processes';
-import { type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { type Filing, type TestExporter } from './filing-stage';
 import { resetBefore, resetToLast } from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
 
-let stage: FilingStage;
-
-useRealServerStage((opened) => (stage = opened), { settings: { settleAfterMs: 40_000 } });
+const stage = useRealServerStage({ settings: { settleAfterMs: 40_000 } });
 
 const operations = () => operationsOf(stage);
 

@@ -11,14 +11,13 @@ import {
 import type { ApplicationFailure } from '@temporalio/common';
 import type { FileInput } from '../../../src/domain/contracts';
 import type { Mapping } from '../../../src/domain/filing/mapping';
-import { readFilingView } from '../../../src/ledger/filings/filing-view';
 import { filingWorkflowId } from '../../../src/domain/names';
 import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { fileUpdate, filingQuery } from '../../../src/workflows/messages';
 import { startFiling, type PreparedFiling } from '../../../src/starter/filings/start';
 import { replacing } from '../../support/replacing';
 import { eventually } from '../../support/processes';
-import type { Filing, FilingStage, TestExporter } from './filing-stage';
+import { pushMessage, type Filing, type TestExporter } from './filing-stage';
 import { resetToLast } from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
 
@@ -26,15 +25,19 @@ interface LostUpdate {
   startWorkflowOperation: WithStartWorkflowOperation<typeof fileRemittances>;
 }
 
-let stage: FilingStage;
-useRealServerStage((opened) => (stage = opened));
+const stage = useRealServerStage();
 jest.setTimeout(120_000);
 
 function inputOf(exporter: TestExporter, rows: Mapping[], more: Partial<FileInput> = {}): FileInput {
-  const items = rows.map((row, index) => ({ ...row, serialNo: index + 1 }));
-  const message = { recordResCount: items.length, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: items };
+  const message = pushMessage(rows.map((row, index) => ({ ...row, serialNo: index + 1 })));
   const reference = more.reference ?? `U-${randomUUID().slice(0, 8)}`;
   return { mode: 'test', exporterId: exporter.exporterId, message, madeBy: 'asha', ...more, reference };
+}
+
+/** The input of a filing of one row, of an exporter of its own. */
+async function newInput(more?: Partial<FileInput>) {
+  const exporter = await stage.exporter();
+  return { exporter, input: inputOf(exporter, [stage.mapping(exporter)], more) };
 }
 
 /** As a caller in any SDK does it. */
@@ -80,8 +83,7 @@ const COUNTS = { rows: 0, certified: 0, archived: 0, errored: 0, open: 0 };
 
 describe('the update file', () => {
   it('answers as soon as the filing is recorded; repeated while it runs, and after its end, it means that filing', async () => {
-    const exporter = await stage.exporter();
-    const input = inputOf(exporter, [stage.mapping(exporter)], { awaitUpdate: true });
+    const { exporter, input } = await newInput({ awaitUpdate: true });
     const first = await ask(input);
     expect(first).toMatchObject({ filingId: expect.any(String) as string, recorded: null, n: 1 });
     expect(first.contentHash).toMatch(/^[0-9a-f]{64}$/);
@@ -97,8 +99,7 @@ describe('the update file', () => {
   });
 
   it('fails for other content under a run that is under way, and tells who holds the reference', async () => {
-    const exporter = await stage.exporter();
-    const input = inputOf(exporter, [stage.mapping(exporter)], { approval: true });
+    const { exporter, input } = await newInput({ approval: true });
     const { filingId } = await ask(input);
     const other = inputOf(exporter, [stage.mapping(exporter)], { reference: input.reference });
     const failure = await failureOf(ask(other));
@@ -184,8 +185,7 @@ describe('a caller in another language', () => {
 
 describe('a run that records nothing', () => {
   it('ends refused, and hides no certified filing: result, query and attributes tell what stands', async () => {
-    const exporter = await stage.exporter();
-    const input = inputOf(exporter, [stage.mapping(exporter)]);
+    const { exporter, input } = await newInput();
     const certified = await (await start(input)).result();
     expect(certified).toMatchObject({ state: 'certified', recorded: null });
     const retry = await start(inputOf(exporter, [stage.mapping(exporter)], { reference: input.reference }));
@@ -225,8 +225,7 @@ describe('a run that records nothing', () => {
   });
 
   it('means the filing that another workflow runs, and does not run it too', async () => {
-    const exporter = await stage.exporter();
-    const input = inputOf(exporter, [stage.mapping(exporter)], { approval: true });
+    const { input } = await newInput({ approval: true });
     const { filingId } = await ask(input);
     expect(await (await start(input, `own/${randomUUID()}`)).result()).toMatchObject({
       state: 'refused',
@@ -239,50 +238,14 @@ describe('a run that records nothing', () => {
 });
 
 describe('a reference whose filing ended without a certificate', () => {
-  const reject = (document: string) =>
-    fetch(`${stage.sandbox.controlUrl}/outcomes`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({
-        match: { document },
-        processingStatus: 'Errored',
-        errorDetails: ['ERR28: date'],
-        times: 1,
-      }),
-    });
   async function rejected(exporter: TestExporter) {
     const row = stage.mapping(exporter);
-    await reject(row.sbCumInvoiceNumber);
+    await stage.reject(row.sbCumInvoiceNumber);
     const input = inputOf(exporter, [row]);
     const { filingId } = await ask(input);
     expect(await handleOf(input).result()).toMatchObject({ state: 'rejected', filingId });
     return { row, input, filingId: filingId ?? '' };
   }
-
-  it('files nothing when its start is repeated word for word; its next number files it again', async () => {
-    const exporter = await stage.exporter();
-    const { input, filingId } = await rejected(exporter);
-    expect(await ask(input)).toMatchObject({ filingId, state: 'rejected' });
-    expect(await (await start(input)).result()).toMatchObject({ filingId, state: 'rejected' });
-    expect(await ask({ ...input, n: 3 })).toMatchObject({
-      state: 'refused',
-      recorded: { filingId },
-      errors: [{ code: 'wrong_number', message: expect.stringContaining('--again 2') as string }],
-    });
-    expect(stage.pushes(exporter)).toBe(1);
-    const again = await ask({ ...input, n: 2 });
-    expect(await handleOf({ ...input, n: 2 }).result()).toMatchObject({ state: 'certified', filingId: again.filingId });
-    const repeated = await Promise.all([ask(input), ask({ ...input, n: 2 })]);
-    expect(repeated).toMatchObject([
-      { filingId, state: 'rejected' },
-      { filingId: again.filingId, state: 'certified' },
-    ]);
-    expect(await readFilingView(stage.ledger.pool, filingId, TEST_CADENCE)).toMatchObject({
-      needsAttention: false,
-      again: null,
-    });
-    expect(stage.pushes(exporter)).toBe(2);
-  });
 
   it('files nothing when its workflow is reset to its first task after a correction was certified, nor under another reference', async () => {
     const exporter = await stage.exporter();

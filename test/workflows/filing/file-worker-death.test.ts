@@ -6,26 +6,22 @@ import { listFindings } from '../../../src/ledger/reconciliation/findings';
 import { noteStep } from '../../../src/ledger/set-aside';
 import { markSending } from '../../../src/ledger/gates/send';
 import { readIdentity } from '../../../src/ledger/sends/sends';
+import { gate } from '../../support/gate';
 import { eventually } from '../../support/processes';
-import { HOUR_MS, type AroundPush, type Filing, type FilingStage, type TestExporter } from './filing-stage';
+import { HOUR_MS, type AroundPush, type Filing, type TestExporter } from './filing-stage';
 import { recordLostSend } from './lost-send';
 import { operationsOf, QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
-let stage: FilingStage;
-
-useFilingStage((opened) => (stage = opened), QUICK_AUTHORITY);
+const stage = useFilingStage(QUICK_AUTHORITY);
 
 /** A point at which a worker freezes, and whether it has come there. */
 function freezer() {
-  let arrived = (): void => undefined;
-  let thaw = (): void => undefined;
-  const reached = new Promise<void>((resolve) => (arrived = resolve));
-  const thawed = new Promise<void>((resolve) => (thaw = resolve));
+  const [arrived, thawed] = [gate(), gate()];
   const freeze = () => {
-    arrived();
-    return thawed;
+    arrived.open();
+    return thawed.passed;
   };
-  return { freeze, reached, thaw: () => thaw() };
+  return { freeze, reached: arrived.passed, thaw: thawed.open };
 }
 
 /** The worker that froze was never told that it was given up on. */
@@ -37,14 +33,20 @@ async function start(around: AroundPush): Promise<{ exporter: TestExporter; fili
   return { exporter, filing: await stage.file(exporter, [stage.mapping(exporter)]) };
 }
 
-const attempts = async (filing: Filing) => {
-  const { filingId } = await stage.view(filing);
-  const { rows } = await stage.ledger.pool.query<{ verdict: string }>(
-    'SELECT verdict FROM attempts WHERE filing_id = $1 ORDER BY number',
-    [filingId],
-  );
-  return rows.map((row) => row.verdict);
-};
+/** A filing whose worker freezes once it has the answer; thawed, it goes on with it. */
+async function frozenAfterSend(then?: 'and is gone') {
+  const { freeze, reached, thaw } = freezer();
+  const started = await start(async (send, context) => {
+    const answer = await send(untold(context));
+    await freeze();
+    if (then) throw new Error('the process is gone');
+    return answer;
+  });
+  await reached;
+  return { ...started, thaw };
+}
+
+const attempts = async (filing: Filing) => stage.verdicts((await stage.view(filing)).filingId);
 
 describe('a worker that is lost', () => {
   it('before the mark has sent nothing: it is sent again, and the worker that wakes late finds the fence closed', async () => {
@@ -117,13 +119,7 @@ describe('a worker that is lost', () => {
   });
 
   it('after the answer is settled by its certificates', async () => {
-    const { freeze, reached, thaw } = freezer();
-    const { exporter, filing } = await start(async (send, context) => {
-      await send(untold(context));
-      await freeze();
-      throw new Error('the process is gone');
-    });
-    await reached;
+    const { exporter, filing, thaw } = await frozenAfterSend('and is gone');
     await stage.giveUpOn(filing, 'submitPush');
     expect(await filing.result()).toMatchObject({ state: 'certified', requestId: null });
     expect(await stage.story((await stage.view(filing)).filingId)).toContain('outcome_unknown');
@@ -132,13 +128,7 @@ describe('a worker that is lost', () => {
   });
 
   it('after the write, with a longer HTTP time-out than its run’s: nothing is concluded before that is over', async () => {
-    const { freeze, reached, thaw } = freezer();
-    const { exporter, filing } = await start(async (send, context) => {
-      const answer = await send(untold(context));
-      await freeze();
-      return answer;
-    });
-    await reached;
+    const { exporter, filing, thaw } = await frozenAfterSend();
     const { filingId } = await stage.view(filing);
     const senders = `UPDATE attempts SET timeout_ms = $2 WHERE filing_id = $1 AND verdict = 'marked'`;
     expect((await stage.ledger.pool.query(senders, [filingId, HOUR_MS])).rowCount).toBe(1);
@@ -155,13 +145,7 @@ describe('a worker that is lost', () => {
   });
 
   it('before the ledger write, and wakes: its answer is kept, and adopted at once, however late', async () => {
-    const { freeze, reached, thaw } = freezer();
-    const { exporter, filing } = await start(async (send, context) => {
-      const answer = await send(untold(context));
-      await freeze();
-      return answer;
-    });
-    await reached;
+    const { exporter, filing, thaw } = await frozenAfterSend();
     await stage.giveUpOn(filing, 'submitPush');
     await stage.pass(1 / 60);
     await stage.until(filing, 'outcome_unknown');
@@ -336,10 +320,9 @@ it('tries a step again that lost one worker, and remembers nothing of it once it
   const filing = await stage.file(exporter, many);
   await loseWorkers(filing, 1, tries);
   expect(await filing.result()).toMatchObject({ state: 'certified' });
-  const { rows } = await stage.ledger.pool.query('SELECT * FROM steps_under_way WHERE workflow_id = $1', [
-    filing.workflowId,
-  ]);
-  expect(rows).toEqual([]);
+  expect(await stage.ledger.select('SELECT * FROM steps_under_way WHERE workflow_id = $1', filing.workflowId)).toEqual(
+    [],
+  );
   bury();
 });
 

@@ -29,6 +29,7 @@ import { handIn } from '../../../src/ledger/vault/vault';
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 
+type Account = Awaited<ReturnType<Sandbox['state']>>['accounts'][number];
 export type Filing = WorkflowHandle<typeof fileRemittances>;
 
 /** A ready exporter at the sandbox with one IRM of its own: 10,000 USD, all of it available. */
@@ -42,6 +43,19 @@ export interface TestExporter {
 type Push = ReturnType<FilingApi['pushIrm']>;
 /** Stands around one push of an exporter, where a worker may freeze or die. */
 export type AroundPush = (send: (context: SubmitContext) => Push, context: SubmitContext) => Push;
+
+export interface Started {
+  exporter: TestExporter;
+  filing: Filing;
+}
+
+/** The push message of rows, as callers give it. */
+export const pushMessage = (rows: Mapping[]) => ({
+  recordResCount: rows.length,
+  uploadType: String(rows[0]?.uploadType ?? 101),
+  decalarationFlag: 'Y' as const,
+  ebrcBulkGenDtos: rows,
+});
 
 /** Everything a filing needs: real worker, real sandbox, real ledger, on the skipping clock. */
 export interface FilingStage {
@@ -64,6 +78,10 @@ export interface FilingStage {
    * the round of evidence is over too (see `untilAsleep`).
    */
   until(filing: Filing, state: string | ((progress: FilingResult) => boolean)): Promise<FilingResult>;
+  /** Files one row of an exporter of its own, and waits until the filing is in a state. */
+  filed(state: string, more?: Partial<FileInput>): Promise<FilingResult & Started>;
+  /** The same of a filing whose push is never answered: its outcome is unknown. */
+  lost(kind: 'drop-before-accept' | 'accept-then-drop', more?: Partial<FaultInput>): Promise<FilingResult & Started>;
   /**
    * Waits in real time until no activity and no workflow task is under way. A workflow that is terminated, or cancels
    * its calls, while an activity of its runs would stop the time-skipping server's clock for good.
@@ -86,6 +104,14 @@ export interface FilingStage {
     kind: FaultInput['kind'],
     more?: Partial<FaultInput>,
   ): void;
+  /** The authority decides a row of this document as Errored, as often as is said. */
+  reject(document: string | undefined, times?: number, errorDetails?: string[]): Promise<void>;
+  /** A command of the sandbox. */
+  control(method: 'POST' | 'PATCH', path: string, body: object): Promise<void>;
+  /** The exporter's account at the authority. */
+  account(exporter: TestExporter): Promise<Account>;
+  /** What became of the filing's attempts, in order. */
+  verdicts(filingId: string | null): Promise<string[]>;
   /** The exporter's next push goes through `around`. */
   aroundPush(exporter: TestExporter, around: AroundPush): void;
   /** Closes and opens the way of all activities to PostgreSQL. */
@@ -215,13 +241,7 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
     },
     file(exporter, rows, more = {}, options = {}) {
       const reference = more.reference ?? `T-${randomUUID().slice(0, 8)}`;
-      const items = rows.map((row, index) => ({ ...row, serialNo: index + 1 }));
-      const message = {
-        recordResCount: items.length,
-        uploadType: String(rows[0]?.uploadType ?? 101),
-        decalarationFlag: 'Y',
-        ebrcBulkGenDtos: items,
-      };
+      const message = pushMessage(rows.map((row, index) => ({ ...row, serialNo: index + 1 })));
       return env.client.workflow.start<typeof fileRemittances>('fileRemittances', {
         taskQueue: worker.taskQueue,
         workflowId: filingWorkflowId('test', reference, more.n ?? 1),
@@ -239,6 +259,17 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
       });
       if (wanted === 'outcome_unknown') await stage.untilAsleep(filing);
       return progress as FilingResult;
+    },
+    async filed(state, more) {
+      const exporter = await stage.exporter();
+      const filing = await stage.file(exporter, [stage.mapping(exporter)], more);
+      return { ...(await stage.until(filing, state)), exporter, filing };
+    },
+    async lost(kind, more) {
+      const exporter = await stage.exporter();
+      stage.fault(exporter, 'push-irm', kind, more);
+      const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+      return { ...(await stage.until(filing, 'outcome_unknown')), exporter, filing };
     },
     untilAsleep: (filing) => eventually(async () => isAsleep((await filing.fetchHistory()).events ?? [])),
     async results(filings) {
@@ -265,6 +296,28 @@ export async function openFilingStage(options: FilingStageOptions = {}): Promise
         .filter((call) => !exporter || call.platformCustomerId === exporter.exporterId).length,
     fault({ exporterId }, operation, kind, more = {}) {
       sandbox.addFault({ operation, kind, match: { platformCustomerId: exporterId }, ...more });
+    },
+    reject: (document, times = 1, errorDetails = ['ERR28: date']) =>
+      stage.control('POST', '/outcomes', { match: { document }, processingStatus: 'Errored', errorDetails, times }),
+    async control(method, path, body) {
+      const answer = await fetch(`${sandbox.controlUrl}${path}`, {
+        method,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+    },
+    async account({ username }) {
+      const account = (await sandbox.state()).accounts.find((each) => each.username === username);
+      if (!account) throw new Error('the sandbox has no such account');
+      return account;
+    },
+    async verdicts(filingId) {
+      const { rows } = await ledger.pool.query<{ verdict: string }>(
+        'SELECT verdict FROM attempts WHERE filing_id = $1 ORDER BY number',
+        [filingId],
+      );
+      return rows.map(({ verdict }) => verdict);
     },
     aroundPush: ({ exporterId }, wrapper) => void around.set(exporterId, wrapper),
     database,

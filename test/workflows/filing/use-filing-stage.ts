@@ -19,37 +19,38 @@ export const operationsOf = ({ env, ledger, worker }: FilingStage, principal?: P
     principal,
   });
 
-/**
- * One stage for a whole test file. After each test its faults are gone, and nothing may have been filed twice.
- * `opened` gets the stage before the first test.
- */
-export function useFilingStage(opened: (stage: FilingStage) => void, options: FilingStageOptions = {}): void {
-  let stage: FilingStage | undefined;
+/** One stage for a whole test file. After each test its faults are gone, and nothing may have been filed twice. */
+export function useFilingStage(options: FilingStageOptions = {}): FilingStage {
+  const stage = {} as FilingStage;
   beforeAll(async () => {
-    stage = await openFilingStage(options);
-    opened(stage);
+    Object.assign(stage, await openFilingStage(options));
   });
+  nothingIsFiledTwice(stage);
+  afterAll(() => stage.close?.());
+  return stage;
+}
+
+function nothingIsFiledTwice(stage: FilingStage): void {
   afterEach(() => {
-    stage?.sandbox.clearFaults();
-    expect(stage?.sandbox.doubleFilings()).toEqual([]);
+    stage.sandbox?.clearFaults();
+    expect(stage.sandbox?.doubleFilings()).toEqual([]);
   });
-  afterAll(() => stage?.close());
 }
 
 /**
  * One stage for a whole test file on a real server, where time is real: an authority that answers within a third of a
  * second. For what the time-skipping server cannot do: resets, terminations, calls that are cancelled under way.
  */
-export function useRealServerStage(
-  opened: (stage: FilingStage, server: DevServer) => void,
-  { settings, ...server }: TemporalServerOptions & { settings?: Partial<WorkerSettings> } = {},
-): void {
+export function useRealServerStage({
+  settings,
+  ...server
+}: TemporalServerOptions & { settings?: Partial<WorkerSettings> } = {}): FilingStage {
   let running: DevServer | undefined;
-  let stage: FilingStage | undefined;
+  const stage = {} as FilingStage;
   beforeAll(async () => {
     running = await devServer(server);
     const { address, namespace } = running;
-    stage = await openFilingStage({
+    const opened = await openFilingStage({
       env: await TestWorkflowEnvironment.createFromExistingServer({ address, namespace }),
       sandbox: { ackDelayMs: 300 },
       worker: {
@@ -63,16 +64,14 @@ export function useRealServerStage(
         },
       },
     });
-    opened(stage, running);
+    Object.assign(stage, opened);
   });
-  afterEach(() => {
-    stage?.sandbox.clearFaults();
-    expect(stage?.sandbox.doubleFilings()).toEqual([]);
-  });
+  nothingIsFiledTwice(stage);
   afterAll(async () => {
-    await stage?.close();
+    await stage.close?.();
     await running?.stop();
   });
+  return stage;
 }
 
 /**
