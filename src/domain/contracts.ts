@@ -2,8 +2,6 @@
 import { z } from 'zod';
 import { FILING_STATES } from './filing/states';
 import { namesAnotherFiling } from './names';
-import { personKey } from './principal';
-import { MAX_FILING_ROWS } from './service/limits';
 import { isStorable } from './text';
 
 /** A text that the ledger can hold. */
@@ -227,85 +225,3 @@ export const filingResult = z.object({
   moreRows: z.string().nullable().describe('how to read the other rows; null: there are no others'),
 });
 export type FilingResult = z.infer<typeof filingResult>;
-
-const grant = text.max(100).optional().describe('id of the principal’s grant; without one, `by` is a claim');
-const by = text
-  .max(200)
-  .refine((name) => personKey(name) !== '', 'names nobody')
-  .describe('who says it');
-const note = text.trim().min(1, 'is empty: say why').max(2_000);
-const named = text.min(1).max(300);
-const row = z.int32();
-
-/** Arguments of the updates `approve`, `resolve` and `abandon` on a filing. */
-export const approveArgs = z.strictObject({ by, note: text.max(2_000).optional(), grant });
-export type ApproveArgs = z.infer<typeof approveArgs>;
-
-export const resolveArgs = z
-  .strictObject({
-    as: z.enum(['filed', 'not-filed']),
-    attemptId: named
-      .optional()
-      .describe('the attempt that the answer is about, as the filing shows it in attempt; refused for any other'),
-    requestId: named
-      .optional()
-      .describe('filed: under which request. not-filed: about which request, where no attempt is in doubt'),
-    rows: z
-      .array(row)
-      .min(1)
-      .max(MAX_FILING_ROWS)
-      .optional()
-      .describe('not-filed of a request: these rows of the caller’s file alone'),
-    certificates: z
-      .array(z.strictObject({ row, eBRCNumber: named }))
-      .max(MAX_FILING_ROWS)
-      .optional()
-      .describe('filed: the certificate of each row; two persons have to name the same'),
-    notOurs: z
-      .array(named)
-      .max(MAX_FILING_ROWS)
-      .optional()
-      .describe(
-        'not-filed although these certificates agree with its rows, or these requests were named for it: another ' +
-          'filing’s, say two persons',
-      ),
-    unseen: z
-      .boolean()
-      .optional()
-      .describe(
-        'not-filed although no complete look at the certificates was possible for a settle window: two persons',
-      ),
-    note,
-    by,
-    grant,
-  })
-  .refine(
-    ({ as, requestId, certificates = [] }) => as !== 'filed' || requestId !== undefined || certificates.length > 0,
-    {
-      message: 'is missing: give the request id under which it was filed, or the certificates of its rows',
-      path: ['requestId'],
-    },
-  );
-export type ResolveArgs = z.infer<typeof resolveArgs>;
-
-export const abandonArgs = z.strictObject({ note, by, grant });
-export type AbandonArgs = z.infer<typeof abandonArgs>;
-
-/** Argument of the update `submitCredentials` on an onboarding or an update of credentials. */
-export const submitCredentialsArgs = z.strictObject({
-  credentialsRef: z.uuid().describe('vault reference of the portal user name and password'),
-  by: by.describe('who gives the consent to submit them'),
-});
-
-/** First of the details with which an update of a filing fails (ApplicationFailure). */
-export const refusalDetails = z.object({
-  code: z
-    .string()
-    .describe(
-      'refused, reference_taken: do not send it again; run_ending: send it again; second_person: noted, a second person has to say the same',
-    ),
-  errors: z.array(finding).optional(),
-  holder: z.string().nullable().optional().describe('reference_taken: id of the filing that has the reference'),
-  state: z.string().nullable().optional().describe('reference_taken: the state of that filing'),
-});
-export type RefusalDetails = z.infer<typeof refusalDetails>;

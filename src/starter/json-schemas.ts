@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { FIELD_VALUES } from '../api/schemas/filings';
 import { BULK_COLUMNS, UPLOAD_TYPES } from '../domain/rules/columns';
 import * as contracts from '../domain/contracts';
+import * as updates from '../domain/update-contracts';
 import { dailyReportInput, dailyReportResult, reconcileInput, reconcileResult } from '../domain/report-contracts';
 import { extractDocumentInput, extractDocumentResult } from '../assistant/extraction/contracts';
 
@@ -42,11 +43,11 @@ const CONTRACTS = {
   'extractDocument.result': { schema: extractDocumentResult, io: 'output' },
   'fileRemittances.input': { schema: contracts.fileInput, io: 'input' },
   'fileRemittances.result': { schema: contracts.filingResult, io: 'output' },
-  'fileRemittances.approve': { schema: contracts.approveArgs, io: 'input' },
-  'fileRemittances.resolve': { schema: contracts.resolveArgs, io: 'input' },
-  'fileRemittances.abandon': { schema: contracts.abandonArgs, io: 'input' },
-  'fileRemittances.refusal': { schema: contracts.refusalDetails, io: 'output' },
-  'onboardExporter.submitCredentials': { schema: contracts.submitCredentialsArgs, io: 'input' },
+  'fileRemittances.approve': { schema: updates.approveArgs, io: 'input' },
+  'fileRemittances.resolve': { schema: updates.resolveArgs, io: 'input' },
+  'fileRemittances.abandon': { schema: updates.abandonArgs, io: 'input' },
+  'fileRemittances.refusal': { schema: updates.refusalDetails, io: 'output' },
+  'onboardExporter.submitCredentials': { schema: updates.submitCredentialsArgs, io: 'input' },
   pushMessage: { schema: pushMessage, io: 'input' },
 } as const;
 

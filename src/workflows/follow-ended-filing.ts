@@ -1,6 +1,6 @@
 /** What is left of a filing that has ended: requests without an outcome, and what a person says of its rows. */
 import { executeChild, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
-import type { ResolveArgs } from '../domain/contracts';
+import type { ResolveArgs } from '../domain/update-contracts';
 import { calls, steps } from './activity-profiles';
 import type { collectCertificates } from './collect-certificates';
 import { orNull } from './failures';

@@ -2,7 +2,7 @@
 import type { UpdateDefinition } from '@temporalio/common';
 import { ApplicationFailure, setHandler } from '@temporalio/workflow';
 import type { z } from 'zod';
-import type { RefusalDetails } from '../domain/contracts';
+import type { RefusalDetails } from '../domain/update-contracts';
 import { IN_PLAIN_WORDS, invalidInput } from '../domain/issues';
 import { cutText } from '../domain/text';
 import { isObject } from '../domain/values';

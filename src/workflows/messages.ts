@@ -2,15 +2,8 @@
 import type { z } from 'zod';
 import { noFindings } from '../domain/reconciliation/findings';
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type {
-  AbandonArgs,
-  ApproveArgs,
-  ExporterProgress,
-  FileInput,
-  FilingResult,
-  ResolveArgs,
-  submitCredentialsArgs,
-} from '../domain/contracts';
+import type { ExporterProgress, FileInput, FilingResult } from '../domain/contracts';
+import type { AbandonArgs, ApproveArgs, ResolveArgs, submitCredentialsArgs } from '../domain/update-contracts';
 import type { ReconcileInput, ReconcileResult } from '../domain/report-contracts';
 
 export const filingQuery = defineQuery<FilingResult>('filing');

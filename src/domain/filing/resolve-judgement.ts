@@ -1,5 +1,5 @@
 /** Whether what a person answers about a send is about what is in question. */
-import type { ResolveArgs } from '../contracts';
+import type { ResolveArgs } from '../update-contracts';
 import type { FilingState } from './states';
 
 /** What a person's answer is about now. */

@@ -1,5 +1,5 @@
 /** What persons said of a filing: append-only; what became of each is a row of its own. */
-import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
+import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/update-contracts';
 import { type Carried, SECOND_PERSON } from '../../domain/filing/questions';
 import { personKey } from '../../domain/principal';
 import type { Queryable } from '../pool';

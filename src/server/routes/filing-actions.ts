@@ -1,7 +1,7 @@
 /** What persons do about a filing. Each answers the filing as it stands afterwards. */
 import { z } from 'zod';
 import { MAY, personKey } from '../../domain/principal';
-import type { ResolveArgs } from '../../domain/contracts';
+import type { ResolveArgs } from '../../domain/update-contracts';
 import { getFiling } from '../../ledger/filings/filings';
 import { inQuestion } from '../../ledger/filings/filing-view';
 import { correctFiling } from '../../starter/filings/correct';

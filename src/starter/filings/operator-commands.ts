@@ -7,15 +7,15 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure, type UpdateDefinition } from '@temporalio/common';
+import { type FilingResult } from '../../domain/contracts';
 import {
   abandonArgs,
   type AbandonArgs,
   approveArgs,
   type ApproveArgs,
-  type FilingResult,
   resolveArgs,
   type ResolveArgs,
-} from '../../domain/contracts';
+} from '../../domain/update-contracts';
 import { partsOfAttemptId } from '../../domain/filing/attempt';
 import { SECOND_PERSON } from '../../domain/filing/questions';
 import { isEnd } from '../../domain/filing/states';

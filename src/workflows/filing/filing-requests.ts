@@ -1,7 +1,7 @@
 /** Operators' requests to a filing, each saved in the ledger until carried out: it outlives its run. */
 import { condition, currentUpdateInfo } from '@temporalio/workflow';
 import type { OpenWords, WordInput } from '../../activities/filings/filing-ledger';
-import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/contracts';
+import type { AbandonArgs, ApproveArgs, ResolveArgs } from '../../domain/update-contracts';
 import { refusalOfResolve, type InQuestion } from '../../domain/filing/resolve-judgement';
 import { personKey } from '../../domain/principal';
 import { refuse } from '../inputs';

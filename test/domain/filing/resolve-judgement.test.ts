@@ -1,4 +1,4 @@
-import type { ResolveArgs } from '../../../src/domain/contracts';
+import type { ResolveArgs } from '../../../src/domain/update-contracts';
 import { refusalOfResolve, type InQuestion } from '../../../src/domain/filing/resolve-judgement';
 import type { FilingState } from '../../../src/domain/filing/states';
 
