@@ -73,7 +73,11 @@ function filingBody(
     ...around,
     stateText: stateText(filing, counts),
     attention: filing.attention && inApiTerms(filing.attention),
-    questions: questions.map((each) => ({ ...each, text: inApiTerms(each.text) })),
+    questions: questions.map((each) => ({
+      ...each,
+      text: inApiTerms(each.text),
+      actions: each.actions.filter((action) => !COMMANDS_ALONE.includes(action)),
+    })),
     actions: actionsOfFiling(filing),
     madeBy: filing.madeBy ?? null,
     madeAt: filing.madeAt.toISOString(),
@@ -88,6 +92,9 @@ function filingBody(
     },
   });
 }
+
+/** Actions without a route: two persons permit a duplicate, or take a statement back, by the command line. */
+const COMMANDS_ALONE = ['permit', 'withdraw'];
 
 function stateText({ state, asked, correctable }: FilingRecord, counts: FilingCounts): string {
   const { rows, certified, archived, errored } = counts;
