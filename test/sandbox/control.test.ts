@@ -140,6 +140,7 @@ describe('options', () => {
       });
       expect((await send('/irm/refresh', { platformCustomerId: id })).data).toHaveLength(irms.length);
     }
+    await sandbox.close();
   });
 
   test('a taken port falls to a free one, unless that is refused', async () => {
