@@ -1,4 +1,4 @@
-import { type FilingView, type FilingSummary } from '../domain/filing/view';
+import type { FilingView, FilingSummary } from '../domain/filing/view';
 import { pageOfCertificates, type PagedCertificate } from '../ledger/certificates/certificates';
 import { getExporter, listExporters, type ExporterRow } from '../ledger/exporters/exporters';
 import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';

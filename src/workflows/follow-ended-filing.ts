@@ -74,14 +74,10 @@ async function carryOut(
     // What appeared since the filing’s last look counts, and what used the balances.
     const refresh = { summary: 'Refresh the IRMs', rateClass: 'irm-refresh', exporterId, priorityKey: 1 } as const;
     const read = { ...refresh, summary: 'Read the IRMs', rateClass: 'api' } as const;
-    if (
-      await orLater(() =>
-        calls('helpful', refresh)
-          .refreshIrms({ exporterId })
-          .then(() => true),
-      )
-    )
-      await orLater(() => calls('helpful', read).readIrms({ exporterId }));
+    await orLater(async () => {
+      await calls('helpful', refresh).refreshIrms({ exporterId });
+      await calls('helpful', read).readIrms({ exporterId });
+    });
     await look(ended, submission, as === 'not-filed' && requestId !== null ? null : attemptId);
   }
   const kind = as === 'filed' ? ('filed' as const) : ('not_filed' as const);

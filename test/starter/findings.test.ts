@@ -2,7 +2,7 @@
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { runProgram } from '../../src/starter/cli/program';
 import type { FindingView } from '../../src/domain/reconciliation/findings';
-import { type FilingView, type FilingSummary } from '../../src/domain/filing/view';
+import type { FilingView, FilingSummary } from '../../src/domain/filing/view';
 import { mapping } from '../../dev/sample-mapping';
 import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { compareParty } from '../../src/ledger/reconciliation/compare';

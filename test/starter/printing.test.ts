@@ -1,7 +1,7 @@
 import stringWidth from 'string-width';
 import type { FilingResult } from '../../src/domain/contracts';
 import type { Finding } from '../../src/domain/rules/finding';
-import { type FilingSummary, type FilingView } from '../../src/domain/filing/view';
+import type { FilingSummary, FilingView } from '../../src/domain/filing/view';
 import { LedgerUnavailableError } from '../../src/ledger/unavailable';
 import { RefusedError } from '../../src/starter/errors';
 import type { FilingEventView } from '../../src/starter/reader';

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { readNow } from '../../ledger/filings/filing-now';
 import { addEvent } from '../../ledger/filings/filing-notes';
-import { type Held } from '../../ledger/filings/filing-progress';
+import type { Held } from '../../ledger/filings/filing-progress';
 import { answerInShort, NOT_FILED, partsOfAttemptId, sentAs } from '../../domain/filing/attempt';
 import type { AttemptReading, StoredAnswer } from '../../domain/filing/attempt';
 import {

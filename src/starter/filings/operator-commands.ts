@@ -7,7 +7,7 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure, type UpdateDefinition } from '@temporalio/common';
-import { type FilingResult } from '../../domain/contracts';
+import type { FilingResult } from '../../domain/contracts';
 import {
   abandonArgs,
   type AbandonArgs,

@@ -1,6 +1,6 @@
 /** What may be asked of a running filing. Validators look at the message alone: the update may start the run. */
 import { CancellationScope, setHandler, condition } from '@temporalio/workflow';
-import { type FileInput, type FilingResult } from '../../domain/contracts';
+import type { FileInput, FilingResult } from '../../domain/contracts';
 import { abandonArgs, approveArgs, resolveArgs } from '../../domain/update-contracts';
 import { isObject } from '../../domain/values';
 import { handleUpdate, refuse, withoutNulls } from '../inputs';

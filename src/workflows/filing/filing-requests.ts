@@ -17,14 +17,7 @@ export class FilingRequests {
   approval: Recorded<ApproveArgs> | null = null;
   resolution: Recorded<ResolveArgs> | null = null;
   /** What a person's answer is about now; null: there is nothing to answer. */
-  inQuestion: {
-    /** The attempt in doubt, or the one whose request is asked about; null where a person named that request. */
-    attemptId: string | null;
-    /** The request that is asked about; null: the attempt itself is in doubt. */
-    requestId: string | null;
-    /** The request is being polled, so a person may name another one. */
-    following?: true;
-  } | null = null;
+  inQuestion: InQuestion | null = null;
   /** The last word that was refused when it was to be carried out, and why. */
   private refused: { args: ApproveArgs | ResolveArgs | AbandonArgs; message: string; code?: string } | null = null;
 

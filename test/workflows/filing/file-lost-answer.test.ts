@@ -1,7 +1,7 @@
 import { eventually } from '../../support/processes';
 import type { FilingResult } from '../../../src/domain/contracts';
 import type { FaultInput } from '../../../src/sandbox/faults/fault-schema';
-import { type Filing, type TestExporter } from './filing-stage';
+import type { Filing, TestExporter } from './filing-stage';
 import { QUICK_AUTHORITY, useFilingStage } from './use-filing-stage';
 
 const stage = useFilingStage(QUICK_AUTHORITY);

@@ -4,7 +4,7 @@ import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { filingQuery } from '../../../src/workflows/messages';
 import { gate } from '../../support/gate';
 import { eventually } from '../../support/processes';
-import { type Filing, type TestExporter } from './filing-stage';
+import type { Filing, TestExporter } from './filing-stage';
 import { resetBefore, resetToLast } from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
 
