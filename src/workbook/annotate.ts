@@ -28,8 +28,7 @@ const SHEET_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.
 /**
  * The caller's workbook with the findings: filled cells with notes, Status and Errors columns, a summary sheet, in
  * place of earlier marks; everything else stays byte for byte the same.
- * @throws WorkbookRefused for a file that cannot
- * be read
+ * @throws WorkbookRefused for a file that cannot be read
  */
 export async function annotateWorkbook(args: Annotation): Promise<Buffer> {
   const { source, findings: given, rowOutcomes = [], limits = {} } = args;
