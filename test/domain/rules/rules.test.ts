@@ -49,6 +49,7 @@ describe('rules of one row', () => {
     [{ sbCumInvoiceValueinFCC: 7999.99 }, 'warning 2 mappedIRMAmountFCC over_document_value'],
     [{ billNo: '=HYPERLINK("x")' }, 'warning 2 billNo formula_text'],
     [{ billNo: '＝1+1' }, 'warning 2 billNo formula_text'],
+    [{ billNo: '-2+3+cmd' }, 'warning 2 billNo formula_text'],
     [{ billNo: 'A\u0000' }, 'error 2 billNo control_character'],
     [{ billNo: 'A\ud800' }, 'error 2 billNo control_character'],
     [{ billNo: ' A1' }, 'warning 2 billNo surrounding_blanks'],
