@@ -185,6 +185,20 @@ describe('a submission', () => {
       expect(server.received).toEqual([]);
     });
 
+    test('when the client is closed before the write: nothing is written any more', async () => {
+      const server = await tcp((socket) => socket.on('data', () => socket.resetAndDestroy()));
+      const { api, budget } = client(server.baseUrl);
+      let closing = Promise.resolve();
+      const beforeWrite = async () => {
+        closing = api.close();
+        await sleep(10);
+      };
+      expect((await errorOf(api.pushIrm(pushOf(), { beforeWrite }))).kind).toBe('cancelled');
+      await closing;
+      expect((await errorOf(api.pushIrm(pushOf(), mayWrite))).kind).toBe('cancelled');
+      expect(budget.events).toEqual(['acquired', 'unused', 'acquired', 'unused']);
+    });
+
     test('with reason cancelled when the caller cancels before the write', async () => {
       const server = await service((_request, response) => json(response, 200, envelope(acknowledgement)));
       const { api, budget } = client(server.baseUrl);
@@ -293,6 +307,11 @@ describe('a submission', () => {
         json(response, status, { statusCode: status, message: 'x' }),
       );
       await expectUnknown(server.baseUrl);
+    });
+
+    test('when the client is closed after the first byte', async () => {
+      const { api } = client((await service(() => api.close())).baseUrl);
+      expect((await errorOf(api.pushIrm(pushOf(), mayWrite))).kind).toBe('outcome_unknown');
     });
 
     test('when the caller cancels after the first byte', async () => {
