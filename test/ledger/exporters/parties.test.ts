@@ -313,6 +313,26 @@ describe('an IEC', () => {
     expect(await party(moved)).not.toBe(await party(stays));
   });
 
+  it('that was wrong leaves no finding open with a party that nobody reconciles any more', async () => {
+    const [wrong, right] = [newIec(), newIec()];
+    const id = await client({ iec: wrong });
+    const find = (key: string, eBRCNumber: string | null) =>
+      ledger.pool.query(
+        `INSERT INTO questions (mode, party_id, key, kind, exporter_id, ebrc_number, first_seen_at, last_seen_at)
+         SELECT mode, party_id, $2, split_part($2, '|', 1), exporter_id, $3, $4, $4 FROM exporters WHERE exporter_id = $1`,
+        [id, key, eBRCNumber, NOW],
+      );
+    await find(`utilisation_differs|${wrong}`, null);
+    await find(`theirs_not_ours|${wrong}`, wrong);
+    await learn(id, right);
+    const open = await ledger.pool.query(
+      'SELECT kind, party_id AS party FROM questions WHERE exporter_id = $1 AND closed_at IS NULL',
+      [id],
+    );
+    // The IRM is still the client's; the certificate was one of the other IEC.
+    expect(open.rows).toEqual([{ kind: 'utilisation_differs', party: await party(id) }]);
+  });
+
   it('that becomes known waits for transactions that file for one of the two parties', async () => {
     const iec = newIec();
     const clients = [await client({ iec }), await client()] as const;
