@@ -72,7 +72,7 @@ export async function countFindings(
   return { ...noFindings(), ...Object.fromEntries(rows.map(({ kind, n }) => [kind, n])) };
 }
 
-/** Acknowledges a finding without closing it. Null where there is no such finding. */
+/** Acknowledges a finding, or a fact, without closing it. Null for anything else: what a filing waits for is no finding. */
 export async function acknowledgeFinding(
   db: Queryable,
   { mode, id, by, note, at }: { mode: string; id: string; by: string; note: string; at: Date },
@@ -80,8 +80,8 @@ export async function acknowledgeFinding(
   if (!/^\d{1,18}$/.test(id)) return null;
   const { rows } = await db.query<FindingRow>(
     `UPDATE questions SET acknowledged_at = $3, acknowledged_by = $4, note = $5
-      WHERE mode = $1 AND question_id = $2 RETURNING ${COLUMNS}`,
-    [mode, id, at, by, note],
+      WHERE mode = $1 AND question_id = $2 AND (kind = ANY($6) OR until = 'fact') RETURNING ${COLUMNS}`,
+    [mode, id, at, by, note, FINDING_KINDS],
   );
   return rows[0] ? viewOf(rows[0]) : null;
 }
@@ -182,6 +182,9 @@ function viewOf({ gatheredUntil, ...row }: FindingRow): FindingView {
   return { ...row, advice: gathering ?? adviceOfKind(row.kind) ?? CONTRADICTION_ADVICE };
 }
 
+/** An acknowledgement is of a difference as it was: one that grew, or another status, is listed again. */
+const SAME_AS_ACKNOWLEDGED = `f.amount IS NOT DISTINCT FROM c.amount AND (f.kind <> 'status_changed' OR f.reason = c.reason)`;
+
 /** Opens, renews and closes findings as the temporary tables of a comparison have them. */
 export async function mergeFindings(
   client: Queryable,
@@ -189,7 +192,8 @@ export async function mergeFindings(
 ) {
   await client.query(
     `UPDATE questions f SET last_seen_at = $2, exporter_id = c.exporter_id, filing_id = c.filing_id, amount = c.amount, currency = c.currency,
-        ours = c.ours, theirs = c.theirs, reason = c.reason, on_date = c.on_date
+        ours = c.ours, theirs = c.theirs, reason = c.reason, on_date = c.on_date,
+        acknowledged_at = CASE WHEN ${SAME_AS_ACKNOWLEDGED} THEN f.acknowledged_at END
        FROM current_findings c WHERE f.party_id = $1 AND f.closed_at IS NULL AND f.key = c.key`,
     [partyId, at],
   );
