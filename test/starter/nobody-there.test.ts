@@ -13,6 +13,7 @@ import type { EbrcClientDependencies } from '../../src/starter/dependencies';
 import { followFiling } from '../../src/starter/filings/start';
 import { pollersOf, silenceNotice, TemporalSilentError } from '../../src/temporal/workers-present';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
+import { principalOfToken } from '../../src/ledger/principals/principals';
 import { createVault } from '../../src/ledger/vault/vault';
 import { createTestDatabase, useTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
@@ -196,5 +197,35 @@ describe('PostgreSQL restarts', () => {
     await proxy.close();
     expect([code, stdout.trim()]).toEqual([0, '[]']);
     expect(stderr).toMatch(/Trying again/u);
+  });
+
+  it('while a token is rotated: it is not done twice, which would end the token that is in use', async () => {
+    const added = await ebrc(['principals', 'add', 'erp', '--role', 'viewer', '--json'], { env });
+    const { token } = added.json<{ token: string }>();
+    const proxy = await startTcpProxy(database.url);
+    const holder = await database.pool.connect();
+    // The commit waits until its answer can be swallowed.
+    await holder.query(`CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NULL; END $$;
+      CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON principal_tokens DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION wait_at_commit()`);
+    await holder.query('SELECT pg_advisory_lock(4711)');
+    const rotated = ebrc(['principals', 'rotate', 'erp', '--json'], {
+      env: { ...env, DATABASE_URL: proxy.inFrontOf(database.url) },
+      waitForLedgerMs: 60_000,
+    });
+    const waiting = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711 AND NOT granted`;
+    await eventually(async () => (await database.pool.query(waiting)).rowCount === 1);
+    proxy.swallow(true, 'back');
+    await holder.query('SELECT pg_advisory_unlock(4711)');
+    holder.release();
+    const tokens = () => database.pool.query('SELECT FROM principal_tokens');
+    await eventually(async () => (await tokens()).rowCount === 2);
+    proxy.reset();
+    proxy.swallow(false);
+    const { code, stdout } = await rotated;
+    await proxy.close();
+    expect([code, stdout]).toEqual([1, expect.stringContaining('ebrc principals list')]);
+    expect(await principalOfToken(database.pool, 'test', token)).toMatchObject({ name: 'erp' });
   });
 });

@@ -84,7 +84,9 @@ function explained(error: unknown, command: string): ExplainedError {
   if (error instanceof ApiError) return explainedCall(error);
   if (error instanceof UnreachableError) return unexpected('unreachable', `${error.message} Nothing was started.`);
   if (error instanceof LedgerUnavailableError) {
-    const advice = 'Repeat the command when it is available; that files nothing twice.';
+    const advice = command.startsWith('ebrc principals')
+      ? 'It is not known whether it was done: `ebrc principals list` shows it, with the number of tokens.'
+      : 'Repeat the command when it is available; that files nothing twice.';
     return unexpected('unreachable', `${error.message} ${advice}`);
   }
   if (error instanceof NoWorkerError) return unexpected('no_worker', error.message);
