@@ -12,6 +12,8 @@ import { connectTemporal } from '../../src/starter/connect';
 import type { EbrcClientDependencies } from '../../src/starter/dependencies';
 import { followFiling } from '../../src/starter/filings/start';
 import { pollersOf, silenceNotice, TemporalSilentError } from '../../src/temporal/workers-present';
+import { knowExporter, NOW } from '../ledger/filing-support';
+import { tell } from '../reports/ledger-of-a-month';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
 import { principalOfToken } from '../../src/ledger/principals/principals';
 import { createVault } from '../../src/ledger/vault/vault';
@@ -70,12 +72,17 @@ it('a ledger whose first migration has not been committed yet', async () => {
 });
 
 it('no worker, for what only a worker can answer', async () => {
+  await knowExporter(database);
+  const gone = await tell(database, { reference: 'GONE', madeAt: NOW, rows: [{}] });
+  await database.pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [gone]);
+  await database.pool.query(`UPDATE filings SET state = 'abandoned', closed_at = now() WHERE filing_id = $1`, [gone]);
   const credentials = ['credentials', EMAIL, '--username', 'asha', '--password-stdin'];
   const never = await problemOf(credentials, {}, 'Right-Horse-1!');
   await createVault({ keys: [{ id: 'k', key: randomBytes(32) }] }).publish(database.pool, 'test');
   const later = await Promise.all([
     problemOf(['irms', EMAIL, '--refresh']),
     problemOf(credentials, {}, 'Right-Horse-1!'),
+    problemOf(['resolve', 'GONE', '--as', 'not-filed', '--note', 'not at the portal']),
   ]);
   for (const problem of [never, ...later]) {
     expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('worker.js') as string });
