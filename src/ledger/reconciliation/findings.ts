@@ -19,6 +19,9 @@ const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
   (SELECT ${ISO(evidenceUntil('filings.filing_id'))} FROM filings WHERE filings.filing_id = questions.filing_id AND kind = 'outcome_unknown'
      AND state = 'outcome_unknown' AND NOT ${IS_ASKED}) AS "gatheredUntil"`;
 
+const isOfExporters = (ids: string) =>
+  `(${ids}::text[] IS NULL OR party_id IN (SELECT party_id FROM exporters WHERE lower(exporter_id) = ANY(${ids})))`;
+
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */
 export async function listFindings(
   db: Queryable,
@@ -26,19 +29,22 @@ export async function listFindings(
     mode: string;
     /** All clients of this exporter's party. */
     partyId?: number | null;
+    /** Only of the parties of these exporters, lower-cased ids; null: of all. */
+    exporters?: readonly string[] | null;
     kind?: FindingKind;
     all?: boolean;
     after?: string;
     limit?: number;
   },
 ): Promise<FindingView[]> {
-  const { mode, partyId, kind, all = false, after = 0, limit } = filter;
+  const { mode, partyId, exporters, kind, all = false, after = 0, limit } = filter;
   const { rows } = await db.query<FindingRow>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
         AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL)) AND kind = ANY($6) AND question_id > $7
+        AND ${isOfExporters('$8')}
       ORDER BY question_id LIMIT $5`,
-    [mode, partyId, kind, all, limit, FINDING_KINDS, after],
+    [mode, partyId, kind, all, limit, FINDING_KINDS, after, exporters],
   );
   return rows.map(viewOf);
 }
@@ -72,16 +78,18 @@ export async function countFindings(
   return { ...noFindings(), ...Object.fromEntries(rows.map(({ kind, n }) => [kind, n])) };
 }
 
-/** Acknowledges a finding, or a fact, without closing it. Null for anything else: what a filing waits for is no finding. */
+/** Acknowledges a finding, or a fact, without closing it. Null for any other: what a filing waits for is no finding. */
 export async function acknowledgeFinding(
   db: Queryable,
-  { mode, id, by, note, at }: { mode: string; id: string; by: string; note: string; at: Date },
+  args: { mode: string; id: string; by: string; note: string; exporters?: readonly string[] | null; at: Date },
 ): Promise<FindingView | null> {
+  const { mode, id, by, note, exporters, at } = args;
   if (!/^\d{1,18}$/.test(id)) return null;
   const { rows } = await db.query<FindingRow>(
     `UPDATE questions SET acknowledged_at = $3, acknowledged_by = $4, note = $5
-      WHERE mode = $1 AND question_id = $2 AND (kind = ANY($6) OR until = 'fact') RETURNING ${COLUMNS}`,
-    [mode, id, at, by, note, FINDING_KINDS],
+      WHERE mode = $1 AND question_id = $2 AND (kind = ANY($6) OR until = 'fact') AND ${isOfExporters('$7')}
+      RETURNING ${COLUMNS}`,
+    [mode, id, at, by, note, FINDING_KINDS, exporters],
   );
   return rows[0] ? viewOf(rows[0]) : null;
 }
