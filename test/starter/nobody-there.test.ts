@@ -3,7 +3,9 @@ import { spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { runProgram } from '../../src/starter/cli/program';
 import { customer as customerSchema } from '../../src/api/schemas/exporters';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import type { Problem } from '../../src/starter/errors';
@@ -204,6 +206,27 @@ describe('PostgreSQL restarts', () => {
     await proxy.close();
     expect([code, stdout.trim()]).toEqual([0, '[]']);
     expect(stderr).toMatch(/Trying again/u);
+  });
+
+  it('in the middle of a list: what was printed is not printed again as if it were more', async () => {
+    await database.pool.query(
+      `INSERT INTO exporters (exporter_id, party_id, mode, name, email)
+       SELECT 'many-' || n, (SELECT min(party_id) FROM parties), 'test', 'Many ' || n, 'x' FROM generate_series(1, 1500) n`,
+    );
+    const proxy = await startTcpProxy(database.url);
+    const printed: string[] = [];
+    const stdout = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        printed.push(...chunk.toString().split('\n').filter(Boolean));
+        proxy.reset();
+        done();
+      },
+    });
+    const streams = { stdin: Readable.from([]), stdout, stderr: new Writable({ write: (_1, _2, done) => done() }) };
+    const more = { env: cleanEnvironment({ ...env, DATABASE_URL: proxy.inFrontOf(database.url) }) };
+    const code = await runProgram(['exporters', '--jsonl'], streams, { ...more, waitForLedgerMs: 60_000 });
+    await proxy.close();
+    expect([code, printed.length]).toEqual([1, 1_000]);
   });
 
   it('while a token is rotated: it is not done twice, which would end the token that is in use', async () => {

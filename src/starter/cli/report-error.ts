@@ -48,7 +48,8 @@ const FILES: ReadonlySet<string> = new Set(['ebrc file', 'ebrc correct']);
 /** Prints an error and returns the exit code. `command`: whose help is named where its usage was wrong. */
 export function reportError(error: unknown, terminal: Terminal, command = 'ebrc'): ExitCode {
   const { code, errors, details } = explained(error, command);
-  if (terminal.json) terminal.result({ ...details, errors }, () => '');
+  const json = terminal.json && !terminal.hasPrinted();
+  if (json) terminal.result({ ...details, errors }, () => '');
   else {
     const refused = error instanceof RefusedError && FILES.has(command);
     const rows = new Set(errors.map(({ row }) => row ?? null));
@@ -57,7 +58,7 @@ export function reportError(error: unknown, terminal: Terminal, command = 'ebrc'
     terminal.note([...(refused ? [nothingFiled(errors)] : []), describeProblems([...errors, ...warnings])].join('\n'));
   }
   const annotated = details?.['annotated'];
-  if (!terminal.json && typeof annotated === 'string') terminal.note(`The workbook with its errors: ${annotated}`);
+  if (!json && typeof annotated === 'string') terminal.note(`The workbook with its errors: ${annotated}`);
   return code;
 }
 
