@@ -133,13 +133,17 @@ async function adoptByDetails(
   const rows = await candidateRows(client, { filingId, submission, exporterId });
   const entries = await unclaimedCertificates(client, exporterId);
   const issuedFrom = filingDateInKolkata(from.getTime());
-  const { matches, ambiguous } = matchCertificates(rows, entries, { excluded: new Set(before), issuedFrom });
+  const { byTwo, byOne } = await saidNotOurs(client, of);
+  const excluded = new Set([...before, ...byTwo]);
+  const { matches, ambiguous } = matchCertificates(rows, entries, { excluded, issuedFrom });
   const matched = matches.map(({ position }) => position);
   const agreed: NamedCertificate[] = [];
   const contradicted: Contradiction[] = [];
   for (const match of matches) {
     const { position, eBRCNumber } = match;
-    const why = await contradictedByBalance(client, { filingId, submission, matched, windowOver, ...match });
+    const why = byOne.has(eBRCNumber)
+      ? 'somebody says that it is another filing’s'
+      : await contradictedByBalance(client, { filingId, submission, matched, windowOver, ...match });
     if (why === null) agreed.push(match);
     else contradicted.push({ position, eBRCNumber, why });
   }
@@ -149,6 +153,22 @@ async function adoptByDetails(
     claimed.has(position) ? [{ position, eBRCNumber }] : [],
   );
   return { adopted, ambiguous, contradicted };
+}
+
+/** What persons named as not of these rows' lineages: `byTwo` persons, or by one whose word waits for a second. */
+async function saidNotOurs(db: Queryable, { filingId, submission }: SubmissionKey) {
+  const { rows } = await db.query<{ number: string; byTwo: boolean }>(
+    `WITH own AS (SELECT DISTINCT l.filing_id, l.submission FROM filing_rows m JOIN filing_rows l USING (lineage)
+         WHERE m.filing_id = $1 AND m.submission = $2)
+     SELECT unnest(not_ours) AS number, true AS "byTwo" FROM releases JOIN own USING (filing_id, submission)
+      WHERE withdrawn_at IS NULL
+     UNION
+     SELECT unnest(not_ours), false FROM words w WHERE filing_id IN (SELECT filing_id FROM own)
+        AND (SELECT bool_and(outcome = 'stands') FROM word_judgements j WHERE j.word_id = w.word_id)`,
+    [filingId, submission],
+  );
+  const numbers = (byTwo: boolean) => rows.flatMap((said) => (said.byTwo === byTwo ? [said.number] : []));
+  return { byTwo: numbers(true), byOne: new Set(numbers(false)) };
 }
 
 /** Named certificates as the ledger spells them, and why a row cannot have one. Under the filing's lock. */
