@@ -274,6 +274,14 @@ describe('a submission', () => {
       expect(error).toMatchObject({ status, errorCode: 'DGFT_PORTAL_UNAVAILABLE' });
     });
 
+    test.each([404, 409])('when the answer is %i and says that a certificate is not there yet', async (status) => {
+      const server = await service((_request, response) =>
+        json(response, status, { statusCode: status, errorCode: 'EBRC_NOT_FOUND', message: 'Not there yet' }),
+      );
+      const error = await expectUnknown(server.baseUrl);
+      expect(error).toMatchObject({ status, errorCode: 'EBRC_NOT_FOUND' });
+    });
+
     test.each([
       ['is empty', ''],
       ['is HTML', '<html>ok</html>'],
