@@ -1,6 +1,7 @@
 import { Readable, pipeline, type Transform } from 'node:stream';
 import { Client, Pool, type Dispatcher } from 'undici';
 import { createConnector, createSingleUseConnector, createWriteMarker } from './connector';
+import { elapsedMs, thisMoment } from '../../budget/timing';
 import { codeOf } from '../errors/redact';
 import { TransportError } from '../errors/api-error';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
@@ -116,8 +117,8 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
 
 /** Milliseconds since now, by the clock that went further: the monotonic one stops while a machine sleeps. */
 export function startStopwatch(): () => number {
-  const startedAt = { monotonic: performance.now(), wall: Date.now() };
-  return () => Math.max(performance.now() - startedAt.monotonic, Date.now() - startedAt.wall);
+  const startedAt = thisMoment();
+  return () => elapsedMs(startedAt);
 }
 
 class Exchange {
