@@ -12,7 +12,7 @@ import { describeRoute, type Described } from './openapi';
 import { badRequest, callerGone, NOTHING_TWICE, Problem, unavailable } from './problem';
 import { within } from '../../telemetry/readiness';
 import { refuseUnstorable } from './fields';
-import { parseBoundedJson } from '../../domain/text';
+import { parseBoundedJson } from '../../domain/json';
 import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 
 export interface Call<P = unknown, Q = unknown, B = unknown> {
