@@ -2,6 +2,7 @@ import { Workbook, type Worksheet } from 'exceljs';
 import { acknowledgeFinding, listFindings } from '../../src/ledger/reconciliation/findings';
 import { compareParty } from '../../src/ledger/reconciliation/compare';
 import { createApiCallAudit } from '../../src/ledger/service/api-calls';
+import { inSnapshot } from '../../src/ledger/reports/scope';
 import { dailyReport, type ReportInput } from '../../src/reports/make';
 import type { Report, Value } from '../../src/reports/report';
 import { writeReportHtml } from '../../src/reports/write-html';
@@ -178,6 +179,19 @@ it('counts a remittance whose date is none among the oldest', async () => {
   }
   const undated = await dailyReport(ledger.pool, requestOf());
   expect(figures('irms', undated)).toMatchObject({ available_usd: '8600', unmapped_over_180_usd: '400' });
+});
+
+it('is made while no other is: each takes a connection, and who may look asks as often as it likes', async () => {
+  let [now, most] = [0, 0];
+  const make = () =>
+    inSnapshot(ledger.pool, async (db) => {
+      most = Math.max(most, (now += 1));
+      await db.query('SELECT 1');
+      now -= 1;
+    });
+  await Promise.allSettled([make(), inSnapshot(ledger.pool, () => Promise.reject(new Error('no report'))), make()]);
+  await Promise.all(Array.from({ length: 5 }, make));
+  expect([now, most]).toEqual([0, 1]);
 });
 
 it('is of one mode alone', async () => {
