@@ -63,7 +63,7 @@ beforeAll(async () => {
   });
   const [first] = await listFindings(ledger.pool, { mode: 'test', kind: 'ours_not_theirs' });
   await acknowledgeFinding(ledger.pool, { mode: 'test', id: first?.id ?? '', by: 'ravi', note: 'known', at: NOON });
-  const audit = createApiCallAudit({ pool: ledger.pool });
+  const audit = createApiCallAudit({ pool: ledger.pool, mode: 'test' });
   const nothing = { exporterId: null, kind: null, errorCode: null, requestId: null };
   const call = { operation: 'pushIrm', attempt: 1, ...nothing } as const;
   for (const second of [1, 2, 3]) {
@@ -198,6 +198,7 @@ it('is of one mode alone', async () => {
   const live = await dailyReport(ledger.pool, requestOf({ mode: 'live' }));
   expect(figures('unknown', live)).toMatchObject({ filings: 0 });
   expect(figures('archive', live)).toMatchObject({ certificates: 0 });
+  expect(figures('quota', live)).toMatchObject({ calls: 0, refused: 0 });
 });
 
 it('lists the filings that wait for somebody, until they have moved on', async () => {
