@@ -97,8 +97,8 @@ const TIMEOUTS = { statementMs: 120_000, queryMs: 130_000, idleInTransactionMs: 
 let before: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs `work` on a connection of its own in one snapshot: all figures of a report are of one moment. One after the other
- * in a process: many readers must not take the server's connections.
+ * Runs `work` on a connection of its own in one snapshot: all figures of a report are of one moment. One at a time in a
+ * process: many readers must not take the server's connections.
  */
 export function inSnapshot<T>(pool: pg.Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
   const made = before.then(() => snapshot(pool, work));
