@@ -220,6 +220,18 @@ it('keeps a row that one request rejects while a sister names a certificate for 
   expect(await attempts.rows(of.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
 });
 
+it('asks about the own request of a submission while the certificate that a named one shows has no details', async () => {
+  const of = await sent();
+  const own = await accept(of, `R1-${of.filingId}`);
+  await record(await name(of.filingId, `R2-${of.filingId}`), of.filingId, {
+    ...processed,
+    eBRCNumber: 'EB-NO-DETAILS',
+  });
+  const asked: (string | null)[] = [];
+  for (let looks = 0; looks < 4; looks += 1) asked.push((await poll(of.filingId)).requestId);
+  expect(asked.filter((each) => each === own)).toHaveLength(2);
+});
+
 it('closes a request that a person named as not ours once every record of it is another filing’s', async () => {
   const of = await sent();
   const requestId = await name(of.filingId, `R-${of.filingId}`);

@@ -12,7 +12,13 @@ import { releaseRejected } from '../../ledger/gates/release';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { readSentRows, recordSeenAnswer } from '../../ledger/submissions/answer-times';
 import { acknowledge, reportContradiction, storeAnswer } from '../../ledger/submissions/answers';
-import { endRequest, readRequests, settleIfDone, type RequestRecord } from '../../ledger/submissions/requests';
+import {
+  endRequest,
+  notePoll,
+  readRequests,
+  settleIfDone,
+  type RequestRecord,
+} from '../../ledger/submissions/requests';
 import { cadenceOf, type Deps } from '../dependencies';
 import { moveOnSettled, type FilingNow } from './moves';
 
@@ -101,6 +107,8 @@ export async function settleRequest(
   const final = args.final && (!fits || records.every(({ position }) => fits.has(position)));
   if (!final) {
     await recordSeenAnswer(client, answered);
+    // Another request of the submission is asked about next.
+    await notePoll(client, request, { statement: null, incomplete: true, ageMs: age, at });
     return { outcome: 'incomplete', filing: null };
   }
   const contradicted = contradictions.map(({ position }) => position);
