@@ -80,7 +80,7 @@ export const refusalDetails = z.object({
     .describe(
       'refused, reference_taken: do not send it again; run_ending: send it again; second_person: noted, a second person has to say the same',
     ),
-  errors: z.array(finding).optional(),
+  errors: z.array(finding),
   holder: z.string().nullable().optional().describe('reference_taken: id of the filing that has the reference'),
   state: z.string().nullable().optional().describe('reference_taken: the state of that filing'),
 });

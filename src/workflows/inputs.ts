@@ -5,6 +5,7 @@ import type { z } from 'zod';
 import type { RefusalDetails } from '../domain/update-contracts';
 import { IN_PLAIN_WORDS, invalidInput } from '../domain/issues';
 import { cutText } from '../domain/text';
+import { errorAt } from '../domain/rules/finding';
 import { isObject } from '../domain/values';
 
 /** A push message has rules of its own, and the state of a continued run is ours. */
@@ -32,8 +33,8 @@ export function needInput<T>(workflow: string, input: T): T {
 
 /** @throws ApplicationFailure with which an update is refused */
 export function refuse(message: string, details: Partial<RefusalDetails> = {}): never {
-  const { code = 'refused' } = details;
-  throw ApplicationFailure.create({ message, type: code, nonRetryable: true, details: [{ ...details, code }] });
+  const { code = 'refused', errors = [errorAt(null, null, code, message)] } = details;
+  throw ApplicationFailure.create({ message, type: code, nonRetryable: true, details: [{ ...details, code, errors }] });
 }
 
 /** As many problems of an argument are told. */

@@ -356,15 +356,14 @@ describe('filing', () => {
     }
     const path = join(stage.folder, 'filled.xlsx');
     await workbook.xlsx.writeFile(path);
-    const filed = await json<Filing>([
-      ...fileArgs(path, 'CON-WB'),
-      '--declaration',
-      'Y',
-      '--channel',
-      'bulk',
-      '--wait',
-    ]);
+    const bulk = ['--declaration', 'Y', '--channel', 'bulk', '--wait'];
+    const filed = await json<Filing & { annotated: string }>([...fileArgs(path, 'CON-WB'), ...bulk]);
     expect(filed).toMatchObject({ state: 'certified', rows: [{ state: 'certified' }] });
+    const outcome = new Workbook();
+    await outcome.xlsx.readFile(filed.annotated);
+    expect(outcome.worksheets[0]?.getRow(2).values).toEqual(
+      expect.arrayContaining(['certified', filed.rows[0]?.eBRCNumber]),
+    );
   });
 });
 

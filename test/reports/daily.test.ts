@@ -155,6 +155,18 @@ it('counts what the reconciliation found, acknowledged or not', () => {
   expect(rowsOf('breaks', 'findings')).toHaveLength(3);
 });
 
+it('says that there are more rows than are listed where there are', async () => {
+  const listed = async (rows: number) => {
+    const tables = group('breaks', await dailyReport(ledger.pool, requestOf({ rows }))).tables;
+    const found = tables.find(({ id }) => id === 'findings');
+    return [found?.rows.length, found?.cut];
+  };
+  expect([await listed(2), await listed(3)]).toEqual([
+    [2, true],
+    [3, false],
+  ]);
+});
+
 it('shows credentials, limits and the archive', () => {
   expect(figures('credentials')).toMatchObject({ ready: 1, pending: 0, invalid: 0, locked: 0, blocked: 0 });
   expect(figures('quota')).toEqual({ calls: 4, refused: 1, waiting: 0, certificates: 3, entities: 1 });

@@ -7,7 +7,7 @@ import { needFiling, type FilingRecord } from '../../ledger/filings/filings';
 import { WorkbookRefused } from '../../workbook/read';
 import type { Deps } from '../dependencies';
 
-/** Writes a filing's errors, the service's and the authority's, into a copy of the workbook that it came from. */
+/** Writes what became of a filing's rows, certificates and errors, into a copy of the workbook that it came from. */
 async function annotateFiling(
   { pool, documents, workbooks, logger }: Deps,
   { filingId }: { filingId: string },
@@ -37,9 +37,9 @@ async function annotateFiling(
       buffer: await workbooks.of(filing.exporterId).annotate(annotation),
     });
   } catch (error) {
-    // A retry would give the same result: the errors are in the ledger, and the filing has ended without this.
+    // A retry would give the same result: the outcome is in the ledger, and the filing has ended without this.
     if (!(error instanceof WorkbookRefused)) throw error;
-    logger.warn({ filingId, code: error.code }, 'the errors could not be written into the workbook');
+    logger.warn({ filingId, code: error.code }, 'the outcome could not be written into the workbook');
     return { document: null };
   }
   await saveOfFiling(pool, filingId, { annotated: stored.name });

@@ -1,5 +1,6 @@
 /** Every transaction takes its locks in one order, against deadlocks: IRMs in key order, the filing, the rest. */
 import type { FilingFacts } from '../../domain/filing/run-judgement';
+import { IS_MAYBE_FILED } from '../gates/attempts';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import type { FilingRecord } from './filings';
@@ -43,7 +44,7 @@ export async function readFacts(db: Queryable, filingId: string): Promise<Filing
          EXISTS (SELECT FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission AND q.state = 'followed')
            AS followed,
          EXISTS (SELECT FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission
-           AND a.verdict IN ('marked', 'accepted')) AS doubtful) AS of
+           AND ${IS_MAYBE_FILED}) AS doubtful) AS of
       WHERE s.filing_id = $1`,
     [filingId],
   );

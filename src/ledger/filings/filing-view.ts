@@ -6,7 +6,7 @@ import { errorTexts } from '../../domain/service/request-status';
 import { isObject } from '../../domain/values';
 import { exporterNames } from '../exporters/exporters';
 import { sameIrm } from '../exporters/irms';
-import { HAS_REQUEST } from '../gates/attempts';
+import { HAS_REQUEST, IS_MAYBE_FILED } from '../gates/attempts';
 import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 import { readQuestions } from '../questions/questions';
@@ -146,7 +146,7 @@ export async function inQuestion(db: Queryable, filingId: string) {
   const { rows } = await db.query<{ attempt: string | null; request: string | null }>(
     `SELECT a.attempt_id AS attempt, q.request_id AS request FROM submissions s
        LEFT JOIN LATERAL (SELECT * FROM attempts a WHERE a.filing_id = s.filing_id AND a.submission = s.submission
-          AND a.verdict IN ('marked', 'accepted') ORDER BY ${HAS_REQUEST},
+          AND ${IS_MAYBE_FILED} ORDER BY ${HAS_REQUEST},
             a.verdict = 'accepted', a.number LIMIT 1) AS a ON true
        LEFT JOIN LATERAL (SELECT * FROM requests q WHERE q.filing_id = s.filing_id AND q.submission = s.submission
           AND s.state NOT IN ('settled', 'released') AND q.state <> 'not_ours' AND (q.state <> 'followed' OR q.statement IS NOT NULL)

@@ -62,11 +62,6 @@ export const isAsked = (state: string): string =>
      WHERE e.filing_id = filings.filing_id AND kind IN ('outcome_unknown', 'asked') ORDER BY event_id DESC LIMIT 1))`;
 export const IS_ASKED = isAsked('filings.state');
 
-/** Until when evidence about a filing of unknown outcome is gathered, in SQL. */
-export const evidenceUntil = (filing: string): string =>
-  `(SELECT max(a.marked_at + a.settle_ms * interval '1 millisecond') FROM attempts a
-     WHERE a.filing_id = ${filing} AND a.verdict IN ('marked', 'accepted'))`;
-
 /** The columns of {@link FilingHead}, from the table `filings` under its own name. */
 export const HEAD_COLUMNS = `filing_id AS "filingId", mode, exporter_id AS "exporterId", reference, n, made_by AS "madeBy",
   workflow_id AS "workflowId", content_hash AS "contentHash", channel, state, seq::int AS seq, ${QUESTION_COLUMNS},

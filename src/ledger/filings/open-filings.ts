@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Mode } from '../../domain/names';
 import type { ResumedFiling, JudgedFiling } from '../../domain/filing/run-judgement';
 import { askAbout, closeQuestion } from '../questions/questions';
+import { IS_MAYBE_FILED } from '../gates/attempts';
 import { addEvent } from './filing-notes';
 import { moveOfStep, writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
@@ -17,7 +18,7 @@ const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "export
     -- Each looked up by its filing: of EXISTS under OR, PostgreSQL would read all that was ever sent.
     coalesce((SELECT true FROM filing_rows r WHERE r.filing_id = f.filing_id AND r.live AND r.submitted_at IS NOT NULL LIMIT 1),
       (SELECT true FROM submissions s WHERE s.filing_id = f.filing_id AND s.state NOT IN ('planned', 'released') LIMIT 1),
-      (SELECT true FROM attempts a WHERE a.filing_id = f.filing_id AND a.verdict IN ('marked', 'accepted') LIMIT 1), false) AS sent
+      (SELECT true FROM attempts a WHERE a.filing_id = f.filing_id AND ${IS_MAYBE_FILED} LIMIT 1), false) AS sent
   FROM filings f WHERE f.closed_at IS NULL`;
 
 const REPORTED_OR_OF = `f.filing_id IN (SELECT filing_id FROM questions WHERE kind = 'workflow_problem' AND closed_at IS NULL

@@ -1,5 +1,5 @@
 /** The attempts of a submission as the gates judge them. */
-import { partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
+import { MAYBE_FILED, partsOfAttemptId, type AttemptVerdict, type StoredAnswer } from '../../domain/filing/attempt';
 import { sameId } from '../../domain/identity';
 import type { Queryable } from '../pool';
 import type { RequestRecord } from '../submissions/requests';
@@ -38,6 +38,12 @@ export async function insertAttempt(client: Queryable, attemptId: string): Promi
 /** Whether an answer named a request of the submission: of an attempt `a`, in SQL. As {@link requestOf}. */
 export const HAS_REQUEST = `EXISTS (SELECT FROM requests o WHERE o.filing_id = a.filing_id AND o.submission = a.submission
   AND (o.attempt_id = a.attempt_id OR lower(o.request_id) = lower(a.answer->>'requestId')))`;
+
+/** Whether attempt `a` is, or may be, at the service, in SQL. As {@link MAYBE_FILED}. */
+export const IS_MAYBE_FILED = `a.verdict IN (${MAYBE_FILED.map((verdict) => `'${verdict}'`).join(', ')})`;
+
+/** Of an attempt `a`, in SQL. As {@link isInDoubt}. */
+export const IS_IN_DOUBT = `(a.verdict = 'marked' OR (a.verdict = 'accepted' AND NOT ${HAS_REQUEST}))`;
 
 /** The request that the answer named: the attempt's own, or another's where the service answered both alike. */
 export function requestOf<R extends Pick<RequestRecord, 'requestId' | 'attemptId'>>(

@@ -3,7 +3,7 @@ import { MAYBE_FILED, partsOfAttemptId, type SubmissionKey } from '../../domain/
 import { certificatesAgree } from '../../domain/filing/questions';
 import { lockFiling } from '../filings/filing-lock';
 import type { Queryable } from '../pool';
-import { endRequest, lockRequests } from '../submissions/requests';
+import { endRequest, lockRequests, type RequestRecord } from '../submissions/requests';
 import { settleSubmission } from '../submissions/submissions';
 import { agreeingCertificates, completeLook, lastProblem, lineageSend, longestWindow, windowEnd } from './absence';
 import { insertAttempt, isInDoubt, lockAttempts, requestOf, type AttemptRow } from './attempts';
@@ -63,7 +63,8 @@ export async function releaseAbsent(
   if (positions && (positions.length === 0 || positions.some((each) => !open.includes(each))))
     return refused('not_in_doubt', 'only rows of the request that have no outcome can be answered for');
   const settleMs = longestWindow(attempts, args.settleMs);
-  const subjectState = await stateOfSubject(client, { subject, filingId, submission, attempts, settleMs, at });
+  const requests = await lockRequests(client, filingId, submission);
+  const subjectState = stateOfSubject({ subject, attempts, requests, settleMs, at });
   if ('outcome' in subjectState) return subjectState;
 
   // The window, and the look that has to come after it.
@@ -93,19 +94,27 @@ export async function releaseAbsent(
   }
 
   const { reason, notOurs, errors = [reason] } = args;
+  // What the record of a request says of a row is what its correction needs.
+  const onRecord = new Map(
+    requests.flatMap(({ errored }) => errored.map((row) => [row.position, row.errors] as const)),
+  );
+  const errorsOf = (freed: readonly number[]) => new Map(freed.map((row) => [row, onRecord.get(row) ?? errors]));
   const proof = { lookId, unseen: lookId === null, notOurs, from, reason, at };
   const release = { filingId, submission, ground: 'absent' as const, ...proof };
   if ('attemptId' in subject)
     return releaseAttempt(client, subject.attemptId, {
       release: { ...release, ...subject },
       attempts,
-      errors,
+      errorsOf,
       ended: filing.ended,
     });
   const { requestId } = subject;
   const { attemptId } = subjectState;
-  return releaseRequest(client, requestId, { release: { ...release, requestId }, positions, attemptId, errors });
+  return releaseRequest(client, requestId, { release: { ...release, requestId }, positions, attemptId, errorsOf });
 }
+
+/** What is said of rows that are freed, by their positions. */
+type ErrorsOf = (positions: readonly number[]) => ReadonlyMap<number, string[]>;
 
 /** A submission is filed or not as a whole: beside a certificate, or after a refusal, its other rows are freed. */
 async function releaseAttempt(
@@ -114,9 +123,9 @@ async function releaseAttempt(
   {
     release,
     attempts,
-    errors,
+    errorsOf,
     ended,
-  }: { release: Release; attempts: readonly AttemptRow[]; errors: string[]; ended: boolean },
+  }: { release: Release; attempts: readonly AttemptRow[]; errorsOf: ErrorsOf; ended: boolean },
 ): Promise<Absence> {
   const { filingId, submission, reason, at } = release;
   // Also for an attempt that the ledger has lost: a worker that still holds it then finds it closed.
@@ -138,7 +147,7 @@ async function releaseAttempt(
     const freed = await freeRows(client, {
       release,
       state: 'needs_correction',
-      errors: new Map(positions.map((position) => [position, errors])),
+      errors: errorsOf(positions),
       from: [...SENT, 'planned'],
     });
     const state = certified ? 'settled' : 'released';
@@ -153,15 +162,15 @@ async function releaseAttempt(
 async function releaseRequest(
   client: Queryable,
   requestId: string,
-  args: { release: Release; positions?: readonly number[]; attemptId: string | null; errors: string[] },
+  args: { release: Release; positions?: readonly number[]; attemptId: string | null; errorsOf: ErrorsOf },
 ): Promise<Absence> {
-  const { release, positions, attemptId, errors } = args;
+  const { release, positions, attemptId, errorsOf } = args;
   const { filingId, submission, reason, at } = release;
   const asked = positions ?? (await livePositions(client, { filingId, submission }));
   const freed = await freeRows(client, {
     release,
     state: 'needs_correction',
-    errors: new Map(asked.map((position) => [position, errors])),
+    errors: errorsOf(asked),
     from: SENT,
   });
   // For the rows of which nothing was said it is asked about still.
@@ -182,17 +191,13 @@ async function livePositions(client: Queryable, { filingId, submission }: Submis
 }
 
 /** What is known of the subject; refused where it was filed, or where something else has to be judged first. */
-async function stateOfSubject(
-  client: Queryable,
-  args: {
-    subject: AbsentSubject;
-    filingId: string;
-    submission: number;
-    attempts: readonly AttemptRow[];
-    settleMs: number;
-    at: Date;
-  },
-): Promise<
+function stateOfSubject(args: {
+  subject: AbsentSubject;
+  attempts: readonly AttemptRow[];
+  requests: readonly RequestRecord[];
+  settleMs: number;
+  at: Date;
+}):
   | {
       /** The attempt that a request answers, where the subject is one. */
       attemptId: string | null;
@@ -200,10 +205,8 @@ async function stateOfSubject(
       statementSince: Date | null;
       statementAt: Date | null;
     }
-  | ReturnType<typeof refused>
-> {
-  const { subject, filingId, submission, attempts, settleMs, at } = args;
-  const requests = await lockRequests(client, filingId, submission);
+  | ReturnType<typeof refused> {
+  const { subject, attempts, requests, settleMs, at } = args;
   // One that the service denied through its own window is over for the others: two would block each other.
   const deniedThrough = (since: Date | null) => since !== null && since.getTime() <= at.getTime() - settleMs;
   if ('attemptId' in subject) {

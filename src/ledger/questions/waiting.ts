@@ -4,7 +4,8 @@ import { waitsFor, type Waiting, queuePlaces, type QueuePlace } from '../../doma
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { expectedAnswerMs } from '../submissions/answer-times';
-import { evidenceUntil, type FilingRecord } from '../filings/filings';
+import { IS_MAYBE_FILED } from '../gates/attempts';
+import type { FilingRecord } from '../filings/filings';
 import { ROWS_AND_CERTIFICATES } from '../rows/filing-rows';
 import type { Cadence } from '../../domain/filing/poll-cadence';
 import { RATE_LIMITS } from '../../domain/names';
@@ -58,6 +59,11 @@ const ahead = (time: Date | null): Date | null => (time && time.getTime() > Date
 export const stateSince = (filingId: string, state: string): string =>
   `(SELECT ${MS('min(e.at)')} FROM filing_events e WHERE e.filing_id = ${filingId} AND e.state = ${state}
      AND e.event_id > coalesce((SELECT max(o.event_id) FROM filing_events o WHERE o.filing_id = ${filingId} AND o.state <> ${state}), 0))`;
+
+/** Until when evidence about a filing of unknown outcome is gathered, in SQL. */
+export const evidenceUntil = (filing: string): string =>
+  `(SELECT max(a.marked_at + a.settle_ms * interval '1 millisecond') FROM attempts a
+     WHERE a.filing_id = ${filing} AND ${IS_MAYBE_FILED})`;
 
 async function readTimes(db: Queryable, filingIds: readonly string[]) {
   const { rows } = await db.query<{

@@ -1,7 +1,8 @@
 import { adviceOfKind, FINDING_KINDS, noFindings, checkOfKind } from '../../domain/reconciliation/findings';
 import type { FindingCounts, FindingKind, FindingView, ReconcileCheck } from '../../domain/reconciliation/findings';
 import { nearMatcher, type NearSide } from '../../domain/reconciliation/near-match';
-import { evidenceUntil, IS_ASKED } from '../filings/filings';
+import { IS_ASKED } from '../filings/filings';
+import { evidenceUntil } from '../questions/waiting';
 import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 

@@ -6,7 +6,7 @@ import { groupBy } from '../../domain/values';
 import type { Mapping, MappingRow } from '../../domain/filing/mapping';
 import { filingName } from '../../domain/names';
 import { mappingIdentity } from '../../domain/identity';
-import { HAS_REQUEST } from '../gates/attempts';
+import { IS_IN_DOUBT } from '../gates/attempts';
 import { listed } from '../../domain/rules/value-messages';
 import type { Queryable } from '../pool';
 import type { Predecessor } from './row-takeover';
@@ -14,7 +14,7 @@ import type { Predecessor } from './row-takeover';
 /** A sent row is in doubt too while the answer of an attempt can no longer come, or named no request. */
 const IN_DOUBT = `(o.state IN ('unknown', 'abandoned_after_send') OR (o.state = 'submitted' AND EXISTS
   (SELECT FROM attempts a WHERE a.filing_id = o.filing_id AND a.submission = o.submission
-    AND (a.verdict = 'marked' OR (a.verdict = 'accepted' AND NOT ${HAS_REQUEST}))
+    AND ${IS_IN_DOUBT}
     AND (a.verdict = 'accepted' OR a.reason IS NOT NULL OR a.marked_at + (coalesce(a.timeout_ms, 0) + 30000) * interval '1 ms' < clock_timestamp()))))`;
 
 /** The columns of a {@link Holder}: of row `o` of filing `f`. */

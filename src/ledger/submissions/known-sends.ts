@@ -4,7 +4,7 @@ import { lockFiling } from '../filings/filing-lock';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 import { moveRows } from '../rows/filing-rows';
-import { closeOpenAttempts } from '../gates/attempts';
+import { closeOpenAttempts, IS_MAYBE_FILED } from '../gates/attempts';
 import { holdInDoubt } from '../gates/held-rows';
 import { holdForRequest } from '../gates/release';
 import { acknowledge, storeAnswer } from './answers';
@@ -97,7 +97,7 @@ export async function knownSends(db: Queryable, filingId: string): Promise<Known
          SELECT * FROM requests q WHERE q.filing_id = a.filing_id AND q.submission = a.submission AND q.state <> 'not_ours'
             AND (q.attempt_id = a.attempt_id OR (q.attempt_id IS NULL AND a.verdict = 'marked'))
           ORDER BY q.attempt_id NULLS LAST, q.since LIMIT 1) AS q ON true
-      WHERE a.filing_id = $1 AND a.verdict IN ('marked', 'accepted')
+      WHERE a.filing_id = $1 AND ${IS_MAYBE_FILED}
       ORDER BY a.submission, q.request_id IS NULL, a.number`,
     [filingId],
   );

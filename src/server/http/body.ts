@@ -1,6 +1,6 @@
 /** Bodies of requests: JSON, or multipart/form-data with a file and the fields that a JSON body has beside it. */
 import type { FastifyRequest } from 'fastify';
-import { parseBoundedJson } from '../../domain/text';
+import { parseBoundedJson } from '../../domain/json';
 import { MAX_BODY_BYTES } from './memory-room';
 import { badRequest, Problem } from './problem';
 

@@ -27,7 +27,7 @@ export function filingPage(filing: FilingView): Part[] {
     ['Corrects', filing.corrects],
     ['Corrected by', filing.correctedBy.join(', ')],
     ['Workflow', filing.workflowId],
-    ['Workbook with errors', filing.annotated],
+    ['Workbook with result', filing.annotated],
   ]);
   const refused = filing.state === 'refused' && nothingFiled(filing.errors.filter(isProblem));
   return apart([

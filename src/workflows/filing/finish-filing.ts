@@ -172,14 +172,15 @@ function pdfsOverdue(run: FilingRun): OverdueMark {
   };
 }
 
-/** The caller's own workbook, with what went wrong in its cells. It only helps: the filing has ended without it. */
+/** The caller's own workbook, with the errors and certificates of its rows. It only helps: the filing has ended. */
 export async function annotate(run: FilingRun): Promise<void> {
-  if (!run.filing?.hasWorkbook || run.now.counts.errored === 0) return;
+  const { certified, errored } = run.now.counts;
+  if (!run.filing?.hasWorkbook || certified + errored === 0) return;
   const { filingId } = run;
   await recordFailureAndContinue(
     run,
-    { kind: 'not_annotated', text: 'The errors could not be written into the workbook' },
-    () => calls('document', 'Write the errors into the workbook').annotateFiling({ filingId }),
+    { kind: 'not_annotated', text: 'The outcome could not be written into the workbook' },
+    () => calls('document', 'Write the outcome into the workbook').annotateFiling({ filingId }),
   );
 }
 

@@ -180,6 +180,19 @@ describe('these rows were not filed', () => {
     ]);
   });
 
+  it('is said of a named request with what its record says of each row: that is what a correction needs', async () => {
+    const { filingId, ...sent } = await looked([{}, {}]);
+    const requestId = newId();
+    await word({ ...about({ filingId, ...sent }), kind: 'filed', requestId, by: 'ravi' });
+    await gates.endRequest(filingId, requestId, [0]);
+    expect(await word({ filingId, requestId, by: 'ravi', note: 'not there' })).toEqual({ outcome: 'freed', freed: 2 });
+    const note = expect.stringContaining('not there') as string;
+    expect(await gates.stored(filingId, 'position, errors')).toMatchObject([
+      { errors: ['ERR28: date'] },
+      { errors: [note] },
+    ]);
+  });
+
   it('is refused of a request that is none of the filing', async () => {
     const sent = await looked();
     expect(await word({ filingId: sent.filingId, requestId: 'R-NOT-OURS', by: 'ravi' })).toEqual(
