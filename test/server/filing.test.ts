@@ -234,6 +234,12 @@ it('answers all evidence of a filing, with the hash of every file', async () => 
   const about = json<About>(later, 'about.json');
   expect(about.removed.map(({ file }) => file)).toEqual([pdf]);
   expect(about.differs.map(({ file }) => file)).toEqual(['events.json']);
+  await stage.ledger.pool.query('UPDATE filings SET annotated = $2 WHERE filing_id = $1', [
+    certificate!.filing_id,
+    certificate!.pdf_document,
+  ]);
+  const workbook = await stage.ask<ProblemBody>('GET', '/v1/filings/DOOR%2F1/workbook');
+  expect([workbook.status, workbook.body.code]).toEqual([404, 'no_workbook']);
 });
 
 it('reconciles, and answers findings and reports', async () => {

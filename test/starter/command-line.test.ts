@@ -77,6 +77,7 @@ describe('usage', () => {
     ['a password as an argument', ['credentials', 'a@b.example', '--username', 'u', '--password', 'secret']],
     ['a missing argument', ['show']],
     ['a missing option', ['resolve', 'F1', '--as', 'filed']],
+    ['rows of an answer that is for all', 'resolve F1 --as filed --request-id R --rows 1 --note x'.split(' ')],
     ['a value that is not allowed', ['file', 'x.json', '--declaration', 'maybe']],
     ['an upload type that does not exist', ['check', 'x.json', '--exporter', 'E1', '--upload-type', 'abc']],
     ['a state that does not exist', ['list', '--state', 'lost']],

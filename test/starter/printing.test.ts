@@ -13,6 +13,7 @@ import { filingPage, filingsPage, progressText } from '../../src/starter/cli/fil
 import { fields, localTime, optional, right, table, toned, type Page } from '../../src/starter/cli/page';
 import { reportError } from '../../src/starter/cli/report-error';
 import { describeProblems } from '../../src/starter/cli/texts';
+import type { Terminal } from '../../src/starter/cli/terminal';
 import { keptTerminal } from '../support/terminals';
 
 const HOSTILE = 'Asha\u001b[2J\u009b31m \u202egpj\u202c\r\nExports\u0000';
@@ -178,6 +179,22 @@ test('a filing that no worker has recorded yet is no error, and why is said once
   const outcome = { filing, waitsForPerson: false, notice: 'No worker polls the queue.' };
   expect(printOutcome({ terminal: people } as Cli, outcome)).toBe(0);
   expect(written.stderr).toBe('No worker polls the queue.\n');
+});
+
+test.each([
+  ['the result', undefined, (terminal: Terminal) => terminal.result({}, () => 'done')],
+  ['the result, on a terminal', 80, (terminal: Terminal) => terminal.result({}, () => 'done')],
+  ['an error', 80, (terminal: Terminal) => terminal.end()],
+])('what is learnt after %s is no progress any more', (_what, columns, end) => {
+  const { terminal, written } = keptTerminal({ columns });
+  const progress = terminal.progress();
+  progress.say('awaiting_approval');
+  end(terminal);
+  const before = written.stderr;
+  // On a terminal it would start a spinner that nobody stops, and the command would not end.
+  progress.say('waits for approval');
+  progress.stop();
+  expect(written.stderr).toBe(before);
 });
 
 test('a line of progress says what it counts', () => {

@@ -121,7 +121,9 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
       const name = annotated ?? (await readInputHead(pool, inputRef))?.sourceDocument ?? null;
       if (name === null)
         throw notFound('no_workbook', `Filing ${filingId} was made from a message, and has no workbook.`);
-      return { headers: workbookHeaders(`${filingId}.xlsx`), body: await documents.read(name) };
+      const found = await readWithHash(documents, name);
+      if (found) return { headers: workbookHeaders(`${filingId}.xlsx`), body: found.content };
+      throw notFound('no_workbook', `The workbook of filing ${filingId} is not in the document store any more.`);
     },
   });
 

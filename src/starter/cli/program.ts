@@ -57,6 +57,7 @@ export async function runProgram(
   } catch (error) {
     code = await failed(error);
   } finally {
+    terminal.end();
     await cli.close();
   }
   return (await firstBroken(streams, broken)) ? EXIT.unexpected : code;

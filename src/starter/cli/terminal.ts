@@ -29,6 +29,8 @@ export interface Terminal extends Streams {
   hasPrinted(): boolean;
   note(message: string): void;
   progress(): Spinner;
+  /** Ends progress for good, as a result does. */
+  end(): void;
 }
 
 /** Progress on stderr: a spinner on a terminal, otherwise a line for each change. */
@@ -42,6 +44,7 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
   let running: Spinner | undefined;
   let noted = '';
   let printed = false;
+  let over = false;
   const print = (text: string): boolean => {
     printed = true;
     return stdout.write(text);
@@ -53,6 +56,7 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
     json,
     result(document, page) {
       running?.stop();
+      over = true;
       const text = json ? printableJson(document) : render(page(), layoutOf(stdout));
       print(text.endsWith('\n') ? text : `${text}\n`);
     },
@@ -77,6 +81,10 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
       return count;
     },
     hasPrinted: () => printed,
+    end() {
+      running?.stop();
+      over = true;
+    },
     note(message) {
       running?.stop();
       // What was said while a command waited is part of its outcome too.
@@ -86,8 +94,10 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
     },
     progress() {
       // The spinner draws only if standard output is a terminal too; otherwise it would print every frame.
-      running = stderr.isTTY && stdout.isTTY ? spinner(stderr) : lines(stderr);
-      return running;
+      const shown = stderr.isTTY && stdout.isTTY ? spinner(stderr) : lines(stderr);
+      running = shown;
+      // What is said too late would start a spinner that nobody stops, and the program would not end.
+      return { say: (text) => over || shown.say(text), stop: () => shown.stop() };
     },
   };
 }

@@ -36,13 +36,13 @@ function certificateOf(text: string, before: { row: number; eBRCNumber: string }
 }
 
 /** Options that answer the other way are a mistake. @throws UsageError */
-function needOptionsOf({ as, requestId, certificate, unseen, notOurs }: Omit<ResolveOptions, 'by'>): void {
-  if (as === 'filed' && unseen) throw new UsageError('--unseen goes with --as not-filed.');
-  if (as === 'filed' && notOurs) throw new UsageError('--not-ours goes with --as not-filed.');
-  if (as === 'not-filed' && requestId !== undefined)
-    throw new UsageError('--request-id goes with --as filed: what was not filed has none.');
-  if (as === 'not-filed' && certificate !== undefined)
-    throw new UsageError('--certificate goes with --as filed: what was not filed has none.');
+function refuseOtherOptions(given: Omit<ResolveOptions, 'by'>): void {
+  const { as, requestId, certificate, unseen, notOurs, rows } = given;
+  const other = as === 'filed' ? { unseen, 'not-ours': notOurs, rows } : { 'request-id': requestId, certificate };
+  const [option] = Object.entries(other).find(([, value]) => value !== undefined) ?? [];
+  if (option === undefined) return;
+  const why = as === 'filed' ? 'not-filed.' : 'filed: what was not filed has none.';
+  throw new UsageError(`--${option} goes with --as ${why}`);
 }
 
 /** The operator commands `approve`, `resolve`, `permit`, `withdraw` and `abandon`. */
@@ -98,7 +98,7 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [filing = ''], { note = '', wait, by, as, certificate, ...options }: ResolveOptions) => {
         const { requestId, rows, notOurs, unseen } = options;
-        needOptionsOf({ as, requestId, notOurs, unseen, certificate });
+        refuseOtherOptions({ as, certificate, ...options });
         const client = await cli.client();
         const args = { as, by, note, requestId, rows, notOurs, unseen, certificates: certificate };
         return printOutcome(cli, await client.resolve(filing, args, waiting(cli, wait)));
