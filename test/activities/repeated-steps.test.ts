@@ -106,6 +106,14 @@ it('reserves balances, opens an attempt, reads it and takes its answer over', as
   expect(adopted.filing).toMatchObject({ state: 'processing' });
 });
 
+it('is told apart from another step of the same number: local steps are counted by themselves', async () => {
+  const filingId = await attempts.filing();
+  const info = { activityId: '5', workflowExecution: { workflowId: 'file/test/T', runId: 'run' } };
+  const move = await moveOf(filingId, 'submitting');
+  await door.run('recordProgress', move, { ...info, isLocal: true });
+  expect(await door.run('recordProgress', move, { ...info, isLocal: false })).toEqual({ filing: 'differs' });
+});
+
 it('records a word, and an approval with the move that it causes', async () => {
   const rows = rowsOf({ sbCumInvoiceNumber: '9100001', mappedIRMAmountFCC: 1 });
   const filingId = await open(ledger, 'REPEATED-APPROVAL', rows, { approvalNeeded: true });
@@ -129,7 +137,8 @@ it('puts a word aside', async () => {
   await twice('F-OTHER', 'closeWord', { filingId: 'F-OTHER', wordId, why });
   await twice(filingId, 'closeWord', { filingId, wordId: '99999999', why });
   expect(await judgementsOf(filingId)).toEqual([]);
-  await twice(filingId, 'closeWord', { filingId, wordId, why });
+  const { returned } = await twice(filingId, 'closeWord', { filingId, wordId, why });
+  expect(returned).toEqual({ carriedOut: false });
   expect(await judgementsOf(filingId)).toEqual(['refused']);
 });
 

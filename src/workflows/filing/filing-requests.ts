@@ -145,9 +145,11 @@ export class FilingRequests {
     await condition(() => resolution.wordId !== undefined || this.resolution !== resolution);
     const { wordId } = resolution;
     const { filingId } = this.progress;
-    if (wordId !== undefined) await this.progress.steps('Put the answer aside').closeWord({ filingId, wordId, why });
+    const close = this.progress.steps('Put the answer aside');
+    const { carriedOut } =
+      wordId === undefined ? { carriedOut: false } : await close.closeWord({ filingId, wordId, why });
     if (this.resolution !== resolution) return;
-    if (refused) this.refuseRequest('resolution', why);
+    if (refused && !carriedOut) this.refuseRequest('resolution', why);
     else this.resolution = null;
   }
 
