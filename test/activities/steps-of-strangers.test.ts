@@ -55,29 +55,20 @@ it('records nothing under a reference that reads as the name of another filing',
 });
 
 it('leaves a filing that has ended as it is, whatever sends a run says that it knows of', async () => {
-  const filingId = await attempts.filing();
-  const { reference, workflowId, seq } = await needFiling(ledger.pool, filingId);
+  const rows = rowsOf({ sbCumInvoiceNumber: '7700002', mappedIRMAmountFCC: 1 }).map(({ mapping }) => mapping);
+  const message = { recordResCount: 1, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: rows };
+  const asked = { mode: 'test', exporterId: EXPORTER, reference: 'ENDED', madeBy: 'asha' } as const;
+  const run = { input: { ...asked, message }, workflowId: 'file/test/ENDED' };
+  const opened = await door.run('openFiling', run);
+  if (opened.outcome !== 'opened') throw new Error(JSON.stringify(opened));
+  const { filingId, seq } = opened.filing;
   await door.run('giveUpFiling', { filingId, seq, by: 'ravi', note: 'a mistake' });
-  const { rows } = await ledger.pool.query<{ mapping: object }>(
-    'SELECT mapping FROM filing_rows WHERE filing_id = $1',
-    [filingId],
-  );
-  const message = { recordResCount: 1, ebrcBulkGenDtos: rows.map(({ mapping }) => mapping) };
-  const asked = {
-    mode: 'test',
-    exporterId: EXPORTER,
-    reference,
-    declaration: 'Y',
-    uploadType: 101,
-    madeBy: 'asha',
-  } as const;
   const sends = [sentAs(`${filingId}-1-1`, { requestId: null, sentAt: 0 })];
-  for (const input of [
-    { ...asked, message },
-    { ...asked, resume: filingId },
-  ]) {
-    const opened = await door.run('openFiling', { input, workflowId, sends });
-    expect(opened).toMatchObject({ outcome: 'recorded', filing: { filingId, state: 'abandoned' } });
+  for (const input of [run.input, { ...asked, resume: filingId }]) {
+    expect(await door.run('openFiling', { ...run, input, sends })).toMatchObject({
+      outcome: 'recorded',
+      filing: { filingId, state: 'abandoned' },
+    });
   }
 });
 
