@@ -95,7 +95,8 @@ export async function downloadAll(given: {
         batch.ended ??= ended;
       } catch (error) {
         if (isCancellation(error)) throw error;
-        batch.failure = readFailure(error);
+        // What a person has to put right outlasts what another lane fails with.
+        if (!mustStop()) batch.failure = readFailure(error);
       }
     }
   };

@@ -160,6 +160,24 @@ it('leaves what its end asks, where the step that ended it had to wait for the d
   expect(moves).toEqual(['checking', 'documents_unavailable']);
 });
 
+it('stops a collection for what a person has to put right, whatever another download fails with after it', async () => {
+  let refused: () => void;
+  const first = new Promise<void>((resolve) => (refused = resolve));
+  const activities = {
+    listToArchive: () => ({ due: ['E1', 'E2'], nextInMs: null }),
+    downloadCertificate: async ({ eBRCNumber }: { eBRCNumber: string }) => {
+      if (eBRCNumber === 'E1') setTimeout(refused, 1_000);
+      else await first;
+      refuse(eBRCNumber === 'E1' ? 'account_locked' : 'not_found')();
+    },
+  };
+  const collect = (taskQueue: string) =>
+    env.client.workflow.execute('collectCertificates', {
+      ...{ workflowId: randomUUID(), taskQueue, args: [{ filingId: 'F1', exporterId: 'E1' }] },
+    });
+  expect(await withWorker(activities, collect, ['pdf'])).toMatchObject({ failure: { kind: 'account_locked' } });
+});
+
 it('does not refuse an answer that was carried out by a step whose own answer was lost', async () => {
   const attempt = { attemptId: 'F1-1-1', number: 1, verdict: 'marked', refusedSince: false };
   const doubtful = { ...filing, state: 'outcome_unknown', submissions: [{ ...unsent, attempt, attempts: 1 }] };
