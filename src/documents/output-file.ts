@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Stats } from 'node:fs';
-import { lstat, open, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, open, readlink, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 
@@ -19,8 +19,10 @@ const PRIVATE = 0o600;
  */
 export async function writeOutputFile(path: string, content: Content): Promise<void> {
   const before = await statsOf(lstat, path);
-  // `/dev/stdout` and similar paths are links to files that this process has already open.
   const target = before?.isSymbolicLink() ? await statsOf(stat, path) : before;
+  // `/dev/stdout` and the like lead to what this process has open already, a plain file where output is redirected.
+  if (before?.isSymbolicLink() && (await readlink(path)).startsWith('/proc/self/fd/'))
+    return writeTo(path, 'a', PRIVATE, content);
   if (target && !target.isFile()) {
     if (!isTrusted(target)) throw new RangeError(`${path} is no plain file, and it belongs to somebody else.`);
     return writeTo(path, 'w', PRIVATE, content);
@@ -55,7 +57,7 @@ function isTrusted(stats: Stats): boolean {
   return isOurs(stats) || stats.uid === 0;
 }
 
-async function writeTo(path: string, flags: 'w' | 'wx', mode: number, content: Content): Promise<void> {
+async function writeTo(path: string, flags: 'a' | 'w' | 'wx', mode: number, content: Content): Promise<void> {
   const handle = await open(path, flags, mode);
   try {
     // The umask may have removed bits that the file had before.

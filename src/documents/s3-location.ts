@@ -22,7 +22,7 @@ export function parseS3Location(text: string): S3Location | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol !== 's3:' || url.username || url.password || url.port || url.hash) return null;
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(url.hostname)) return null;
-  const path = decodeURIComponent(url.pathname).replace(/^\/+|(?<!\/)\/+$/g, '');
+  const path = url.pathname.replace(/^\/+|(?<!\/)\/+$/g, '');
   // Records and documents are distinguished by their names below the prefix.
   if (!/^[\w.!*'()/-]*$/.test(path) || path.split('/').some((part) => part === '..' || part === '.')) return null;
   const options = optionsOf(url.searchParams);

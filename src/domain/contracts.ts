@@ -125,6 +125,7 @@ export const fileInput = z
       .number()
       .int()
       .min(1)
+      .max(1_000_000)
       .default(1)
       .describe('which filing of its reference: 1, then one number for each correction and each filing again'),
     awaitUpdate: z

@@ -69,12 +69,10 @@ export function filingDateFromAnything(value: unknown): FilingDate | null {
   const timestamp = ISO_TIMESTAMP.exec(value.trim());
   if (!timestamp) return null;
   const [whole, day = '', offset] = timestamp;
-  if (offset === undefined) {
-    const shown = parseFilingDate(day);
-    return shown.ok ? shown.date : null;
-  }
-  const instant = Date.parse(whole.replace(' ', 'T'));
-  return Number.isNaN(instant) ? null : filingDateInKolkata(instant);
+  const shown = parseFilingDate(day);
+  if (!shown.ok || offset === undefined) return shown.ok ? shown.date : null;
+  const meant = filingDateInKolkata(Date.parse(whole.replace(' ', 'T')));
+  return isFilingDate(meant) ? meant : null;
 }
 
 function dateOfOtherForms(text: string): FilingDate | null {

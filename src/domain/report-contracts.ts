@@ -1,17 +1,14 @@
 /** Inputs and results of the workflows `reconcile` and `dailyReport`. */
 import { z } from 'zod';
 import { mode, text } from './contracts';
+import { parseFilingDate } from './dates';
 import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/findings';
 
 /** A day, YYYY-MM-DD. */
 export const isoDate = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/u, 'a date is YYYY-MM-DD')
-  // Date.parse turns 30 February into 2 March.
-  .refine((text) => {
-    const day = new Date(`${text}T00:00:00Z`);
-    return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text);
-  }, 'no calendar has this day');
+  .refine((text) => parseFilingDate(text).ok, 'no calendar has this day');
 
 export const reconcileInput = z
   .strictObject({

@@ -135,7 +135,7 @@ export function htmlText(text: string): string {
 
 /** Spreadsheets take full-width signs for the plain ones, and skip blanks before them. */
 const FORMULA = /^[\s\p{C}\p{Default_Ignorable_Code_Point}]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
-const NUMBER = /^\s*-\d/u;
+const NUMBER = /^\s*-[\d.,]+\s*$/u;
 
 /** Whether a spreadsheet may take a value for a formula; a number below zero is none. */
 export function valueReadsAsFormula(value: string): boolean {
@@ -155,10 +155,8 @@ export function refuseExcess(text: string, maxValues = MAX_VALUES): void {
   let values = 0;
   for (let at = 0; at < text.length; at += 1) {
     switch (text.charCodeAt(at)) {
-      case 0x22: // A text, to its end: quotation marks and backslashes in it are escaped.
-        for (at += 1; at < text.length && text.charCodeAt(at) !== 0x22; at += 1) {
-          if (text.charCodeAt(at) === 0x5c) at += 1;
-        }
+      case 0x22: // "
+        at = closingQuote(text, at);
         break;
       case 0x5b: // [
       case 0x7b: // {
@@ -175,6 +173,13 @@ export function refuseExcess(text: string, maxValues = MAX_VALUES): void {
     if (depth > MAX_PARSED_DEPTH) throw new SyntaxError('it is nested too deeply');
     if (values > maxValues) throw new SyntaxError('it has too many values');
   }
+}
+
+/** Where a text of JSON ends that the quotation mark at `from` begins: quotation marks and backslashes are escaped. */
+export function closingQuote(json: string, from: number): number {
+  let at = from + 1;
+  for (; at < json.length && json.charCodeAt(at) !== 0x22; at += 1) if (json.charCodeAt(at) === 0x5c) at += 1;
+  return at;
 }
 
 /** @throws SyntaxError for what is not JSON, has too many values, is nested too deeply or gives a value twice */
@@ -197,7 +202,7 @@ function refuseRepeatedNames(text: string): void {
     else if (char === '}' || char === ']') open.pop();
     else if (char === '"') {
       const start = at;
-      for (at += 1; text.charAt(at) !== '"'; at += 1) if (text.charAt(at) === '\\') at += 1;
+      at = closingQuote(text, at);
       colon.lastIndex = at + 1;
       if (!colon.test(text)) continue;
       const quotedName = text.slice(start, at + 1);

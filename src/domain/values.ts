@@ -27,7 +27,7 @@ export function once<T>(work: () => Promise<T>): () => Promise<T> {
   return () => (running ??= work());
 }
 
-/** Processes a list in order, some items at a time. @throws what the first failing item throws */
+/** Processes a list in order, some items at a time. Once one fails, no other is begun. @throws what it throws */
 export async function forEachLimited<T>(
   items: readonly T[],
   atOnce: number,
@@ -35,7 +35,11 @@ export async function forEachLimited<T>(
 ): Promise<void> {
   const queue = [...items];
   const lane = async () => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+    try {
+      for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+    } finally {
+      queue.length = 0;
+    }
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, lane));
 }

@@ -12,6 +12,8 @@ const LOCK_WAIT = '5min';
 export interface MigrateOptions {
   /** Folder of `NNN_name.sql` files; default the package's `migrations/`. */
   folder?: string;
+  /** Gives the roles their rights also where nothing is missing: they may be newer than the ledger. */
+  grants?: boolean;
   log?: (message: string) => void;
 }
 
@@ -32,7 +34,10 @@ export async function migrate(target: pg.Pool | string, options: MigrateOptions 
   }
 }
 
-async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateOptions): Promise<string[]> {
+async function migrateWith(
+  pool: pg.Pool,
+  { folder = MIGRATIONS, grants = false, log }: MigrateOptions,
+): Promise<string[]> {
   await access(folder).catch(() => {
     throw new Error(`No migrations at ${folder}: the package is incomplete, install or build it again.`);
   });
@@ -46,6 +51,7 @@ async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateO
     }
     // Returns before anything that needs rights on the schema: workers need not own it.
     if (missing.length + unknown.length === 0) {
+      if (grants) await grantRights(client);
       broken = false;
       return [];
     }
@@ -62,19 +68,14 @@ async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateO
       logger: quietLogger(),
     });
     const applied = await apply.catch((error: unknown) => {
-      throw isPermissionError(error, missing) ?? error;
+      throw permissionProblem(error, missing) ?? error;
     });
-    if (applied.length > 0 && folder === MIGRATIONS) {
-      await recordMigrationHashes(
-        client,
-        applied.map(({ name }) => name),
-      );
-    }
-    if (applied.length > 0) await grantRights(client);
+    const names = applied.map(({ name }) => name);
+    if (names.length > 0 && folder === MIGRATIONS) await recordMigrationHashes(client, names);
+    if (names.length > 0) await grantRights(client);
     await client.query('SELECT pg_advisory_unlock($1)', [LOCK]);
     await client.query('RESET lock_timeout');
     broken = false;
-    const names = applied.map(({ name }) => name);
     for (const name of names) log?.(`applied migration ${name}`);
     return names;
   } finally {
@@ -86,7 +87,7 @@ async function migrateWith(pool: pg.Pool, { folder = MIGRATIONS, log }: MigrateO
 /** For a folder of migrations other than the package's: the library decides what to apply. */
 const UNREAD = { missing: ['?'], unknown: [], changed: [] };
 
-function isPermissionError(error: unknown, missing: readonly string[]): Error | null {
+function permissionProblem(error: unknown, missing: readonly string[]): Error | null {
   // The library puts its own error around PostgreSQL's in some places, without its code.
   if (!(error instanceof Error) || !/permission denied|must be owner/.test(error.message)) return null;
   return new Error(

@@ -66,7 +66,8 @@ function scopeOf({ mode, on, now, rows }: ReportInput): ReportScope {
   const midnight = Date.parse(`${on}T00:00:00Z`);
   const from = new Date(midnight - (TREND_DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
   const ends = midnight - KOLKATA_OFFSET_MS + DAY_MS;
-  return { mode, from, to: on, until: new Date(Math.min(ends, now.getTime())), rows };
+  // One more than is listed shows that there are more.
+  return { mode, from, to: on, until: new Date(Math.min(ends, now.getTime())), rows: rows + 1 };
 }
 
 function notesOf({ now, on }: ReportInput): string[] {

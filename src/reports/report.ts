@@ -119,8 +119,8 @@ export function table<T>(
     id,
     title,
     columns: columns.map(([label, kind]) => ({ label, kind })),
-    rows: entries.map((entry, index) => columns.map(([, , value]) => value(entry, index))),
-    cut: entries.length >= limit,
+    rows: entries.slice(0, limit).map((entry, index) => columns.map(([, , value]) => value(entry, index))),
+    cut: entries.length > limit,
   };
 }
 

@@ -83,6 +83,8 @@ export async function reconcile(
 
 export interface FindingsRequest {
   exporter?: string;
+  /** Only of the parties of these exporters, lower-cased ids; null: of all. */
+  exporters?: readonly string[] | null;
   kind?: FindingKind;
   all?: boolean;
   /** The id of the finding behind which the list begins. */
@@ -105,12 +107,12 @@ export async function findings(
 /** Acknowledges a finding without closing it. @throws RefusedError if there is no such finding, or the note is empty */
 export async function acknowledgeFinding(
   { pool, mode }: LedgerDependencies,
-  finding: { id: string; note: string; by: string },
+  finding: { id: string; note: string; by: string } & Pick<FindingsRequest, 'exporters'>,
 ): Promise<FindingView> {
-  const { id, by } = finding;
+  const { id, by, exporters } = finding;
   const note = finding.note.trim();
   if (note === '') throw refusal('note_missing', 'Give a note that says why the finding is no cause for concern.');
-  const acknowledged = await acknowledgeInLedger(pool, { mode, id, by, note, at: new Date() });
+  const acknowledged = await acknowledgeInLedger(pool, { mode, id, by, note, exporters, at: new Date() });
   if (acknowledged) return acknowledged;
   throw refusal('unknown_finding', `There is no finding ${id} in ${mode} mode. \`ebrc findings\` lists them.`);
 }

@@ -169,7 +169,8 @@ async function lastResult(temporal: Client, { recentActions }: ScheduleDescripti
     const handle = temporal.workflow.getHandle(workflowId, runId);
     const { status, closeTime } = await handle.describe();
     const ended = { ...base, status: status.name, closedAt: closeTime?.toISOString() ?? null };
-    if (status.name === 'RUNNING' || status.name === 'CONTINUED_AS_NEW') return ended;
+    // One that is paused has not ended either, and would be waited for.
+    if (!closeTime || status.name === 'CONTINUED_AS_NEW') return ended;
     return await handle.result().then(
       (result: unknown) => ({ ...ended, result: result ?? null }),
       (error: unknown) => ({ ...ended, error: reasonOf(error) }),

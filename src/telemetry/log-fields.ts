@@ -4,18 +4,21 @@ const FORMS: readonly (readonly [RegExp, string])[] = [
   // User and password of an address.
   [/(?<=:\/\/)[^\s/@:]*:[^\s/@]*(?=@)/gu, '[credentials]'],
   [/\b(?:dev|prod)_[\w-]+/gu, '[key]'],
-  [/(?<=\bBearer )\S+/giu, '[token]'],
+  [/\bebrc_(?:test|live)_[\w-]+|(?<=\bBearer )\S+/giu, '[token]'],
   [/\b\d{2}[A-Z]{5}\d{4}[A-Z][A-Z\d]{3}\b/giu, '[gstin]'],
   // An IEC is a PAN, or ten digits for older ones.
   [/\b(?:[A-Z]{5}\d{4}[A-Z]|\d{10})\b/giu, '[iec]'],
 ];
 
 const LONGEST = 2_000;
+/** What is masked ends within it: half of an address would not be known for one. */
+const MARGIN = 500;
 
 /** Masks e-mail addresses, IECs, GSTINs, keys and passwords, and cuts a text after 2,000 characters. */
 export function maskText(text: string): string {
-  const cut = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
-  return FORMS.reduce((masked, [form, instead]) => masked.replace(form, instead), cut);
+  const masked = FORMS.reduce((all, [form, instead]) => all.replace(form, instead), text.slice(0, LONGEST + MARGIN));
+  const whole = text.length > LONGEST + MARGIN ? masked.slice(0, -MARGIN) : masked;
+  return whole.length > LONGEST || whole !== masked ? `${whole.slice(0, LONGEST)}…` : masked;
 }
 
 /** The fields of log lines; all others are dropped. Short words, ids and counts only: no name, number or amount. */

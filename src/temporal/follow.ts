@@ -96,7 +96,7 @@ async function runsAgain(client: Client, handle: WorkflowHandle): Promise<boolea
   return client
     .withDeadline(Date.now() + QUERY_WITHIN_MS, () => handle.describe())
     .then(
-      ({ status }) => status.name === 'RUNNING',
+      ({ closeTime }) => !closeTime,
       () => false,
     );
 }

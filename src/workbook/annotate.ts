@@ -33,7 +33,7 @@ const SHEET_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.
 export async function annotateWorkbook(args: Annotation): Promise<Buffer> {
   const { source, findings: given, rowOutcomes = [], limits = {} } = args;
   const bounds = { ...WORKBOOK_LIMITS, ...limits };
-  const { opened, directory, filledRows } = await openFilledRows(source, bounds);
+  const { opened, directory, filledRows } = await openFilledRows(source, bounds, given);
   const findings = withSheetHeaders(given, filledRows.headers.columns);
   const editor = new PackageEditor(opened, directory.part);
   const stylesPart = directory.parts.styles ?? (await addStyles(editor));
@@ -54,9 +54,15 @@ export async function annotateWorkbook(args: Annotation): Promise<Buffer> {
 }
 
 /** What annotating needs to know of the sheet, so that the rows and their texts need not stay in memory. */
-async function openFilledRows(file: string | Buffer, limits: WorkbookLimits) {
+async function openFilledRows(file: string | Buffer, limits: WorkbookLimits, findings: readonly Finding[]) {
   const { source: opened, directory, first } = await openWorkbook(file, limits);
-  return { opened, directory, filledRows: findFilledRows(first) };
+  const filled = findFilledRows(first);
+  // A row without an invoice that has a finding was not left out: its check knows of merged cells and GST invoices.
+  const named = new Set(findings.map(({ row }) => row));
+  const isNamed = (row: number) => named.has(row);
+  const dataRows = [...filled.dataRows, ...filled.emptiedRows.filter(isNamed)];
+  const emptiedRows = filled.emptiedRows.filter((row) => !isNamed(row));
+  return { opened, directory, filledRows: { ...filled, dataRows, emptiedRows } };
 }
 
 async function addStyles(editor: PackageEditor): Promise<string> {

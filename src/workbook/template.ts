@@ -1,6 +1,6 @@
 import { type CellValue, type Worksheet, Workbook } from 'exceljs';
 import { BULK_COLUMNS, columnOfHeader } from '../domain/rules/columns';
-import type { HeldIrm } from '../domain/exporter/balance-sums';
+import { type HeldIrm, recordsOf } from '../domain/exporter/balance-sums';
 import { WORKBOOK_LIMITS } from './ooxml/limits';
 import { A4, finishBulkSheet, HEADER_ALIGNMENT, widthOf } from './bulk-sheet';
 import { type CellContent, cellContent } from './sheet/cell-content';
@@ -12,6 +12,7 @@ import { filingDateFromAnything } from '../domain/dates';
 import { irmIdentity } from '../domain/identity';
 import { compareAmounts } from '../domain/money';
 import { printable } from '../domain/text';
+import { groupBy } from '../domain/values';
 import { FREE_HEADER, REMITTER_HEADER } from './sheet/headers';
 
 /**
@@ -84,10 +85,12 @@ function finishTemplate(workbook: Workbook, sheet: Worksheet, known: KnownIrms):
   return finishBulkSheet(workbook, sheet);
 }
 
-/** What the ledger knows of an IRM beside what the template says. */
+/** What the ledger knows of an IRM beside what the template says. Dates are DDMMYYYY. */
 interface KnownIrm {
   irmNumber: string;
   irmAdCode: string;
+  irmIssueDate: string;
+  remittanceDate: string | null;
   remitterName: string | null;
   /** Exact decimal text; null where it is not known. */
   free: string | null;
@@ -106,10 +109,18 @@ function completeRows(sheet: Worksheet, { irms = [], all = false }: KnownIrms): 
     const column = columnOfHeader(cell.text);
     if (column) fields.set(column.field, index);
   });
-  const known = new Map(irms.map((irm) => [irmIdentity(irm), irm]));
+  const known = groupBy(
+    irms.map((irm) => ({ ...irm, issueDate: irm.irmIssueDate })),
+    irmIdentity,
+  );
   const ofRow = (row: number): KnownIrm | undefined => {
-    const text = (field: string) => sheet.getCell(row, fields.get(field) ?? 1).text;
-    return known.get(irmIdentity({ irmNumber: text('irmNumber'), irmAdCode: text('irmAdCode') }));
+    const cell = (field: string) => sheet.getCell(row, fields.get(field) ?? 1);
+    const alike =
+      known.get(irmIdentity({ irmNumber: cell('irmNumber').text, irmAdCode: cell('irmAdCode').text })) ?? [];
+    const { value: date, text } = cell('irmDt');
+    const dated = alike.length > 1 ? recordsOf(date instanceof Date ? date.toISOString() : text, alike) : alike;
+    // The balance of another remittance would be worse than none.
+    return dated.length > 1 ? undefined : dated[0];
   };
   if (!all) leaveOutExhausted(sheet, ofRow);
   const own = sheet.columnCount + 1;

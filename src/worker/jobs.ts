@@ -1,4 +1,4 @@
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import type { Client } from '@temporalio/client';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../domain/dates';
 import type { Logger } from 'pino';
 import type { Mode } from '../domain/names';
@@ -12,6 +12,7 @@ import { claimTemplateReading, saveBulkTemplate } from '../ledger/service/bulk-t
 import type pg from 'pg';
 import { removeOldRows } from '../ledger/retention';
 import { ensureSearchAttributes } from '../temporal/connect';
+import { describeRun } from '../temporal/filing-runs';
 import { pruneFailedChecks } from '../ledger/vault/credential-fuse';
 import type { DocumentStore } from '../documents/document-store';
 import type { Queryable } from '../ledger/pool';
@@ -52,19 +53,10 @@ export async function sweepSecrets(
   }
   let removed = 0;
   for (const [workflowId, secretRefs] of byWorkflow) {
-    if (workflowId !== null && (await isRunning(client, workflowId))) continue;
+    if (workflowId !== null && (await describeRun(client, workflowId)).status === 'running') continue;
     removed += await removeOrphanedSecrets(pool, secretRefs);
   }
   return removed;
-}
-
-async function isRunning(client: Client, workflowId: string): Promise<boolean> {
-  try {
-    return (await client.workflow.getHandle(workflowId).describe()).status.name === 'RUNNING';
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
 }
 
 /** Publishes the vault's key. Repeated: somebody who puts another there could read what is handed in. */

@@ -5,7 +5,13 @@ import type { ExporterState } from '../activities/exporters/exporters';
 import type { ErrorKind } from '../domain/service/error-kinds';
 import { CREDENTIAL_KINDS, CREDENTIALS_OF_A_PERSON, delayMs } from '../domain/service/retry-table';
 import { calls } from './activity-profiles';
-import { checkSubmission, checkVersion, handleSubmissions, type Submissions } from './exporter/credential-submissions';
+import {
+  checkSubmission,
+  checkVersion,
+  handleSubmissions,
+  type CredentialSubmission,
+  type Submissions,
+} from './exporter/credential-submissions';
 import { ExporterStatus, retryUntilFixed } from './exporter/exporter-progress';
 import { credentialsRenewedSignal } from './messages';
 import { readFailure } from './failures';
@@ -16,10 +22,13 @@ import { waitForActivation, whileAwaitingCredentials } from './waits';
 const LONG_HISTORY = 2_000;
 
 /** Onboards an exporter; ends `ready`, or `refused` with what to do. Safe to run again for the same e-mail. */
-export async function onboardExporter(given: OnboardInput): Promise<ExporterProgress> {
+export async function onboardExporter(
+  given: OnboardInput,
+  carried: CredentialSubmission[] = [],
+): Promise<ExporterProgress> {
   const input = needInput('onboardExporter', given);
   const status = new ExporterStatus(null, () => continueAsNewIfLong());
-  const submissions = handleSubmissions(status, input, () => {
+  const submissions = handleSubmissions(status, input, carried, () => {
     // While others are being checked, the next ones are taken too: the person who corrects a typing error is quick.
     if (status.view.state === 'needs_credentials' || status.view.state === 'started') return;
     const message = 'This onboarding does not wait for credentials. Submit them to updateCredentials.';
@@ -31,13 +40,11 @@ export async function onboardExporter(given: OnboardInput): Promise<ExporterProg
   });
 
   const continueAsNewIfLong = async (): Promise<void> => {
-    if (workflowInfo().historyLength < LONG_HISTORY || submissions.size > 0) return;
+    if (workflowInfo().historyLength < LONG_HISTORY) return;
     await condition(allHandlersFinished);
-    const { credentialsRef, ...rest } = input;
-    // Before the client exists nothing was submitted yet; after that, what was submitted is in the ledger.
-    await continueAsNew<typeof onboardExporter>(
-      status.view.exporterId === null && credentialsRef ? { ...rest, credentialsRef } : rest,
-    );
+    // One that is being checked is in the ledger.
+    const { credentialsRef: _, ...rest } = input;
+    await continueAsNew<typeof onboardExporter>(rest, submissions.all());
   };
 
   const settings = await calls('ledger', 'Read the settings').readSettings();

@@ -39,10 +39,9 @@ export async function compareParty(
   const wants = (check: ReconcileCheck) => scope.checks.includes(check);
   const made: ReconcileCheck[] = [];
   if (wants('filings')) made.push('filings');
-  if (wants('documents')) {
-    await checkAllDocuments(partyId, scope.eachDocument);
+  const lookAtPdfs = () => checkAllDocuments(partyId, scope.eachDocument);
+  if (wants('documents') && (await noted(problems, lookAtPdfs, 'the stored PDFs were not all looked at; ')))
     made.push('documents');
-  }
   if (party.skip !== null && (wants('certificates') || wants('balances'))) problems.push(party.skip);
   const reader = party.skip === null ? party : null;
   if (reader && wants('balances') && (await noted(problems, () => readBalances(clientsOf(reader)))))
@@ -52,7 +51,7 @@ export async function compareParty(
     windows = await noted(problems, () => readWindows(reader, scope.from, scope.to));
     if (windows) made.push('certificates');
   }
-  const { opened, closed, open } = await compare(partyId, made, windows ?? []);
+  const { opened, closed, open } = await compare(problems, partyId, made, windows ?? []);
   const outcome = { opened, closed, healed: 0, skipped: problems.join('; ') || null };
   const repairs = open > 0 ? await repairsOf(partyId, made) : [];
   return { party, outcome, checks: made, windows: windows ?? [], repairs };
@@ -76,21 +75,28 @@ export async function repairParty(compared: ComparedParty, hasRoom: () => boolea
   if (repairs.length > 0) return false;
   if (outcome.healed === 0) return true;
   // What was fetched was hashed when it was stored: the other documents are as they were a moment ago.
-  const { opened, closed } = await compare(party.partyId, checks, windows);
+  const problems = outcome.skipped === null ? [] : [outcome.skipped];
+  const { opened, closed } = await compare(problems, party.partyId, checks, windows);
   outcome.opened += opened;
   outcome.closed += closed;
+  outcome.skipped = problems.join('; ') || null;
   return true;
 }
 
-const compare = (partyId: number, checks: ReconcileCheck[], windows: WindowReading[]) =>
-  calls('document', 'Compare the ledger with the authority').compareLedger({ partyId, checks, windows });
+/** One that fails, such as of a party that is too large for a statement, leaves what was found, and stops no other. */
+async function compare(problems: string[], partyId: number, checks: ReconcileCheck[], windows: WindowReading[]) {
+  const summary = 'Compare the ledger with the authority';
+  const comparison = () => calls('document', summary).compareLedger({ partyId, checks, windows });
+  return (await noted(problems, comparison, 'nothing was compared; ')) ?? { opened: 0, closed: 0, open: 0 };
+}
 
-async function checkAllDocuments(partyId: number, each: boolean): Promise<void> {
+async function checkAllDocuments(partyId: number, each: boolean): Promise<true> {
   const documents = calls('document', 'Compare stored PDFs with their hashes');
   for (let after: string | null = ''; after !== null;) {
     const look: { next: string | null } = await documents.checkDocuments({ partyId, after, each });
     after = look.next;
   }
+  return true;
 }
 
 const clientsOf = ({ callAs, alsoAs }: PartyToReconcile): string[] => [callAs, ...(alsoAs ?? [])];
@@ -171,5 +177,5 @@ async function followLost({ filingId }: RepairableFinding): Promise<string | nul
 }
 
 /** Makes a call that the reconciliation can go on without; what it failed with is added to `problems`. */
-const noted = <T>(problems: string[], call: () => Promise<T>): Promise<T | null> =>
-  orNull(call, ({ kind, message }) => problems.push(`${kind ?? 'failed'}: ${message}`));
+const noted = <T>(problems: string[], call: () => Promise<T>, what = ''): Promise<T | null> =>
+  orNull(call, ({ kind, message }) => problems.push(`${what}${kind ?? 'failed'}: ${message}`));

@@ -17,17 +17,20 @@ const LONG_HISTORY = 2_000;
 const UNKNOWN_CLIENT: readonly ErrorKind[] = ['customer_not_found', 'validation_failed'];
 
 /** New credentials, checked in order; waiting filings are told. Ends when none is left, with the last outcome. */
-export async function updateCredentials(given: z.input<typeof updateCredentialsInput>): Promise<ExporterProgress> {
+export async function updateCredentials(
+  given: z.input<typeof updateCredentialsInput>,
+  carried: CredentialSubmission[] = [],
+): Promise<ExporterProgress> {
   const input = needInput('updateCredentials', given);
   const { exporterId, mode } = input;
   const status = new ExporterStatus(exporterId, () => continueAsNewIfLong());
-  const submissions = handleSubmissions(status, input);
+  const submissions = handleSubmissions(status, input, carried);
   let current: CredentialSubmission | undefined;
   const continueAsNewIfLong = async (): Promise<void> => {
-    if (workflowInfo().historyLength < LONG_HISTORY || submissions.size > 0) return;
+    if (workflowInfo().historyLength < LONG_HISTORY) return;
     await condition(allHandlersFinished);
-    const { credentialsRef, by } = current ?? {};
-    await continueAsNew<typeof updateCredentials>({ mode, exporterId, credentialsRef, startedBy: by });
+    const open = [...(current ? [current] : []), ...submissions.all()];
+    await continueAsNew<typeof updateCredentials>({ mode, exporterId }, open);
   };
 
   const started = { workflow: 'updateCredentials', input } as const;

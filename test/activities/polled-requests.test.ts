@@ -7,10 +7,13 @@ import { withTransaction } from '../../src/ledger/pool';
 import { readQuestions } from '../../src/ledger/questions/questions';
 import { readLastingNotices } from '../../src/ledger/submissions/answers';
 import { addRequest, endedWithRequests, readRequests } from '../../src/ledger/submissions/requests';
+import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
+import { type FilingRow, readRows } from '../../src/ledger/rows/filing-rows';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
 import { EXPORTER, knowExporter, move, NOW } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
+import { detailOf } from '../reports/ledger-of-a-month';
 import { useTestDatabase } from '../support/postgres';
 import { useDoor } from './door';
 
@@ -142,6 +145,38 @@ it('takes from a request that a person named no record that does not say which r
   expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
 });
 
+/** fetch-details shows a certificate of a filing's row, with this amount. */
+async function show(filingId: string, eBRCNumber: string, realisedValueFCC: number): Promise<void> {
+  const { mapping } = (await readRows(ledger.pool, filingId))[0] as FilingRow;
+  const details = [{ ...detailOf(eBRCNumber, mapping, NOW), realisedValueFCC }];
+  await saveCertificates(ledger.pool, { exporterId: EXPORTER, details, at: NOW });
+}
+
+it('takes a certificate from a request that a person named once its details are the row’s', async () => {
+  const { filingId } = await sent();
+  const requestId = await name(filingId, `R-LATE-${filingId}`);
+  const eBRCNumber = `EB-LATE-${filingId}`;
+  await record(requestId, filingId, { ...processed, eBRCNumber });
+  expect(await poll(filingId)).toMatchObject({ outcome: 'incomplete' });
+  expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted' }]);
+  await show(filingId, eBRCNumber, 1);
+  expect(await poll(filingId)).toMatchObject({ outcome: 'settled' });
+  expect(await attempts.rows(filingId)).toMatchObject([{ state: 'certified' }]);
+});
+
+// Otherwise the row is certified by the other one's certificate, and nothing agrees with the other one any more.
+it('asks about a request that a person named, and that filed another amount of the IRM and document', async () => {
+  const { filingId } = await sent();
+  const requestId = await name(filingId, `R-OTHER-${filingId}`);
+  const eBRCNumber = `EB-OTHER-${filingId}`;
+  await record(requestId, filingId, { ...processed, eBRCNumber });
+  await show(filingId, eBRCNumber, 2);
+  expect(await poll(filingId)).toMatchObject({ outcome: 'doubt' });
+  expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted' }]);
+  const text = expect.stringContaining('of another document, date, amount or currency') as string;
+  expect(await readLastingNotices(ledger.pool, filingId)).toEqual([{ kind: 'certificate_contradicted', text }]);
+});
+
 it('takes Errored of a request that a person named for a statement alone', async () => {
   const of = await sent();
   const requestId = await name(of.filingId, `R-${of.filingId}`);
@@ -183,6 +218,18 @@ it('keeps a row that one request rejects while a sister names a certificate for 
   expect(await poll(of.filingId)).toMatchObject({ outcome: 'not_yet' });
   expect(await poll(of.filingId)).toMatchObject({ outcome: 'doubt' });
   expect(await attempts.rows(of.filingId)).toMatchObject([{ state: 'submitted', live: true }]);
+});
+
+it('asks about the own request of a submission while the certificate that a named one shows has no details', async () => {
+  const of = await sent();
+  const own = await accept(of, `R1-${of.filingId}`);
+  await record(await name(of.filingId, `R2-${of.filingId}`), of.filingId, {
+    ...processed,
+    eBRCNumber: 'EB-NO-DETAILS',
+  });
+  const asked: (string | null)[] = [];
+  for (let looks = 0; looks < 4; looks += 1) asked.push((await poll(of.filingId)).requestId);
+  expect(asked.filter((each) => each === own)).toHaveLength(2);
 });
 
 it('closes a request that a person named as not ours once every record of it is another filing’s', async () => {

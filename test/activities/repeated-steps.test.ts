@@ -261,6 +261,22 @@ describe('an end', () => {
     expect(await attempts.attempts(filingId)).toEqual(['absent']);
   });
 
+  it('ends no submission once more whose release was taken back between two tries of the step', async () => {
+    const { filingId, attemptId } = await unanswered();
+    const requestId = `R${filingId}`;
+    await door.run('adoptAnswer', { attemptId, answer: { ...ACCEPTED, requestId }, sentBy: SENT_BY });
+    const unknown = { statement: 'unknown_request' as const, incomplete: false, ageMs: 0, at: NOW };
+    await notePoll(ledger.pool, { filingId, submission: 1, requestId }, unknown);
+    const args = { ...(await held(filingId)), submission: 1, requestId, errors: [] };
+    const step = { activityId: 'conclude', workflowExecution: { workflowId: 'file/test/T', runId: filingId } };
+    expect(await door.run('concludeStatement', args, step)).toMatchObject({ freed: true });
+    const wordId = await said(filingId, attemptId, { kind: 'filed', requestId });
+    const event = { kind: 'resolved', text: 'found' };
+    await door.run('carryOutAfterEnd', { filingId, wordId, attemptId, event });
+    await door.run('concludeStatement', args, step);
+    expect((await heldOf(ledger, filingId)).submissions).toMatchObject([{ state: 'acknowledged' }]);
+  });
+
   // Its record named a certificate that the row cannot have; or a person answered for other rows of it.
   it.each(['ended', 'absent'] as const)('is not recorded with a request that is %s', async (state) => {
     const { filingId, attemptId } = await unanswered();

@@ -185,6 +185,20 @@ describe('a submission', () => {
       expect(server.received).toEqual([]);
     });
 
+    test('when the client is closed before the write: nothing is written any more', async () => {
+      const server = await tcp((socket) => socket.on('data', () => socket.resetAndDestroy()));
+      const { api, budget } = client(server.baseUrl);
+      let closing = Promise.resolve();
+      const beforeWrite = async () => {
+        closing = api.close();
+        await sleep(10);
+      };
+      expect((await errorOf(api.pushIrm(pushOf(), { beforeWrite }))).kind).toBe('cancelled');
+      await closing;
+      expect((await errorOf(api.pushIrm(pushOf(), mayWrite))).kind).toBe('cancelled');
+      expect(budget.events).toEqual(['acquired', 'unused', 'acquired', 'unused']);
+    });
+
     test('with reason cancelled when the caller cancels before the write', async () => {
       const server = await service((_request, response) => json(response, 200, envelope(acknowledgement)));
       const { api, budget } = client(server.baseUrl);
@@ -260,6 +274,14 @@ describe('a submission', () => {
       expect(error).toMatchObject({ status, errorCode: 'DGFT_PORTAL_UNAVAILABLE' });
     });
 
+    test.each([404, 409])('when the answer is %i and says that a certificate is not there yet', async (status) => {
+      const server = await service((_request, response) =>
+        json(response, status, { statusCode: status, errorCode: 'EBRC_NOT_FOUND', message: 'Not there yet' }),
+      );
+      const error = await expectUnknown(server.baseUrl);
+      expect(error).toMatchObject({ status, errorCode: 'EBRC_NOT_FOUND' });
+    });
+
     test.each([
       ['is empty', ''],
       ['is HTML', '<html>ok</html>'],
@@ -293,6 +315,11 @@ describe('a submission', () => {
         json(response, status, { statusCode: status, message: 'x' }),
       );
       await expectUnknown(server.baseUrl);
+    });
+
+    test('when the client is closed after the first byte', async () => {
+      const { api } = client((await service(() => api.close())).baseUrl);
+      expect((await errorOf(api.pushIrm(pushOf(), mayWrite))).kind).toBe('outcome_unknown');
     });
 
     test('when the caller cancels after the first byte', async () => {

@@ -122,6 +122,16 @@ it('reports what waits, and finds its answer later; the worker is stopped and an
   expect(json()).toMatchObject({ state: 'extracted', data: { number: 4711 } });
 });
 
+it('looks again when the document store could not be read', async () => {
+  const path = await pdf('store-away.pdf', scriptedPdf({ data: { away: true } }));
+  const { documents } = stage.worker.deps;
+  const read = jest.spyOn(documents, 'read').mockRejectedValueOnce(new Error('EIO'));
+  const { json } = await stage.ebrc(['extract', 'shipping-bill', path, '--json']);
+  expect(json()).toMatchObject({ state: 'extracted', data: { away: true } });
+  expect(read).toHaveBeenCalledTimes(2);
+  read.mockRestore();
+});
+
 it('loses nothing when the worker dies in the middle of calls', async () => {
   const folder = join(stage.folder, 'killed');
   await mkdir(folder);

@@ -57,7 +57,12 @@ it.each<[Converter, unknown, string | RegExp]>([
   ['amount', 'twelve', /not an amount/],
   ['amount', '1.5E3', /not an amount/],
   ['amount', '2 bags at USD 500', /not an amount/],
+  // Digit groups that nobody writes are two numbers, or one that was read wrongly.
+  ['amount', '1,234,5', /not an amount/],
+  ['amount', '10,000.5,0', /not an amount/],
   ['currency', 'US$', 'USD'],
+  ['currency', 'AUS$', /no currency/],
+  ['currency', 'BUS', /no currency/],
   ['currency', 'eur', 'EUR'],
   ['currency', '$', /no currency/],
   ['digits', 'SB No. 4512345', '4512345'],

@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeOutputFile } from '../../src/documents/output-file';
 import { useFolder } from '../support/folder';
@@ -50,4 +50,13 @@ test('a symbolic link that somebody put there is replaced, and what it leads to 
   }
   expect(await readFile(theirs, 'utf8')).toBe('untouched');
   expect((await readdir(folder)).sort()).toEqual(['dangling', 'linked', 'theirs']);
+});
+
+test('what leads to an open file of this process, as /dev/stdout does, is written to and stays', async () => {
+  const redirected = await open(join(folder, 'redirected'), 'w');
+  await symlink(`/proc/self/fd/${redirected.fd}`, join(folder, 'stdout'));
+  await writeOutputFile(join(folder, 'stdout'), 'rows');
+  await redirected.close();
+  expect((await lstat(join(folder, 'stdout'))).isSymbolicLink()).toBe(true);
+  expect(await readFile(join(folder, 'redirected'), 'utf8')).toBe('rows');
 });

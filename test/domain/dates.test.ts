@@ -11,6 +11,7 @@ import {
   splitWindow,
   WINDOW_DAYS,
 } from '../../src/domain/dates';
+import { isoDate } from '../../src/domain/report-contracts';
 
 const anyDate = fc
   .date({ min: new Date('1970-01-01T00:00:00Z'), max: new Date('2099-12-31T00:00:00Z'), noInvalidDate: true })
@@ -68,6 +69,20 @@ describe('reading a date', () => {
     for (const value of [null, undefined, 5012026, '', 'soon', '2026-13-01T00:00:00Z']) {
       expect(filingDateFromAnything(value)).toBeNull();
     }
+    // A day that no calendar has is not the day after, and a placeholder is not a date that breaks what compares it.
+    for (const value of [
+      '2026-02-31T00:00:00Z',
+      '9999-12-31T00:00:00Z',
+      '0001-01-01T00:00:00Z',
+      '2999-12-31T20:00:00Z',
+    ])
+      expect(filingDateFromAnything(value)).toBeNull();
+  });
+
+  test('an input names a day that a filing can have', () => {
+    const accepted = (day: string) => isoDate.safeParse(day).success;
+    expect(['2026-02-28', '1900-01-01'].map(accepted)).toEqual([true, true]);
+    expect(['2026-02-30', '0001-01-01', '9999-12-31', '05012026'].map(accepted)).toEqual([false, false, false, false]);
   });
 
   test('an ISO reader refuses other forms, naming what it got', () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { filingWorkflowId } from '../../src/domain/names';
+import { forEachLimited } from '../../src/domain/values';
 
 it('is file/<mode>/<reference>, with the correction behind it', () => {
   expect(filingWorkflowId('test', 'JULY-2026')).toBe('file/test/JULY-2026');
@@ -16,4 +17,16 @@ it('is no other filing’s: R/1 is not the first correction of R', () => {
       expect(filingWorkflowId('test', ...a)).not.toBe(filingWorkflowId('test', ...b));
     }),
   );
+});
+
+it('begins nothing more of a list once an item has failed', async () => {
+  const begun: number[] = [];
+  const work = async (item: number) => {
+    begun.push(item);
+    await Promise.resolve();
+    if (item === 2) throw new Error('no room');
+  };
+  await expect(forEachLimited([1, 2, 3, 4, 5, 6, 7, 8], 2, work)).rejects.toThrow('no room');
+  await new Promise(setImmediate);
+  expect(begun.length).toBeLessThan(6);
 });

@@ -7,7 +7,8 @@ import type { Report, Value } from '../../src/reports/report';
 import { writeReportHtml } from '../../src/reports/write-html';
 import { writeReportWorkbook } from '../../src/reports/write-workbook';
 import { askAbout } from '../../src/ledger/questions/questions';
-import { knowExporter, open, readBalance, rowsOf as mappingRows } from '../ledger/filing-support';
+import { saveIrms } from '../../src/ledger/exporters/irms';
+import { EXPORTER, irmRecord, knowExporter, open, readBalance, rowsOf as mappingRows } from '../ledger/filing-support';
 import { useTestDatabase } from '../support/postgres';
 import { HOUR_MS, reportOn, tell } from './ledger-of-a-month';
 
@@ -153,6 +154,18 @@ it('counts what the reconciliation found, acknowledged or not', () => {
   expect(rowsOf('breaks', 'findings')).toHaveLength(3);
 });
 
+it('says that there are more rows than are listed where there are', async () => {
+  const listed = async (rows: number) => {
+    const tables = group('breaks', await dailyReport(ledger.pool, requestOf({ rows }))).tables;
+    const found = tables.find(({ id }) => id === 'findings');
+    return [found?.rows.length, found?.cut];
+  };
+  expect([await listed(2), await listed(3)]).toEqual([
+    [2, true],
+    [3, false],
+  ]);
+});
+
 it('shows credentials, limits and the archive', () => {
   expect(figures('credentials')).toMatchObject({ ready: 1, pending: 0, invalid: 0, locked: 0, blocked: 0 });
   expect(figures('quota')).toEqual({ calls: 4, refused: 1, waiting: 0, certificates: 3, entities: 1 });
@@ -168,6 +181,15 @@ it('looks back: an earlier day has the figures of its end', async () => {
   expect(figures('breaks', earlier)).toEqual({ open: 0, acknowledged: 0 });
   // Both certificates are newer than the balance that was read by then.
   expect(figures('irms', earlier)).toMatchObject({ available_usd: '10000', reserved_usd: '1500' });
+});
+
+it('counts a remittance whose date is none among the oldest', async () => {
+  for (const [n, irmIssueDate] of ['00000000', '31022026', '01010000', 'unknown'].entries()) {
+    const record = { ...irmRecord(100), irmNumber: `UNDATED${n}`, irmIssueDate, remittanceDate: null };
+    await saveIrms(ledger.pool, EXPORTER, [record], before(0, 3));
+  }
+  const undated = await dailyReport(ledger.pool, requestOf());
+  expect(figures('irms', undated)).toMatchObject({ available_usd: '8600', unmapped_over_180_usd: '400' });
 });
 
 it('is of one mode alone', async () => {

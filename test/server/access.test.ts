@@ -1,4 +1,5 @@
 /** Who may what over HTTP: tokens, roles, exporters, the record of it, and what a name proves without a grant. */
+import { randomUUID } from 'node:crypto';
 import type { Role } from '../../src/domain/principal';
 import { everyRow } from '../support/postgres';
 import { eventually } from '../support/processes';
@@ -214,7 +215,10 @@ describe('who may what', () => {
   );
 
   it('shows a principal its own exporters, and answers for all others as for what is not there', async () => {
-    const token = await stage.principal(['viewer', 'maker', 'checker', 'admin'], { exporters: [OTHER] });
+    const token = await stage.principal(['viewer', 'maker', 'checker', 'admin'], {
+      // One of them has yet to be onboarded.
+      exporters: [OTHER, randomUUID()],
+    });
     const get = (path: string) => stage.ask<ProblemBody & { items: unknown[] }>('GET', path, { token });
     const nothing = `/v1/filings/${'0'.repeat(8)}`;
     for (const [path, like] of [
@@ -254,6 +258,19 @@ describe('who may what', () => {
     expect((await act('PATCH', `/v1/exporters/${exporterId}`, { approval: 'off' })).status).toBe(404);
     expect((await act('POST', '/v1/exporters', { name: 'N', email: 'new@x.example' })).status).toBe(403);
     expect((await act('POST', '/v1/reconciliations', {})).body.code).toBe('exporters_limited');
+    const acknowledge = async (of: string, kind: string) => {
+      const { rows } = await stage.ledger.pool.query<{ id: string }>(
+        `INSERT INTO questions (mode, party_id, key, kind, exporter_id, text, first_seen_at, last_seen_at)
+         SELECT mode, party_id, $2, $2, exporter_id, 'x', now(), now() FROM exporters WHERE exporter_id = $1
+         RETURNING question_id AS id`,
+        [of, kind],
+      );
+      return act('POST', `/v1/findings/${rows[0]?.id ?? ''}/acknowledge`, { note: 'seen' });
+    };
+    // A contradiction too, which is no finding of a reconciliation.
+    expect((await acknowledge(OTHER, 'parties_are_one')).status).toBe(200);
+    const foreign = await acknowledge(exporterId, 'status_changed');
+    expect([foreign.status, foreign.body.detail]).toEqual([404, expect.stringMatching(/GET \/v1\/findings lists/)]);
     const message = await messageOf(stage, 'ACCESS-2');
     const file = (more: object) => act('POST', '/v1/filings', { message, declaration: 'Y', ...more });
     expect((await file({ exporter: exporterId, reference: 'ACCESS-2' })).status).toBe(404);

@@ -20,6 +20,7 @@ it('takes a filing as a program in another language would start it, and refuses 
   expect(valid(input)).toBe(true);
   expect(valid({ ...input, decalaration: 'Y' })).toBe(false);
   expect(valid({ ...input, mode: 'dev' })).toBe(false);
+  expect(valid({ ...input, n: 3_000_000_000 })).toBe(false);
   const message = JSON.parse(jsonSchemas().get('pushMessage.schema.json') ?? '{}') as object;
   const validMessage = ajv.compile(message);
   const example = JSON.parse(readFileSync(join(FOLDER, '..', 'examples', 'push-message.json'), 'utf8')) as object;

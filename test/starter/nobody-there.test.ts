@@ -3,7 +3,9 @@ import { spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { runProgram } from '../../src/starter/cli/program';
 import { customer as customerSchema } from '../../src/api/schemas/exporters';
 import { saveExporter } from '../../src/ledger/exporters/exporters';
 import type { Problem } from '../../src/starter/errors';
@@ -12,7 +14,10 @@ import { connectTemporal } from '../../src/starter/connect';
 import type { EbrcClientDependencies } from '../../src/starter/dependencies';
 import { followFiling } from '../../src/starter/filings/start';
 import { pollersOf, silenceNotice, TemporalSilentError } from '../../src/temporal/workers-present';
+import { knowExporter, NOW } from '../ledger/filing-support';
+import { tell } from '../reports/ledger-of-a-month';
 import { cleanEnvironment, ebrc, programArguments } from '../support/command-line';
+import { principalOfToken } from '../../src/ledger/principals/principals';
 import { createVault } from '../../src/ledger/vault/vault';
 import { createTestDatabase, useTestDatabase } from '../support/postgres';
 import { eventually } from '../support/processes';
@@ -69,12 +74,17 @@ it('a ledger whose first migration has not been committed yet', async () => {
 });
 
 it('no worker, for what only a worker can answer', async () => {
+  await knowExporter(database);
+  const gone = await tell(database, { reference: 'GONE', madeAt: NOW, rows: [{}] });
+  await database.pool.query(`UPDATE filing_rows SET state = 'abandoned_after_send' WHERE filing_id = $1`, [gone]);
+  await database.pool.query(`UPDATE filings SET state = 'abandoned', closed_at = now() WHERE filing_id = $1`, [gone]);
   const credentials = ['credentials', EMAIL, '--username', 'asha', '--password-stdin'];
   const never = await problemOf(credentials, {}, 'Right-Horse-1!');
   await createVault({ keys: [{ id: 'k', key: randomBytes(32) }] }).publish(database.pool, 'test');
   const later = await Promise.all([
     problemOf(['irms', EMAIL, '--refresh']),
     problemOf(credentials, {}, 'Right-Horse-1!'),
+    problemOf(['resolve', 'GONE', '--as', 'not-filed', '--note', 'not at the portal']),
   ]);
   for (const problem of [never, ...later]) {
     expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('worker.js') as string });
@@ -196,5 +206,56 @@ describe('PostgreSQL restarts', () => {
     await proxy.close();
     expect([code, stdout.trim()]).toEqual([0, '[]']);
     expect(stderr).toMatch(/Trying again/u);
+  });
+
+  it('in the middle of a list: what was printed is not printed again as if it were more', async () => {
+    await database.pool.query(
+      `INSERT INTO exporters (exporter_id, party_id, mode, name, email)
+       SELECT 'many-' || n, (SELECT min(party_id) FROM parties), 'test', 'Many ' || n, 'x' FROM generate_series(1, 1500) n`,
+    );
+    const proxy = await startTcpProxy(database.url);
+    const printed: string[] = [];
+    const stdout = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        printed.push(...chunk.toString().split('\n').filter(Boolean));
+        proxy.reset();
+        done();
+      },
+    });
+    const streams = { stdin: Readable.from([]), stdout, stderr: new Writable({ write: (_1, _2, done) => done() }) };
+    const more = { env: cleanEnvironment({ ...env, DATABASE_URL: proxy.inFrontOf(database.url) }) };
+    const code = await runProgram(['exporters', '--jsonl'], streams, { ...more, waitForLedgerMs: 60_000 });
+    await proxy.close();
+    expect([code, printed.length]).toEqual([1, 1_000]);
+  });
+
+  it('while a token is rotated: it is not done twice, which would end the token that is in use', async () => {
+    const added = await ebrc(['principals', 'add', 'erp', '--role', 'viewer', '--json'], { env });
+    const { token } = added.json<{ token: string }>();
+    const proxy = await startTcpProxy(database.url);
+    const holder = await database.pool.connect();
+    // The commit waits until its answer can be swallowed.
+    await holder.query(`CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN PERFORM pg_advisory_xact_lock(4711); RETURN NULL; END $$;
+      CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON principal_tokens DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION wait_at_commit()`);
+    await holder.query('SELECT pg_advisory_lock(4711)');
+    const rotated = ebrc(['principals', 'rotate', 'erp', '--json'], {
+      env: { ...env, DATABASE_URL: proxy.inFrontOf(database.url) },
+      waitForLedgerMs: 60_000,
+    });
+    const waiting = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711 AND NOT granted`;
+    await eventually(async () => (await database.pool.query(waiting)).rowCount === 1);
+    proxy.swallow(true, 'back');
+    await holder.query('SELECT pg_advisory_unlock(4711)');
+    holder.release();
+    const tokens = () => database.pool.query('SELECT FROM principal_tokens');
+    await eventually(async () => (await tokens()).rowCount === 2);
+    proxy.reset();
+    proxy.swallow(false);
+    const { code, stdout } = await rotated;
+    await proxy.close();
+    expect([code, stdout]).toEqual([1, expect.stringContaining('ebrc principals list')]);
+    expect(await principalOfToken(database.pool, 'test', token)).toMatchObject({ name: 'erp' });
   });
 });

@@ -60,6 +60,16 @@ it('masks what names somebody or opens something in messages and errors, and dro
   });
 });
 
+it('masks the tokens of principals, and what is cut at the end of a long text', () => {
+  logger.warn(`of ebrc_live_${'hunter2'.repeat(7).slice(0, 43)}`);
+  for (const room of [3, 9, 14, 20, 25]) {
+    logger.warn(`${'x '.repeat(1_000 - room)}accounts.kaveri@shop.example`);
+    logger.warn(`${'x '.repeat(1_000 - room)}postgres://kaveri:hunter2@db/ebrc`);
+  }
+  expect(lines.join('')).not.toMatch(/hunter|kaveri|accounts/);
+  expect(written()[0]).toMatchObject({ msg: 'of [token]' });
+});
+
 it('a line names its filing, exporter and trace', () => {
   withLogScope({ filingId: 'F1', exporterId: 'e-1', workflowId: 'file/test/R1', activity: 'submitPush' }, () =>
     logger.info({ kind: 'timeout' }, 'not sent'),

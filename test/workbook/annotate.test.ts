@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Workbook, type Cell, type Worksheet } from 'exceljs';
+import { INVOICE_FIELDS } from '../../src/domain/rules/columns';
 import type { Finding } from '../../src/domain/rules/finding';
 import { annotateWorkbook } from '../../src/workbook/annotate';
 import { checkWorkbook } from '../../src/workbook/check';
@@ -193,6 +194,16 @@ test('an error about a whole row is filled and noted at its Status, and goes aga
   expect(clean.getCell(place).value).toBe('OK');
   expect(fillOf(clean.getCell(place))).toBeUndefined();
   expect(JSON.stringify(clean.getCell(place).note) ?? '').not.toContain('ERR23');
+});
+
+test('a row whose invoice columns are empty is marked where the check refuses it, and else left out', async () => {
+  const invoice = Object.fromEntries(INVOICE_FIELDS.map((field) => [field, null]));
+  const rows = [cells(), cells({ serialNo: 2, ...invoice, isGstAvail: 'Y', gstinInvoiceNumber: 'G1' })];
+  const source = await book([...rows, ...[3, 4].map((serialNo) => cells({ serialNo, ...invoice }))], (sheet) => {
+    sheet.mergeCells(4, columnIndex('portCode'), 4, columnIndex('billNo'));
+  });
+  const sheet = await first(await checkAndAnnotate(source));
+  expect([2, 3, 4, 5].map((row) => sheet.getCell(row, STATUS).value)).toEqual(['OK', 'Error', 'Error', null]);
 });
 
 test("a user's own Status column is not ours", async () => {

@@ -22,6 +22,11 @@ const irm: HeldIrm = {
   readAt: 0,
 };
 
+const knownIrm = {
+  ...{ irmNumber: irm.irmNumber, irmAdCode: irm.irmAdCode, irmIssueDate: '05012026', remittanceDate: null },
+  remitterName: null,
+};
+
 test('drop-downs, formats, frozen header and help are added; values stay', async () => {
   const source = await book([cells({ irmDt: '05012026', irmAdCode: '0510001' })]);
   const sheet = (await load(await decorateTemplate(source))).worksheets[0];
@@ -49,7 +54,7 @@ test('drop-downs, formats, frozen header and help are added; values stay', async
 });
 
 test('remitter and free balance stand in columns that are not sent, and exhausted remittances are left out', async () => {
-  const known = { irmNumber: irm.irmNumber, irmAdCode: irm.irmAdCode, remitterName: 'Lakeshore', free: '9000' };
+  const known = { ...knownIrm, remitterName: 'Lakeshore', free: '9000' };
   const irms = [known, { ...known, irmNumber: 'IRM2', free: '0' }];
   const source = await book([cells(), cells({ serialNo: 2, irmNumber: 'IRM2' })]);
   const sheetOf = async (all: boolean) => (await load(await decorateTemplate(source, { irms, all }))).worksheets;
@@ -62,6 +67,20 @@ test('remitter and free balance stand in columns that are not sent, and exhauste
   expect(help?.rowCount).toBe(10);
   const { errors, warnings, rows } = await checkWorkbook(await decorateTemplate(source, { irms }));
   expect({ errors, warnings, rows: rows.length }).toEqual({ errors: [], warnings: [], rows: 1 });
+});
+
+test('of remittances that differ in their date alone, each has its own balance, and only the exhausted one is left out', async () => {
+  const dates = ['05012026', new Date('2026-02-05T00:00:00Z'), '05032026'];
+  const source = await book(dates.map((irmDt, index) => cells({ serialNo: index + 1, irmDt })));
+  const irms = ['1000', '0', '3000'].map((free, index) => ({ ...knownIrm, irmIssueDate: `050${index + 1}2026`, free }));
+  const sheet = (await load(await decorateTemplate(source, { irms }))).worksheets[0];
+  const free = (sheet?.getRow(1).values as string[]).indexOf('Free balance (not sent)');
+  const shown = [2, 3, 4].map((row) => [sheet?.getCell(row, 1).value, sheet?.getCell(row, free).value]);
+  expect(shown).toEqual([
+    [1, 1000],
+    [3, 3000],
+    [null, null],
+  ]);
 });
 
 test('filled in as it stands, it is checked and right', async () => {

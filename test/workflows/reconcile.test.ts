@@ -2,7 +2,7 @@
  * Reconciliation against the sandbox: every kind of finding is seen, healed where it heals, and closed when it is gone.
  */
 import { randomUUID } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { Client } from '@temporalio/client';
 import type { FilingResult } from '../../src/domain/contracts';
 import type { ReconcileInput, ReconcileResult } from '../../src/domain/report-contracts';
@@ -92,6 +92,27 @@ it('fetches a missing and a damaged PDF again, and reports it', async () => {
     const content = (await documents.read(name)).toString('latin1');
     expect(content).toMatch(/^%PDF-/u);
     expect(content).not.toContain('another document');
+  }
+});
+
+it('goes on without the PDFs of a party of which one cannot be read, and says so', async () => {
+  const exporter = await stage.exporter();
+  const { documents } = stage.worker.deps;
+  const [row] = (await stage.view(await filed(exporter))).rows;
+  const path = documents.pathOf(row?.document ?? '');
+  await rm(path);
+  await mkdir(path);
+  try {
+    const running = run({ exporterId: exporter.exporterId, ...(await daysOf(exporter)) });
+    // Until the last try.
+    await stage.env.sleep('1m');
+    const result = await running;
+    expect(result).toMatchObject({ state: 'done', parties: 1, opened: 0 });
+    expect(result.skipped).toEqual([
+      { exporterId: exporter.exporterId, reason: expect.stringContaining('the stored PDFs') as string },
+    ]);
+  } finally {
+    await rmdir(path);
   }
 });
 

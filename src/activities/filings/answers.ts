@@ -7,12 +7,18 @@ import type { StatusVerdict } from '../../domain/service/request-status';
 import { lockFiling } from '../../ledger/filings/filing-lock';
 import { FilingMissing } from '../../ledger/filings/filings';
 import { requestOf } from '../../ledger/gates/attempts';
-import { certifyByRecord } from '../../ledger/gates/certify';
+import { certifyByRecord, fitsOfNamed } from '../../ledger/gates/certify';
 import { releaseRejected } from '../../ledger/gates/release';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { readSentRows, recordSeenAnswer } from '../../ledger/submissions/answer-times';
 import { acknowledge, reportContradiction, storeAnswer } from '../../ledger/submissions/answers';
-import { endRequest, readRequests, settleIfDone, type RequestRecord } from '../../ledger/submissions/requests';
+import {
+  endRequest,
+  notePoll,
+  readRequests,
+  settleIfDone,
+  type RequestRecord,
+} from '../../ledger/submissions/requests';
 import { cadenceOf, type Deps } from '../dependencies';
 import { moveOnSettled, type FilingNow } from './moves';
 
@@ -80,12 +86,13 @@ export async function settleRequest(
     at: Date;
   },
 ): Promise<{ outcome: 'settled' | 'incomplete' | 'doubt' | 'not_yet'; filing: FilingNow | null }> {
-  const { request, verdict, final, processingStatus, age, exporterId, at } = args;
-  const { filingId, submission } = request;
+  const { request, verdict, processingStatus, age, exporterId, at } = args;
+  const { filingId, submission, source } = request;
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
   const records = verdict.rows.flatMap((row) => (row.outcome === 'certified' && !row.kept ? [row] : []));
-  const contradictions = await certifyByRecord(client, { filingId, submission, exporterId, records, at });
+  const fits = source === 'named' ? await fitsOfNamed(client, { filingId, records }) : undefined;
+  const contradictions = await certifyByRecord(client, { filingId, submission, exporterId, records, fits, at });
   for (const { position, eBRCNumber, why } of contradictions) {
     const text = `Request ${request.requestId} names certificate ${eBRCNumber} for row ${position + 1}, but ${why}. Compare it with the portal.`;
     const key = `${request.requestId}/${position}/${eBRCNumber}`;
@@ -96,8 +103,12 @@ export async function settleRequest(
   );
   await reportErroredAfterCertificate(client, request, errored, at);
   const answered = { filingId, submission, mode, answer: { afterMs: request.polledAtAgeMs ?? 0, byMs: age }, at };
+  // The details of a certificate that a named request shows are read first.
+  const final = args.final && (!fits || records.every(({ position }) => fits.has(position)));
   if (!final) {
     await recordSeenAnswer(client, answered);
+    // Another request of the submission is asked about next.
+    await notePoll(client, request, { statement: null, incomplete: true, ageMs: age, at });
     return { outcome: 'incomplete', filing: null };
   }
   const contradicted = contradictions.map(({ position }) => position);

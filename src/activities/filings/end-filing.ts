@@ -153,9 +153,10 @@ async function afterAbsence(
   const certified = rows.some(({ state }) => state === 'certified');
   // What the authority processed has an outcome, even if that is a rejection.
   const settled = certified || processed;
-  await settleSubmission(client, { filingId, submission, state: settled ? 'settled' : 'released', at });
+  const again = held === 'repeated';
+  // What was concluded may have been taken back since the first try of the step.
+  if (!again) await settleSubmission(client, { filingId, submission, state: settled ? 'settled' : 'released', at });
   if (settled) {
-    const again = held === 'repeated';
     const filing = await (again ? readNow(client, filingId, settledStep()) : moveOnSettled(client, settings, held, at));
     return { filing, errors: [] };
   }

@@ -71,21 +71,22 @@ const downloadQuery = z.strictObject({ eBRCNumber: z.string().min(1), platformCu
 
 const CERTIFICATES = recordList(certificateDetail);
 
-/** Words for an empty list. An outage may say so too, so it proves no absence (spec: "Returns 200 with an array"). */
-const IN_WORDS = { records: [], unread: 1 };
+/** In place of a list. An outage may answer so too, so it proves no absence (spec: "Returns 200 with an array"). */
+const NO_LIST = { records: [], unread: 1 };
 
 /** A list or a page. Another shape is no empty list: certificates from before a send must not be missed. */
 const certificateList = z.unknown().transform((value, context) => {
+  if (value !== undefined && isAbsent(value)) return NO_LIST;
   const page = readPage(value);
-  if (page !== null || (value !== undefined && isAbsent(value))) {
-    const list = CERTIFICATES.parse(page?.items);
+  if (page !== null) {
+    const list = CERTIFICATES.parse(page.items);
     // The specification shows no pages here: what a further one would have is not known.
-    return (page?.totalPages ?? 1) > 1 ? { ...list, unread: list.unread + 1 } : list;
+    return (page.totalPages ?? 1) > 1 ? { ...list, unread: list.unread + 1 } : list;
   }
   const single = CERTIFICATES.parse(value);
   if (single.records.some((each) => each.eBRCNumber !== null)) return single;
   const message: unknown = single.records[0]?.message;
-  if (typeof message === 'string' && NOTHING_LISTED.test(message)) return IN_WORDS;
+  if (typeof message === 'string' && NOTHING_LISTED.test(message)) return NO_LIST;
   context.addIssue({ code: 'custom', message: 'neither a list nor a certificate' });
   return z.NEVER;
 });
@@ -126,9 +127,8 @@ export function createFilingsApi(caller: Caller) {
         return { certificates: list.records, unread: list.unread };
       } catch (error) {
         // A 404 that reports an empty result answers a request for a list.
-        if (error instanceof ApiError && error.kind === 'certificate_not_ready')
-          return { certificates: [], unread: error.errorCode === undefined ? IN_WORDS.unread : 0 };
-        throw error;
+        if (!(error instanceof ApiError) || error.kind !== 'certificate_not_ready') throw error;
+        return { certificates: [], unread: NO_LIST.unread };
       }
     },
     /** Streamed to `sink`. */

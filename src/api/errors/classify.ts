@@ -1,5 +1,6 @@
 import { KIND_OF_ERROR_CODE, type ErrorKind } from '../../domain/service/error-kinds';
 import { OPERATIONS, OPERATION_NAMES, type Operation } from '../../domain/service/operations';
+import { decide } from '../../domain/service/retry-table';
 import type { ErrorBody } from './error-body';
 import type { TransportError } from './api-error';
 
@@ -70,7 +71,8 @@ function classifySubmission(operation: Operation, status: number, body: ErrorBod
   if (status === 413) return 'too_large';
   if (!DOCUMENTED_REFUSALS.includes(status) || !body.wellFormed) return 'outcome_unknown';
   const kind = kindOfAnswer(operation, status, body);
-  return kind === 'portal_unavailable' ? 'outcome_unknown' : kind;
+  // What is said of the portal, of a request or of a certificate is no refusal of what was submitted.
+  return decide(operation, kind).action === 'unknown' ? 'outcome_unknown' : kind;
 }
 
 function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): ErrorKind {

@@ -78,10 +78,14 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
   // moment of the write.
   const pool = new Pool(origin, { connect, connections: null, pipelining: 1, keepAliveTimeout: KEEP_ALIVE_MS });
   const marker = createWriteMarker();
+  const underWay = new Set<Exchange>();
+  let closed = false;
 
   return {
     exchange: async (request, consume) => {
       const run = new Exchange(request);
+      underWay.add(run);
+      if (closed) run.cancel();
       const own = request.ownConnection;
       const dispatcher = own
         ? new Client(origin, {
@@ -95,11 +99,15 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
           consume,
         );
       } finally {
+        underWay.delete(run);
         // A request that is still in progress has been given up: nothing of it may be written any more.
         if (dispatcher instanceof Client) void dispatcher.destroy().catch(() => undefined);
       }
     },
     close: async () => {
+      closed = true;
+      // Before the marker goes: a request that is written without it would count as not sent.
+      for (const run of underWay) run.cancel();
       marker.close();
       await pool.destroy();
     },
@@ -126,6 +134,9 @@ class Exchange {
     this.request.onWritten();
   };
 
+  readonly cancel = (): void =>
+    this.stop.abort(new TransportError('cancelled', this.written, 'the call was cancelled.'));
+
   /** Runs `beforeWrite`; rejects if the exchange must not write any more. */
   async prepare(own: { beforeWrite: () => Promise<void> }): Promise<void> {
     try {
@@ -149,10 +160,8 @@ class Exchange {
   ): Promise<T> {
     const { request } = this;
     const timer = setTimeout(() => this.stop.abort(this.timeoutError()), request.timeouts.totalMs);
-    const onCancel = (): void =>
-      this.stop.abort(new TransportError('cancelled', this.written, 'the call was cancelled.'));
-    if (request.signal?.aborted) onCancel();
-    request.signal?.addEventListener('abort', onCancel, { once: true });
+    if (request.signal?.aborted) this.cancel();
+    request.signal?.addEventListener('abort', this.cancel, { once: true });
     let received: Dispatcher.ResponseData['body'] | null = null;
     try {
       this.stop.signal.throwIfAborted();
@@ -176,7 +185,7 @@ class Exchange {
       throw this.explain(error, received !== null);
     } finally {
       clearTimeout(timer);
-      request.signal?.removeEventListener('abort', onCancel);
+      request.signal?.removeEventListener('abort', this.cancel);
       if (received !== null && !received.readableEnded) received.destroy();
     }
   }

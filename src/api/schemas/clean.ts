@@ -1,4 +1,4 @@
-import { refuseExcess, cleanText, cutText, TEXT_BYTES } from '../../domain/text';
+import { closingQuote, refuseExcess, cleanText, cutText, TEXT_BYTES } from '../../domain/text';
 
 /** Options for cleaning an answer; the length of the body itself is limited where it is read. */
 export interface CleanOptions {
@@ -46,8 +46,24 @@ function withoutRawControls(text: string): string {
   return bytes.toString();
 }
 
-/** A whole number after a colon, comma or bracket that a double cannot hold: an id, never an amount. */
-const LONG_NUMBER = /([:[,]\s{0,9})(-?\d{16,40})(?=\s{0,9}[,}\]])/gu;
+/** The beginning of a text, or a whole number that a double may not hold: an id, never an amount. */
+const QUOTE_OR_LONG_NUMBER = /"|(?<![\w.+-])-?\d{16,40}(?![\w.])/gu;
+
+/** JSON with its long numbers as texts; digits inside a text stay as they are. */
+function withLongNumbersQuoted(json: string): string {
+  const pattern = new RegExp(QUOTE_OR_LONG_NUMBER);
+  let quoted = '';
+  let copied = 0;
+  for (let found = pattern.exec(json); found !== null; found = pattern.exec(json)) {
+    const [token] = found;
+    if (token === '"') pattern.lastIndex = closingQuote(json, found.index) + 1;
+    else if (!Number.isSafeInteger(Number(token))) {
+      quoted += `${json.slice(copied, found.index)}"${token}"`;
+      copied = pattern.lastIndex;
+    }
+  }
+  return quoted + json.slice(copied);
+}
 
 /**
  * Parses JSON with a byte order mark, raw control characters, and numbers too long for a double as texts (a rounded
@@ -57,15 +73,10 @@ const LONG_NUMBER = /([:[,]\s{0,9})(-?\d{16,40})(?=\s{0,9}[,}\]])/gu;
 export function parseJson(text: string): unknown {
   const body = text.startsWith('\ufeff') ? text.slice(1) : text;
   refuseExcess(body);
-  const quoted = body.replace(LONG_NUMBER, (all, before: string, digits: string) =>
-    Number.isSafeInteger(Number(digits)) ? all : `${before}"${digits}"`,
-  );
-  for (const attempt of quoted === body ? [body] : [quoted, body]) {
-    try {
-      return JSON.parse(attempt);
-    } catch {
-      // Digits inside a text look the same, and quoting them would break it: then the body is parsed as it came.
-    }
+  const quoted = withLongNumbersQuoted(body);
+  try {
+    return JSON.parse(quoted);
+  } catch {
+    return JSON.parse(withoutRawControls(quoted));
   }
-  return JSON.parse(withoutRawControls(body));
 }

@@ -21,6 +21,7 @@ import {
   type Pace,
   type FailureScope,
 } from './extractions';
+import { readWithHash } from '../../documents/stored-document';
 import { failureOf, notYet, refusal } from '../../activities/application-failure';
 import { withHeartbeat, keepTrying } from '../../activities/call-context';
 import type { Deps, ExtractionDependencies } from '../../activities/dependencies';
@@ -83,11 +84,15 @@ async function askExtraction(
   const callMs = callTimeoutMs(operation, settings.httpTimeoutMs);
   const waitMs = await takeSlot(pool, { extractionId, service, callMs, pace });
   if (waitMs > 0) throw notYet(row.error ?? 'Waiting for its turn at the extraction service.', waitMs);
-  const file = await documents.read(row.document).catch(() => Buffer.alloc(0));
-  if (createHash('sha256').update(file).digest('hex') !== row.sha256) {
+  const stored = await readWithHash(documents, row.document).catch(async (error: unknown) => {
+    await releaseSlot(pool, extractionId);
+    throw error;
+  });
+  if (stored?.sha256 !== row.sha256) {
     await releaseSlot(pool, extractionId);
     throw refusal('unexpected', `${row.document} of the document store is not the document that was handed in.`);
   }
+  const file = stored.content;
   const problem = pdfProblem(file);
   const outcome = problem
     ? refusedBy(extractionId, problem)

@@ -1,5 +1,5 @@
 import { filingDateFromAnything, parseFilingDate } from '../../domain/dates';
-import { canonicalAmount } from '../../domain/money';
+import { canonicalAmount, withoutGrouping } from '../../domain/money';
 import { meansNoValue } from '../../domain/text';
 
 /** Converters for values of extracted data. Each returns a text, or says why it cannot. */
@@ -82,14 +82,15 @@ function amountOf(text: string): string | null {
   const digits = plain.replace(/[()-]/g, '');
   // The last separator is the decimal sign if both kinds occur, or if one occurs once with one or two digits after it.
   const european = /^\d{1,3}(\.\d{3})*,\d{1,2}$/.test(digits) || /^\d+,\d{1,2}$/.test(digits);
-  const normal = european ? digits.replaceAll('.', '').replace(',', '.') : digits.replaceAll(',', '');
+  const normal = european ? digits.replaceAll('.', '').replace(',', '.') : withoutGrouping(digits);
   const thousands = /^\d{1,3}(\.\d{3}){2,}$/.test(normal) ? normal.replaceAll('.', '') : normal;
   if (negative || !/^\d+(\.\d+)?$|^\.\d+$/.test(thousands)) return null;
   return canonicalAmount(thousands);
 }
 
+const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
 const CURRENCY_WORDS: readonly (readonly [RegExp, string])[] = [
-  [/US\s?\$|US DOLLARS?|U\.S\. DOLLARS?|UNITED STATES DOLLARS?/, 'USD'],
+  [/\bUS\s?\$|\bUS DOLLARS?|U\.S\. DOLLARS?|UNITED STATES DOLLARS?/, 'USD'],
   [/€|EUROS?\b/, 'EUR'],
   [/£|POUNDS?( STERLING)?/, 'GBP'],
   [/₹|\bRS\.?(?![A-Z])|RUPEES?|\bINR\b/, 'INR'],
@@ -100,6 +101,6 @@ const CURRENCY_WORDS: readonly (readonly [RegExp, string])[] = [
 function currencyOf(text: string): string | null {
   const upper = text.toUpperCase();
   const [code] = /\b[A-Z]{3}\b/.exec(upper) ?? [];
-  if (code && upper.replace(/[^A-Z]/g, '') === code) return code;
+  if (code && CURRENCIES.has(code) && upper.replace(/[^A-Z]/g, '') === code) return code;
   return CURRENCY_WORDS.find(([pattern]) => pattern.test(upper))?.[1] ?? null;
 }

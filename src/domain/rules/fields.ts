@@ -1,6 +1,5 @@
 /** Rules about one value at a time (spec: "Push message", item fields). */
 import { valueReadsAsFormula } from '../text';
-import { MAX_ROWS_PER_SUBMISSION } from '../service/limits';
 import { isFilingDate } from '../dates';
 import { errorAt, warningsAt, type Finding } from './finding';
 import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS } from '../filing/mapping';
@@ -80,21 +79,20 @@ function checkValue(row: number, field: MappingField, value: unknown): Finding[]
   }
 }
 
+/** The ledger keeps such numbers as 32-bit integers. */
+const LARGEST_INTEGER = 999_999_999;
+
 function checkInteger(row: number, field: MappingField, value: unknown): Finding[] {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
-    return [errorAt(row, field, 'invalid_number', invalidNumber(field, value, 'Write a whole number.'))];
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > LARGEST_INTEGER) {
+    const message = invalidNumber(field, value, 'Write a whole number of at most nine digits.');
+    return [errorAt(row, field, 'invalid_number', message)];
   }
   if (field === 'uploadType' && !isUploadType(value)) {
     const known = Object.entries(UPLOAD_TYPES).map(([code, name]) => `${code} (${name})`);
     const message = `Upload type ${value} does not exist. Use ${known.join(', ')}.`;
     return [errorAt(row, field, 'unknown_upload_type', message)];
   }
-  return warningsAt(row, field, {
-    serial_range:
-      field === 'serialNo' &&
-      (value < 1 || value > MAX_ROWS_PER_SUBMISSION) &&
-      `serialNo ${value} is outside 1 to ${MAX_ROWS_PER_SUBMISSION}, the authority's range. Renumber the rows from 1.`,
-  });
+  return [];
 }
 
 function checkAmount(row: number, field: MappingField, value: unknown): Finding[] {

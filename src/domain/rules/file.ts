@@ -2,7 +2,7 @@
 import { errorAt, warningAt, type Finding } from './finding';
 import { allowDuplicate } from './duplicates';
 import { groupBy } from '../values';
-import { MAX_FILING_BYTES, MAX_FILING_ROWS } from '../service/limits';
+import { MAX_FILING_BYTES, MAX_FILING_ROWS, MAX_ROWS_PER_SUBMISSION } from '../service/limits';
 import { utf8Bytes } from '../text';
 import { comparableDate, comparableText, irmIdentity, mappingIdentity } from '../identity';
 import { type Amount, amountText, compareAmounts, isAmount, sumAmounts } from '../money';
@@ -58,16 +58,20 @@ function checkUploadTypes(unchecked: readonly UncheckedRow[], { uploadType }: Fi
 
 function checkSerials(unchecked: readonly UncheckedRow[]): Finding[] {
   const first = new Map<number, number>();
+  // Where there are several submissions, each numbers its rows itself.
+  const isSent = unchecked.length <= MAX_ROWS_PER_SUBMISSION;
   return unchecked.flatMap((row) => {
     const serial = row.mapping.serialNo;
     if (serial === undefined || row.failed.has('serialNo')) return [];
     const holder = first.get(serial);
-    if (holder === undefined) {
-      first.set(serial, row.row);
-      return [];
+    if (holder !== undefined) {
+      const message = `serialNo ${serial} is used already by row ${holder}. Give every row a number of its own.`;
+      return [errorAt(row.row, 'serialNo', 'duplicate_serial', message)];
     }
-    const message = `serialNo ${serial} is used already by row ${holder}. Give every row a number of its own.`;
-    return [errorAt(row.row, 'serialNo', 'duplicate_serial', message)];
+    first.set(serial, row.row);
+    if (!isSent || (serial >= 1 && serial <= MAX_ROWS_PER_SUBMISSION)) return [];
+    const message = `serialNo ${serial} is outside 1 to ${MAX_ROWS_PER_SUBMISSION}, the authority's range. Renumber the rows from 1.`;
+    return [warningAt(row.row, 'serialNo', 'serial_range', message)];
   });
 }
 

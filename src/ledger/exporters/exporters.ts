@@ -77,13 +77,14 @@ export async function saveExporter(
     }
     const before = placed ? known : await getExporter(client, customer.id);
     const party = before?.partyId ?? (await partyForNew(client, { mode, iec, email: customer.email }));
-    const saved = await upsert(client, { customer, statedIec, party, mode, at });
+    // Without the lock its IEC is left as it is: another may have become known since it was read.
+    const saved = await upsert(client, { customer, statedIec, iec: placed ? null : statedIec, party, mode, at });
     // No row: the ledger has a newer state, which is the result.
     if (!saved) return needExporter(client, customer.id);
     if (placed || iec === null) return saved;
     const { exporterId, email } = saved;
     await attachToIec(client, { mode, exporterId, iec: saved.iec ?? iec, at });
-    if (before && before.iec !== null)
+    if (before && before.iec !== null && before.iec !== iec)
       await askAboutIec(client, { exporterId, known: before, said: iec, source: 'client', used: saved.iec, at });
     await attachByEmail(client, { mode, exporterId, email, at });
     return needExporter(client, exporterId);
@@ -92,16 +93,23 @@ export async function saveExporter(
 
 async function upsert(
   client: Queryable,
-  args: { customer: CustomerRecord; statedIec: string | null; party: number; mode: Mode; at: Date },
+  args: {
+    customer: CustomerRecord;
+    statedIec: string | null;
+    iec: string | null;
+    party: number;
+    mode: Mode;
+    at: Date;
+  },
 ): Promise<ExporterRow | undefined> {
-  const { customer, statedIec, party, mode, at } = args;
+  const { customer, statedIec, iec, party, mode, at } = args;
   const { id, name, email, companyName, address, isActive, hasDgftCredentials, dgftApiStatus: status } = customer;
   const stated = [id, mode, name, email, companyName, statedIec, address, isActive, hasDgftCredentials];
   const api = [status !== null, status?.state, timeOf(status?.activatesAt), status?.sharedCredentialsLikely];
   const { rows } = await client.query<ExporterRow>(
     `INSERT INTO exporters AS e (exporter_id, party_id, mode, name, email, company_name, stated_iec, iec, iec_source, address, is_active,
        has_credentials, api_state, activates_at, shared_credentials_likely, read_at)
-     VALUES ($1, $15, $2, coalesce($3, ''), coalesce($4, ''), $5, $6, $6, CASE WHEN $6::text IS NOT NULL THEN 'client' END, $7,
+     VALUES ($1, $15, $2, coalesce($3, ''), coalesce($4, ''), $5, $6, $16, CASE WHEN $16::text IS NOT NULL THEN 'client' END, $7,
        coalesce($8, false), coalesce($9, false), $11, $12, $13, $14)
      ON CONFLICT (lower(exporter_id)) DO UPDATE SET
        name = coalesce($3, e.name), email = coalesce($4, e.email), company_name = excluded.company_name,
@@ -116,7 +124,7 @@ async function upsert(
        read_at = excluded.read_at
      WHERE e.read_at <= excluded.read_at
      RETURNING ${COLUMNS}`,
-    [...stated, ...api, at, party],
+    [...stated, ...api, at, party, iec],
   );
   return rows[0];
 }
@@ -134,9 +142,9 @@ export async function learnIec(
   if (iec === null || !seen || !tellsIec(seen, iec, source)) return;
   const { mode, exporterId: id, email } = seen;
   await withTransaction(pool, async (client) => {
-    if (seen.iec !== iec) await lockForPartyChange(client, { mode, exporterId: id, iec, email });
+    await lockForPartyChange(client, { mode, exporterId: id, iec, email });
     const known = (await getExporter(client, id)) ?? seen;
-    const taken = known.iec === iec ? seen.iec === iec && !outranks(known.iecSource, source) : gives(known, source);
+    const taken = known.iec === iec ? !outranks(known.iecSource, source) : gives(known, source);
     if (taken)
       await client.query('UPDATE exporters SET iec = $2, iec_source = $3 WHERE exporter_id = $1', [id, iec, source]);
     if (known.iec === iec) return;

@@ -40,6 +40,7 @@ export async function movePartyOf(client: Queryable, move: PartyMove): Promise<v
     await client.query('UPDATE listed_certificates SET party_id = $2 WHERE party_id = $1', [from, to]);
   const collisions = await moveRows(client, move);
   await moveCertificates(client, move);
+  await moveQuestions(client, move);
   for (const collision of collisions) await tell(client, collision, move.at);
 }
 
@@ -113,11 +114,20 @@ async function moveCertificates(client: Queryable, { from, to, exporterId }: Par
     values,
   );
   await client.query(`UPDATE certificates f SET party_id = $2 WHERE ${mine}`, values);
+}
+
+/** Questions go with their filings and IRMs. What is left with a party of no client, nobody would ever close. */
+async function moveQuestions(client: Queryable, { from, to, exporterId, at }: PartyMove): Promise<void> {
   await client.query(
-    `UPDATE questions q SET party_id = $2 WHERE q.party_id = $1 AND q.filing_id IS NOT NULL
-        AND ($3::text IS NULL OR q.exporter_id = $3)
+    `UPDATE questions q SET party_id = $2 WHERE q.party_id = $1
+        AND ($3::text IS NULL OR (q.exporter_id = $3 AND (q.filing_id IS NOT NULL OR q.ebrc_number IS NULL)))
         AND NOT EXISTS (SELECT FROM questions o WHERE o.party_id = $2 AND o.key = q.key AND o.closed_at IS NULL)`,
-    values,
+    [from, to, exporterId],
+  );
+  await client.query(
+    `UPDATE questions SET closed_at = $2 WHERE party_id = $1 AND closed_at IS NULL
+        AND NOT EXISTS (SELECT FROM exporters WHERE party_id = $1)`,
+    [from, at],
   );
 }
 

@@ -1,7 +1,7 @@
 import { questionOfMove } from '../../domain/filing/questions';
 import { isEnd, mayFollow, type FilingState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
-import { QUESTION_COLUMNS } from '../questions/questions';
+import { QUESTION_COLUMNS, RENEWED } from '../questions/questions';
 import { type LockedFiling, lockFiling } from './filing-lock';
 import { nowColumns, nowOf, type FilingNow, type NowRow } from './filing-now';
 import { FilingMissing, isAsked } from './filings';
@@ -98,8 +98,7 @@ export async function writeMove(db: Queryable, note: ProgressNote): Promise<Fili
        INSERT INTO questions (mode, party_id, key, kind, exporter_id, filing_id, text, until, first_seen_at, last_seen_at)
        SELECT b.mode, e.party_id, $14::text || '|' || $1, $14, b.exporter_id, $1, $15, $16, $4, $4
          FROM before b JOIN exporters e USING (exporter_id) WHERE $14::text IS NOT NULL
-       ON CONFLICT (party_id, key) WHERE closed_at IS NULL
-       DO UPDATE SET text = excluded.text, until = excluded.until, last_seen_at = excluded.last_seen_at
+       ${RENEWED}
      ), noted AS (
        INSERT INTO filing_events (filing_id, seq, step, at, kind, who, text, data, state)
        SELECT $1, $2, CASE WHEN NOT EXISTS (SELECT FROM filing_events WHERE filing_id = $1 AND step = $7) THEN $7 END, $4, $8, $9,

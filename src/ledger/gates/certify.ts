@@ -31,30 +31,58 @@ interface CertifiedPart extends SubmissionKey {
   at: Date;
 }
 
-/** Certifies rows by the status record of their own request. @returns the numbers that speak against the record */
+/**
+ * Certifies rows by the status record of their own request. @returns the numbers that speak against the record
+ * @param fits of a request that a person named, see {@link fitsOfNamed}
+ */
 export async function certifyByRecord(
   client: Queryable,
-  { records, ...of }: CertifiedPart & { records: readonly NamedCertificate[] },
+  { records: named, fits, ...of }: CertifiedPart & { records: readonly NamedCertificate[]; fits?: Fits },
 ): Promise<Contradiction[]> {
+  const records = fits ? named.filter(({ position }) => fits.has(position)) : named;
   if (records.length === 0) return [];
   const { filingId, submission, at } = of;
-  await holdWhereReleased(client, of, records);
+  const differs = ({ position }: NamedCertificate) => fits?.get(position) === false;
+  const fitting = records.filter((record) => !differs(record));
+  await holdWhereReleased(client, of, fitting);
   const { before } = await lineageSend(client, { filingId, submission });
   const old = new Set(before);
-  const fresh = records.filter(({ eBRCNumber }) => !old.has(eBRCNumber));
+  const fresh = fitting.filter(({ eBRCNumber }) => !old.has(eBRCNumber));
   const claimed = await claim(client, { ...of, adoption: 'record', certificates: fresh });
   if (claimed.size === records.length) return [];
   const certified = await certifiedAs(client, filingId, submission);
   const held = new Map(certified.map(({ position, eBRCNumber }) => [position, eBRCNumber]));
-  return records.flatMap(({ position, eBRCNumber }): Contradiction[] => {
+  return records.flatMap((record): Contradiction[] => {
+    const { position, eBRCNumber } = record;
     if (claimed.has(position) || held.get(position) === eBRCNumber) return [];
     const why = old.has(eBRCNumber)
       ? 'it existed before the filing was sent'
       : held.has(position)
         ? `the row is certified as ${held.get(position)}`
-        : 'another row has it';
+        : differs(record)
+          ? 'its details are of another document, date, amount or currency'
+          : 'another row has it';
     return [{ position, eBRCNumber, why: `${why} (seen at ${at.toISOString()})` }];
   });
+}
+
+/** Whether a certificate that a record names has its row's details, or a row; left out: they are not known yet. */
+export type Fits = ReadonlyMap<number, boolean>;
+
+/** A record has no amounts: of a request that a person named it may be about another row of the IRM and document. */
+export async function fitsOfNamed(
+  db: Queryable,
+  { filingId, records }: { filingId: string; records: readonly NamedCertificate[] },
+): Promise<Fits> {
+  const { rows } = await db.query<{ position: number; fits: boolean }>(
+    `SELECT v.position, c.filing_id IS NOT NULL OR c.match_key IS NOT DISTINCT FROM r.match_key AS fits
+       FROM jsonb_to_recordset($2::jsonb) AS v (position int, "eBRCNumber" text)
+       JOIN filing_rows r ON r.filing_id = $1 AND r.position = v.position
+       JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = v."eBRCNumber"
+      WHERE c.filing_id IS NOT NULL OR c.detail IS NOT NULL`,
+    [filingId, JSON.stringify(records)],
+  );
+  return new Map(rows.map(({ position, fits }) => [position, fits]));
 }
 
 /** A freed row that has a certificate was filed after all: an attempt judged absent then counts as accepted. */
@@ -105,13 +133,17 @@ async function adoptByDetails(
   const rows = await candidateRows(client, { filingId, submission, exporterId });
   const entries = await unclaimedCertificates(client, exporterId);
   const issuedFrom = filingDateInKolkata(from.getTime());
-  const { matches, ambiguous } = matchCertificates(rows, entries, { excluded: new Set(before), issuedFrom });
+  const { byTwo, byOne } = await saidNotOurs(client, of);
+  const excluded = new Set([...before, ...byTwo]);
+  const { matches, ambiguous } = matchCertificates(rows, entries, { excluded, issuedFrom });
   const matched = matches.map(({ position }) => position);
   const agreed: NamedCertificate[] = [];
   const contradicted: Contradiction[] = [];
   for (const match of matches) {
     const { position, eBRCNumber } = match;
-    const why = await contradictedByBalance(client, { filingId, submission, matched, windowOver, ...match });
+    const why = byOne.has(eBRCNumber)
+      ? 'somebody says that it is another filing’s'
+      : await contradictedByBalance(client, { filingId, submission, matched, windowOver, ...match });
     if (why === null) agreed.push(match);
     else contradicted.push({ position, eBRCNumber, why });
   }
@@ -121,6 +153,22 @@ async function adoptByDetails(
     claimed.has(position) ? [{ position, eBRCNumber }] : [],
   );
   return { adopted, ambiguous, contradicted };
+}
+
+/** What persons named as not of these rows' lineages: `byTwo` persons, or by one whose word waits for a second. */
+async function saidNotOurs(db: Queryable, { filingId, submission }: SubmissionKey) {
+  const { rows } = await db.query<{ number: string; byTwo: boolean }>(
+    `WITH own AS (SELECT DISTINCT l.filing_id, l.submission FROM filing_rows m JOIN filing_rows l USING (lineage)
+         WHERE m.filing_id = $1 AND m.submission = $2)
+     SELECT unnest(not_ours) AS number, true AS "byTwo" FROM releases JOIN own USING (filing_id, submission)
+      WHERE withdrawn_at IS NULL
+     UNION
+     SELECT unnest(not_ours), false FROM words w WHERE filing_id IN (SELECT filing_id FROM own)
+        AND (SELECT bool_and(outcome = 'stands') FROM word_judgements j WHERE j.word_id = w.word_id)`,
+    [filingId, submission],
+  );
+  const numbers = (byTwo: boolean) => rows.flatMap((said) => (said.byTwo === byTwo ? [said.number] : []));
+  return { byTwo: numbers(true), byOne: new Set(numbers(false)) };
 }
 
 /** Named certificates as the ledger spells them, and why a row cannot have one. Under the filing's lock. */

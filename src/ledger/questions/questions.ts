@@ -25,6 +25,11 @@ export const QUESTION_COLUMNS = `${ASKS} AS "needsAttention", ${attentionOf('fil
      AND q.kind <> 'workflow_problem' ${BY_GRAVITY} LIMIT 1) AS asks,
   (SELECT ${TEXT} ${ASKED} AND q.kind = 'not_moving' LIMIT 1) AS late`;
 
+/** What an INSERT does to a question that is open already. An acknowledgement is of the text that it was given for. */
+export const RENEWED = `ON CONFLICT (party_id, key) WHERE closed_at IS NULL DO UPDATE SET text = excluded.text,
+  until = excluded.until, last_seen_at = excluded.last_seen_at,
+  acknowledged_at = CASE WHEN questions.text = excluded.text THEN questions.acknowledged_at END`;
+
 /** Opens a question about a filing, or renews the open one; its age stays. */
 export async function askAbout(
   db: Queryable,
@@ -35,8 +40,7 @@ export async function askAbout(
     `INSERT INTO questions (mode, party_id, key, kind, exporter_id, filing_id, attempt_id, text, until, first_seen_at, last_seen_at)
      SELECT f.mode, e.party_id, $2::text || '|' || $1 || $3, $2, f.exporter_id, $1, $4, $5, $6, $7, $7
        FROM filings f JOIN exporters e USING (exporter_id) WHERE f.filing_id = $1
-     ON CONFLICT (party_id, key) WHERE closed_at IS NULL
-     DO UPDATE SET text = excluded.text, last_seen_at = excluded.last_seen_at`,
+     ${RENEWED}`,
     [filingId, kind, key && `|${key}`, attemptId, text, until, at],
   );
 }

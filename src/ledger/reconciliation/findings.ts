@@ -20,6 +20,9 @@ const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
   (SELECT ${ISO(evidenceUntil('filings.filing_id'))} FROM filings WHERE filings.filing_id = questions.filing_id AND kind = 'outcome_unknown'
      AND state = 'outcome_unknown' AND NOT ${IS_ASKED}) AS "gatheredUntil"`;
 
+const isOfExporters = (ids: string) =>
+  `(${ids}::text[] IS NULL OR party_id IN (SELECT party_id FROM exporters WHERE lower(exporter_id) = ANY(${ids})))`;
+
 /** Findings, oldest first: open ones that nobody has acknowledged, or all. */
 export async function listFindings(
   db: Queryable,
@@ -27,19 +30,22 @@ export async function listFindings(
     mode: string;
     /** All clients of this exporter's party. */
     partyId?: number | null;
+    /** Only of the parties of these exporters, lower-cased ids; null: of all. */
+    exporters?: readonly string[] | null;
     kind?: FindingKind;
     all?: boolean;
     after?: string;
     limit?: number;
   },
 ): Promise<FindingView[]> {
-  const { mode, partyId, kind, all = false, after = 0, limit } = filter;
+  const { mode, partyId, exporters, kind, all = false, after = 0, limit } = filter;
   const { rows } = await db.query<FindingRow>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
         AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL)) AND kind = ANY($6) AND question_id > $7
+        AND ${isOfExporters('$8')}
       ORDER BY question_id LIMIT $5`,
-    [mode, partyId, kind, all, limit, FINDING_KINDS, after],
+    [mode, partyId, kind, all, limit, FINDING_KINDS, after, exporters],
   );
   return rows.map(viewOf);
 }
@@ -73,16 +79,18 @@ export async function countFindings(
   return { ...noFindings(), ...Object.fromEntries(rows.map(({ kind, n }) => [kind, n])) };
 }
 
-/** Acknowledges a finding without closing it. Null where there is no such finding. */
+/** Acknowledges a finding, or a fact, without closing it. Null for any other: what a filing waits for is no finding. */
 export async function acknowledgeFinding(
   db: Queryable,
-  { mode, id, by, note, at }: { mode: string; id: string; by: string; note: string; at: Date },
+  args: { mode: string; id: string; by: string; note: string; exporters?: readonly string[] | null; at: Date },
 ): Promise<FindingView | null> {
+  const { mode, id, by, note, exporters, at } = args;
   if (!/^\d{1,18}$/.test(id)) return null;
   const { rows } = await db.query<FindingRow>(
     `UPDATE questions SET acknowledged_at = $3, acknowledged_by = $4, note = $5
-      WHERE mode = $1 AND question_id = $2 RETURNING ${COLUMNS}`,
-    [mode, id, at, by, note],
+      WHERE mode = $1 AND question_id = $2 AND (kind = ANY($6) OR until = 'fact') AND ${isOfExporters('$7')}
+      RETURNING ${COLUMNS}`,
+    [mode, id, at, by, note, FINDING_KINDS, exporters],
   );
   return rows[0] ? viewOf(rows[0]) : null;
 }
@@ -183,6 +191,9 @@ function viewOf({ gatheredUntil, ...row }: FindingRow): FindingView {
   return { ...row, advice: gathering ?? adviceOfKind(row.kind) ?? CONTRADICTION_ADVICE };
 }
 
+/** An acknowledgement is of a difference as it was: one that grew, or another status, is listed again. */
+const SAME_AS_ACKNOWLEDGED = `f.amount IS NOT DISTINCT FROM c.amount AND (f.kind <> 'status_changed' OR f.reason = c.reason)`;
+
 /** Opens, renews and closes findings as the temporary tables of a comparison have them. */
 export async function mergeFindings(
   client: Queryable,
@@ -190,7 +201,8 @@ export async function mergeFindings(
 ) {
   await client.query(
     `UPDATE questions f SET last_seen_at = $2, exporter_id = c.exporter_id, filing_id = c.filing_id, amount = c.amount, currency = c.currency,
-        ours = c.ours, theirs = c.theirs, reason = c.reason, on_date = c.on_date
+        ours = c.ours, theirs = c.theirs, reason = c.reason, on_date = c.on_date,
+        acknowledged_at = CASE WHEN ${SAME_AS_ACKNOWLEDGED} THEN f.acknowledged_at END
        FROM current_findings c WHERE f.party_id = $1 AND f.closed_at IS NULL AND f.key = c.key`,
     [partyId, at],
   );

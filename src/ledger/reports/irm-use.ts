@@ -5,6 +5,16 @@ import { partsInScope, stepsOf, type ReportScope } from './scope';
 /** Whether the amount of a row still counts against a balance that was read as `k` says. */
 const HELD = `(r.settled_at IS NULL OR r.settled_at >= scope.until OR r.submitted_at > k.read_at) IS TRUE`;
 
+/** The day of a filing date, in SQL; null for a text that is none, such as 00000000 or 31022026, on which to_date fails. */
+const dayOf = (text: string): string => {
+  const [day, month, year] = [`left(${text}, 2)`, `substr(${text}, 3, 2)`, `right(${text}, 4)`].map(
+    (part) => `${part}::int`,
+  );
+  const counted = `(make_date(${year}, 1, 1) + make_interval(months => ${month} - 1, days => ${day} - 1))::date`;
+  const isDate = `CASE WHEN ${text} ~ '^[0-9]{4}(19|2[0-9])[0-9]{2}$' THEN to_char(${counted}, 'DDMMYYYY') = ${text} END`;
+  return `CASE WHEN ${isDate} THEN ${counted} END`;
+};
+
 /**
  * An IRM is counted once for a party, however many of its clients see it; its balance is the one that was read last by
  * then. Dates are DDMMYYYY as the service writes them, or words that are none. As in `pendingHolds`, a certificate is
@@ -18,8 +28,7 @@ const BALANCES = `, seen AS (
            -- Of an earlier day the last change is known, not the last reading.
            CASE WHEN i.read_at < scope.until THEN i.available ELSE c.available END AS available,
            CASE WHEN i.read_at < scope.until THEN i.read_at ELSE c.seen_at END AS read_at,
-           CASE WHEN coalesce(i.remittance_date, i.issue_date) ~ '^[0-9]{8}$'
-                THEN to_date(coalesce(i.remittance_date, i.issue_date), 'DDMMYYYY') END AS remitted_on
+           ${dayOf('coalesce(i.remittance_date, i.issue_date)')} AS remitted_on
       FROM irms i JOIN exporters e USING (exporter_id) JOIN scope ON scope.mode = e.mode
       LEFT JOIN LATERAL (SELECT h.available, h.seen_at FROM irm_changes h
          WHERE i.read_at >= scope.until AND h.exporter_id = i.exporter_id AND h.irm_number = i.irm_number AND h.ad_code = i.ad_code

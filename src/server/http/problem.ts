@@ -101,6 +101,7 @@ const ROUTES: readonly [command: RegExp, route: string][] = [
   [/`ebrc exporters`/g, 'GET /v1/exporters'],
   [/`ebrc onboard`/g, 'POST /v1/exporters'],
   [/`ebrc list`/g, 'GET /v1/filings'],
+  [/`ebrc findings`/g, 'GET /v1/findings'],
   [/`?ebrc check\b`?/g, 'POST /v1/checks'],
 ];
 

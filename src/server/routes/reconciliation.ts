@@ -1,11 +1,10 @@
 /** Findings, reconciliations and reports. */
 import { z } from 'zod';
 import { reconcileInput } from '../../domain/report-contracts';
-import { FINDING_KINDS } from '../../domain/reconciliation/findings';
+import { FINDING_KINDS, type FindingView } from '../../domain/reconciliation/findings';
 import type { Principal } from '../../domain/principal';
-import { acknowledgeFinding, findings, reconcile, type FindingsRequest } from '../../starter/reconcile';
+import { acknowledgeFinding, findings, reconcile } from '../../starter/reconcile';
 import { figuresOf } from '../../starter/report';
-import { refusal } from '../../starter/errors';
 import { visibleExporter } from '../access/scope';
 import { inApiTerms, Problem } from '../http/problem';
 import { addRoute, type Door, type Registrar } from '../http/route';
@@ -41,18 +40,6 @@ const runSchema = z.object({
 
 export function addReconciliationRoutes(server: Registrar, { deps }: Door): void {
   const registrar = { ...server, tag: 'Reconciliation and reports' };
-  /** The findings that a principal may see, by id; of each of its exporters so many, where there is a limit. */
-  async function visibleFindings(principal: Principal, filter: FindingsRequest) {
-    const { exporter, ...rest } = filter;
-    const own = exporter === undefined ? principal.exporters : [await visibleExporter(deps, principal, exporter)];
-    const lists =
-      own === null
-        ? [await findings(deps, rest)]
-        : await Promise.all(own.map((each) => findings(deps, { ...rest, exporter: each })));
-    const byId = new Map(lists.flat().map((finding) => [Number(finding.id), finding]));
-    return [...byId].sort(([a], [b]) => a - b).map(([, finding]) => finding);
-  }
-
   addRoute(registrar, {
     id: 'listFindings',
     route: 'GET /findings',
@@ -66,10 +53,12 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
     answers: { 200: { description: 'Findings', schema: listOf(findingSchema) } },
     async handle({ principal, query: { cursor, limit, exporter, kind, all } }) {
       const after = String(readCursor(cursor, z.number().int()) ?? 0);
-      const read = await visibleFindings(principal, { exporter, kind, all: all === 'true', after, limit: limit + 1 });
+      const exporterId = exporter && (await visibleExporter(deps, principal, exporter));
+      const { exporters } = principal;
+      const filter = { exporter: exporterId, exporters, kind, all: all === 'true', after, limit: limit + 1 };
+      const read = await findings(deps, filter);
       const { items, next } = pageOf(read, limit, ({ id }) => Number(id));
-      const told = items.map((each) => ({ ...each, advice: each.advice && inApiTerms(each.advice) }));
-      return { body: { items: told, next } };
+      return { body: { items: items.map(findingBody), next } };
     },
   });
 
@@ -82,13 +71,8 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
     body: z.strictObject({ note }),
     answers: { 200: { description: 'The finding', schema: findingSchema } },
     async handle({ principal, params: { id }, body }) {
-      const seen =
-        principal.exporters === null ||
-        (await visibleFindings(principal, { all: true, after: String(Number(id) - 1), limit: 1 })).some(
-          (each) => each.id === id,
-        );
-      if (!seen) throw refusal('unknown_finding', `There is no finding ${id} in ${deps.mode} mode.`);
-      return { body: await acknowledgeFinding(deps, { id, note: body.note, by: principal.name }) };
+      const { exporters, name: by } = principal;
+      return { body: findingBody(await acknowledgeFinding(deps, { id, note: body.note, by, exporters })) };
     },
   });
 
@@ -137,6 +121,8 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
     });
   }
 }
+
+const findingBody = (finding: FindingView) => ({ ...finding, advice: inApiTerms(finding.advice) });
 
 /** @throws Problem 403 for a principal that sees some exporters only */
 function seesAll({ exporters }: Principal, why: string): void {

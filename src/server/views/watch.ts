@@ -38,7 +38,7 @@ function createWatch<T>(everyMs: number, look: (waiting: T[]) => Promise<(what: 
   return {
     until: (what, ms, gone) =>
       new Promise((resolve) => {
-        if (gone.aborted) return resolve();
+        if (closed || gone.aborted) return resolve();
         const own = { what, wake: end };
         const timer = setTimeout(end, ms);
         function end() {

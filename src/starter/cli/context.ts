@@ -73,8 +73,9 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
     return opening;
   }
 
-  /** The ledger in the mode of the key, for commands that need nothing else. */
-  const ledger = async () => {
+  /** The ledger in the mode of the key, for commands that need nothing else. @param writes such as none may do twice */
+  const ledger = async ({ writes = false } = {}) => {
+    changes ||= writes;
     const { mode } = await config('mode', 'database');
     return { pool: await pool(), mode };
   };
@@ -175,6 +176,7 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
 
   /** What a person's word about a filing needs: no Temporal server. */
   const filings = async () => {
+    changes = true;
     const { singlePerson } = await config(...READER_SECTIONS);
     const own = await principal();
     return { ...(await readerBasis()), documents: await documents(), singlePerson, principal: own };
@@ -230,7 +232,7 @@ export function createCli<T extends Pick<Terminal, 'note'>>(
       opened.push(() => Promise.resolve(process.off('SIGINT', interrupt)));
     },
     principal,
-    /** Whether the command has only read so far: no service, no Temporal server and no password was used. */
+    /** Whether the command has only read so far, or written what may be written twice. */
     onlyRead: () => !changes,
     async close() {
       // In reverse order: later ones depend on earlier ones.

@@ -73,7 +73,7 @@ export async function runProgram(
   }
 }
 
-/** A command that has only read is repeated if PostgreSQL restarts during it; any other might do something twice. */
+/** A command that has only read, and printed nothing yet, is repeated if PostgreSQL restarts during it. */
 async function retryThroughRestart<T>(
   cli: Cli,
   run: () => Promise<T>,
@@ -85,7 +85,7 @@ async function retryThroughRestart<T>(
     } catch (error) {
       // By name: loading the driver to compare classes would slow down every command.
       const lost = error instanceof Error && error.name === 'LedgerUnavailableError';
-      if (!lost || !cli.onlyRead() || Date.now() >= until) throw error;
+      if (!lost || !cli.onlyRead() || cli.terminal.hasPrinted() || Date.now() >= until) throw error;
       cli.terminal.note(`${error.message} Trying again …`);
       await sleep(1_000);
     }

@@ -48,7 +48,8 @@ const FILES: ReadonlySet<string> = new Set(['ebrc file', 'ebrc correct']);
 /** Prints an error and returns the exit code. `command`: whose help is named where its usage was wrong. */
 export function reportError(error: unknown, terminal: Terminal, command = 'ebrc'): ExitCode {
   const { code, errors, details } = explained(error, command);
-  if (terminal.json) terminal.result({ ...details, errors }, () => '');
+  const json = terminal.json && !terminal.hasPrinted();
+  if (json) terminal.result({ ...details, errors }, () => '');
   else {
     const refused = error instanceof RefusedError && FILES.has(command);
     const rows = new Set(errors.map(({ row }) => row ?? null));
@@ -57,7 +58,7 @@ export function reportError(error: unknown, terminal: Terminal, command = 'ebrc'
     terminal.note([...(refused ? [nothingFiled(errors)] : []), describeProblems([...errors, ...warnings])].join('\n'));
   }
   const annotated = details?.['annotated'];
-  if (!terminal.json && typeof annotated === 'string') terminal.note(`The workbook with its errors: ${annotated}`);
+  if (!json && typeof annotated === 'string') terminal.note(`The workbook with its errors: ${annotated}`);
   return code;
 }
 
@@ -84,7 +85,9 @@ function explained(error: unknown, command: string): ExplainedError {
   if (error instanceof ApiError) return explainedCall(error);
   if (error instanceof UnreachableError) return unexpected('unreachable', `${error.message} Nothing was started.`);
   if (error instanceof LedgerUnavailableError) {
-    const advice = 'Repeat the command when it is available; that files nothing twice.';
+    const advice = command.startsWith('ebrc principals')
+      ? 'It is not known whether it was done: `ebrc principals list` shows it, with the number of tokens.'
+      : 'Repeat the command when it is available; that files nothing twice.';
     return unexpected('unreachable', `${error.message} ${advice}`);
   }
   if (error instanceof NoWorkerError) return unexpected('no_worker', error.message);

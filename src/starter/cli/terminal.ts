@@ -25,6 +25,8 @@ export interface Terminal extends Streams {
   result(document: unknown, page: () => Page): void;
   /** A list, written while it is read: one JSON document, JSON `lines`, or a `page` each. @returns how many */
   pages<T>(pages: AsyncIterable<readonly T[]>, page: (items: readonly T[]) => Page, lines?: boolean): Promise<number>;
+  /** Whether something of the result is out: it is neither printed again nor followed by another document. */
+  hasPrinted(): boolean;
   note(message: string): void;
   progress(): Spinner;
 }
@@ -39,6 +41,11 @@ interface Spinner {
 export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean): Terminal {
   let running: Spinner | undefined;
   let noted = '';
+  let printed = false;
+  const print = (text: string): boolean => {
+    printed = true;
+    return stdout.write(text);
+  };
   return {
     stdin,
     stdout,
@@ -46,13 +53,13 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
     json,
     result(document, page) {
       running?.stop();
-      const printed = json ? printableJson(document) : render(page(), layoutOf(stdout));
-      stdout.write(printed.endsWith('\n') ? printed : `${printed}\n`);
+      const text = json ? printableJson(document) : render(page(), layoutOf(stdout));
+      print(text.endsWith('\n') ? text : `${text}\n`);
     },
     async pages(pages, page, jsonLines = false) {
       let count = 0;
       const write = async (text: string) => {
-        if (!stdout.write(text)) await once(stdout, 'drain');
+        if (!print(text)) await once(stdout, 'drain');
       };
       const textOf = <T>(items: readonly T[], toPage: (of: readonly T[]) => Page): string => {
         if (jsonLines) return items.map((each) => `${printableJson(each, 0)}\n`).join('');
@@ -69,6 +76,7 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
       else if (count === 0) await write(textOf([], page));
       return count;
     },
+    hasPrinted: () => printed,
     note(message) {
       running?.stop();
       // What was said while a command waited is part of its outcome too.

@@ -36,7 +36,7 @@ import { checkedInput, refusal } from '../errors';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
 import { filingOf, needNamed, viewOf } from '../lookup';
 import { followFiling, type WaitOptions } from './start';
-import { silenceNotice } from '../../temporal/workers-present';
+import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
 
 /** An update is answered when carried out; before a filing is abandoned, its calls in progress end first. */
 const ANSWERED_WITHIN_MS = 120_000;
@@ -178,12 +178,15 @@ async function resolveAfterEnd(deps: EbrcClientDependencies, filing: FilingRecor
   const about =
     attemptId === undefined ? await requestHolder(deps.pool, { filingId, requestId }) : partsOfAttemptId(attemptId);
   const submission = about?.submission ?? 1;
-  const { refused, stands } = await deps.temporal.workflow.execute<typeof followEndedFiling>('followEndedFiling', {
-    workflowId: `${workflowId}/${updateId}`,
-    taskQueue: deps.taskQueue,
-    args: [{ filingId, exporterId, submissions: [], answer: { ...args, submission } }],
-    workflowIdConflictPolicy: 'USE_EXISTING',
-  });
+  const answerId = `${workflowId}/${updateId}`;
+  const { refused, stands } = await answeredByWorker(deps, answerId, () =>
+    deps.temporal.workflow.execute<typeof followEndedFiling>('followEndedFiling', {
+      workflowId: answerId,
+      taskQueue: deps.taskQueue,
+      args: [{ filingId, exporterId, submissions: [], answer: { ...args, submission } }],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    }),
+  );
   if (refused !== null && stands) return standing(deps, filing, `${refused}.`);
   if (refused !== null) {
     throw refusal('resolve_refused', `Filing ${filingId} (${filing.state}): ${refused}.`, { filingId });

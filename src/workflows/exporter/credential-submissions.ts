@@ -27,12 +27,21 @@ export class Submissions {
   next(): CredentialSubmission | undefined {
     return this.waiting.shift();
   }
+
+  /** For the run that this one continues as. */
+  all(): CredentialSubmission[] {
+    return [...this.waiting];
+  }
 }
 
-/** Takes what is submitted, with the start and by updates. @param mayTake refuses an update of the right form */
+/**
+ * Takes what is submitted, with the start and by updates.
+ * @param carried what the run before this one had not looked at @param mayTake refuses an update of the right form
+ */
 export function handleSubmissions(
   status: ExporterStatus,
   input: { credentialsRef?: string; startedBy?: string },
+  carried: readonly CredentialSubmission[],
   mayTake: () => void = () => undefined,
 ): Submissions {
   const submissions = new Submissions();
@@ -49,6 +58,7 @@ export function handleSubmissions(
   );
   const { credentialsRef, startedBy: by = 'unknown' } = input;
   if (credentialsRef) submissions.add({ credentialsRef, by });
+  for (const submission of carried) submissions.add(submission);
   return submissions;
 }
 

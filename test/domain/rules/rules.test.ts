@@ -25,6 +25,7 @@ describe('rules of one row', () => {
     [{ uploadType: 105 }, 'error 2 uploadType unknown_upload_type'],
     [{ serialNo: 1.5 }, 'error 2 serialNo invalid_number'],
     [{ serialNo: 1000 }, 'warning 2 serialNo serial_range'],
+    [{ serialNo: 3_000_000_000 }, 'error 2 serialNo invalid_number'],
     [{ branchSlNo: -1 }, 'error 2 branchSlNo invalid_number'],
     [{ irmRemitAmtFCC: Number.NaN }, 'error 2 irmRemitAmtFCC invalid_number'],
     [{ mappedIRMAmountFCC: -5 }, 'error 2 mappedIRMAmountFCC invalid_number'],
@@ -49,6 +50,7 @@ describe('rules of one row', () => {
     [{ sbCumInvoiceValueinFCC: 7999.99 }, 'warning 2 mappedIRMAmountFCC over_document_value'],
     [{ billNo: '=HYPERLINK("x")' }, 'warning 2 billNo formula_text'],
     [{ billNo: '＝1+1' }, 'warning 2 billNo formula_text'],
+    [{ billNo: '-2+3+cmd' }, 'warning 2 billNo formula_text'],
     [{ billNo: 'A\u0000' }, 'error 2 billNo control_character'],
     [{ billNo: 'A\ud800' }, 'error 2 billNo control_character'],
     [{ billNo: ' A1' }, 'warning 2 billNo surrounding_blanks'],
@@ -94,6 +96,14 @@ describe('rules between rows', () => {
     expect(check({ serialNo: 7, mappedIRMAmountFCC: 100 }, { serialNo: 7, mappedIRMAmountFCC: 200 })).toEqual([
       'error 3 serialNo duplicate_serial',
     ]);
+  });
+
+  test('rows of several submissions may count beyond 999: each submission numbers its own', () => {
+    const rows = Array.from({ length: 1_000 }, (_, at) =>
+      mappingRow({ serialNo: at + 1, irmNumber: `IRM${at}`, sbCumInvoiceNumber: `${at + 1}` }, at + 2),
+    );
+    expect(brief(checkRows(rows))).toEqual([]);
+    expect(brief(checkRows(rows.slice(1)))).toEqual(['warning 1001 serialNo serial_range']);
   });
 
   test('a port code that is missing is explained where there is no shipping bill', () => {

@@ -13,6 +13,7 @@ import {
   saveExporter,
   type CustomerRecord,
 } from '../../../src/ledger/exporters/exporters';
+import { attachToIec, lockForPartyChange, lockPartyChanges } from '../../../src/ledger/exporters/parties';
 import { readRows } from '../../../src/ledger/rows/filing-rows';
 import { needFiling } from '../../../src/ledger/filings/filings';
 import { saveIrms } from '../../../src/ledger/exporters/irms';
@@ -65,13 +66,13 @@ const certify = (filingId: string, exporterId: string, eBRCNumber: string) =>
       at: NOW,
     }),
   );
-/** Until a transaction of this database waits for another's lock. */
-async function untilSomebodyWaits(): Promise<'waits'> {
+/** Until so many transactions of this database wait for another's lock. */
+async function untilSomebodyWaits(most = 1): Promise<'waits'> {
   for (;;) {
     const { rows } = await ledger.pool.query(
       `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`,
     );
-    if (rows.length > 0) return 'waits';
+    if (rows.length >= most) return 'waits';
   }
 }
 const warnings = async (filingId: string) => (await needFiling(ledger.pool, filingId)).warnings;
@@ -243,6 +244,47 @@ describe('an IEC', () => {
     expect((await readQuestions(ledger.pool, [filingId])).get(filingId)).toMatchObject([{ kind: 'iec_differs' }]);
   });
 
+  it('that two readers see change at once is asked about once, and never against itself', async () => {
+    const [before, after] = [newIec(), newIec()];
+    const id = await client({ iec: before });
+    const filingId = await open(ledger, `TWICE-${before}`, newRows(), { exporterId: id });
+    let readers: Promise<unknown> = Promise.resolve();
+    await withTransaction(ledger.pool, async (db) => {
+      await lockPartyChanges(db, 'test');
+      readers = Promise.all([client({ id, iec: after }, 1), client({ id, iec: after }, 1)]);
+      await untilSomebodyWaits(2);
+    });
+    await readers;
+    const asked = (await readQuestions(ledger.pool, [filingId])).get(filingId) ?? [];
+    expect(asked.map(({ text }) => text)).toEqual([expect.stringContaining(before)]);
+  });
+
+  it.each([
+    ['a status record', (id: string, iec: string) => learn(id, iec)],
+    ['the client object', (id: string, iec: string) => client({ id, iec }, 5)],
+  ])(
+    'that was read from %s before another became known is never that of another party than its own',
+    async (_, read) => {
+      const [stale, known] = [newIec(), newIec()];
+      const id = await client({ iec: stale });
+      let reading: Promise<unknown> = Promise.resolve();
+      await withTransaction(ledger.pool, async (db) => {
+        await lockForPartyChange(db, { mode: 'test', exporterId: id, iec: known, email: null });
+        await db.query('SELECT FROM exporters WHERE exporter_id = $1 FOR UPDATE', [id]);
+        reading = read(id, stale);
+        await untilSomebodyWaits();
+        await db.query('UPDATE exporters SET iec = $2 WHERE exporter_id = $1', [id, known]);
+        await attachToIec(db, { mode: 'test', exporterId: id, iec: known, at: NOW });
+      });
+      await reading;
+      const { rows } = await ledger.pool.query<{ iec: string }>(
+        'SELECT iec FROM parties WHERE party_id = (SELECT party_id FROM exporters WHERE exporter_id = $1)',
+        [id],
+      );
+      expect((await getExporter(ledger.pool, id))?.iec).toBe(rows[0]?.iec);
+    },
+  );
+
   it('in another form than ten letters and digits counts as none, in whatever place it stands', async () => {
     const iec = newIec();
     const id = await client({ iec: '388012345' });
@@ -269,6 +311,26 @@ describe('an IEC', () => {
     expect(await rowParty(filingId)).toBe(await party(moved));
     expect(await rowParty(other)).toBe(await party(stays));
     expect(await party(moved)).not.toBe(await party(stays));
+  });
+
+  it('that was wrong leaves no finding open with a party that nobody reconciles any more', async () => {
+    const [wrong, right] = [newIec(), newIec()];
+    const id = await client({ iec: wrong });
+    const find = (key: string, eBRCNumber: string | null) =>
+      ledger.pool.query(
+        `INSERT INTO questions (mode, party_id, key, kind, exporter_id, ebrc_number, first_seen_at, last_seen_at)
+         SELECT mode, party_id, $2, split_part($2, '|', 1), exporter_id, $3, $4, $4 FROM exporters WHERE exporter_id = $1`,
+        [id, key, eBRCNumber, NOW],
+      );
+    await find(`utilisation_differs|${wrong}`, null);
+    await find(`theirs_not_ours|${wrong}`, wrong);
+    await learn(id, right);
+    const open = await ledger.pool.query(
+      'SELECT kind, party_id AS party FROM questions WHERE exporter_id = $1 AND closed_at IS NULL',
+      [id],
+    );
+    // The IRM is still the client's; the certificate was one of the other IEC.
+    expect(open.rows).toEqual([{ kind: 'utilisation_differs', party: await party(id) }]);
   });
 
   it('that becomes known waits for transactions that file for one of the two parties', async () => {

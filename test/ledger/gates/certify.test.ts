@@ -13,7 +13,7 @@ import { SETTLE_MS } from '../submissions/attempt-support';
 import { LATER, OVER, useGates, type Sent } from './gate-support';
 
 const gates = useGates();
-const { ledger, exporter, step, under, opened, close, read, mark, absent, rows } = gates;
+const { ledger, exporter, step, under, opened, close, read, mark, word, absent, rows } = gates;
 
 type Party = Awaited<ReturnType<typeof exporter>>;
 let party: Party;
@@ -181,6 +181,23 @@ describe('by details', () => {
       await own.show(lost.filingId, number);
       expect(await byDetails(own, lost.filingId)).toMatchObject({ adopted: [] });
     }
+  });
+
+  it('takes none that a person says is another’s, as long as that word stands, and after two persons did', async () => {
+    const { party: own, filingId, attemptId } = await filed();
+    const notOurs = [`THEIRS-${filingId}`];
+    await own.show(filingId, `THEIRS-${filingId}`);
+    const theirs = { filingId, attemptId, notOurs };
+    expect(await word({ ...theirs, by: 'ravi', at: minutesLater(1) })).toMatchObject({ outcome: 'refused' });
+    await own.look(OVER);
+    expect(await word({ ...theirs, by: 'asha' })).toMatchObject({ outcome: 'stands' });
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [], openRows: 1 });
+    expect(await word({ ...theirs, by: 'meera' })).toEqual({ outcome: 'again' });
+    await own.look(minutesLater(250));
+    await gates.mark(await opened(filingId));
+    // It uses the balance as the certificate would.
+    await balanceFalls(own, 4_000, minutesLater(249));
+    expect(await byDetails(own, filingId)).toMatchObject({ adopted: [], openRows: 1 });
   });
 
   it('takes none without a snapshot', async () => {

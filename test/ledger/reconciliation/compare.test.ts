@@ -3,17 +3,17 @@ import { saveCertificates, type CertificateDetailRecord } from '../../../src/led
 import { learnIec, saveExporter } from '../../../src/ledger/exporters/exporters';
 import { compareParty } from '../../../src/ledger/reconciliation/compare';
 import { markArchived, markPdfMissing, savePdfChecks } from '../../../src/ledger/certificates/pdfs';
-import { listFindings } from '../../../src/ledger/reconciliation/findings';
+import { acknowledgeFinding, listFindings } from '../../../src/ledger/reconciliation/findings';
 import { freeRows } from '../../../src/ledger/gates/held-rows';
 import { certifyByPersons } from '../../../src/ledger/gates/certify';
-import { getFiling } from '../../../src/ledger/filings/filings';
-import { detachFreed } from '../../../src/ledger/questions/questions';
+import { getFiling, needFiling } from '../../../src/ledger/filings/filings';
+import { detachFreed, readQuestions } from '../../../src/ledger/questions/questions';
 import { partyToReconcile, readingBegins } from '../../../src/ledger/reconciliation/runs';
 import { RECONCILE_CHECKS } from '../../../src/domain/reconciliation/findings';
 import { withTransaction } from '../../../src/ledger/pool';
 import { detailOf, HOUR_MS, tell } from '../../reports/ledger-of-a-month';
 import { useTestDatabase } from '../../support/postgres';
-import { EXPORTER, knowExporter, NOW, open, readBalance, rowsOf } from '../filing-support';
+import { EXPORTER, knowExporter, move, NOW, open, readBalance, recordProgress, rowsOf } from '../filing-support';
 import { releaseUnsent } from '../ledger-steps';
 
 const ledger = useTestDatabase();
@@ -251,4 +251,52 @@ it('shows rows that hold one mapping since two clients turned out to be one expo
     releaseUnsent(client, { filingId: second, state: 'withdrawn', at: NOW }),
   );
   expect(await reconcile(380)).toEqual({ opened: 0, closed: 1, open: 0 });
+});
+
+describe('an acknowledgement', () => {
+  const acknowledge = (id = '') =>
+    acknowledgeFinding(ledger.pool, { mode: 'test', id, by: 'ravi', note: 'known', at: NOW });
+  const later = (hours: number) => new Date(ISSUED.getTime() + hours * HOUR_MS);
+
+  it('is of the amount that was found: a difference that grows is listed again', async () => {
+    await readBalance(ledger, 4_990, later(10));
+    await reconcile(700);
+    expect(await findings()).toMatchObject([{ kind: 'utilisation_differs', amount: '10' }]);
+    await acknowledge((await findings())[0]?.id);
+    await reconcile(710);
+    expect(await findings()).toEqual([]);
+    await readBalance(ledger, 4_000, later(11));
+    await reconcile(720);
+    expect(await findings()).toMatchObject([{ amount: '1000', acknowledgedAt: null, note: 'known' }]);
+    await readBalance(ledger, 5_000, later(12));
+    await reconcile(730);
+  });
+
+  it('of an outcome that is gathered does not silence the question whether it was filed', async () => {
+    const rows = [{ sbCumInvoiceNumber: '888', mappedIRMAmountFCC: 10 }];
+    const filingId = await tell(ledger, { reference: 'SILENCED', madeAt: NOW, rows });
+    await reconcile(740);
+    const [found] = await findings();
+    expect(found).toMatchObject({ kind: 'outcome_unknown', filingId });
+    await acknowledge(found?.id);
+    const filing = async () => needFiling(ledger.pool, filingId);
+    expect(await filing()).toMatchObject({ needsAttention: false });
+    const { seq } = await filing();
+    const event = { kind: 'asked', text: 'a person has been asked' };
+    const ask = { filingId, state: 'outcome_unknown' as const, attention: 'Was it filed?', at: NOW, event };
+    await withTransaction(ledger.pool, (client) => recordProgress(client, { ...ask, seq: seq + 1 }));
+    expect(await filing()).toMatchObject({ needsAttention: true, attention: 'Was it filed?' });
+    // The same question once more is the one that was acknowledged.
+    await acknowledge(found?.id);
+    await withTransaction(ledger.pool, (client) => recordProgress(client, { ...ask, seq: seq + 2 }));
+    expect(await filing()).toMatchObject({ needsAttention: false });
+  });
+
+  it('is of a finding or a fact, and not of what a filing waits for', async () => {
+    const filingId = await open(ledger, 'APPROVE-ME', rowsOf({ sbCumInvoiceNumber: '889', mappedIRMAmountFCC: 10 }));
+    await move(ledger, filingId, 'awaiting_approval');
+    const [question] = (await readQuestions(ledger.pool, [filingId])).get(filingId) ?? [];
+    expect(await acknowledge(question?.id)).toBeNull();
+    expect(await needFiling(ledger.pool, filingId)).toMatchObject({ needsAttention: true });
+  });
 });

@@ -265,3 +265,16 @@ it('takes no submission while it waits for the authority', async () => {
   expect(await handle.query(exporterQuery)).toMatchObject({ state: 'activation_pending' });
   await handle.result();
 });
+
+it('continues as new while our own key is refused for days, with the credentials that were handed in', async () => {
+  const credentialsRef = await stage.secret(await stage.account({ activationDelayMs: 0 }));
+  const [key] = (await stage.sandbox.state()).keys;
+  if (!key) throw new Error('the sandbox has no key');
+  key.masterAgreementSigned = false;
+  const handle = await stage.onboard({ email: 'key-refused@example.test', credentialsRef });
+  const first = (await handle.describe()).runId;
+  await stage.env.sleep('3 days');
+  expect((await handle.describe()).runId).not.toBe(first);
+  key.masterAgreementSigned = true;
+  expect(await handle.result()).toMatchObject({ state: 'ready', irmCount: 2 });
+});

@@ -70,7 +70,7 @@ export function addExporterCommands(program: Command, bind: Bind): void {
 /** @returns what it still takes; null: nothing */
 async function setApproval(cli: Cli, exporter: string, asked: { required: boolean; by: string }) {
   const { requireApproval } = await import('../../../exporters/change.js');
-  const deps = { ...(await cli.ledger()), principal: await cli.principal() };
+  const deps = { ...(await cli.ledger({ writes: true })), principal: await cli.principal() };
   return (await requireApproval(deps, exporter, asked)).waits;
 }
 

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { parseDuration, dateText } from '../../../../domain/dates';
+import { dateText, ISO_DATE, parseDuration, parseFilingDate } from '../../../../domain/dates';
 import { FILING_STATES } from '../../../../domain/filing/states';
 import { filingName } from '../../../../domain/names';
 import { filingsPage, filingPage, nothingListed } from '../../filing-text';
@@ -63,8 +63,7 @@ function collectState(state: string, before: string[] = []): string[] {
 function sinceArgument(text: string): Date {
   const ago = parseDuration(text);
   if (ago !== null) return new Date(Date.now() - ago);
-  const day = new Date(`${text}T00:00:00`);
-  if (/^\d{4}-\d{2}-\d{2}$/u.test(text) && !Number.isNaN(day.getTime())) return day;
+  if (ISO_DATE.test(text) && parseFilingDate(text).ok) return new Date(`${text}T00:00:00`);
   throw new InvalidArgumentError('Give a day such as 2026-07-01, or how long ago, such as 7d.');
 }
 

@@ -48,7 +48,7 @@ export function addLedgerCommands(program: Command, bind: Bind): void {
       bind(async (cli) => {
         const { databaseUrl } = await cli.config('database');
         const { migrate } = await import('../../../../ledger/migrate.js');
-        const applied = await migrate(databaseUrl);
+        const applied = await migrate(databaseUrl, { grants: true });
         const text = applied.length === 0 ? 'The ledger is up to date.' : `Applied: ${applied.join(', ')}`;
         cli.terminal.result({ applied }, () => text);
         return EXIT.done;

@@ -61,7 +61,7 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
       bind(async (cli, [name = ''], { role, system, exporter, expires, by }: AddFlags) => {
         const { addPrincipal } = await import('../../../principals.js');
         const request = { name, roles: role, system, exporters: exporter, expiresInMs: expires, by };
-        const added = await addPrincipal(await cli.ledger(), request);
+        const added = await addPrincipal(await cli.ledger({ writes: true }), request);
         cli.terminal.result(added, () => tokenText(added));
       }),
     );
@@ -88,7 +88,7 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [name = ''], { by }: { by: string }) => {
         const { rotatePrincipal } = await import('../../../principals.js');
-        const rotated = await rotatePrincipal(await cli.ledger(), { name, by });
+        const rotated = await rotatePrincipal(await cli.ledger({ writes: true }), { name, by });
         const { previousEndsAt } = rotated;
         cli.terminal.result(rotated, () => [
           ...tokenText(rotated),
@@ -106,7 +106,7 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .action(
       bind(async (cli, [name = ''], { by }: { by: string }) => {
         const { removePrincipal } = await import('../../../principals.js');
-        const removed = await removePrincipal(await cli.ledger(), { name, by });
+        const removed = await removePrincipal(await cli.ledger({ writes: true }), { name, by });
         cli.terminal.result(removed, () => `${removed.name} is removed, and its tokens have ended.`);
       }),
     );
