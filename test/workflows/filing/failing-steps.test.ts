@@ -160,6 +160,30 @@ it('leaves what its end asks, where the step that ended it had to wait for the d
   expect(moves).toEqual(['checking', 'documents_unavailable']);
 });
 
+it('tells who gives a filing up that it ended otherwise meanwhile', async () => {
+  const opened = { ...filing, state: 'awaiting_approval', approvalNeeded: true, submissions: [unsent] };
+  const certified = { ...opened, seq: 9, state: 'certified' };
+  const closed: unknown[] = [];
+  let moved = false;
+  const activities = {
+    openFiling: () => ({ outcome: moved ? 'recorded' : 'resumed', filing: moved ? certified : opened, settings }),
+    readReadiness: () => ({ apiState: 'active', balancesReadAt: Number.MAX_SAFE_INTEGER }),
+    reserveBalances: () => ({ filing: null, errors: [] }),
+    recordWord: () => '7',
+    giveUpFiling: () => ((moved = true), { filing: 'differs' }),
+    closeWord: ({ wordId }: { wordId: string }) => (closed.push(wordId), { carriedOut: false }),
+  };
+  await withWorker(activities, async (taskQueue) => {
+    const options = { workflowId: randomUUID(), taskQueue, args: [{ mode: 'test', exporterId: 'E1', resume: 'F1' }] };
+    const handle = await env.client.workflow.start('fileRemittances', options);
+    await eventually(async () => (await handle.query(filingQuery)).state === 'awaiting_approval');
+    const asked = handle.executeUpdate(abandonUpdate, { args: [{ by: 'ravi', note: 'a mistake' }] });
+    await expect(asked).rejects.toMatchObject({ cause: { message: expect.stringContaining('certified') as string } });
+    expect(await handle.result()).toMatchObject({ state: 'certified' });
+  });
+  expect(closed).toEqual(['7']);
+});
+
 it('stops a collection for what a person has to put right, whatever another download fails with after it', async () => {
   let refused: () => void;
   const first = new Promise<void>((resolve) => (refused = resolve));
