@@ -6,6 +6,7 @@ import type { Activities } from '../../src/activities/create-activities';
 import type { WordInput } from '../../src/activities/filings/filing-ledger';
 import type { MoveArgs } from '../../src/activities/filings/moves';
 import type { FilingState } from '../../src/domain/filing/states';
+import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import { recordLook } from '../../src/ledger/submissions/lost-time';
@@ -14,6 +15,7 @@ import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-s
 import { EXPORTER, knowExporter, minutesLater, move, NOW, open, rowsOf } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { approvalBy } from '../support/principals';
+import { eventually } from '../support/processes';
 import { useTestDatabase } from '../support/postgres';
 import { useDoor } from './door';
 import { heldOf, makeTwice } from './twice';
@@ -52,9 +54,9 @@ async function unanswered(...states: FilingState[]): Promise<{ filingId: string;
 }
 
 let words = 0;
-/** What a person says of an attempt. @returns the word's id */
-async function said(filingId: string, attemptId: string, more: Partial<WordInput> = {}): Promise<string> {
-  const word: WordInput = {
+/** What a person says of an attempt. */
+function wordOf(filingId: string, attemptId: string, more: Partial<WordInput> = {}): WordInput {
+  return {
     filingId,
     kind: 'not_filed',
     attemptId,
@@ -68,8 +70,11 @@ async function said(filingId: string, attemptId: string, more: Partial<WordInput
     saidBy: `update-${(words += 1)}`,
     ...more,
   };
-  return door.run('recordWord', word, { isLocal: true, activityId: `word-${words}` });
 }
+
+/** @returns the id of the word */
+const said = (...of: Parameters<typeof wordOf>): Promise<string> =>
+  door.run('recordWord', wordOf(...of), { isLocal: true, activityId: `word-${words}` });
 
 async function carryOut(filingId: string, attemptId: string, wordId: string) {
   const again = await moveOf(filingId, 'submitting', 'resolved');
@@ -127,6 +132,28 @@ it('records a word, and an approval with the move that it causes', async () => {
   expect(filing).toMatchObject({ state: 'checking', approved_by: 'meera' });
   expect(story?.filter((kind) => kind === 'approved')).toHaveLength(1);
   expect(await judgementsOf(filingId)).toEqual(['carried_out']);
+});
+
+it('records a word once that two tries record at the same time, and both get its id', async () => {
+  const { filingId, attemptId } = await unanswered('outcome_unknown');
+  const word = wordOf(filingId, attemptId);
+  let tries: Promise<string>[] = [];
+  await withTransaction(ledger.pool, async (client) => {
+    await lockFiling(client, filingId);
+    tries = [door.run('recordWord', word), door.run('recordWord', word)];
+    await eventually(async () => (await client.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount === 2);
+  });
+  const [first, second] = await Promise.all(tries);
+  expect(first).toMatch(/^\d+$/);
+  expect(second).toBe(first);
+});
+
+it('gives nothing up, and carries nothing out, on a word that the ledger does not have', async () => {
+  const { filingId, attemptId } = await unanswered('outcome_unknown');
+  const given = { ...(await held(filingId)), by: 'ravi', note: 'a mistake', wordId: '' };
+  expect(await door.run('giveUpFiling', given)).toMatchObject({ refused: expect.any(String) as string });
+  const carried = await door.run('carryOutWord', await carryOut(filingId, attemptId, ''));
+  expect(carried).toMatchObject({ outcome: 'refused' });
 });
 
 it('puts a word aside', async () => {
