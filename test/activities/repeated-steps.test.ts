@@ -22,7 +22,12 @@ import { heldOf, makeTwice } from './twice';
 
 const ledger = useTestDatabase(knowExporter);
 const attempts = attemptSteps(ledger);
-const door = useDoor(ledger, {});
+/** What a workflow does when it is signalled. */
+let signalled = (): Promise<unknown> => Promise.resolve();
+const door = useDoor(ledger, {}, (deps) => ({
+  ...deps,
+  client: () => ({ workflow: { getHandle: () => ({ signal: () => signalled() }) } }) as never,
+}));
 
 beforeAll(() => {
   // Steps are made by the clock of today, long after the settle window of what was sent at NOW.
@@ -154,6 +159,19 @@ it('gives nothing up, and carries nothing out, on a word that the ledger does no
   expect(await door.run('giveUpFiling', given)).toMatchObject({ refused: expect.any(String) as string });
   const carried = await door.run('carryOutWord', await carryOut(filingId, attemptId, ''));
   expect(carried).toMatchObject({ outcome: 'refused' });
+});
+
+it('keeps a filing waiting for credentials that are newer than those it was told of', async () => {
+  const waiter = { workflowId: 'file/test/WAITS', exporterId: EXPORTER };
+  await door.run('awaitCredentials', { ...waiter, versionSeen: 1 });
+  // It has tried them when the telling goes on: they are bad too.
+  signalled = () => door.run('awaitCredentials', { ...waiter, versionSeen: 2 });
+  await door.run('tellCredentialsRenewed', { exporterId: EXPORTER, version: 2 });
+  signalled = () => Promise.resolve();
+  const waiting = () => ledger.pool.query('SELECT version_seen FROM credential_waiters');
+  expect((await waiting()).rows).toEqual([{ version_seen: 2 }]);
+  await door.run('tellCredentialsRenewed', { exporterId: EXPORTER, version: 3 });
+  expect((await waiting()).rows).toEqual([]);
 });
 
 it('puts a word aside', async () => {
