@@ -1,8 +1,11 @@
 /** Steps that fail at a certain moment, or are refused: no door leads into these moments on purpose. */
 import { ApplicationFailure } from '@temporalio/activity';
+import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { randomUUID } from 'node:crypto';
+import type { FileInput, FilingResult } from '../../../src/domain/contracts';
+import type { fileRemittances } from '../../../src/workflows/file-remittances';
 import { queueOfClass, type RateClass } from '../../../src/domain/names';
 import { abandonUpdate, filingQuery, resolveUpdate } from '../../../src/workflows/messages';
 import { eventually } from '../../support/processes';
@@ -39,6 +42,7 @@ const unsent = {
   requests: [],
   ackErrors: [],
 };
+const INPUT: FileInput = { mode: 'test', exporterId: 'E1', madeBy: 'asha', resume: 'F1' };
 const settings = { ...TEST_SETTINGS, mode: 'test', searchAttributes: [] };
 
 type Step = (args: never) => unknown;
@@ -59,6 +63,26 @@ async function withWorker<T>(
   }
   return run();
 }
+
+/** A filing's run, from when it has come so far on. */
+const running = (
+  activities: Record<string, Step>,
+  soFar: (progress: FilingResult) => boolean,
+  use: (filing: WorkflowHandle<typeof fileRemittances>) => Promise<void>,
+  classes?: RateClass[],
+) =>
+  withWorker(
+    activities,
+    async (taskQueue) => {
+      const options = { workflowId: randomUUID(), taskQueue, args: [INPUT] as [FileInput] };
+      const run = await env.client.workflow.start<typeof fileRemittances>('fileRemittances', options);
+      await eventually(async () => soFar(await run.query(filingQuery)));
+      await use(run);
+    },
+    classes,
+  );
+const isWaiting = ({ state }: FilingResult) => state === 'awaiting_approval';
+const ABANDON = { by: 'ravi', note: 'a mistake' };
 
 /** A task that fails for ever ends with the run's time. */
 const execute = (workflow: string, activities: Record<string, Step>, args: unknown[] = [filing, settings]) =>
@@ -121,15 +145,11 @@ it('is not given up where the word that gives it up could not be recorded', asyn
       return { filing: { ...opened, seq: 5, state: 'abandoned' } };
     },
   };
-  await withWorker(activities, async (taskQueue) => {
-    const input = { mode: 'test', exporterId: 'E1', resume: 'F1' };
-    const options = { workflowId: randomUUID(), taskQueue, args: [input] };
-    const handle = await env.client.workflow.start('fileRemittances', options);
-    await eventually(async () => (await handle.query(filingQuery)).state === 'awaiting_approval');
-    const asked = handle.executeUpdate(abandonUpdate, { args: [{ by: 'ravi', note: 'a mistake' }] });
+  await running(activities, isWaiting, async (run) => {
+    const asked = run.executeUpdate(abandonUpdate, { args: [ABANDON] });
     await expect(asked).rejects.toMatchObject({ cause: { message: expect.stringContaining('refused') as string } });
-    await eventually(async () => (await handle.query(filingQuery)).state === 'awaiting_approval');
-    await handle.terminate();
+    await eventually(async () => isWaiting(await run.query(filingQuery)));
+    await run.terminate();
   });
   expect(givenUp).toEqual([]);
 });
@@ -154,7 +174,7 @@ it('leaves what its end asks, where the step that ended it had to wait for the d
         return { filing: { ...opened, seq, ...event } };
       },
     },
-    [{ mode: 'test', exporterId: 'E1', resume: 'F1' }],
+    [INPUT],
   );
   expect(result).toMatchObject({ state: 'needs_correction', attention: 'correct it' });
   expect(moves).toEqual(['checking', 'documents_unavailable']);
@@ -173,13 +193,10 @@ it('tells who gives a filing up that it ended otherwise meanwhile', async () => 
     giveUpFiling: () => ((moved = true), { filing: 'differs' }),
     closeWord: ({ wordId }: { wordId: string }) => (closed.push(wordId), { carriedOut: false }),
   };
-  await withWorker(activities, async (taskQueue) => {
-    const options = { workflowId: randomUUID(), taskQueue, args: [{ mode: 'test', exporterId: 'E1', resume: 'F1' }] };
-    const handle = await env.client.workflow.start('fileRemittances', options);
-    await eventually(async () => (await handle.query(filingQuery)).state === 'awaiting_approval');
-    const asked = handle.executeUpdate(abandonUpdate, { args: [{ by: 'ravi', note: 'a mistake' }] });
+  await running(activities, isWaiting, async (run) => {
+    const asked = run.executeUpdate(abandonUpdate, { args: [ABANDON] });
     await expect(asked).rejects.toMatchObject({ cause: { message: expect.stringContaining('certified') as string } });
-    expect(await handle.result()).toMatchObject({ state: 'certified' });
+    expect(await run.result()).toMatchObject({ state: 'certified' });
   });
   expect(closed).toEqual(['7']);
 });
@@ -205,19 +222,12 @@ it('stops a collection for what a person has to put right, whatever another down
 it('does not refuse an answer that was carried out by a step whose own answer was lost', async () => {
   const attempt = { attemptId: 'F1-1-1', number: 1, verdict: 'marked', refusedSince: false };
   const doubtful = { ...filing, state: 'outcome_unknown', submissions: [{ ...unsent, attempt, attempts: 1 }] };
-  const reading = {
-    verdict: 'marked',
-    underWay: false,
-    reason: 'lost',
-    answer: null,
-    attemptId: 'F1-1-1',
-    markedAt: 0,
-  };
+  const reading = { ...attempt, underWay: false, reason: 'lost', answer: null, markedAt: 0, filingEnded: false };
   const ended = { ...doubtful, seq: 7, state: 'abandoned' };
   let carried = false;
   const activities = {
     openFiling: () => ({ outcome: carried ? 'recorded' : 'resumed', filing: carried ? ended : doubtful, settings }),
-    readAttempt: () => ({ ...reading, filingEnded: false, filing: null }),
+    readAttempt: () => ({ ...reading, filing: null }),
     markRowsUnknown: () => ({ filing: { ...doubtful, seq: 5 } }),
     recordProgress: ({ seq, event }: { seq: number; event: object }) => ({ filing: { ...doubtful, seq, ...event } }),
     refreshIrms: () => null,
@@ -228,19 +238,12 @@ it('does not refuse an answer that was carried out by a step whose own answer wa
     carryOutWord: () => ((carried = true), { filing: 'differs' }),
     closeWord: () => ({ carriedOut: carried }),
   };
-  await withWorker(
-    activities,
-    async (taskQueue) => {
-      const input = { mode: 'test', exporterId: 'E1', resume: 'F1' };
-      const options = { workflowId: randomUUID(), taskQueue, args: [input] };
-      const handle = await env.client.workflow.start('fileRemittances', options);
-      await eventually(async () => (await handle.query(filingQuery)).attempt === 'F1-1-1');
-      const answer = { as: 'not-filed', attemptId: 'F1-1-1', by: 'ravi', note: 'looked at the portal' } as const;
-      expect(await handle.executeUpdate(resolveUpdate, { args: [answer] })).toMatchObject({ filingId: 'F1' });
-      expect(await handle.result()).toMatchObject({ state: 'abandoned' });
-    },
-    ['irm-refresh', 'api', 'details'],
-  );
+  const answered = async (run: WorkflowHandle<typeof fileRemittances>) => {
+    const answer = { as: 'not-filed', attemptId: 'F1-1-1', by: 'ravi', note: 'looked at the portal' } as const;
+    expect(await run.executeUpdate(resolveUpdate, { args: [answer] })).toMatchObject({ filingId: 'F1' });
+    expect(await run.result()).toMatchObject({ state: 'abandoned' });
+  };
+  await running(activities, (progress) => progress.attempt === 'F1-1-1', answered, ['irm-refresh', 'api', 'details']);
 });
 
 describe('a result says of each that was skipped why, in less than the 2 MB of a payload:', () => {
