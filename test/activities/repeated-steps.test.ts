@@ -6,6 +6,7 @@ import type { Activities } from '../../src/activities/create-activities';
 import type { WordInput } from '../../src/activities/filings/filing-ledger';
 import type { MoveArgs } from '../../src/activities/filings/moves';
 import type { FilingState } from '../../src/domain/filing/states';
+import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import { recordLook } from '../../src/ledger/submissions/lost-time';
@@ -14,13 +15,19 @@ import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-s
 import { EXPORTER, knowExporter, minutesLater, move, NOW, open, rowsOf } from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { approvalBy } from '../support/principals';
+import { eventually } from '../support/processes';
 import { useTestDatabase } from '../support/postgres';
 import { useDoor } from './door';
 import { heldOf, makeTwice } from './twice';
 
 const ledger = useTestDatabase(knowExporter);
 const attempts = attemptSteps(ledger);
-const door = useDoor(ledger, {});
+/** What a workflow does when it is signalled. */
+let signalled = (): Promise<unknown> => Promise.resolve();
+const door = useDoor(ledger, {}, (deps) => ({
+  ...deps,
+  client: () => ({ workflow: { getHandle: () => ({ signal: () => signalled() }) } }) as never,
+}));
 
 beforeAll(() => {
   // Steps are made by the clock of today, long after the settle window of what was sent at NOW.
@@ -52,9 +59,9 @@ async function unanswered(...states: FilingState[]): Promise<{ filingId: string;
 }
 
 let words = 0;
-/** What a person says of an attempt. @returns the word's id */
-async function said(filingId: string, attemptId: string, more: Partial<WordInput> = {}): Promise<string> {
-  const word: WordInput = {
+/** What a person says of an attempt. */
+function wordOf(filingId: string, attemptId: string, more: Partial<WordInput> = {}): WordInput {
+  return {
     filingId,
     kind: 'not_filed',
     attemptId,
@@ -68,8 +75,11 @@ async function said(filingId: string, attemptId: string, more: Partial<WordInput
     saidBy: `update-${(words += 1)}`,
     ...more,
   };
-  return door.run('recordWord', word, { isLocal: true, activityId: `word-${words}` });
 }
+
+/** @returns the id of the word */
+const said = (...of: Parameters<typeof wordOf>): Promise<string> =>
+  door.run('recordWord', wordOf(...of), { isLocal: true, activityId: `word-${words}` });
 
 async function carryOut(filingId: string, attemptId: string, wordId: string) {
   const again = await moveOf(filingId, 'submitting', 'resolved');
@@ -106,6 +116,14 @@ it('reserves balances, opens an attempt, reads it and takes its answer over', as
   expect(adopted.filing).toMatchObject({ state: 'processing' });
 });
 
+it('is told apart from another step of the same number: local steps are counted by themselves', async () => {
+  const filingId = await attempts.filing();
+  const info = { activityId: '5', workflowExecution: { workflowId: 'file/test/T', runId: 'run' } };
+  const move = await moveOf(filingId, 'submitting');
+  await door.run('recordProgress', move, { ...info, isLocal: true });
+  expect(await door.run('recordProgress', move, { ...info, isLocal: false })).toEqual({ filing: 'differs' });
+});
+
 it('records a word, and an approval with the move that it causes', async () => {
   const rows = rowsOf({ sbCumInvoiceNumber: '9100001', mappedIRMAmountFCC: 1 });
   const filingId = await open(ledger, 'REPEATED-APPROVAL', rows, { approvalNeeded: true });
@@ -121,6 +139,41 @@ it('records a word, and an approval with the move that it causes', async () => {
   expect(await judgementsOf(filingId)).toEqual(['carried_out']);
 });
 
+it('records a word once that two tries record at the same time, and both get its id', async () => {
+  const { filingId, attemptId } = await unanswered('outcome_unknown');
+  const word = wordOf(filingId, attemptId);
+  let tries: Promise<string>[] = [];
+  await withTransaction(ledger.pool, async (client) => {
+    await lockFiling(client, filingId);
+    tries = [door.run('recordWord', word), door.run('recordWord', word)];
+    await eventually(async () => (await client.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount === 2);
+  });
+  const [first, second] = await Promise.all(tries);
+  expect(first).toMatch(/^\d+$/);
+  expect(second).toBe(first);
+});
+
+it('gives nothing up, and carries nothing out, on a word that the ledger does not have', async () => {
+  const { filingId, attemptId } = await unanswered('outcome_unknown');
+  const given = { ...(await held(filingId)), by: 'ravi', note: 'a mistake', wordId: '' };
+  expect(await door.run('giveUpFiling', given)).toMatchObject({ refused: expect.any(String) as string });
+  const carried = await door.run('carryOutWord', await carryOut(filingId, attemptId, ''));
+  expect(carried).toMatchObject({ outcome: 'refused' });
+});
+
+it('keeps a filing waiting for credentials that are newer than those it was told of', async () => {
+  const waiter = { workflowId: 'file/test/WAITS', exporterId: EXPORTER };
+  await door.run('awaitCredentials', { ...waiter, versionSeen: 1 });
+  // It has tried them when the telling goes on: they are bad too.
+  signalled = () => door.run('awaitCredentials', { ...waiter, versionSeen: 2 });
+  await door.run('tellCredentialsRenewed', { exporterId: EXPORTER, version: 2 });
+  signalled = () => Promise.resolve();
+  const waiting = () => ledger.pool.query('SELECT version_seen FROM credential_waiters');
+  expect((await waiting()).rows).toEqual([{ version_seen: 2 }]);
+  await door.run('tellCredentialsRenewed', { exporterId: EXPORTER, version: 3 });
+  expect((await waiting()).rows).toEqual([]);
+});
+
 it('puts a word aside', async () => {
   const { filingId, attemptId } = await unanswered('outcome_unknown');
   const wordId = await said(filingId, attemptId);
@@ -129,7 +182,8 @@ it('puts a word aside', async () => {
   await twice('F-OTHER', 'closeWord', { filingId: 'F-OTHER', wordId, why });
   await twice(filingId, 'closeWord', { filingId, wordId: '99999999', why });
   expect(await judgementsOf(filingId)).toEqual([]);
-  await twice(filingId, 'closeWord', { filingId, wordId, why });
+  const { returned } = await twice(filingId, 'closeWord', { filingId, wordId, why });
+  expect(returned).toEqual({ carriedOut: false });
   expect(await judgementsOf(filingId)).toEqual(['refused']);
 });
 
