@@ -1,5 +1,6 @@
 import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
 import { issueDay, sameIrm } from '../exporters/irms';
+import { PUT_BACK_TOGETHER } from './held-rows';
 import type { Queryable } from '../pool';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
@@ -81,8 +82,8 @@ async function comparisons(
 /**
  * What speaks against an absence: an IRM of rows without a certificate fell since the first send by as much as the
  * smallest of them, and no certificate accounts for it. One of a row on its way at the first reading, or from after the
- * last, does not. Or it was not read since the `window`. null: nothing, or more was used than all of them need and too
- * little is left: that is another's.
+ * last, does not. Or the balances are not known from before the send, or were not read since the `window`. null:
+ * nothing, or more was used than all of them need and too little is left: that is another's.
  */
 export async function unexplainedUse(
   db: Queryable,
@@ -119,10 +120,22 @@ export async function unexplainedUse(
     [filingId, submission, positions ?? null, SMALLEST_UNIT, window],
   );
   const [used] = rows;
-  if (!used) return null;
+  if (!used) return (await isUnmeasured(db, { filingId, submission })) ? UNMEASURED : null;
   const { irmNumber, unexplained, fell, certified } = used;
   if (!unexplained) return `the balance of IRM ${irmNumber} was not read since ${window.toISOString()}`;
   return `the balance of IRM ${irmNumber} fell by ${fell} since the send, and certificates account for ${certified} of it`;
+}
+
+const UNMEASURED = 'the balances from before the send are not known';
+
+/** Whether a submission was sent without a snapshot of the balances; one that perhaps was, in a lost time, has none. */
+async function isUnmeasured(db: Queryable, { filingId, submission }: SubmissionKey): Promise<boolean> {
+  const { rows } = await db.query<{ unmeasured: boolean }>(
+    `WITH ${SENT} SELECT NOT EXISTS (SELECT FROM sent) AND EXISTS (SELECT FROM attempts
+        WHERE filing_id = $1 AND submission = $2 AND marked_at IS NOT NULL AND reason IS DISTINCT FROM $3) AS unmeasured`,
+    [filingId, submission, PUT_BACK_TOGETHER],
+  );
+  return rows[0]?.unmeasured ?? false;
 }
 
 /** The balance in the snapshot before the send, and as it is now where that was read at a time that counts. */

@@ -264,6 +264,14 @@ describe('two persons', () => {
     expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
   });
 
+  it('say so where it was sent without a snapshot: no use of the balance could show', async () => {
+    const own = await exporter();
+    const sent = await own.sent([{}], { held: null });
+    await own.look(OVER);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/balances from before the send are not known/u));
+    expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
+  });
+
   it('say so where the certificate that may account for it came after the balance was read', async () => {
     const sent = await looked();
     const other = await sent.party.sent([{}], { at: minutesLater(1) });
