@@ -20,7 +20,7 @@ import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing/filing-run';
 import { annotate, collectAlone, finishFiling, orRefused } from './filing/finish-filing';
 import { isFollowed } from './filing/submission/evidence';
 import { followRequest } from './filing/submission/follow-request';
-import { needsWholeLedger, stepOnceWhole, throughPauses } from './filing/pauses';
+import { interruptible, needsWholeLedger, stepOnceWhole, throughPauses } from './filing/pauses';
 import { checkAndApprove, type Opened } from './filing/prepare-filing';
 import { submitting } from './filing/submission/open-attempt';
 import { submitOne } from './filing/submission/submit-filing';
@@ -164,7 +164,7 @@ async function adoptExporter(run: FilingRun): Promise<boolean> {
   const { exporterId } = run.input;
   try {
     const read = run.calls('api', 'Read the exporter from the service', 'api');
-    await throughPauses(run, () => read.readExporter({ exporterId }));
+    await throughPauses(run, () => interruptible(run, () => read.readExporter({ exporterId })));
     return true;
   } catch (error) {
     const failure = readFailure(error);

@@ -79,7 +79,11 @@ export class FilingRequests {
     request: NonNullable<FilingRequests[K]>,
     said: Parameters<FilingRequests['record']>[0],
   ): Promise<void> {
+    const { progress } = this;
     (this[kind] as typeof request | null) = request;
+    // A word is about a filing; given up before one is recorded, the run ends refused without it.
+    if (progress.filing === null) await condition(() => progress.filing !== null || progress.ended);
+    if (progress.filing === null) return;
     try {
       request.wordId = await this.record(said);
     } catch (error) {

@@ -18,6 +18,16 @@ it('waits for our own access, does not blame the exporter, and continues when it
   expect(currentDetails).toMatch(/^\*\*refused\*\*: (?!.*Waits for)/su);
 });
 
+it('is given up while its exporter cannot be read, before anything of it is recorded', async () => {
+  const exporter = await stage.exporter();
+  await stage.control('POST', '/keys', { key: 'dev_sandbox_key', revoked: true });
+  const filing = await stage.file(exporter, [stage.mapping(exporter)]);
+  await stage.until(filing, 'needs_access');
+  expect(await stage.abandon(filing)).toMatchObject({ state: 'refused', errors: [{ code: 'given_up' }] });
+  expect(await filing.result()).toMatchObject({ filingId: null, state: 'refused' });
+  await stage.control('POST', '/keys', { key: 'dev_sandbox_key', revoked: false });
+});
+
 it('is overdue only once it is back from a pause that outlasts its time', async () => {
   const exporter = await stage.exporter();
   stage.fault(exporter, 'push-irm', 'accepted-but-invisible', { delayMs: 6 * HOUR_MS });
