@@ -83,10 +83,13 @@ export async function keepTrying(write: () => Promise<void>, onFailure: (error: 
   }
 }
 
-/** The same for each try of a step. With the type: a repeated workflow task may decide otherwise than the lost. */
+/**
+ * The same for each try of a step. Local activities are numbered by themselves. With the type: a repeated workflow task
+ * may decide otherwise than the lost.
+ */
 export function stepId(): string {
-  const { workflowExecution, activityId, activityType } = Context.current().info;
-  return `${workflowExecution?.runId ?? ''}/${activityId}/${activityType}`;
+  const { workflowExecution, activityId, activityType, isLocal } = Context.current().info;
+  return `${workflowExecution?.runId ?? ''}/${isLocal ? 'local-' : ''}${activityId}/${activityType}`;
 }
 
 /** A step on many rows is no local activity: it would hold its workflow task up. @throws where this one runs locally */

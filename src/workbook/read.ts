@@ -20,7 +20,6 @@ export { TEMPLATE_UNKNOWN } from './sheet/about-sheet';
 export { withSheetHeaders, type ColumnAt } from './sheet/headers';
 
 export interface WorkbookReading {
-  sheetName: string | null;
   rows: MappingRow[];
   /** All rows that are filled in, with the values that could be read; the rules run on these. */
   unchecked: UncheckedRow[];
@@ -58,7 +57,7 @@ export async function readWorkbook(
     const opened = await openWorkbook(source, bounds);
     const reading = readSheet(opened.first, template);
     const findings = [...(await aboutSheets(opened, bounds)), ...reading.findings];
-    return { sheetName: opened.first.name, ...reading, findings };
+    return { ...reading, findings };
   } catch (error) {
     if (!(error instanceof WorkbookRefused)) throw error;
     return { ...NOTHING, findings: [errorAt(null, null, error.code, error.message)] };
@@ -73,7 +72,6 @@ export function readCells(
   rows: readonly (readonly NewCell[])[],
   { limits = {}, template = BUILT_IN_TEMPLATE }: ReadOptions = {},
 ): WorkbookReading {
-  const name = 'rows';
   const raw = rows.map((cells, index): RawRow => ({
     number: index + 1,
     hidden: false,
@@ -81,13 +79,8 @@ export function readCells(
   }));
   const { texts } = { ...WORKBOOK_LIMITS, ...limits };
   const context = cellContext({ strings: [], formatOf: () => GENERAL, date1904: false, texts });
-  return {
-    sheetName: name,
-    ...readSheet(
-      { name, sheet: { rows: () => raw.values(), merged: [], hidesColumn: () => false }, context },
-      template,
-    ),
-  };
+  const sheet = { rows: () => raw.values(), merged: [], hidesColumn: () => false };
+  return readSheet({ name: 'rows', sheet, context }, template);
 }
 
 function rawCellOf(value: NewCell, index: number): RawCell[] {
@@ -98,7 +91,6 @@ function rawCellOf(value: NewCell, index: number): RawCell[] {
 }
 
 const NOTHING: WorkbookReading = {
-  sheetName: null,
   rows: [],
   unchecked: [],
   untouched: [],
@@ -109,7 +101,7 @@ const NOTHING: WorkbookReading = {
   statuses: new Map(),
 };
 
-function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate): Omit<WorkbookReading, 'sheetName'> {
+function readSheet({ name, sheet, context }: OpenSheet, template: BulkTemplate): WorkbookReading {
   const rows = sheet.rows();
   let next = rows.next();
   const headers = readHeaders(!next.done && next.value.number === 1 ? textsOf(next.value, context) : [], template);

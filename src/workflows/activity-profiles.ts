@@ -101,7 +101,6 @@ type WithoutObject = {
 /** What their results are; `any` where nobody reads it, or null is one. */
 const NO_OBJECTS: Record<WithoutObject, 'any' | 'string'> = {
   changeExporter: 'any',
-  closeWord: 'any',
   compareFiling: 'any',
   noteAfterEnd: 'any',
   noteEvent: 'any',

@@ -1,6 +1,14 @@
 /** Archives the PDFs of a filing's certificates, a few at a time, however many there are. */
 import { counted } from '../domain/text';
-import { continueAsNew, setCurrentDetails, sleep, workflowInfo, isCancellation } from '@temporalio/workflow';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import {
+  continueAsNew,
+  isCancellation,
+  setCurrentDetails,
+  sleep,
+  startChild,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { steps, calls } from './activity-profiles';
 import { type ReadFailure, readFailure } from './failures';
 import type { Decided, FilingNow } from '../activities/filings/moves';
@@ -40,6 +48,25 @@ export async function collectCertificates(args: {
   }
 }
 
+/** How the collection of a filing's certificates is started by another workflow; `part` tells several apart. */
+export const collectionOf = ({ filingId, exporterId }: { filingId: string; exporterId: string }, part?: string) => ({
+  workflowId: [workflowInfo().workflowId, 'certificates', ...(part ? [part] : [])].join('/'),
+  args: [{ filingId, exporterId }] as Parameters<typeof collectCertificates>,
+  priority: { fairnessKey: exporterId.slice(0, 64) },
+});
+
+/** Starts a collection that nobody waits for: a PDF may be missing for days. One that is under way is meant. */
+export async function startCollection(collection: ReturnType<typeof collectionOf>): Promise<void> {
+  try {
+    await startChild<typeof collectCertificates>('collectCertificates', {
+      ...collection,
+      parentClosePolicy: 'ABANDON',
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}
+
 const UNDER_WAY = 5;
 
 /** Downloads a batch. A permanent failure is returned at the end; one that needs a person stops the batch. */
@@ -68,7 +95,8 @@ export async function downloadAll(given: {
         batch.ended ??= ended;
       } catch (error) {
         if (isCancellation(error)) throw error;
-        batch.failure = readFailure(error);
+        // What a person has to put right outlasts what another lane fails with.
+        if (!mustStop()) batch.failure = readFailure(error);
       }
     }
   };

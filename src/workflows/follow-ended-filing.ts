@@ -1,8 +1,8 @@
 /** What is left of a filing that has ended: requests without an outcome, and what a person says of its rows. */
-import { executeChild, setCurrentDetails, workflowInfo } from '@temporalio/workflow';
+import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { ResolveArgs } from '../domain/update-contracts';
 import { calls, steps } from './activity-profiles';
-import type { collectCertificates } from './collect-certificates';
+import { collectionOf, startCollection } from './collect-certificates';
 import { orNull } from './failures';
 
 export interface EndedFilingArgs {
@@ -14,20 +14,15 @@ export interface EndedFilingArgs {
   answer?: ResolveArgs & { submission: number };
 }
 
-/** Carries an answer out, asks once about each request, and collects the certificates that came of it. */
-export async function followEndedFiling(args: EndedFilingArgs) {
-  const { filingId, exporterId, answer } = args;
-  const answered = answer ? await carryOut(args, answer) : { refused: null };
+/** Carries an answer out, asks once about each request, and starts the collection of what came of it. */
+export async function followEndedFiling(ended: EndedFilingArgs) {
+  const { filingId, answer } = ended;
+  const answered = answer ? await carryOut(ended, answer) : { refused: null };
   if (answered.refused !== null) return answered;
-  const submissions = new Set([...args.submissions, ...(answer ? [answer.submission] : [])]);
-  for (const submission of submissions) await askOnce(args, submission);
+  const submissions = new Set([...ended.submissions, ...(answer ? [answer.submission] : [])]);
+  for (const submission of submissions) await askOnce(ended, submission);
   const { due } = await steps('Which certificates have no PDF yet?').listToArchive({ filingId, limit: 1 });
-  if (due.length > 0) {
-    await executeChild<typeof collectCertificates>('collectCertificates', {
-      workflowId: `${workflowInfo().workflowId}/certificates`,
-      args: [{ filingId, exporterId }],
-    });
-  }
+  if (due.length > 0) await startCollection(collectionOf(ended));
   return answered;
 }
 

@@ -9,11 +9,22 @@ import { unclaimedCertificates } from '../../src/ledger/certificates/certificate
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { learnIec } from '../../src/ledger/exporters/exporters';
 import { readFilingView } from '../../src/ledger/filings/filing-view';
+import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { completeLook } from '../../src/ledger/gates/absence';
 import { releaseAbsent } from '../../src/ledger/gates/release-absent';
 import { withTransaction } from '../../src/ledger/pool';
 import { attemptSteps, SETTLE_MS } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from '../ledger/filing-support';
+import { eventually } from '../support/processes';
+import {
+  EXPORTER,
+  knowExporter,
+  minutesLater,
+  NOW,
+  open,
+  readBalance,
+  readBalancesAgain,
+  rowsOf,
+} from '../ledger/filing-support';
 import { useTestDatabase } from '../support/postgres';
 import { replacing } from '../support/replacing';
 import { useDoor } from './door';
@@ -88,6 +99,29 @@ it('adopts a certificate with everything that follows from it, or not at all', a
   expect((await readFilingView(ledger.pool, filingId, TEST_CADENCE))?.submissions).toMatchObject([
     { state: 'settled' },
   ]);
+});
+
+it('beats while the rows of a large submission are settled, and while it waits for the filing', async () => {
+  breaks = false;
+  const row = { sbCumInvoiceNumber: '9300002', mappedIRMAmountFCC: 5 };
+  const filingId = await open(ledger, 'SETTLED-SLOWLY', rowsOf(row));
+  const args = { filingId, submission: 1, exporterId: EXPORTER, attemptId: await opened(filingId) };
+  let gathered: Promise<unknown> = Promise.resolve();
+  await withTransaction(ledger.pool, async (client) => {
+    await lockFiling(client, filingId);
+    const asked = new Promise<void>((resolve) => (whileRead = () => Promise.resolve(resolve())));
+    const { outcome, heartbeats } = door.begin('gatherEvidence', args);
+    gathered = outcome;
+    await asked;
+    await eventually(async () => {
+      const { rows: waiting } = await client.query('SELECT FROM pg_locks WHERE NOT granted');
+      return waiting.length > 0;
+    });
+    const before = heartbeats.length;
+    await eventually(() => Promise.resolve(heartbeats.length > before + 1));
+  });
+  await gathered;
+  whileRead = () => Promise.resolve();
 });
 
 describe('what is seen for a send whose answer was lost', () => {
@@ -216,6 +250,7 @@ describe('what is seen for a send whose answer was lost', () => {
     expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
     expect(await absent()).toMatchObject({ outcome: 'refused', code: 'look' });
     whileRead = () => Promise.resolve();
+    await readBalancesAgain(ledger, exporterId, minutesLater(241));
     expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
     expect(await absent()).toEqual({ outcome: 'again' });
   });

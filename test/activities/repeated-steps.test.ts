@@ -6,24 +6,42 @@ import type { Activities } from '../../src/activities/create-activities';
 import type { WordInput } from '../../src/activities/filings/filing-ledger';
 import type { MoveArgs } from '../../src/activities/filings/moves';
 import type { FilingState } from '../../src/domain/filing/states';
+import { lockFiling } from '../../src/ledger/filings/filing-lock';
+import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import { recordLook } from '../../src/ledger/submissions/lost-time';
 import { endRequest, notePoll } from '../../src/ledger/submissions/requests';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, minutesLater, move, NOW, open, rowsOf } from '../ledger/filing-support';
+import {
+  EXPORTER,
+  knowExporter,
+  minutesLater,
+  move,
+  NOW,
+  open,
+  readBalancesAgain,
+  rowsOf,
+} from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { approvalBy } from '../support/principals';
+import { eventually } from '../support/processes';
 import { useTestDatabase } from '../support/postgres';
 import { useDoor } from './door';
 import { heldOf, makeTwice } from './twice';
 
 const ledger = useTestDatabase(knowExporter);
 const attempts = attemptSteps(ledger);
-const door = useDoor(ledger, {});
+/** What a workflow does when it is signalled. */
+let signalled = (): Promise<unknown> => Promise.resolve();
+const door = useDoor(ledger, {}, (deps) => ({
+  ...deps,
+  client: () => ({ workflow: { getHandle: () => ({ signal: () => signalled() }) } }) as never,
+}));
 
-beforeAll(() => {
+beforeAll(async () => {
   // Steps are made by the clock of today, long after the settle window of what was sent at NOW.
+  await readBalancesAgain(ledger, EXPORTER, minutesLater(300));
   const look = { beganAt: minutesLater(300), endedAt: minutesLater(301), from: '01012026', to: '11022026' };
   return recordLook(ledger.pool, { exporterId: EXPORTER, ...look, problem: null });
 });
@@ -42,19 +60,26 @@ async function held(filingId: string) {
   return { filingId, seq };
 }
 
-/** A filing whose attempt was marked and counted at NOW, and has no answer. */
-async function unanswered(...states: FilingState[]): Promise<{ filingId: string; attemptId: string }> {
-  const filingId = await attempts.filing();
+/** An attempt that was marked and counted at NOW, after a snapshot. @returns its id */
+async function counted(filingId: string): Promise<string> {
+  await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: EXPORTER, certificates: [], at: NOW });
   const attemptId = await attempts.opened(filingId);
   await attempts.count(attemptId, door.deps.documents);
+  return attemptId;
+}
+
+/** A filing with such an attempt, which has no answer. */
+async function unanswered(...states: FilingState[]): Promise<{ filingId: string; attemptId: string }> {
+  const filingId = await attempts.filing();
+  const attemptId = await counted(filingId);
   await move(ledger, filingId, 'submitting', ...states);
   return { filingId, attemptId };
 }
 
 let words = 0;
-/** What a person says of an attempt. @returns the word's id */
-async function said(filingId: string, attemptId: string, more: Partial<WordInput> = {}): Promise<string> {
-  const word: WordInput = {
+/** What a person says of an attempt. */
+function wordOf(filingId: string, attemptId: string, more: Partial<WordInput> = {}): WordInput {
+  return {
     filingId,
     kind: 'not_filed',
     attemptId,
@@ -68,8 +93,11 @@ async function said(filingId: string, attemptId: string, more: Partial<WordInput
     saidBy: `update-${(words += 1)}`,
     ...more,
   };
-  return door.run('recordWord', word, { isLocal: true, activityId: `word-${words}` });
 }
+
+/** @returns the id of the word */
+const said = (...of: Parameters<typeof wordOf>): Promise<string> =>
+  door.run('recordWord', wordOf(...of), { isLocal: true, activityId: `word-${words}` });
 
 async function carryOut(filingId: string, attemptId: string, wordId: string) {
   const again = await moveOf(filingId, 'submitting', 'resolved');
@@ -106,6 +134,14 @@ it('reserves balances, opens an attempt, reads it and takes its answer over', as
   expect(adopted.filing).toMatchObject({ state: 'processing' });
 });
 
+it('is told apart from another step of the same number: local steps are counted by themselves', async () => {
+  const filingId = await attempts.filing();
+  const info = { activityId: '5', workflowExecution: { workflowId: 'file/test/T', runId: 'run' } };
+  const move = await moveOf(filingId, 'submitting');
+  await door.run('recordProgress', move, { ...info, isLocal: true });
+  expect(await door.run('recordProgress', move, { ...info, isLocal: false })).toEqual({ filing: 'differs' });
+});
+
 it('records a word, and an approval with the move that it causes', async () => {
   const rows = rowsOf({ sbCumInvoiceNumber: '9100001', mappedIRMAmountFCC: 1 });
   const filingId = await open(ledger, 'REPEATED-APPROVAL', rows, { approvalNeeded: true });
@@ -121,6 +157,41 @@ it('records a word, and an approval with the move that it causes', async () => {
   expect(await judgementsOf(filingId)).toEqual(['carried_out']);
 });
 
+it('records a word once that two tries record at the same time, and both get its id', async () => {
+  const { filingId, attemptId } = await unanswered('outcome_unknown');
+  const word = wordOf(filingId, attemptId);
+  let tries: Promise<string>[] = [];
+  await withTransaction(ledger.pool, async (client) => {
+    await lockFiling(client, filingId);
+    tries = [door.run('recordWord', word), door.run('recordWord', word)];
+    await eventually(async () => (await client.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount === 2);
+  });
+  const [first, second] = await Promise.all(tries);
+  expect(first).toMatch(/^\d+$/);
+  expect(second).toBe(first);
+});
+
+it('gives nothing up, and carries nothing out, on a word that the ledger does not have', async () => {
+  const { filingId, attemptId } = await unanswered('outcome_unknown');
+  const given = { ...(await held(filingId)), by: 'ravi', note: 'a mistake', wordId: '' };
+  expect(await door.run('giveUpFiling', given)).toMatchObject({ refused: expect.any(String) as string });
+  const carried = await door.run('carryOutWord', await carryOut(filingId, attemptId, ''));
+  expect(carried).toMatchObject({ outcome: 'refused' });
+});
+
+it('keeps a filing waiting for credentials that are newer than those it was told of', async () => {
+  const waiter = { workflowId: 'file/test/WAITS', exporterId: EXPORTER };
+  await door.run('awaitCredentials', { ...waiter, versionSeen: 1 });
+  // It has tried them when the telling goes on: they are bad too.
+  signalled = () => door.run('awaitCredentials', { ...waiter, versionSeen: 2 });
+  await door.run('tellCredentialsRenewed', { exporterId: EXPORTER, version: 2 });
+  signalled = () => Promise.resolve();
+  const waiting = () => ledger.pool.query('SELECT version_seen FROM credential_waiters');
+  expect((await waiting()).rows).toEqual([{ version_seen: 2 }]);
+  await door.run('tellCredentialsRenewed', { exporterId: EXPORTER, version: 3 });
+  expect((await waiting()).rows).toEqual([]);
+});
+
 it('puts a word aside', async () => {
   const { filingId, attemptId } = await unanswered('outcome_unknown');
   const wordId = await said(filingId, attemptId);
@@ -129,7 +200,8 @@ it('puts a word aside', async () => {
   await twice('F-OTHER', 'closeWord', { filingId: 'F-OTHER', wordId, why });
   await twice(filingId, 'closeWord', { filingId, wordId: '99999999', why });
   expect(await judgementsOf(filingId)).toEqual([]);
-  await twice(filingId, 'closeWord', { filingId, wordId, why });
+  const { returned } = await twice(filingId, 'closeWord', { filingId, wordId, why });
+  expect(returned).toEqual({ carriedOut: false });
   expect(await judgementsOf(filingId)).toEqual(['refused']);
 });
 
@@ -195,8 +267,7 @@ describe('an outcome that is not known', () => {
       mappedIRMAmountFCC: 1,
     }));
     const filingId = await open(ledger, 'REPEATED-FREED', rowsOf(...rows));
-    const attemptId = await attempts.opened(filingId);
-    await attempts.count(attemptId, door.deps.documents);
+    const attemptId = await counted(filingId);
     await move(ledger, filingId, 'submitting', 'outcome_unknown');
     await certify(filingId);
     const wordId = await said(filingId, attemptId);

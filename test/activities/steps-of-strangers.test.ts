@@ -54,6 +54,24 @@ it('records nothing under a reference that reads as the name of another filing',
   }
 });
 
+it('leaves a filing that has ended as it is, whatever sends a run says that it knows of', async () => {
+  const rows = rowsOf({ sbCumInvoiceNumber: '7700002', mappedIRMAmountFCC: 1 }).map(({ mapping }) => mapping);
+  const message = { recordResCount: 1, uploadType: '101', decalarationFlag: 'Y', ebrcBulkGenDtos: rows };
+  const asked = { mode: 'test', exporterId: EXPORTER, reference: 'ENDED', madeBy: 'asha' } as const;
+  const run = { input: { ...asked, message }, workflowId: 'file/test/ENDED' };
+  const opened = await door.run('openFiling', run);
+  if (opened.outcome !== 'opened') throw new Error(JSON.stringify(opened));
+  const { filingId, seq } = opened.filing;
+  await door.run('giveUpFiling', { filingId, seq, by: 'ravi', note: 'a mistake' });
+  const sends = [sentAs(`${filingId}-1-1`, { requestId: null, sentAt: 0 })];
+  for (const input of [run.input, { ...asked, resume: filingId }]) {
+    expect(await door.run('openFiling', { ...run, input, sends })).toMatchObject({
+      outcome: 'recorded',
+      filing: { filingId, state: 'abandoned' },
+    });
+  }
+});
+
 it('judges no send as refused or accepted on the claim of another execution', async () => {
   const filingId = await attempts.filing();
   const attemptId = await attempts.opened(filingId);

@@ -232,10 +232,14 @@ describe('odd answers', () => {
     [{ message: 'No data available' }, 200],
     [{ message: 'No records found' }, 404],
     [{ message: 'Certificate not found for the given dates', errorCode: 'E_UPSTREAM' }, 404],
-    [{ message: 'x', errorCode: 'EBRC_NOT_FOUND' }, 404],
   ])('fetch-details of %j with %i lists nothing, and proves no absence', async (body, status) => {
     answer(body, status);
     expect(await api.fetchDetails(DETAILS)).toEqual({ certificates: [], unread: 1 });
+  });
+
+  test('fetch-details of EBRC_NOT_FOUND is an empty list', async () => {
+    answer({ message: 'x', errorCode: 'EBRC_NOT_FOUND' }, 404);
+    expect(await api.fetchDetails(DETAILS)).toEqual({ certificates: [], unread: 0 });
   });
 
   test('fetch-details with the status of an error inside a success is no empty list', async () => {

@@ -106,8 +106,9 @@ it('takes a PDF with other bytes before its header, but no text that quotes one'
   }
 });
 
-it('takes a PDF of the largest size', async () => {
-  const { json } = await stage.ebrc(['extract', 'invoice', await pdf('max.pdf', pdfOf(MEGABYTES_5 - 1)), '--json']);
+it('takes a PDF of the largest size, and waits as long as it is told to', async () => {
+  const path = await pdf('max.pdf', pdfOf(MEGABYTES_5 - 1));
+  const { json } = await stage.ebrc(['extract', 'invoice', path, '--within', '30d', '--json']);
   expect(json()).toMatchObject({ state: 'extracted' });
 });
 

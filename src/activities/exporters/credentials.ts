@@ -88,7 +88,7 @@ async function tellCredentialsRenewed(
       if (!(error instanceof WorkflowNotFoundError)) throw error;
       logger.info({ workflowId }, 'a workflow that waited for credentials has ended');
     }
-    await removeWaiter(pool, workflowId);
+    await removeWaiter(pool, workflowId, version);
   }
 }
 

@@ -69,7 +69,7 @@ function giveUpFiling(
   const { filingId } = decided;
   const giveUp = async (client: pg.PoolClient, held: Held, at: Date): Promise<Left & { refused?: string }> => {
     if (held !== 'repeated') {
-      if (wordId) {
+      if (wordId !== undefined) {
         const { refused } = await judgeByGrant(client, { wordId, filingId, action: 'abandon', at });
         if (refused !== null) return { filing: null, refused };
       }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { addEvent, saveBalanceFindings, saveOfFiling } from '../../ledger/filings/filing-notes';
 import { judgeByGrant } from '../../ledger/principals/granted-words';
-import { judgeWord, recordWord as recordInLedger } from '../../ledger/submissions/words';
+import { judgeWord, readWord, recordWord as recordInLedger } from '../../ledger/submissions/words';
 import type { NewWord, OpenWords, WordOf } from '../../ledger/submissions/words';
 import { needFiling } from '../../ledger/filings/filings';
 import { readReadiness } from '../../ledger/filings/first-move';
@@ -100,8 +100,13 @@ export const filingLedgerActivities = {
 
   readReadiness: ({ pool }: Deps, filing: Parameters<typeof readReadiness>[1]) => readReadiness(pool, filing),
 
+  /** Puts a word aside. `carriedOut`: a step whose answer was lost had carried it out. */
   closeWord: (deps: Deps, { why, ...word }: WordOf & { why: string }) =>
-    withTransaction(deps.pool, (client) => judgeWord(client, { ...word, outcome: 'refused', why, at: now(deps) })),
+    withTransaction(deps.pool, async (client) => {
+      await judgeWord(client, { ...word, outcome: 'refused', why, at: now(deps) });
+      const { judged = null } = (await readWord(client, word)) ?? {};
+      return { carriedOut: judged !== null && !('why' in judged) };
+    }),
 
   recordRunProblem: (deps: Deps, args: { filingId: string; problem: string }) =>
     recordRunProblem(deps.pool, { ...args, at: now(deps) }),

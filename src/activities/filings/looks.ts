@@ -1,4 +1,5 @@
 /** Looks at what the authority has: before a send, and for evidence about one of unknown outcome. */
+import type pg from 'pg';
 import { DAY_MS, filingDateInKolkata } from '../../domain/dates';
 import type { Ambiguity } from '../../domain/reconciliation/certificate-matching';
 import { balancesNow, readSnapshotSource, saveSnapshot, type Balance } from '../../ledger/certificates/snapshots';
@@ -139,7 +140,7 @@ async function gatherEvidence(
     looked: problem === null,
     balances: compareBalances(before ?? [], await balancesNow(pool, { filingId, submission, exporterId })),
   };
-  return withTransaction(pool, async (client) => {
+  const settle = async (client: pg.PoolClient) => {
     const filing = await lockFiling(client, filingId);
     const windowOver = await windowIsOver(client, { filingId, submission, settleMs: settings.settleAfterMs, at });
     // A look that is not complete is no reason to take the one certificate that it shows.
@@ -162,7 +163,8 @@ async function gatherEvidence(
     await saveOfFiling(client, filingId, { evidence: { ...evidence, adopted } });
     const moved = filing && found.openRows === 0 ? await moveOnSettled(client, settings, filing, at) : null;
     return { ...evidence, filing: moved };
-  });
+  };
+  return withStepHeartbeat(() => withTransaction(pool, settle));
 }
 
 function compareBalances(before: readonly Balance[], after: readonly Balance[]): Evidence['balances'] {

@@ -17,7 +17,7 @@ import { readReadiness } from '../../ledger/filings/first-move';
 import { withTransaction } from '../../ledger/pool';
 import { shownToFile } from '../../ledger/principals/shown';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
-import { type Deps, settingsOf, type ReadSettingsResult } from '../dependencies';
+import { type Deps, now, settingsOf, type ReadSettingsResult } from '../dependencies';
 import { stepId } from '../call-context';
 import { chooseChannel, errorsOf, judgeRequest, withoutRepeats } from './filing-request';
 import { type Left, onWholeLedger } from './moves';
@@ -92,14 +92,6 @@ async function compareFiling(
   return same ? null : [await referenceTaken(pool, filing)];
 }
 
-function takeUp({ pool, clock }: Deps, filingId: string, sends: readonly KnownSend[] = []) {
-  return withTransaction(pool, async (client) => {
-    const at = new Date(clock());
-    await mergeKnownSends(client, { filingId, sends, at });
-    await takeUpFiling(client, { filingId, step: stepId(), at });
-  });
-}
-
 async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
   const { mode, pool, clock, logger } = deps;
   const parsed = fileInput.safeParse(args.input, IN_PLAIN_WORDS);
@@ -144,14 +136,25 @@ async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
   }
   const { sends } = args;
   if (outcome.outcome !== 'resumed' && !sends?.length) return opened(deps, outcome.outcome, outcome.filingId);
-  await takeUp(deps, outcome.filingId, sends);
-  return opened(deps, 'resumed', outcome.filingId);
+  return takenUp(deps, outcome.filingId, sends);
 }
 
-async function opened({ pool }: Deps, outcome: 'opened' | 'resumed' | 'recorded', filingId: string): Promise<Opening> {
+/** Takes a filing up with what the run's history knows of its sends. */
+async function takenUp(deps: Deps, filingId: string, sends: readonly KnownSend[] = []): Promise<Opening> {
+  const at = now(deps);
+  await withTransaction(deps.pool, async (client) => {
+    await mergeKnownSends(client, { filingId, sends, at });
+    await takeUpFiling(client, { filingId, step: stepId(), at });
+  });
+  return opened(deps, 'resumed', filingId);
+}
+
+/** As it stands; of one that has ended nothing is left to be done. */
+async function opened({ pool }: Deps, how: 'opened' | 'resumed' | 'recorded', filingId: string): Promise<Opening> {
   const filing = await readStanding(pool, filingId);
+  const outcome = isEnd(filing.state) ? 'recorded' : how;
   // Nothing was sent of a filing that was recorded just now.
-  const made = outcome === 'opened';
+  const made = how === 'opened';
   const sends = made ? [] : await knownSends(pool, filingId);
   const reserved = made && filing.state !== 'checking';
   const readiness = reserved ? null : await readReadiness(pool, filing);
@@ -186,8 +189,7 @@ async function resume(deps: Deps, filingId: string, { workflowId, sends }: OpenF
       filing.contentHash,
     );
   }
-  await takeUp(deps, filingId, sends);
-  return opened(deps, isEnd(filing.state) ? 'recorded' : 'resumed', filingId);
+  return takenUp(deps, filingId, sends);
 }
 
 export const openFilingActivities = { readFiling, openFiling, compareFiling };

@@ -12,7 +12,6 @@ import {
   type Customer,
 } from '../schemas/exporters';
 import { readText } from '../http/answers';
-import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
 
 const customerId = z.string().min(1, 'the customer id is empty');
 
@@ -134,21 +133,10 @@ export function createIrmApi(caller: Caller) {
       const query = { platformCustomerId: outgoing('irmTemplate', customerId, platformCustomerId) };
       return download(caller, { operation: 'irmTemplate', query }, sink, call);
     },
-    /** Accepts any 2xx, and returns its body as it was read. */
-    async refreshIrms(platformCustomerId: string, call: CallContext = {}): Promise<unknown> {
+    /** The answer's shape is not shown: the status alone proves that the refresh was made. */
+    async refreshIrms(platformCustomerId: string, call: CallContext = {}): Promise<void> {
       const body = { platformCustomerId: outgoing('refreshIrms', customerId, platformCustomerId) };
-      // The answer's shape is not shown: the status alone proves that the refresh was made.
-      return caller.call({ operation: 'refreshIrms', ...jsonBody(body) }, call, async (answer) =>
-        parsedOrText(await readText(answer.body)),
-      );
+      await caller.call({ operation: 'refreshIrms', ...jsonBody(body) }, call, ({ body: answer }) => readText(answer));
     },
   };
-}
-
-function parsedOrText(text: string): unknown {
-  try {
-    return cleanAnswer(parseJson(text));
-  } catch {
-    return text === '' ? null : cleanWords(text);
-  }
 }

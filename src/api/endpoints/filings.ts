@@ -126,9 +126,10 @@ export function createFilingsApi(caller: Caller) {
         caller.noteUnread('fetchDetails', list.unread);
         return { certificates: list.records, unread: list.unread };
       } catch (error) {
-        // A 404 that reports an empty result answers a request for a list.
+        // A 404 that reports an empty result answers a request for a list: by its code, because words prove nothing.
         if (!(error instanceof ApiError) || error.kind !== 'certificate_not_ready') throw error;
-        return { certificates: [], unread: NO_LIST.unread };
+        const isCoded = error.errorCode?.trim().toUpperCase() === 'EBRC_NOT_FOUND';
+        return { certificates: [], unread: isCoded ? 0 : NO_LIST.unread };
       }
     },
     /** Streamed to `sink`. */

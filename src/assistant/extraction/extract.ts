@@ -38,6 +38,8 @@ export interface ExtractedFile {
 const READ_AT_ONCE = 4;
 const WITHIN_MS = 15 * 60_000;
 const NOTICE_AFTER_MS = 10_000;
+/** 24 days: a timer that is set for longer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Sends documents (spec: "Extraction service"), each in its own workflow; can be repeated without paying twice.
@@ -62,7 +64,7 @@ export async function extractFiles(
   const files = await pdfPaths(paths);
   const stop = new AbortController();
   setMaxListeners(0, stop.signal);
-  const deadline = sleep(withinMs, null, { signal: stop.signal }).catch(() => null);
+  const deadline = sleep(Math.min(withinMs, LONGEST_TIMER_MS), null, { signal: stop.signal }).catch(() => null);
   let done = 0;
   const results: Promise<ExtractedFile>[] = new Array<Promise<ExtractedFile>>(files.length);
   const notice = sleep(NOTICE_AFTER_MS, undefined, { signal: stop.signal }).then(

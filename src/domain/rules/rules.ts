@@ -86,13 +86,9 @@ const isFarFrom = (a: string, b: string): boolean =>
   isFilingDate(b) &&
   (isBefore(a, addDays(b, -TEN_YEARS_DAYS)) || isBefore(addDays(b, TEN_YEARS_DAYS), a));
 
+/** False where one of them is no date: that is reported for its own field. */
 function isBefore(a: string, b: string): boolean {
-  try {
-    return compareFilingDates(a, b) < 0;
-  } catch {
-    // One of the two is not a date; that is reported for its own field.
-    return false;
-  }
+  return isFilingDate(a) && isFilingDate(b) && compareFilingDates(a, b) < 0;
 }
 
 /** The rule table of a filing; what only public material says is a warning. @returns each failing cell once */

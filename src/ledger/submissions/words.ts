@@ -66,10 +66,17 @@ export async function recordWord(db: Queryable, word: NewWord): Promise<string> 
               coalesce(g.name_key, $10), $11, least($12, g.granted_at), $13, g.grant_id, CASE WHEN g.grant_id IS NULL THEN left($14::text, 100) END
          FROM filings f LEFT JOIN granted g ON true WHERE f.filing_id = $1
        ON CONFLICT (filing_id, step) DO NOTHING RETURNING word_id)
-     SELECT word_id AS id FROM said UNION ALL SELECT word_id FROM words WHERE filing_id = $1 AND step = $13 LIMIT 1`,
+     SELECT word_id AS id FROM said`,
     [filingId, kind, ...about, by, personKey(by), note, at, step, grantId],
   );
-  return rows[0]?.id ?? '';
+  // By a statement of its own: one that waited for the same word of another try does not see it.
+  const recorded = rows[0] ?? (await wordOfStep(db, filingId, step));
+  return recorded?.id ?? '';
+}
+
+async function wordOfStep(db: Queryable, filingId: string, step: string) {
+  const sql = 'SELECT word_id AS id FROM words WHERE filing_id = $1 AND step = $2';
+  return (await db.query<{ id: string }>(sql, [filingId, step])).rows[0];
 }
 
 /** A word by its number, which another filing's word may have by now where the ledger was put back to before it. */

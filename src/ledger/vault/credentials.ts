@@ -155,8 +155,12 @@ export async function registerWaiter(
   });
 }
 
-export async function removeWaiter(db: Queryable, workflowId: string): Promise<void> {
-  await db.query('DELETE FROM credential_waiters WHERE workflow_id = $1', [workflowId]);
+/** @param version what it waited for; one that waits for a newer version by now stays. Left out: whatever it was */
+export async function removeWaiter(db: Queryable, workflowId: string, version?: number): Promise<void> {
+  await db.query('DELETE FROM credential_waiters WHERE workflow_id = $1 AND ($2::int IS NULL OR version_seen < $2)', [
+    workflowId,
+    version,
+  ]);
 }
 
 /** The workflows that wait for newer credentials of an exporter, the longest wait first. */

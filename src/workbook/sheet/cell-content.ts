@@ -1,4 +1,4 @@
-import { type FilingDate, dayFirst, filingDateFromIso, parseFilingDate, DAY_MS } from '../../domain/dates';
+import { type FilingDate, dayFirst, parseFilingDate, DAY_MS } from '../../domain/dates';
 import { TOO_MUCH_TEXT } from '../../domain/rules/value-messages';
 import { utf8Bytes } from '../../domain/text';
 import { oversized, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
@@ -121,16 +121,10 @@ const DAYS_1904 = 1462;
 /** The day of a date cell. The count of days becomes a calendar date through UTC alone; a time of day is dropped. */
 function dateContent(days: number, date1904: boolean): CellContent {
   const instant = new Date(Math.round((days + (date1904 ? DAYS_1904 : 0) - DAYS_1970) * DAY_MS));
-  const iso = Number.isNaN(instant.getTime()) ? '' : instant.toISOString().slice(0, 10);
-  try {
-    return { kind: 'date', date: filingDateFromIso(iso) };
-  } catch {
-    return {
-      kind: 'unusable',
-      shown: String(days),
-      hint: `The cell holds no date of this calendar. ${dateMeant(days)}`,
-    };
-  }
+  const parsed = Number.isNaN(instant.getTime()) ? undefined : parseFilingDate(instant.toISOString().slice(0, 10));
+  if (parsed?.ok) return { kind: 'date', date: parsed.date };
+  const hint = `The cell holds no date of this calendar. ${dateMeant(days)}`;
+  return { kind: 'unusable', shown: String(days), hint };
 }
 
 /** A date without separators, typed into a date cell, is a count of days far in the future, shown as ####. */

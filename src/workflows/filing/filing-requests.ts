@@ -71,6 +71,10 @@ export class FilingRequests {
     await this.keep('abandon', request, { ...args, kind: 'abandon' });
     await condition(() => progress.ended || this.abandon !== request);
     this.throwIfRefused(request);
+    if (progress.refusal || progress.state === 'abandoned') return;
+    const why = `The filing has ended in the meantime: ${progress.state}.`;
+    await this.close(request, why);
+    refuse(why);
   }
 
   /** Records a request, which stands before: a call that is scheduled meanwhile would be cancelled at once. */
@@ -143,12 +147,17 @@ export class FilingRequests {
     const { resolution } = this;
     if (!resolution) return;
     await condition(() => resolution.wordId !== undefined || this.resolution !== resolution);
-    const { wordId } = resolution;
-    const { filingId } = this.progress;
-    if (wordId !== undefined) await this.progress.steps('Put the answer aside').closeWord({ filingId, wordId, why });
+    const { carriedOut } = await this.close(resolution, why);
     if (this.resolution !== resolution) return;
-    if (refused) this.refuseRequest('resolution', why);
+    if (refused && !carriedOut) this.refuseRequest('resolution', why);
     else this.resolution = null;
+  }
+
+  /** Nothing can be done with a word any more. @returns whether it was carried out before */
+  private async close({ wordId }: { wordId?: string }, why: string): Promise<{ carriedOut: boolean }> {
+    if (wordId === undefined) return { carriedOut: false };
+    const { filingId } = this.progress;
+    return this.progress.steps('Put what was said aside').closeWord({ filingId, wordId, why });
   }
 
   /** Records what a person said. @returns the id of its word */

@@ -1,13 +1,12 @@
 /** From settled rows, or a refusal, to the end: certificate details, PDFs, and the filing's outcome. */
 import { counted } from '../../domain/text';
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { executeChild, startChild, TemporalFailure, workflowInfo } from '@temporalio/workflow';
+import { executeChild, TemporalFailure } from '@temporalio/workflow';
 import { COLLECTING_NOTE } from '../../domain/filing/move-texts';
 import { RATE_LIMITS } from '../../domain/names';
 import { ACCESS, delayMs, pauseReasonOf } from '../../domain/service/retry-table';
 import type { FetchedCertificates } from '../../activities/certificates';
 import { calls } from '../activity-profiles';
-import { type collectCertificates, downloadAll } from '../collect-certificates';
+import { type collectCertificates, collectionOf, downloadAll, startCollection } from '../collect-certificates';
 import { readFailure, type ReadFailure } from '../failures';
 import { type FilingRun, FilingMovedOn } from './filing-run';
 import { helpful, interruptible, recordFailureAndContinue, stepOnceWhole, waitOut } from './pauses';
@@ -96,18 +95,7 @@ async function archivePdfs(run: FilingRun, first: FetchedCertificates['toArchive
 /** Of a filing that was given up, or waits for a person, rows may be certified: their PDFs are collected without it. */
 export async function collectAlone(run: FilingRun): Promise<void> {
   const { counts } = run.now;
-  if (counts.certified <= counts.archived) return;
-  try {
-    await startChild<typeof collectCertificates>('collectCertificates', {
-      ...collectionOf(run, 'alone'),
-      parentClosePolicy: 'ABANDON',
-    });
-  } catch (error) {
-    // One that was started before is still at it.
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return;
-    if (!(error instanceof TemporalFailure)) throw error;
-    await run.note({ kind: 'not_collected', text: readFailure(error).message });
-  }
+  if (counts.certified > counts.archived) await startCollection(collectionOf(run, 'alone'));
 }
 
 /** A few PDFs are downloaded by the filing's own run: a child costs more than they do. */
@@ -137,7 +125,7 @@ async function collectFew(
 }
 
 async function collectMany(run: FilingRun, round: number): Promise<ReadFailure | null> {
-  const collection = collectionOf(run, round);
+  const collection = collectionOf(run, String(round));
   try {
     const collected = await interruptible(run, () =>
       executeChild<typeof collectCertificates>('collectCertificates', collection),
@@ -149,12 +137,6 @@ async function collectMany(run: FilingRun, round: number): Promise<ReadFailure |
     return readFailure(error);
   }
 }
-
-const collectionOf = ({ filingId, exporterId }: FilingRun, part: number | 'alone') => ({
-  workflowId: `${workflowInfo().workflowId}/certificates/${part}`,
-  args: [{ filingId, exporterId }] as Parameters<typeof collectCertificates>,
-  priority: { fairnessKey: exporterId.slice(0, 64) },
-});
 
 /** Certificates that do not appear for long need attention; they go on being asked for. */
 function pdfsOverdue(run: FilingRun): OverdueMark {

@@ -152,9 +152,12 @@ export async function onceLedgerIsWhole<T>(
 ): Promise<T> {
   const { asks: attention } = run.now;
   for (let tries = 1; ; tries += 1) {
+    const { seq } = run.now;
     try {
       const result = await step();
-      if (tries > 1) await run.move(run.state, { kind: 'resumed', text: 'resumed' }, { attention });
+      // A step that has moved the filing has said what it asks now.
+      if (tries > 1 && run.now.seq === seq)
+        await run.move(run.state, { kind: 'resumed', text: 'resumed' }, { attention });
       return result;
     } catch (error) {
       const { kind, message, attention: asked } = needsWholeLedger(error);

@@ -122,10 +122,14 @@ describe('rows that were abandoned after the send', () => {
       operationsOf(stage).resolve(filingId, { as: 'filed', requestId: request, by: 'ravi', note: 'at the portal' });
     await expect(say('REQ-NOBODY')).rejects.toMatchObject({ message: expect.stringContaining('REQ-NOBODY') as string });
     stage.sandbox.clearFaults();
+    // Whoever answers does not wait for a PDF that cannot be had yet.
+    stage.fault(exporter, 'download-pdf', 'pdf-not-found', { every: 1 });
     await eventually(async () => {
       const { filing: after } = await say(requestId);
       return after.counts.certified === 1;
     });
+    stage.sandbox.clearFaults();
+    await eventually(async () => (await stage.view(filing)).counts.archived === 1);
     expect(await stage.view(filing)).toMatchObject({ state: 'abandoned', counts: { certified: 1, archived: 1 } });
     expect(stage.pushes(exporter)).toBe(1);
   });

@@ -6,6 +6,7 @@ import { FilingRun } from '../../../src/workflows/filing/filing-run';
 import { watch } from '../../../src/workflows/filing/watchdog';
 import { untilOverdue } from '../../../src/workflows/filing/filing-steps';
 
+export { collectCertificates } from '../../../src/workflows/collect-certificates';
 export { fileRemittances } from '../../../src/workflows/file-remittances';
 export { reconcile } from '../../../src/workflows/reconcile';
 export { refreshIrms } from '../../../src/workflows/refresh-irms';

@@ -18,7 +18,7 @@ export async function carryOutAnswer(
   },
 ): Promise<Exclude<Carried, { why: string }> | null> {
   const { resolution, inQuestion } = run.requests;
-  if (!resolution?.wordId) return null;
+  if (resolution?.wordId === undefined) return null;
   const { as, by, note, requestId, wordId, certificates = [] } = resolution;
   const { attemptId = null } = inQuestion ?? {};
   const data = { as, requestId: requestId ?? null, attemptId };

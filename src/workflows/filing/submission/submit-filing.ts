@@ -171,6 +171,5 @@ async function notSent(
   const attention = stuck ? `The submission has not got through ${failures} times: ${failure.message}` : null;
   await run.move('submitting', { kind: 'not_sent', text }, { attention, needsAttention: stuck });
   const { lateAnswers } = run;
-  const summary = `Send again after: ${failure.message}`.slice(0, 200);
-  await run.wait(wait, summary, () => run.lateAnswers !== lateAnswers);
+  await run.wait(wait, `Send again after: ${failure.message}`, () => run.lateAnswers !== lateAnswers);
 }
