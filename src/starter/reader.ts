@@ -87,11 +87,10 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
     },
     list,
     /** Pages of filings, newest first, each with its counts. */
-    filingPages({ limit = Infinity, after, ...filter }: ListFilter = {}) {
-      return pagesOf<FilingSummary>(limit, ({ last, limit: asked }) =>
+    filingPages: ({ limit = Infinity, after, ...filter }: ListFilter = {}) =>
+      pagesOf<FilingSummary>(limit, ({ last, limit: asked }) =>
         list({ ...filter, after: last?.filingId ?? after, limit: asked }),
-      );
-    },
+      ),
     /** Pages of certificates, newest first. `document`: part of a number of its document. */
     async *certificates({ exporter, document, after, limit = Infinity }: CertificateFilter = {}) {
       const filter = { mode, exporters: null, exporterId: await exporterOf(exporter), document };
