@@ -204,8 +204,8 @@ function statementsFor(exporters: number): string[] {
     `INSERT INTO events (mode, type, at, exporter_id, subject, data, position)
        SELECT 'test', 'ebrc.certificate.archived', archived_at, exporter_id, ebrc_number, jsonb_build_object('eBRCNumber', ebrc_number),
               (SELECT count(*) FROM events) + row_number() OVER (ORDER BY archived_at) FROM certificates`,
-    `INSERT INTO api_calls (at, operation, exporter_id, status, request_id, latency_ms, attempt)
-       SELECT made_at + c * interval '10 minutes', (ARRAY['pushIrm', 'getStatus', 'downloadPdf'])[least(c, 3)], exporter_id, 200, NULL, 200, 1
+    `INSERT INTO api_calls (mode, at, operation, exporter_id, status, request_id, latency_ms, attempt)
+       SELECT 'test', made_at + c * interval '10 minutes', (ARRAY['pushIrm', 'getStatus', 'downloadPdf'])[least(c, 3)], exporter_id, 200, NULL, 200, 1
          FROM made, generate_series(1, ${ROWS_PER_FILING + 5}) AS c WHERE made_at > now() - interval '${CALL_DAYS} days'`,
     `INSERT INTO questions (mode, party_id, key, kind, text, until, exporter_id, filing_id, first_seen_at, last_seen_at, closed_at)
        SELECT 'test', party, 'outcome_unknown|' || filing_id, 'outcome_unknown', 'What became of it?', 'state', exporter_id, filing_id, made_at, made_at,

@@ -818,6 +818,7 @@ CREATE TABLE credential_failures (
 -- One row for each call that was tried. No bodies, no secrets.
 CREATE TABLE api_calls (
   call_id     bigint GENERATED ALWAYS AS IDENTITY,
+  mode        text NOT NULL,
   at          timestamptz NOT NULL,
   operation   text NOT NULL,
   exporter_id text,

@@ -92,15 +92,21 @@ export function mappingIdentity(
 
 /** What names one IRM of an exporter, and where the page of a list ends. */
 export const irmCursor = (irm: Record<'irmNumber' | 'irmAdCode' | 'irmIfscCode' | 'irmIssueDate', string>): string =>
-  [irm.irmNumber, irm.irmAdCode, irm.irmIfscCode, irm.irmIssueDate].join('/');
+  [irm.irmNumber, irm.irmAdCode, irm.irmIfscCode, irm.irmIssueDate].map(encodeURIComponent).join('/');
 
 /** The IRM that {@link irmCursor} names; null for another text. */
 export function readIrmCursor(
   cursor: string,
 ): Record<'irmNumber' | 'adCode' | 'ifscCode' | 'issueDate', string> | null {
-  const [, irmNumber, adCode, ifscCode, issueDate] = /^(.*)\/([^/]*)\/([^/]*)\/([^/]*)$/u.exec(cursor) ?? [];
-  if (!irmNumber || adCode === undefined || ifscCode === undefined || issueDate === undefined) return null;
-  return { irmNumber, adCode, ifscCode, issueDate };
+  try {
+    const [irmNumber, adCode, ifscCode, issueDate, ...more] = cursor.split('/').map(decodeURIComponent);
+    if (!irmNumber || adCode === undefined || ifscCode === undefined || issueDate === undefined || more.length > 0)
+      return null;
+    return { irmNumber, adCode, ifscCode, issueDate };
+  } catch {
+    // A stray percent sign.
+    return null;
+  }
 }
 
 export interface FilingContent {

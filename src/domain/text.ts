@@ -30,7 +30,7 @@ export function cutText(text: string, maxBytes = TEXT_BYTES): string {
   let units = 0;
   let kept = 0;
   for (const character of text) {
-    bytes += bytesOf(character);
+    bytes += utf8Bytes(character);
     if (bytes > maxBytes) return `${text.slice(0, kept)}…`;
     units += character.length;
     if (bytes <= maxBytes - 3) kept = units;
@@ -66,13 +66,6 @@ export function utf8Bytes(text: string): number {
     bytes += code < 0x80 ? 1 : code < 0x800 || (code >= 0xd800 && code <= 0xdfff) ? 2 : 3;
   }
   return bytes;
-}
-
-function bytesOf(character: string): number {
-  const code = character.codePointAt(0) ?? 0;
-  if (code < 0x80) return 1;
-  if (code < 0x800) return 2;
-  return code < 0x10000 ? 3 : 4;
 }
 
 /** For a terminal or a cell: one line, without control sequences, shown in the order in which it is written. */
@@ -140,77 +133,6 @@ const NUMBER = /^\s*-[\d.,]+\s*$/u;
 /** Whether a spreadsheet may take a value for a formula; a number below zero is none. */
 export function valueReadsAsFormula(value: string): boolean {
   return FORMULA.test(value) && !NUMBER.test(value);
-}
-
-/** JSON of others, within bounds. */
-
-/** Deepest nesting that is parsed; what the service describes has six levels. */
-const MAX_PARSED_DEPTH = 200;
-/** A refusal of every cell of the largest workbook, and the largest filing, have some 150,000 values. */
-const MAX_VALUES = 500_000;
-
-/** Empty values take far more memory than their bytes, and deep nesting breaks readers. @throws SyntaxError */
-export function refuseExcess(text: string, maxValues = MAX_VALUES): void {
-  let depth = 0;
-  let values = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    switch (text.charCodeAt(at)) {
-      case 0x22: // "
-        at = closingQuote(text, at);
-        break;
-      case 0x5b: // [
-      case 0x7b: // {
-        depth += 1;
-        values += 1;
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        depth -= 1;
-        break;
-      case 0x2c: // ,
-        values += 1;
-    }
-    if (depth > MAX_PARSED_DEPTH) throw new SyntaxError('it is nested too deeply');
-    if (values > maxValues) throw new SyntaxError('it has too many values');
-  }
-}
-
-/** Where a text of JSON ends that the quotation mark at `from` begins: quotation marks and backslashes are escaped. */
-export function closingQuote(json: string, from: number): number {
-  let at = from + 1;
-  for (; at < json.length && json.charCodeAt(at) !== 0x22; at += 1) if (json.charCodeAt(at) === 0x5c) at += 1;
-  return at;
-}
-
-/** @throws SyntaxError for what is not JSON, has too many values, is nested too deeply or gives a value twice */
-export function parseBoundedJson(text: string): unknown {
-  refuseExcess(text);
-  const json: unknown = JSON.parse(text);
-  refuseRepeatedNames(text);
-  return json;
-}
-
-/** Of two values of one name the parser takes the last, and nobody knows which one is meant. `text` is JSON. */
-function refuseRepeatedNames(text: string): void {
-  const colon = /\s*:/y;
-  // The names of each open object; null: a list is open.
-  const open: (Set<string> | null)[] = [];
-  for (let at = 0; at < text.length; at += 1) {
-    const char = text.charAt(at);
-    if (char === '{') open.push(new Set());
-    else if (char === '[') open.push(null);
-    else if (char === '}' || char === ']') open.pop();
-    else if (char === '"') {
-      const start = at;
-      at = closingQuote(text, at);
-      colon.lastIndex = at + 1;
-      if (!colon.test(text)) continue;
-      const quotedName = text.slice(start, at + 1);
-      const name = JSON.parse(quotedName) as string;
-      if (open.at(-1)?.has(name)) throw new SyntaxError(`${quotedName} at position ${start} is there twice`);
-      open.at(-1)?.add(name);
-    }
-  }
 }
 
 /** A value for people: `field: text; field: text`, at any depth, without what is empty. */

@@ -1,6 +1,6 @@
 import type { Payload, PayloadCodec, DataConverter } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
-import { refuseExcess } from '../domain/text';
+import { refuseExcess } from '../domain/json';
 import { EncryptionError, type EncryptionKey, checkedKeys, missingKey, unreadable } from './keys';
 import { join } from 'node:path';
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';

@@ -19,8 +19,8 @@ export interface LedgerFigures {
   unplacedSeconds: number;
   connections: { used: number; most: number };
   openRequests: number;
-  /** In the last 24 hours; null where nothing was acknowledged. */
-  acknowledgementSeconds: { median: number; ninetieth: number; longest: number } | null;
+  /** Median, ninetieth percentile and longest of the last 24 hours; null where nothing was acknowledged. */
+  acknowledgementSeconds: number[] | null;
   /** Certificates of our filings whose PDF is not stored, or is not the one that was. */
   pdfs: { missing: number; damaged: number };
   /** Open and not acknowledged, per kind that has any. */
@@ -40,11 +40,7 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
        FROM filings WHERE mode = $1 AND closed_at IS NULL GROUP BY state`,
     [mode],
   );
-  const { rows } = await db.query<
-    Omit<LedgerFigures, 'filings' | 'acknowledgementSeconds' | 'findings' | 'unplacedSeconds'> & {
-      seconds: number[] | null;
-    }
-  >(
+  const { rows } = await db.query<Omit<LedgerFigures, 'filings' | 'findings' | 'unplacedSeconds'>>(
     `SELECT count(*) FILTER (WHERE ${ASKS})::integer AS "needingAttention",
             count(*) FILTER (WHERE due_at < now())::integer AS "pastDue",
             (SELECT count(*) FROM questions WHERE mode = $1 AND kind = 'workflow_problem' AND closed_at IS NULL)::integer
@@ -56,7 +52,7 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
             (SELECT count(*) FROM filing_rows r JOIN filings f USING (filing_id)
               WHERE f.mode = $1 AND r.live AND r.state = 'unknown')::integer AS "unknownRows",
             (SELECT percentile_cont(ARRAY[0.5, 0.9, 1]) WITHIN GROUP (ORDER BY took_ms / 1000.0)
-               FROM acknowledgement_times WHERE mode = $1 AND at > now() - interval '1 day') AS seconds,
+               FROM acknowledgement_times WHERE mode = $1 AND at > now() - interval '1 day') AS "acknowledgementSeconds",
             (SELECT jsonb_build_object('missing', count(*) FILTER (WHERE pdf_problem IS DISTINCT FROM 'damaged'),
                  'damaged', count(*) FILTER (WHERE pdf_problem = 'damaged')) FROM certificates JOIN parties p USING (party_id)
               WHERE p.mode = $1 AND filing_id IS NOT NULL AND (pdf_document IS NULL OR pdf_problem IS NOT NULL)) AS pdfs
@@ -70,16 +66,7 @@ export async function readFigures(db: Queryable, mode: Mode): Promise<LedgerFigu
   );
   const [row] = rows;
   if (!row) throw new Error('An aggregate has no row.');
-  const { seconds, ...scalars } = row;
-  const [median, ninetieth, longest] = seconds ?? [];
-  const known = median !== undefined && ninetieth !== undefined && longest !== undefined;
-  return {
-    filings: filings.rows,
-    ...scalars,
-    unplacedSeconds: await oldestUnplacedSeconds(db),
-    acknowledgementSeconds: known ? { median, ninetieth, longest } : null,
-    findings: findings.rows,
-  };
+  return { ...row, filings: filings.rows, findings: findings.rows, unplacedSeconds: await oldestUnplacedSeconds(db) };
 }
 
 export async function readHistoryFigures(db: Queryable, mode: Mode): Promise<HistoryFigures> {

@@ -1,7 +1,8 @@
-import { Workbook, type Alignment, type CellValue, type PaperSize, type Worksheet } from 'exceljs';
+import { Workbook, type Alignment, type CellValue, type Worksheet } from 'exceljs';
 import { KOLKATA_OFFSET_MS } from '../domain/dates';
 import { ALL_ROWS, formatValue, table, type Figure, type Grouping, type Group, type Linked } from './report';
 import type { Report, Table, Value, ValueKind } from './report';
+import { A4 } from '../workbook/bulk-sheet';
 
 const MONEY: Readonly<Record<Grouping, string>> = {
   western: '#,##0.00',
@@ -20,7 +21,6 @@ const LONGEST = 2_000;
 const WIDEST = 60;
 /** Points. */
 const TWO_LINES = 30;
-const A4: PaperSize.A4 = 9;
 const ON_PAPER = { paperSize: A4, orientation: 'landscape', fitToPage: true, fitToHeight: 0 } as const;
 
 /**

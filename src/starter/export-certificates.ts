@@ -6,34 +6,34 @@ import type { DocumentStore } from '../documents/stored-document';
 import type { CertificateView } from '../ledger/certificates/certificates';
 import { csvOf } from './input-files';
 
-/** A list for spreadsheets; the dates as YYYY-MM-DD, the amounts as exact text. */
-function listed(certificates: readonly CertificateView[]) {
-  return certificates.map((each) => ({
-    eBRCNumber: each.eBRCNumber,
-    date: dateText(each.eBRCDate),
-    status: each.eBRCStatus,
-    document: each.sbCumInvoiceNumber,
-    billNo: each.billNo,
-    irmNumber: each.irmNumber,
-    amount: each.realisedValueFCC,
-    currency: each.currencyCode,
-    reference: each.reference,
-    filingId: each.filingId,
-    sha256: each.sha256,
-  }));
-}
+/** The columns of a list for spreadsheets; the dates as YYYY-MM-DD, the amounts as exact text. */
+const COLUMNS: Readonly<Record<string, (each: CertificateView) => string | null>> = {
+  eBRCNumber: ({ eBRCNumber }) => eBRCNumber,
+  date: ({ eBRCDate }) => dateText(eBRCDate),
+  status: ({ eBRCStatus }) => eBRCStatus,
+  document: ({ sbCumInvoiceNumber }) => sbCumInvoiceNumber,
+  billNo: ({ billNo }) => billNo,
+  irmNumber: ({ irmNumber }) => irmNumber,
+  amount: ({ realisedValueFCC }) => realisedValueFCC,
+  currency: ({ currencyCode }) => currencyCode,
+  reference: ({ reference }) => reference,
+  filingId: ({ filingId }) => filingId,
+  sha256: ({ sha256 }) => sha256,
+};
 
 /** Writes the certificates as `.csv` or as a workbook. */
 export async function writeCertificates(path: string, certificates: readonly CertificateView[]): Promise<void> {
-  const rows = listed(certificates);
-  if (extname(path).toLowerCase() === '.csv') return writeOutputFile(path, `${csvOf(rows)}\n`);
+  const columns = Object.entries(COLUMNS);
+  const rows = certificates.map((each) => Object.fromEntries(columns.map(([name, of]) => [name, of(each)])));
+  const names = Object.keys(COLUMNS);
+  if (extname(path).toLowerCase() === '.csv') return writeOutputFile(path, `${csvOf(rows, names)}\n`);
   // Only the built program sees that this package has its names on `default` alone.
   const { default: exceljs } = await import('exceljs');
   const workbook = new exceljs.Workbook();
   const sheet = workbook.addWorksheet('Certificates', { views: [{ state: 'frozen', ySplit: 1 }] });
-  sheet.columns = Object.keys(rows[0] ?? { eBRCNumber: '' }).map((key) => ({ header: key, key, width: 22 }));
+  sheet.columns = names.map((key) => ({ header: key, key, width: 22 }));
   sheet.getRow(1).font = { bold: true };
-  sheet.addRows(rows.map((row) => ({ ...row, amount: row.amount === null ? null : Number(row.amount) })));
+  sheet.addRows(rows.map((row) => ({ ...row, amount: row['amount'] && Number(row['amount']) })));
   await writeOutputFile(path, Buffer.from(await workbook.xlsx.writeBuffer()));
 }
 

@@ -59,8 +59,10 @@ export async function sheetRows(bytes: Buffer): Promise<ListRow[]> {
 }
 
 /** Records as CSV with a header. A value that reads as a formula gets a quote: texts come from outside. */
-export function csvOf<T extends object>(records: readonly T[]): string {
-  const columns = Object.keys(records[0] ?? {}) as (keyof T & string)[];
+export function csvOf<T extends object>(
+  records: readonly T[],
+  columns = Object.keys(records[0] ?? {}) as (keyof T & string)[],
+): string {
   const lines = records.map((record) => columns.map((column) => cell(record[column])).join(','));
   return [columns.join(','), ...lines].join('\n');
 }

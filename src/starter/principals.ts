@@ -3,7 +3,6 @@ import { ROLES, type Principal, type Role, personKey } from '../domain/principal
 import type { Mode } from '../domain/names';
 import { cleanText, printable } from '../domain/text';
 import { exporterNames } from '../ledger/exporters/exporters';
-import { recordAudit } from '../ledger/principals/principals';
 import * as ledger from '../ledger/principals/principals';
 import { withTransaction, type Queryable } from '../ledger/pool';
 import type { LedgerDependencies } from './dependencies';
@@ -106,7 +105,7 @@ async function needPrincipal(db: Queryable, mode: Mode, name: string): Promise<P
 function audited(db: Queryable, { mode, principalId }: Principal, { action, by }: { action: string; by: string }) {
   // Whoever can change principals here holds the database, and is no principal: the name is a claim.
   const event = { mode, at: new Date(), principal: null, action: `${action} (command line, by ${by})` };
-  return recordAudit(db, [{ ...event, outcome: 'used', subject: principalId }]);
+  return ledger.recordAudit(db, [{ ...event, outcome: 'used', subject: principalId }]);
 }
 
 function checkedName(text: string): string {

@@ -69,6 +69,11 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
   const { pool, mode, documents, cadence } = deps;
   const exporterOf = (exporter: string | undefined) =>
     exporter === undefined ? undefined : exporterIdOf(pool, mode, exporter);
+  const list = async ({ exporter, after, limit = LISTED, ...filter }: ListFilter = {}) => {
+    const exporterId = await exporterOf(exporter);
+    const mark = after === undefined ? undefined : await markBehind(pool, (await filingOf(deps, after)).filingId);
+    return listFilingViews(pool, { mode, exporterId, limit, ...filter, ...(mark && { after: mark }) }, cadence);
+  };
   return {
     /** A filing by its id or reference. @throws RefusedError when there is none */
     async show(idOrReference: string): Promise<FilingView> {
@@ -80,15 +85,11 @@ export function createEbrcReader(deps: EbrcReaderDependencies) {
       const events = await pageOfEvents(pool, { filingId, after: '0', limit: HISTORY });
       return events.map(({ id: _, at, ...event }) => ({ ...event, at: at.toISOString() }));
     },
-    async list({ exporter, after, limit = LISTED, ...filter }: ListFilter = {}) {
-      const exporterId = await exporterOf(exporter);
-      const mark = after === undefined ? undefined : await markBehind(pool, (await filingOf(deps, after)).filingId);
-      return listFilingViews(pool, { mode, exporterId, limit, ...filter, ...(mark && { after: mark }) }, cadence);
-    },
+    list,
     /** Pages of filings, newest first, each with its counts. */
     filingPages({ limit = Infinity, after, ...filter }: ListFilter = {}) {
       return pagesOf<FilingSummary>(limit, ({ last, limit: asked }) =>
-        this.list({ ...filter, after: last?.filingId ?? after, limit: asked }),
+        list({ ...filter, after: last?.filingId ?? after, limit: asked }),
       );
     },
     /** Pages of certificates, newest first. `document`: part of a number of its document. */

@@ -57,6 +57,7 @@ export function compose(args: {
   const { config, pool, logger, searchAttributes, client, metrics, tracer } = args;
   const audit = createApiCallAudit({
     pool,
+    mode: config.mode,
     onLost: (rows: unknown, error: unknown) => logger.warn({ rows, err: error }, 'audit rows were lost'),
   });
   const keyHash = hashOfKey(config.apiKey);

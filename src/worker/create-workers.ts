@@ -112,19 +112,7 @@ export interface WorkersOptions {
 
 /** One worker for workflows and local work, one per rate class (one task per slot), and one for extraction. */
 export async function createWorkers(options: WorkersOptions): Promise<Worker[]> {
-  const {
-    connection,
-    namespace,
-    taskQueue,
-    workflowBundle,
-    cachedWorkflows,
-    dataConverter,
-    deps,
-    budget,
-    metrics,
-    telemetry,
-    deployment,
-  } = options;
+  const { connection, namespace, taskQueue, dataConverter, deps, budget, metrics, telemetry } = options;
   const guard = createSetAsideGuard(deps);
   const { graceMs, forceMs } = shutdownTimes(deps.settings.httpTimeoutMs);
   const common: Omit<WorkerOptions, 'taskQueue'> = {
@@ -132,7 +120,7 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
     namespace,
     dataConverter,
     activities: createActivities(deps),
-    ...versionOf(deployment),
+    ...versionOf(options.deployment),
     shutdownGraceTime: graceMs,
     shutdownForceTime: forceMs,
     interceptors: {
@@ -148,12 +136,12 @@ export async function createWorkers(options: WorkersOptions): Promise<Worker[]> 
   const main = Worker.create({
     ...common,
     taskQueue,
-    workflowBundle,
+    workflowBundle: options.workflowBundle,
     sinks: telemetry?.sinks,
     maxConcurrentActivityTaskExecutions: LOCAL_ACTIVITIES,
     maxConcurrentWorkflowTaskExecutions: CONCURRENT_WORKFLOW_TASKS,
     maxConcurrentLocalActivityExecutions: LOCAL_ACTIVITIES,
-    maxCachedWorkflows: cachedWorkflows,
+    maxCachedWorkflows: options.cachedWorkflows,
   });
   const classes = RATE_CLASSES.map((rateClass) =>
     Worker.create({

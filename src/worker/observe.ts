@@ -198,10 +198,9 @@ function showFilings(metrics: Metrics, figures: LedgerFigures): void {
 
 function showAcknowledgements(metrics: Metrics, { openRequests, acknowledgementSeconds }: LedgerFigures): void {
   metrics.set('ebrc_open_requests', openRequests);
-  const { median, ninetieth, longest } = acknowledgementSeconds ?? { median: 0, ninetieth: 0, longest: 0 };
-  metrics.set('ebrc_acknowledgement_seconds', median, { quantile: '0.5' });
-  metrics.set('ebrc_acknowledgement_seconds', ninetieth, { quantile: '0.9' });
-  metrics.set('ebrc_acknowledgement_seconds', longest, { quantile: '1' });
+  for (const [nth, quantile] of ['0.5', '0.9', '1'].entries()) {
+    metrics.set('ebrc_acknowledgement_seconds', acknowledgementSeconds?.[nth] ?? 0, { quantile });
+  }
 }
 
 async function showBudget(metrics: Metrics, pool: pg.Pool, keyHash: string): Promise<void> {

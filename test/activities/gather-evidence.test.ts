@@ -14,7 +14,16 @@ import { completeLook } from '../../src/ledger/gates/absence';
 import { releaseAbsent } from '../../src/ledger/gates/release-absent';
 import { withTransaction } from '../../src/ledger/pool';
 import { attemptSteps, SETTLE_MS } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, minutesLater, NOW, open, readBalance, rowsOf } from '../ledger/filing-support';
+import {
+  EXPORTER,
+  knowExporter,
+  minutesLater,
+  NOW,
+  open,
+  readBalance,
+  readBalancesAgain,
+  rowsOf,
+} from '../ledger/filing-support';
 import { eventually } from '../support/processes';
 import { useTestDatabase } from '../support/postgres';
 import { replacing } from '../support/replacing';
@@ -241,6 +250,7 @@ describe('what is seen for a send whose answer was lost', () => {
     expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
     expect(await absent()).toMatchObject({ outcome: 'refused', code: 'look' });
     whileRead = () => Promise.resolve();
+    await readBalancesAgain(ledger, exporterId, minutesLater(241));
     expect(await door.run('gatherEvidence', args)).toMatchObject({ looked: true });
     expect(await absent()).toEqual({ outcome: 'again' });
   });

@@ -6,13 +6,23 @@ import type { Activities } from '../../src/activities/create-activities';
 import type { WordInput } from '../../src/activities/filings/filing-ledger';
 import type { MoveArgs } from '../../src/activities/filings/moves';
 import type { FilingState } from '../../src/domain/filing/states';
+import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { lockFiling } from '../../src/ledger/filings/filing-lock';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { withTransaction } from '../../src/ledger/pool';
 import { recordLook } from '../../src/ledger/submissions/lost-time';
 import { endRequest, notePoll } from '../../src/ledger/submissions/requests';
 import { ACCEPTED, attemptSteps, SENT_BY } from '../ledger/submissions/attempt-support';
-import { EXPORTER, knowExporter, minutesLater, move, NOW, open, rowsOf } from '../ledger/filing-support';
+import {
+  EXPORTER,
+  knowExporter,
+  minutesLater,
+  move,
+  NOW,
+  open,
+  readBalancesAgain,
+  rowsOf,
+} from '../ledger/filing-support';
 import { settleRows } from '../ledger/ledger-steps';
 import { approvalBy } from '../support/principals';
 import { eventually } from '../support/processes';
@@ -29,8 +39,9 @@ const door = useDoor(ledger, {}, (deps) => ({
   client: () => ({ workflow: { getHandle: () => ({ signal: () => signalled() }) } }) as never,
 }));
 
-beforeAll(() => {
+beforeAll(async () => {
   // Steps are made by the clock of today, long after the settle window of what was sent at NOW.
+  await readBalancesAgain(ledger, EXPORTER, minutesLater(300));
   const look = { beganAt: minutesLater(300), endedAt: minutesLater(301), from: '01012026', to: '11022026' };
   return recordLook(ledger.pool, { exporterId: EXPORTER, ...look, problem: null });
 });
@@ -49,11 +60,18 @@ async function held(filingId: string) {
   return { filingId, seq };
 }
 
-/** A filing whose attempt was marked and counted at NOW, and has no answer. */
-async function unanswered(...states: FilingState[]): Promise<{ filingId: string; attemptId: string }> {
-  const filingId = await attempts.filing();
+/** An attempt that was marked and counted at NOW, after a snapshot. @returns its id */
+async function counted(filingId: string): Promise<string> {
+  await saveSnapshot(ledger.pool, { filingId, submission: 1, exporterId: EXPORTER, certificates: [], at: NOW });
   const attemptId = await attempts.opened(filingId);
   await attempts.count(attemptId, door.deps.documents);
+  return attemptId;
+}
+
+/** A filing with such an attempt, which has no answer. */
+async function unanswered(...states: FilingState[]): Promise<{ filingId: string; attemptId: string }> {
+  const filingId = await attempts.filing();
+  const attemptId = await counted(filingId);
   await move(ledger, filingId, 'submitting', ...states);
   return { filingId, attemptId };
 }
@@ -249,8 +267,7 @@ describe('an outcome that is not known', () => {
       mappedIRMAmountFCC: 1,
     }));
     const filingId = await open(ledger, 'REPEATED-FREED', rowsOf(...rows));
-    const attemptId = await attempts.opened(filingId);
-    await attempts.count(attemptId, door.deps.documents);
+    const attemptId = await counted(filingId);
     await move(ledger, filingId, 'submitting', 'outcome_unknown');
     await certify(filingId);
     const wordId = await said(filingId, attemptId);

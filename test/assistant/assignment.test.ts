@@ -1,4 +1,5 @@
-import { propose, type OpenDocument, type OpenIrm } from '../../src/assistant/proposals/assignment';
+import { propose } from '../../src/assistant/proposals/assignment';
+import type { OpenDocument, OpenIrm } from '../../src/assistant/proposals/score';
 
 const irm = (irmNumber: string, free: string, more: Partial<OpenIrm> = {}): OpenIrm => ({
   irmNumber,

@@ -197,3 +197,15 @@ it('drafts invoices alone as services, or as requested; and asks for the kind of
   const softex = await stage.ebrc(asSoftex, { env });
   expect(softex.json()).toMatchObject({ uploadType: 102, rows: 1 });
 });
+
+it('knows the kind by the name of a file in the current folder', async () => {
+  const before = process.cwd();
+  process.chdir(stage.folder);
+  try {
+    await writeFile('inv.pdf', scriptedPdf({ data: { ref_no: 'SRV/10', dated: '01/06/2026' } }));
+    const { json } = await stage.ebrc(['draft', '-e', EXPORTER, 'inv.pdf', '-o', 'here.xlsx', '--json'], { env });
+    expect(json<Json>().files).toEqual([{ file: 'inv.pdf', kind: 'invoice', state: 'extracted', error: null }]);
+  } finally {
+    process.chdir(before);
+  }
+});

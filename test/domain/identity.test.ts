@@ -1,5 +1,14 @@
 import fc from 'fast-check';
-import { agreedIec, comparableText, irmIdentity, mappingIdentity, readIec, sameId } from '../../src/domain/identity';
+import {
+  agreedIec,
+  comparableText,
+  irmIdentity,
+  mappingIdentity,
+  readIec,
+  sameId,
+  irmCursor,
+  readIrmCursor,
+} from '../../src/domain/identity';
 import type { Mapping } from '../../src/domain/filing/mapping';
 import { mapping } from '../../dev/sample-mapping';
 
@@ -114,4 +123,16 @@ it('reads an IEC, and nothing else for one', () => {
   for (const other of [null, undefined, '', 'NA', '-', 'AAGCM4521', 'AAGCM4521KX', 'AAGCM 4521']) {
     expect(readIec(other)).toBeNull();
   }
+});
+
+it('finds the IRM behind which a page ends, whatever its texts', () => {
+  const text = fc.string({ unit: fc.constantFrom('A', '1', '/', '%', ' ', 'é'), maxLength: 5 });
+  fc.assert(
+    fc.property(fc.tuple(text, text, text, text), ([number, adCode, ifscCode, issueDate]) => {
+      const irmNumber = `I${number}`;
+      const cursor = irmCursor({ irmNumber, irmAdCode: adCode, irmIfscCode: ifscCode, irmIssueDate: issueDate });
+      expect(readIrmCursor(cursor)).toEqual({ irmNumber, adCode, ifscCode, issueDate });
+    }),
+  );
+  for (const other of ['', 'I1', '/1/2/3', 'I1/1/2', 'I1/1/2/3/4', 'I%/1/2/3']) expect(readIrmCursor(other)).toBeNull();
 });

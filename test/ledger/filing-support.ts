@@ -49,6 +49,11 @@ export async function readBalance(
   await saveIrms(pool, exporterId, [irmRecord(available, iec)], at);
 }
 
+/** The exporter's balances, read once more from the service at `at`, and unchanged. */
+export async function readBalancesAgain({ pool }: Pick<TestDatabase, 'pool'>, exporterId: string, at: Date) {
+  await pool.query('UPDATE irms SET read_at = greatest(read_at, $2) WHERE exporter_id = $1', [exporterId, at]);
+}
+
 /** The exporter's one IRM, of 10,000 USD. */
 export function irmRecord(available: number, iec: string | null = 'AAGCM4521K'): IrmRecord {
   const { mapping } = mappingRow();

@@ -22,7 +22,7 @@ async function ages(table: string, column: string): Promise<number[]> {
 const KINDS: Record<string, { column: string; made: string; ages: number[]; left: number[] }> = {
   api_calls: {
     column: 'at',
-    made: `INSERT INTO api_calls (at, operation, latency_ms) SELECT at, 'status', 1 FROM made`,
+    made: `INSERT INTO api_calls (mode, at, operation, latency_ms) SELECT 'test', at, 'status', 1 FROM made`,
     ages: [1, 179, 181],
     left: [1, 179],
   },

@@ -159,10 +159,12 @@ describe('a connection that is lost inside a transaction', () => {
 });
 
 it('a deadlock costs one of the two, and its connection stays', async () => {
+  let locked = 0;
   const lockBoth = (first: number, second: number) =>
     withTransaction(database.pool, async (client) => {
       await client.query('SELECT FROM things WHERE n = $1 FOR UPDATE', [first]);
-      await sleep(100);
+      locked += 1;
+      while (locked < 2) await sleep(1);
       await client.query('SELECT FROM things WHERE n = $1 FOR UPDATE', [second]);
     });
   const errors = await Promise.all([errorOf(lockBoth(1, 2)), errorOf(lockBoth(2, 1))]);

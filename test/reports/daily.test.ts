@@ -2,6 +2,7 @@ import { Workbook, type Worksheet } from 'exceljs';
 import { acknowledgeFinding, listFindings } from '../../src/ledger/reconciliation/findings';
 import { compareParty } from '../../src/ledger/reconciliation/compare';
 import { createApiCallAudit } from '../../src/ledger/service/api-calls';
+import { inSnapshot } from '../../src/ledger/reports/scope';
 import { dailyReport, type ReportInput } from '../../src/reports/make';
 import type { Report, Value } from '../../src/reports/report';
 import { writeReportHtml } from '../../src/reports/write-html';
@@ -62,7 +63,7 @@ beforeAll(async () => {
   });
   const [first] = await listFindings(ledger.pool, { mode: 'test', kind: 'ours_not_theirs' });
   await acknowledgeFinding(ledger.pool, { mode: 'test', id: first?.id ?? '', by: 'ravi', note: 'known', at: NOON });
-  const audit = createApiCallAudit({ pool: ledger.pool });
+  const audit = createApiCallAudit({ pool: ledger.pool, mode: 'test' });
   const nothing = { exporterId: null, kind: null, errorCode: null, requestId: null };
   const call = { operation: 'pushIrm', attempt: 1, ...nothing } as const;
   for (const second of [1, 2, 3]) {
@@ -192,10 +193,24 @@ it('counts a remittance whose date is none among the oldest', async () => {
   expect(figures('irms', undated)).toMatchObject({ available_usd: '8600', unmapped_over_180_usd: '400' });
 });
 
+it('is made while no other is: each takes a connection, and who may look asks as often as it likes', async () => {
+  let [now, most] = [0, 0];
+  const make = () =>
+    inSnapshot(ledger.pool, async (db) => {
+      most = Math.max(most, (now += 1));
+      await db.query('SELECT 1');
+      now -= 1;
+    });
+  await Promise.allSettled([make(), inSnapshot(ledger.pool, () => Promise.reject(new Error('no report'))), make()]);
+  await Promise.all(Array.from({ length: 5 }, make));
+  expect([now, most]).toEqual([0, 1]);
+});
+
 it('is of one mode alone', async () => {
   const live = await dailyReport(ledger.pool, requestOf({ mode: 'live' }));
   expect(figures('unknown', live)).toMatchObject({ filings: 0 });
   expect(figures('archive', live)).toMatchObject({ certificates: 0 });
+  expect(figures('quota', live)).toMatchObject({ calls: 0, refused: 0 });
 });
 
 it('lists the filings that wait for somebody, until they have moved on', async () => {

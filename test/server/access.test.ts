@@ -12,7 +12,7 @@ import { markSending } from '../../src/ledger/gates/send';
 import { withTransaction } from '../../src/ledger/pool';
 import { writeGrant } from '../../src/ledger/principals/grants';
 import { addPrincipal } from '../../src/ledger/principals/principals';
-import { shownOfFiling } from '../../src/ledger/principals/granted-words';
+import { shownOfFiling } from '../../src/ledger/principals/shown';
 import { removePrincipal } from '../../src/starter/principals';
 import type { FilingBody } from '../../src/server/views/filing';
 import type { fileRemittances } from '../../src/workflows/file-remittances';

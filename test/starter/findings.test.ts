@@ -1,5 +1,8 @@
 /** `ebrc findings`, `list` and `show`, through the command line, on a ledger that a reconciliation has left. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { PassThrough, Readable, Writable } from 'node:stream';
+import { createEbrcReader } from '../../src/starter/reader';
 import { runProgram } from '../../src/starter/cli/program';
 import type { FindingView } from '../../src/domain/reconciliation/findings';
 import type { FilingView, FilingSummary } from '../../src/domain/filing/view';
@@ -13,11 +16,13 @@ import { irmCursor } from '../../src/domain/identity';
 import type { ExporterView, IrmView } from '../../src/starter/exporters/views';
 import { detailOf, tell } from '../reports/ledger-of-a-month';
 import { cleanEnvironment, ebrc } from '../support/command-line';
+import { testFolder } from '../support/folder';
 import { useTestDatabase } from '../support/postgres';
 
 const HOUR_MS = 3_600_000;
 
 const ledger = useTestDatabase();
+const folder = testFolder();
 let env: Record<string, string>;
 const row = (n: number) => ({
   ...{ sbCumInvoiceNumber: String(100 + n), billNo: `KVR/26/${n}` },
@@ -183,6 +188,25 @@ describe('filings', () => {
     await saveCertificates(ledger.pool, { exporterId: EXPORTER, details: [theirs], at: NOW });
     const certificates = await ebrc(['certificates', '--document', number, '--json'], { env });
     expect(certificates.json<Entry[]>().map(({ eBRCNumber }) => eBRCNumber)).toEqual([found]);
+  });
+
+  it('have certificates that are written with their columns, also where there are none', async () => {
+    for (const document of ['102', 'nothing']) {
+      const path = join(folder, `${document}.csv`);
+      expect((await ebrc(['certificates', '--document', document, '-o', path], { env })).code).toBe(0);
+      const [header, first = ''] = (await readFile(path, 'utf8')).split('\n');
+      expect(header).toBe('eBRCNumber,date,status,document,billNo,irmNumber,amount,currency,reference,filingId,sha256');
+      expect(first.split(',')[0]).toBe(document === '102' ? 'EB2' : '');
+    }
+  });
+
+  it('are read by each function of a reader alone, as programs take them out', async () => {
+    const cadence = { rateWindowMs: 60_000, poll: { firstMs: 1, minMs: 1, maxMs: 1 } };
+    const documents = { pathOf: (name: string) => name };
+    const { filingPages } = createEbrcReader({ pool: ledger.pool, mode: 'test', documents, cadence });
+    const read: FilingSummary[] = [];
+    for await (const page of filingPages()) read.push(...page);
+    expect(read.map(({ reference }) => reference)).toEqual(['LOST', 'GOOD']);
   });
 
   it('say what they wait for, since when, and until when, and what happened to them', async () => {

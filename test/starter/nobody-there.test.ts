@@ -170,7 +170,7 @@ describe('PostgreSQL restarts', () => {
   it('while a command starts: the command waits, and prints why', async () => {
     const proxy = await startTcpProxy(database.url);
     await proxy.close();
-    const listed = ebrc(['list', '--json'], {
+    const listed = ebrc(['list', '--state', 'processing', '--json'], {
       env: { ...env, DATABASE_URL: proxy.inFrontOf(database.url) },
       waitForLedgerMs: 60_000,
     });
@@ -191,7 +191,7 @@ describe('PostgreSQL restarts', () => {
     const proxy = await startTcpProxy(database.url);
     const holder = await database.pool.connect();
     await holder.query('BEGIN; LOCK TABLE filings IN ACCESS EXCLUSIVE MODE');
-    const listed = ebrc(['list', '--json'], {
+    const listed = ebrc(['list', '--state', 'processing', '--json'], {
       env: { ...env, DATABASE_URL: proxy.inFrontOf(database.url) },
       waitForLedgerMs: 60_000,
     });

@@ -4,7 +4,7 @@ import type { Principal, Role } from '../../src/domain/principal';
 import { needFiling } from '../../src/ledger/filings/filings';
 import { writeGrant } from '../../src/ledger/principals/grants';
 import { addPrincipal, findPrincipal } from '../../src/ledger/principals/principals';
-import { shownOfFiling } from '../../src/ledger/principals/granted-words';
+import { shownOfFiling } from '../../src/ledger/principals/shown';
 
 /** The principal of this name, made where there is none. */
 export async function principalOf(

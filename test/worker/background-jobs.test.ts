@@ -55,7 +55,7 @@ it('removes what nothing reads any more: old failed checks, and calls of the ser
   await recordFailedCheck(pool, { ...key, at: new Date(Date.now() - 31 * 60_000) });
   await recordFailedCheck(pool, { ...key, at: new Date() });
   await pool.query(
-    `INSERT INTO api_calls (at, operation, latency_ms) SELECT now() - d * interval '1 day', 'status', 1 FROM unnest('{1,179,181}'::int[]) d`,
+    `INSERT INTO api_calls (mode, at, operation, latency_ms) SELECT 'test', now() - d * interval '1 day', 'status', 1 FROM unnest('{1,179,181}'::int[]) d`,
   );
   for (const { run } of cleaningJobs(pool, silent)) await run(new AbortController().signal);
   expect([await count('credential_failures'), await count('api_calls')]).toEqual([1, 2]);

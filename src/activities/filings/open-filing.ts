@@ -15,7 +15,7 @@ import { readNow, readStanding, type FilingStanding, type SubmissionStage } from
 import { referenceTaken, sameContent } from '../../ledger/filings/reference';
 import { readReadiness } from '../../ledger/filings/first-move';
 import { withTransaction } from '../../ledger/pool';
-import { shownToFile } from '../../ledger/principals/granted-words';
+import { shownToFile } from '../../ledger/principals/shown';
 import { mergeKnownSends, knownSends } from '../../ledger/submissions/known-sends';
 import { type Deps, now, settingsOf, type ReadSettingsResult } from '../dependencies';
 import { stepId } from '../call-context';

@@ -14,7 +14,7 @@ import {
 import { readText } from '../http/answers';
 import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
 
-const identifier = z.string().min(1, 'the customer id is empty');
+const customerId = z.string().min(1, 'the customer id is empty');
 
 /** A page in either shape; null stands for an unreadable item, so that a full page still counts as full. */
 function pageOf<T>(item: z.ZodType<T>): z.ZodType<Omit<Page, 'items'> & { items: (T | null)[] }> {
@@ -82,7 +82,7 @@ const MAX_READINGS = 5;
 /** Customers and their credentials (spec: "POST /platform-customers" to "check-dgft-credentials"). */
 export function createCustomerApi(caller: Caller) {
   function forCustomer(operation: Operation, id: string): Pick<CallRequest, 'operation' | 'params'> {
-    return { operation, params: { id: outgoing(operation, identifier, id) } };
+    return { operation, params: { id: outgoing(operation, customerId, id) } };
   }
 
   return {
@@ -118,7 +118,6 @@ export function createCustomerApi(caller: Caller) {
   };
 }
 
-const customerId = z.string().min(1, 'platformCustomerId is empty');
 /** A record without an IRM number can be neither filed nor stored. */
 const IRMS = pageOf(irm);
 

@@ -4,7 +4,7 @@ import { cutText } from '../../domain/text';
 import { createCaller, type CallContext, type Caller, type CallerOptions } from '../http/call';
 import { ApiError } from '../errors/api-error';
 import { readEnvelope, readText } from '../http/answers';
-import { cleanAnswer, parseJson } from '../schemas/clean';
+import { filledText, readJson } from '../schemas/clean';
 import { createRedactor, type Redactor } from '../errors/redact';
 import { multipartBody } from './calls';
 
@@ -46,7 +46,7 @@ async function extractWith(
     operation,
     ...(await multipartBody({ file: pdf.file, fileName, contentType: 'application/pdf' })),
     readRefusal: (raw: string, status: number) =>
-      NOT_ABOUT_THE_DOCUMENT.includes(status) ? null : refusalIn(readJson(raw, redact), { operation, status }),
+      NOT_ABOUT_THE_DOCUMENT.includes(status) ? null : refusalIn(readJson(raw, { redact }), { operation, status }),
   };
   return caller.call(request, call, async ({ body, status }) => {
     const raw = await readText(body);
@@ -62,19 +62,21 @@ const NOT_ABOUT_THE_DOCUMENT: readonly number[] = [401, 403, 404, 405, 408, 429,
 
 /** `status: error` is an answer, with any HTTP status that may concern the document: a repeat would give the same. */
 function refusalIn(answer: unknown, { operation, status }: { operation: Operation; status: number }): ApiError | null {
-  if (!isObject(answer) || textOf(answer.status)?.toLowerCase() !== 'error') return null;
+  if (!isObject(answer) || filledText(answer.status)?.toLowerCase() !== 'error') return null;
   const why = [answer.message, answer.error, answer.data].map(reasonIn).find((reason) => reason !== undefined);
   const message = `${operation}: ${cutText(why ?? 'the service answered status error without a reason')}`;
   return new ApiError({ kind: 'refused', operation, status, message });
 }
 
 function reasonIn(value: unknown): string | undefined {
-  return isObject(value) ? (textOf(value.message) ?? textOf(value.error) ?? textOf(value.reason)) : textOf(value);
+  return isObject(value)
+    ? (filledText(value.message) ?? filledText(value.error) ?? filledText(value.reason))
+    : filledText(value);
 }
 
 function extractionOf(answer: unknown): Extraction {
   const whole = isObject(answer) ? answer : {};
-  const status = textOf(whole.status) ?? null;
+  const status = filledText(whole.status) ?? null;
   // Another word, such as `processing`, with no data is no result that may be kept as one.
   const pending = status !== null && status.toLowerCase() !== 'success';
   if (isObject(whole.data) && pending && Object.keys(whole.data).length === 0) {
@@ -84,16 +86,4 @@ function extractionOf(answer: unknown): Extraction {
   if (isObject(whole.data)) return { status, data: whole.data, answer, problem: null };
   const problem = 'the answer has another shape than the specification shows: no object `data`';
   return { status, data: null, answer, problem };
-}
-
-function readJson(raw: string, redact: Redactor): unknown {
-  try {
-    return cleanAnswer(parseJson(raw), { redact });
-  } catch {
-    return null;
-  }
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }

@@ -1,4 +1,6 @@
 import { isObject } from '../../domain/values';
+import { wholeNumber } from '../schemas/clean';
+
 export interface Page {
   items: unknown[];
   totalPages: number | null;
@@ -35,16 +37,11 @@ const EMPTY: Page = { items: [], totalPages: null, total: null };
  */
 function countsOf(page: Record<string, unknown>, listed: number): Omit<Page, 'items'> {
   const about = [page.meta, page.pagination].find(isObject) ?? page;
-  const [totalPages, total, limit] = [countOf(about.totalPages), countOf(about.total), countOf(about.limit)];
+  const [totalPages, total, limit] = [about.totalPages, about.total, about.limit].map(wholeNumber);
   // Without a page size, the page itself shows it.
   const perPage = limit || listed;
-  const computed = total !== null && perPage ? Math.ceil(total / perPage) : null;
-  return { totalPages: totalPages ?? computed, total };
-}
-
-function countOf(value: unknown): number | null {
-  const count = typeof value === 'number' || (typeof value === 'string' && value !== '') ? Number(value) : Number.NaN;
-  return Number.isInteger(count) ? count : null;
+  const computed = total !== undefined && perPage ? Math.ceil(total / perPage) : null;
+  return { totalPages: totalPages ?? computed, total: total ?? null };
 }
 
 function isList(value: unknown): value is unknown[] {

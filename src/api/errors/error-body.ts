@@ -1,7 +1,7 @@
 import { cutList } from '../http/answers';
 import { plainText } from '../../domain/text';
 import { isObject } from '../../domain/values';
-import { cleanAnswer, cleanWords, parseJson } from '../schemas/clean';
+import { cleanWords, filledText, readJson, wholeNumber } from '../schemas/clean';
 import { BULK_COLUMNS } from '../../domain/rules/columns';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import type { ErrorAnswer, FieldError } from './api-error';
@@ -19,20 +19,20 @@ export interface ErrorBody extends ErrorAnswer {
  * throws. Texts pass through `redact` after decoding, because escapes could hide a secret before.
  */
 export function parseErrorBody(text: string, redact: Redactor): ErrorBody {
-  const body = parseObject(text, redact);
-  if (body === null) return { wellFormed: false, fieldErrors: [] };
+  const body = readJson(text, { redact });
+  if (!isObject(body)) return { wellFormed: false, fieldErrors: [] };
   const source = isObject(body.error) ? { ...body, ...body.error } : body;
   const messages = Array.isArray(source.message) ? cutList(source.message, MAX_ERRORS).map(asText) : [];
   const message =
-    messages.length > 0 ? cleanWords(messages.join('; ')) : (string(source.message) ?? string(source.error));
-  const errorCode = string(source.errorCode) ?? codeWord(source.code);
+    messages.length > 0 ? cleanWords(messages.join('; ')) : (filledText(source.message) ?? filledText(source.error));
+  const errorCode = filledText(source.errorCode) ?? codeWord(source.code);
   const errors = errorList(source.errors) ?? messages;
   const requiresPasswordUpdate = truth(source.requiresPasswordUpdate);
   return {
     wellFormed: message !== undefined || errorCode !== undefined || requiresPasswordUpdate === true,
     message,
     errorCode,
-    requestId: string(source.requestId),
+    requestId: filledText(source.requestId),
     requiresPasswordUpdate,
     fieldErrors: cutList(errors, MAX_ERRORS).map(parseFieldError),
     causes: Array.isArray(source.causes) ? cutList(source.causes, MAX_CAUSES).map(asText) : undefined,
@@ -65,8 +65,8 @@ function parseFieldError(entry: unknown): FieldError {
       ...(row === undefined ? {} : { row }),
       ...(index === undefined ? {} : { index }),
       ...(serialNo === undefined ? {} : { serialNo }),
-      ...(string(entry.field) === undefined ? {} : { field: string(entry.field) }),
-      message: string(entry.message) ?? asText(entry.message ?? entry),
+      ...(filledText(entry.field) === undefined ? {} : { field: filledText(entry.field) }),
+      message: filledText(entry.message) ?? asText(entry.message ?? entry),
     };
   }
   const message = asText(entry);
@@ -77,27 +77,9 @@ function parseFieldError(entry: unknown): FieldError {
   return match?.[1] === undefined ? { message } : { field: match[1], message };
 }
 
-function wholeNumber(value: unknown): number | undefined {
-  const number = typeof value === 'number' || (typeof value === 'string' && value !== '') ? Number(value) : Number.NaN;
-  return Number.isInteger(number) ? number : undefined;
-}
-
 /** `code` may hold an error code or only the HTTP status again. */
 function codeWord(value: unknown): string | undefined {
   return typeof value === 'string' && /[A-Za-z]/.test(value) ? value : undefined;
-}
-
-function parseObject(text: string, redact: Redactor): Record<string, unknown> | null {
-  try {
-    const value = cleanAnswer(parseJson(text), { redact });
-    return isObject(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
-function string(value: unknown): string | undefined {
-  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
 
 /** For people, and cut. */

@@ -5,7 +5,7 @@ import { ApiError } from '../errors/api-error';
 import { failureOf, refusalOf } from '../errors/failure';
 import { NO_TRACES, type Span, type Tracer } from '../../telemetry/tracer';
 import { createRedactor } from '../errors/redact';
-import { createTransport, type Timeouts, type Transport, type TransportAnswer } from './transport';
+import { createTransport, type Timeouts, type TransportAnswer } from './transport';
 
 export interface CallerOptions {
   baseUrl: string;
@@ -59,34 +59,28 @@ export interface CallRequest {
   beforeWrite?: () => Promise<void>;
 }
 
-export interface Caller {
-  /** `consume` gets only 2xx answers. Rejects with {@link ApiError}, or with what `consume` itself threw. */
-  call<T>(request: CallRequest, context: CallContext, consume: (answer: TransportAnswer) => Promise<T>): Promise<T>;
-  /** Logs entries of an answer that could not be read, or that no page showed; does nothing if there are none. */
-  noteUnread(operation: Operation, count: number): void;
-  close(): Promise<void>;
-}
+export type Caller = ReturnType<typeof createCaller>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const BODY_TIMEOUT_MS = 30_000;
 
 /** One caller talks to one host with one key. */
-export function createCaller(options: CallerOptions): Caller {
+export function createCaller(options: CallerOptions) {
   const root = new URL(options.baseUrl);
   const connectMs = options.timeouts?.connectMs ?? Math.min(CONNECT_TIMEOUT_MS, options.httpTimeoutMs);
   const transport = createTransport({ origin: root.origin, connectTimeoutMs: connectMs, ca: options.ca });
   const bookkeeper = createBookkeeper(options);
   const deps = { ...options, transport, bookkeeper, prefix: root.pathname.replace(/(?<!\/)\/+$/u, ''), connectMs };
   return {
-    call: (request, context, consume) => new Call(deps, request, context).make(consume),
-    noteUnread: (operation, count) => {
-      if (count > 0)
-        options.logger?.warn(
-          { operation, count },
-          'Entries of an answer that cannot be read, or were not shown, are left out',
-        );
+    /** `consume` gets only 2xx answers. Rejects with {@link ApiError}, or with what `consume` itself threw. */
+    call: <T>(request: CallRequest, context: CallContext, consume: (answer: TransportAnswer) => Promise<T>) =>
+      new Call(deps, request, context).make(consume),
+    /** Logs entries of an answer that could not be read, or that no page showed; does nothing if there are none. */
+    noteUnread: (operation: Operation, count: number): void => {
+      const message = 'Entries of an answer that cannot be read, or were not shown, are left out';
+      if (count > 0) options.logger?.warn({ operation, count }, message);
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       await transport.close();
       await bookkeeper.settled();
     },
@@ -103,7 +97,7 @@ class Call {
 
   constructor(
     private readonly deps: CallerOptions & {
-      transport: Transport;
+      transport: ReturnType<typeof createTransport>;
       bookkeeper: ReturnType<typeof createBookkeeper>;
       prefix: string;
       connectMs: number;

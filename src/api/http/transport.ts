@@ -1,11 +1,12 @@
 import { Readable, pipeline, type Transform } from 'node:stream';
 import { Client, Pool, type Dispatcher } from 'undici';
 import { createConnector, createSingleUseConnector, createWriteMarker } from './connector';
+import { elapsedMs, thisMoment } from '../../budget/timing';
 import { codeOf } from '../errors/redact';
 import { TransportError } from '../errors/api-error';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
-type Headers = Record<string, string | string[] | undefined>;
+type Headers = TransportAnswer['headers'];
 
 const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
   ['gzip', () => createGunzip()],
@@ -58,20 +59,11 @@ export interface TransportAnswer {
   body: Readable;
 }
 
-export interface Transport {
-  /**
-   * One attempt. `consume` must read the body, under the same time-outs. Rejects with {@link TransportError}, or with
-   * what `consume` threw if the body is not the cause.
-   */
-  exchange<T>(request: TransportRequest, consume: (answer: TransportAnswer) => Promise<T>): Promise<T>;
-  close(): Promise<void>;
-}
-
 /** Shorter than in common servers and proxies, so that they rarely close an idle connection first. */
 const KEEP_ALIVE_MS = 4_000;
 
 /** `origin` is scheme, host and port. One transport talks to one host. */
-export function createTransport(options: { origin: string; connectTimeoutMs: number; ca?: string }): Transport {
+export function createTransport(options: { origin: string; connectTimeoutMs: number; ca?: string }) {
   const { origin } = options;
   const connect = createConnector(options);
   // The number of connections is not limited: the rate budgets limit the calls, and a pool with a queue would hide the
@@ -82,7 +74,11 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
   let closed = false;
 
   return {
-    exchange: async (request, consume) => {
+    /**
+     * One attempt. `consume` must read the body, under the same time-outs. Rejects with {@link TransportError}, or with
+     * what `consume` threw if the body is not the cause.
+     */
+    async exchange<T>(request: TransportRequest, consume: (answer: TransportAnswer) => Promise<T>): Promise<T> {
       const run = new Exchange(request);
       underWay.add(run);
       if (closed) run.cancel();
@@ -104,7 +100,7 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
         if (dispatcher instanceof Client) void dispatcher.destroy().catch(() => undefined);
       }
     },
-    close: async () => {
+    async close(): Promise<void> {
       closed = true;
       // Before the marker goes: a request that is written without it would count as not sent.
       for (const run of underWay) run.cancel();
@@ -116,8 +112,8 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
 
 /** Milliseconds since now, by the clock that went further: the monotonic one stops while a machine sleeps. */
 export function startStopwatch(): () => number {
-  const startedAt = { monotonic: performance.now(), wall: Date.now() };
-  return () => Math.max(performance.now() - startedAt.monotonic, Date.now() - startedAt.wall);
+  const startedAt = thisMoment();
+  return () => elapsedMs(startedAt);
 }
 
 class Exchange {

@@ -1,4 +1,5 @@
-import { closingQuote, refuseExcess, cleanText, cutText, TEXT_BYTES } from '../../domain/text';
+import { closingQuote, refuseExcess } from '../../domain/json';
+import { cleanText, cutText, TEXT_BYTES } from '../../domain/text';
 
 /** Options for cleaning an answer; the length of the body itself is limited where it is read. */
 export interface CleanOptions {
@@ -79,4 +80,24 @@ export function parseJson(text: string): unknown {
   } catch {
     return JSON.parse(withoutRawControls(quoted));
   }
+}
+
+/** As {@link parseJson}, cleaned; null for what is no JSON. */
+export function readJson(text: string, options?: CleanOptions): unknown {
+  try {
+    return cleanAnswer(parseJson(text), options);
+  } catch {
+    return null;
+  }
+}
+
+/** A text that says something; undefined for any other value. */
+export function filledText(value: unknown): string | undefined {
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
+}
+
+/** A whole number, also one that comes as a text; undefined for any other value. */
+export function wholeNumber(value: unknown): number | undefined {
+  const number = typeof value === 'number' || (typeof value === 'string' && value !== '') ? Number(value) : Number.NaN;
+  return Number.isInteger(number) ? number : undefined;
 }

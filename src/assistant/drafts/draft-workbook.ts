@@ -8,7 +8,7 @@ import { BULK_COLUMNS, type ColumnField, headerOf, isExtraField } from '../../do
 import { cutText, harmless } from '../../domain/text';
 import { finishBulkSheet } from '../../workbook/bulk-sheet';
 import type { NewCell } from '../../workbook/read';
-import { BULK_SHEET } from '../../workbook/write';
+import { BULK_SHEET, midnight } from '../../workbook/write';
 import type { LedgerDependencies } from '../../starter/dependencies';
 import { checkFile, type CheckOutcome } from '../../starter/filings/check';
 
@@ -90,9 +90,8 @@ function explain(cell: Cell, { note, mark }: DraftCell, found: readonly string[]
 
 const isDate = (field: MappingField): boolean => MAPPING_FIELDS[field] === 'date';
 
-/** exceljs takes a date cell as midnight in UTC. */
 function cellValue(field: MappingField, value: string | number | null): NewCell {
-  return typeof value === 'string' && isDate(field) ? new Date(`${isoFromFilingDate(value)}T00:00:00Z`) : value;
+  return typeof value === 'string' && isDate(field) ? midnight(value) : value;
 }
 
 /** The IRMs of rows with a choice, looked up by number. @returns the last row of each number */

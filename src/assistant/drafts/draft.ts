@@ -3,7 +3,8 @@ import { documentKey, earlierFirst, joinDocuments, withoutBill, type JoinedDocum
 import type { ExtractionMapping } from '../extraction/mapping';
 import type { MappingField } from '../../domain/filing/mapping';
 import { subtractAmounts } from '../../domain/money';
-import { propose, type OpenIrm } from '../proposals/assignment';
+import { propose } from '../proposals/assignment';
+import type { OpenIrm } from '../proposals/score';
 import { DIRECT_EXPORT, SERVICES, UPLOAD_TYPES, type UploadType } from '../../domain/rules/columns';
 import { MAX_ROWS_PER_SUBMISSION } from '../../domain/service/limits';
 import { getExporter } from '../../ledger/exporters/exporters';

@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import type { ExtractionKind } from '../extraction/contracts';
 import { mapDocument, type ExtractionMapping } from '../extraction/mapping';
 import { type ReadDocument, documentKey } from './join';
@@ -83,8 +83,7 @@ async function sourcesOf(
 
 /** The file's own name first, then its folder's. */
 function kindByName(file: string): ExtractionKind | null {
-  const own = file.slice(dirname(file).length);
-  for (const text of [own, dirname(file)]) {
+  for (const text of [basename(file), dirname(file)]) {
     const kinds = BY_NAME.filter(([, pattern]) => pattern.test(text));
     if (kinds.length === 1) return kinds[0]?.[0] ?? null;
   }

@@ -12,8 +12,6 @@ import {
   type Score,
 } from './score';
 
-export type { OpenDocument, OpenIrm } from './score';
-
 /** One IRM mapped to one document; each may be mapped to several of the other. */
 export interface Proposal extends Score {
   irm: OpenIrm;

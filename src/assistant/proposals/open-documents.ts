@@ -7,6 +7,7 @@ import { comparableText } from '../../domain/identity';
 import { groupBy } from '../../domain/values';
 import { irmViews } from '../../starter/exporters/views';
 import { DIRECT_EXPORT, isUploadType } from '../../domain/rules/columns';
+import { isCancelled } from '../../domain/rules/preflight';
 import type { DocumentFacts, DraftCell, DraftCells } from '../drafts/cells';
 
 /** A document of an exporter from its invoice list or its filed rows, with its open amount. */
@@ -118,12 +119,6 @@ const remarksKey = ({ irmNumber, adCode, issueDate }: Omit<IrmKey, 'ifscCode'>) 
   JSON.stringify([irmNumber, adCode, issueDate]);
 
 /**
- * Statuses of IRMs from which nothing can be mapped any more; the specification documents only `fresh`, so only
- * unambiguous words count.
- */
-const CLOSED = /cancel|^c$/i;
-
-/**
  * The IRMs of an exporter with a free balance, out of all that it has. Where more than `most` may have one, that many
  * in the order of `sorted`: what filings hold is worked out for those alone.
  */
@@ -140,9 +135,7 @@ export async function openIrms(
   /** How many may have a free balance: more than those where only some were looked at. */
   known: number;
 }> {
-  const known = rows.filter(
-    ({ status, currency, available }) => !CLOSED.test(status ?? '') && currency !== null && Number(available ?? 0) > 0,
-  );
+  const known = rows.filter((row) => !isCancelled(row) && row.currency !== null && Number(row.available ?? 0) > 0);
   if (known.length <= most) return { irms: await withFree(db, exporterId, { rows, of: known }), known: known.length };
   const byNumber = groupBy(rows, ({ irmNumber }) => comparableText(irmNumber));
   const inOrder = sorted(known);

@@ -4,7 +4,7 @@ import { checkSums, type Account, type Hold, recordsOf, type HeldIrm, type RowsO
 import { groupBy } from '../values';
 import { comparableDate, irmIdentity, sameText } from '../identity';
 import type { MappingRow } from '../filing/mapping';
-import { compareAmounts, formatAmount, sumAmounts } from '../money';
+import { amountText, compareAmounts, formatAmount, sumAmounts } from '../money';
 import { listed } from './value-messages';
 
 /**
@@ -108,8 +108,11 @@ function checkRecord(group: RowsOfIrm, irm: HeldIrm): Finding[] {
   return [...statusFindings(group[0], irm), ...group.flatMap((row) => differences(row, irm))];
 }
 
+/** The specification shows `fresh` alone, so only a plain word counts. */
+export const isCancelled = ({ status }: Pick<HeldIrm, 'status'>): boolean => /^c(ancel|$)/i.test(status?.trim() ?? '');
+
 function statusFindings({ row }: MappingRow, irm: HeldIrm): Finding[] {
-  if (irm.status === null || !/^c(ancel|$)/i.test(irm.status.trim())) return [];
+  if (!isCancelled(irm)) return [];
   const message = `IRM ${irm.irmNumber} has the status ${irm.status}, which reads as cancelled. Ask the bank before filing.`;
   return [warningAt(row, 'irmNumber', 'irm_cancelled', message)];
 }
@@ -136,12 +139,11 @@ function differences({ row, mapping }: MappingRow, irm: HeldIrm): Finding[] {
   });
   // Public sources differ on whether the authority wants the whole remittance here or its remaining balance, so both
   // pass.
+  const shown = (amount: string | null) => amountText(amount) ?? 'unknown amount';
   const known = [irm.amount, irm.available].filter((amount) => amount !== null);
   if (known.length > 0 && known.every((amount) => compareAmounts(amount, mapping.irmRemitAmtFCC) !== 0)) {
-    const message = `irmRemitAmtFCC ${formatAmount(mapping.irmRemitAmtFCC)} is neither the held remittance of ${amountText(irm.amount)} nor its balance of ${amountText(irm.available)}. Write one of them.`;
+    const message = `irmRemitAmtFCC ${formatAmount(mapping.irmRemitAmtFCC)} is neither the held remittance of ${shown(irm.amount)} nor its balance of ${shown(irm.available)}. Write one of them.`;
     findings.push(warningAt(row, 'irmRemitAmtFCC', 'irm_amount_differs', message));
   }
   return findings;
 }
-
-const amountText = (amount: string | null): string => (amount === null ? 'unknown amount' : formatAmount(amount));

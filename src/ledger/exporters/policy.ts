@@ -1,7 +1,7 @@
 /** Whether the filings of an exporter wait for a second person. Holds for filings that are made from now on. */
 import type { Principal } from '../../domain/principal';
 import { checkGrant, VALID_FOR, writeGrant } from '../principals/grants';
-import { shownPolicy } from '../principals/granted-words';
+import { shownPolicy } from '../principals/shown';
 import type { Queryable } from '../pool';
 
 /** Anybody who may switches it on; off takes two principals within a day (`asked`: the first). In a transaction. */

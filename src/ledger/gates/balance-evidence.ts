@@ -1,5 +1,6 @@
 import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
 import { issueDay, sameIrm } from '../exporters/irms';
+import { PUT_BACK_TOGETHER } from './held-rows';
 import type { Queryable } from '../pool';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
@@ -81,14 +82,15 @@ async function comparisons(
 /**
  * What speaks against an absence: an IRM of rows without a certificate fell since the first send by as much as the
  * smallest of them, and no certificate accounts for it. One of a row on its way at the first reading, or from after the
- * last, does not. null: nothing, or more was used than all of them need and too little is left: that is another's.
+ * last, does not. Or the balances are not known from before the send, or were not read since the `window`. null:
+ * nothing, or more was used than all of them need and too little is left: that is another's.
  */
 export async function unexplainedUse(
   db: Queryable,
-  { filingId, submission, positions }: SubmissionKey & { positions?: readonly number[] },
+  { filingId, submission, positions, window }: SubmissionKey & { positions?: readonly number[]; window: Date },
 ): Promise<string | null> {
   // A remittance that takes the same number later adds to no balance of the snapshot: as many records count as it has.
-  const { rows } = await db.query<{ irmNumber: string; fell: string; certified: string }>(
+  const { rows } = await db.query<{ irmNumber: string; unexplained: boolean; fell: string; certified: string }>(
     `WITH ${SENT},
        open AS (
          SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest,
@@ -96,7 +98,7 @@ export async function unexplainedUse(
            FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
             AND ($3::int[] IS NULL OR position = ANY($3)) GROUP BY irm_key, exporter_id, party_id),
        known AS (
-         SELECT o.*, b.available - n.available AS fell, n.available AS rest, b.read_at AS since, n.read_at AS until
+         SELECT o.*, b.available AS before, b.available - n.available AS fell, n.available AS rest, b.read_at AS since, n.read_at AS until
            FROM open o, sent s,
                 LATERAL (SELECT sum((e->>'available')::numeric) AS available, coalesce(min((e->>'readAt')::timestamptz), s.taken_at) AS read_at,
                                 count(*) AS records
@@ -110,15 +112,30 @@ export async function unexplainedUse(
          SELECT k.*, (SELECT coalesce(sum(c.mapped_amount), 0) FROM filing_rows c
                        WHERE c.party_id = k.party_id AND ${sameIrm('c.irm_key', 'k.irm_key')} AND c.state = 'certified'
                          AND c.submitted_at >= k.since AND c.settled_at <= k.until) AS certified FROM known k)
-     SELECT irm_number AS "irmNumber", fell::text, certified::text FROM used
-      WHERE fell - certified + $4::numeric >= smallest AND (rest >= needed OR fell - certified - $4::numeric <= needed)
-      ORDER BY 1 LIMIT 1`,
-    [filingId, submission, positions ?? null, SMALLEST_UNIT],
+     SELECT irm_number AS "irmNumber", unexplained, fell::text, certified::text FROM used CROSS JOIN LATERAL (
+         SELECT coalesce(fell - certified + $4::numeric >= smallest AND (rest >= needed OR fell - certified - $4::numeric <= needed), false)
+           AS unexplained) AS judged
+      WHERE unexplained OR (before IS NOT NULL AND coalesce(until < $5, true))
+      ORDER BY unexplained DESC, 1 LIMIT 1`,
+    [filingId, submission, positions ?? null, SMALLEST_UNIT, window],
   );
   const [used] = rows;
-  if (!used) return null;
-  const { irmNumber, fell, certified } = used;
+  if (!used) return (await isUnmeasured(db, { filingId, submission })) ? UNMEASURED : null;
+  const { irmNumber, unexplained, fell, certified } = used;
+  if (!unexplained) return `the balance of IRM ${irmNumber} was not read since ${window.toISOString()}`;
   return `the balance of IRM ${irmNumber} fell by ${fell} since the send, and certificates account for ${certified} of it`;
+}
+
+const UNMEASURED = 'the balances from before the send are not known';
+
+/** Whether a submission was sent without a snapshot of the balances; one that perhaps was, in a lost time, has none. */
+async function isUnmeasured(db: Queryable, { filingId, submission }: SubmissionKey): Promise<boolean> {
+  const { rows } = await db.query<{ unmeasured: boolean }>(
+    `WITH ${SENT} SELECT NOT EXISTS (SELECT FROM sent) AND EXISTS (SELECT FROM attempts
+        WHERE filing_id = $1 AND submission = $2 AND marked_at IS NOT NULL AND reason IS DISTINCT FROM $3) AS unmeasured`,
+    [filingId, submission, PUT_BACK_TOGETHER],
+  );
+  return rows[0]?.unmeasured ?? false;
 }
 
 /** The balance in the snapshot before the send, and as it is now where that was read at a time that counts. */

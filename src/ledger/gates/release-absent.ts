@@ -89,7 +89,7 @@ export async function releaseAbsent(
   const unnamed = agreeing.map(({ eBRCNumber }) => eBRCNumber).filter((each) => !args.notOurs.includes(each));
   if (unnamed.length > 0) return refused('agrees', `${certificatesAgree(unnamed)} with its rows`);
   if (!args.byTwo) {
-    const use = await unexplainedUse(client, { filingId, submission, positions: positions ?? open });
+    const use = await unexplainedUse(client, { filingId, submission, positions: positions ?? open, window });
     if (use !== null) return refused('used', use);
   }
 

@@ -13,7 +13,7 @@ export interface PartyToReconcile {
   skip: string | null;
 }
 
-const READY = `(e.is_active AND e.has_credentials AND coalesce(e.api_state, 'ready') <> 'activation_pending')`;
+const READY = "e.state = 'ready'";
 const PARTIES = `
   SELECT e.party_id AS "partyId",
          coalesce(min(e.exporter_id) FILTER (WHERE ${READY}), min(e.exporter_id)) AS "callAs",

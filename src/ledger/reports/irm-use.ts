@@ -5,7 +5,7 @@ import { partsInScope, stepsOf, type ReportScope } from './scope';
 /** Whether the amount of a row still counts against a balance that was read as `k` says. */
 const HELD = `(r.settled_at IS NULL OR r.settled_at >= scope.until OR r.submitted_at > k.read_at) IS TRUE`;
 
-/** The day of a filing date, in SQL; null for a text that is none, such as 00000000 or 31022026, on which to_date fails. */
+/** The day of a filing date, in SQL; null for a text that is none, such as 31022026, on which to_date fails. */
 const dayOf = (text: string): string => {
   const [day, month, year] = [`left(${text}, 2)`, `substr(${text}, 3, 2)`, `right(${text}, 4)`].map(
     (part) => `${part}::int`,

@@ -50,12 +50,12 @@ const CALLED = `, classes AS (SELECT * FROM jsonb_to_recordset($6::jsonb) AS c (
   by_minute AS (
     SELECT c."rateClass", date_trunc('minute', a.at) AS minute, count(*)::int AS n,
            count(*) FILTER (WHERE a.status = 429)::int AS refused
-      FROM scope JOIN api_calls a ON a.at >= to_date::timestamp AT TIME ZONE 'Asia/Kolkata' AND a.at < scope.until
+      FROM scope JOIN api_calls a ON a.mode = scope.mode AND a.at >= to_date::timestamp AT TIME ZONE 'Asia/Kolkata' AND a.at < scope.until
       JOIN classes c USING (operation) GROUP BY 1, 2),
   by_day AS (
     SELECT to_char(a.at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, count(*)::int AS calls,
            count(*) FILTER (WHERE a.status = 429)::int AS refused
-      FROM scope JOIN api_calls a ON a.at >= scope.begins AND a.at < scope.until GROUP BY 1)`;
+      FROM scope JOIN api_calls a ON a.mode = scope.mode AND a.at >= scope.begins AND a.at < scope.until GROUP BY 1)`;
 
 /** Calls of the last day against the limits of the service (spec: "Limits"). */
 export async function serviceUse(db: Queryable, scope: ReportScope) {

@@ -1,3 +1,4 @@
+import type { Mode } from '../../domain/names';
 import type { ApiCall } from '../../domain/service/operations';
 import type { Queryable } from '../pool';
 
@@ -7,13 +8,14 @@ const BATCH = 1_000;
 /** The audit of calls, written together a little later and tried again; `close` writes the rest. */
 export function createApiCallAudit(args: {
   pool: Queryable;
+  mode: Mode;
   /** How long rows may wait before they are written together, in milliseconds. */
   flushMs?: number;
   /** Rows kept while PostgreSQL is unavailable; if there are more, the oldest are dropped and `onLost` is called. */
   capacity?: number;
   onLost?: (rows: number, cause: unknown) => void;
 }) {
-  const { pool, flushMs = 500, capacity = 10_000, onLost } = args;
+  const { pool, mode, flushMs = 500, capacity = 10_000, onLost } = args;
   const rows: ApiCall[] = [];
   let timer: NodeJS.Timeout | undefined;
   let writing: Promise<void> | undefined;
@@ -22,7 +24,7 @@ export function createApiCallAudit(args: {
   async function writeAll(): Promise<void> {
     while (rows.length > 0) {
       const batch = rows.slice(0, BATCH);
-      await insertApiCalls(pool, batch);
+      await insertApiCalls(pool, mode, batch);
       const written = new Set(batch);
       // Some of them may have been dropped for lack of room in the meantime, so they are not simply the first ones.
       rows.splice(0, rows.length, ...rows.filter((row) => !written.has(row)));
@@ -79,11 +81,11 @@ export function createApiCallAudit(args: {
   };
 }
 
-async function insertApiCalls(pool: Queryable, rows: ApiCall[]): Promise<void> {
+async function insertApiCalls(pool: Queryable, mode: Mode, rows: ApiCall[]): Promise<void> {
   const column = (name: keyof ApiCall) => rows.map((row) => storable(row[name]));
   await pool.query(
-    `INSERT INTO api_calls (at, operation, exporter_id, status, kind, error_code, request_id, latency_ms, attempt)
-     SELECT * FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::smallint[], $5::text[], $6::text[], $7::text[],
+    `INSERT INTO api_calls (mode, at, operation, exporter_id, status, kind, error_code, request_id, latency_ms, attempt)
+     SELECT $10, * FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::smallint[], $5::text[], $6::text[], $7::text[],
                           $8::integer[], $9::integer[])`,
     [
       column('at'),
@@ -95,6 +97,7 @@ async function insertApiCalls(pool: Queryable, rows: ApiCall[]): Promise<void> {
       column('requestId'),
       rows.map((row) => Math.round(row.latencyMs)),
       column('attempt'),
+      mode,
     ],
   );
 }

@@ -85,7 +85,7 @@ export function createGate(
 }
 
 /** One look at a time for each key; requests that come during one share the next, so none sees an older state. */
-function inTurn<T>(look: (key: string) => Promise<T>): (key: string) => Promise<T> {
+export function inTurn<T>(look: (key: string) => Promise<T>): (key: string) => Promise<T> {
   const turns = new Map<string, { now: Promise<unknown>; next?: Promise<T> }>();
 
   function begin(key: string): Promise<T> {

@@ -9,7 +9,7 @@ import { visibleExporter, visibleFiling } from '../access/scope';
 import { notFound } from '../http/problem';
 import { addRoute, type Call, type Door, type Registrar } from '../http/route';
 import { exporterName, FILING_DATE, filingName, listOf, pageOf, paging, readCursor, visible } from '../http/fields';
-import { workbookHeaders } from './exporters';
+import { WORKBOOK, workbookHeaders } from './exporters';
 
 const CERTIFICATE = z.object({ number: visible(100).describe('an eBRC number') });
 const MARK = z.tuple([z.string().regex(/^\d{1,16}$/), z.string().max(200)]);
@@ -113,7 +113,7 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
     summary: 'The workbook of a filing, with what became of its rows',
     params: z.object({ filing: filingName }),
     answers: {
-      200: { description: 'A workbook', type: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet' },
+      200: { description: 'A workbook', type: WORKBOOK },
     },
     async handle({ principal, params }) {
       const { filingId, annotated, inputRef } = await visibleFiling(deps, principal, params.filing);
@@ -140,7 +140,8 @@ export function addDocumentRoutes(server: Registrar, { deps }: Door): void {
   });
 }
 
-function certificateBody({ archivedAt, mark: _, ...certificate }: PagedCertificate & { mark: string }) {
-  const { eBRCDate } = certificate;
-  return { ...certificate, eBRCDate: dateText(eBRCDate), archivedAt: archivedAt?.toISOString() ?? null };
-}
+const certificateBody = ({ archivedAt, mark: _, eBRCDate, ...certificate }: PagedCertificate) => ({
+  ...certificate,
+  eBRCDate: dateText(eBRCDate),
+  archivedAt: archivedAt?.toISOString() ?? null,
+});

@@ -16,7 +16,7 @@ import { addRoute, type Door, type Registrar } from '../http/route';
 import { exporterName, FILING_DATE, listOf, pageOf, paging, readCursor, visible } from '../http/fields';
 
 const EXPORTER = z.object({ exporter: exporterName });
-const WORKBOOK = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
+export const WORKBOOK = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 
 const exporterSchema = z.object({
   exporterId: z.string(),

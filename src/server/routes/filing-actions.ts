@@ -16,7 +16,7 @@ import { addRoute, depsFor, type Door, type Registrar } from '../http/route';
 import { filingName, note, visible } from '../http/fields';
 import { filingSchema, isAsked } from '../views/filing';
 import { recorded } from './filings';
-import { sourceOf, statedSchema } from './checks';
+import { sourceOf, statedSchema } from '../http/filing-source';
 
 const FILING = z.object({ filing: filingName });
 const attempt = visible(300)

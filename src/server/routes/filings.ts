@@ -26,7 +26,7 @@ import {
 } from '../http/fields';
 import { filingSchema, type FilingBody } from '../views/filing';
 import { preferredWait } from '../views/watch';
-import { sourceOf, statedSchema } from './checks';
+import { sourceOf, statedSchema } from '../http/filing-source';
 
 const FILING = z.object({ filing: filingName });
 

@@ -5,6 +5,7 @@ import { FINDING_KINDS, type FindingView } from '../../domain/reconciliation/fin
 import type { Principal } from '../../domain/principal';
 import { acknowledgeFinding, findings, reconcile } from '../../starter/reconcile';
 import { figuresOf } from '../../starter/report';
+import { inTurn } from '../access/gate';
 import { visibleExporter } from '../access/scope';
 import { inApiTerms, Problem } from '../http/problem';
 import { addRoute, type Door, type Registrar } from '../http/route';
@@ -96,6 +97,8 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
   });
 
   for (const report of ['daily', 'ageing'] as const) {
+    // A report of a day is made once for all who ask for it meanwhile.
+    const figures = inTurn((on: string) => figuresOf(deps, { report, ...(on !== '' && { on }) }));
     addRoute(registrar, {
       id: report === 'daily' ? 'reportDay' : 'reportAgeing',
       route: `GET /reports/${report}`,
@@ -115,8 +118,8 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
       },
       async handle({ principal, query: { on } }) {
         seesAll(principal, 'A report is about all exporters.');
-        const { madeAt, ...figures } = await figuresOf(deps, { report, on });
-        return { body: { ...figures, madeAt: madeAt.toISOString() } };
+        const { madeAt, ...made } = await figures(on ?? '');
+        return { body: { ...made, madeAt: madeAt.toISOString() } };
       },
     });
   }

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { z } from 'zod';
-import { parseBoundedJson } from '../../domain/text';
+import { parseBoundedJson } from '../../domain/json';
 import { emailAddress } from '../../domain/contracts';
 import { IN_PLAIN_WORDS, issueText } from '../../domain/issues';
 import { refusal, unreadable, UsageError } from '../errors';

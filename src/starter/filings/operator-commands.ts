@@ -25,7 +25,7 @@ import { forgetSetAside } from '../../ledger/set-aside';
 import { countEvents } from '../../ledger/filings/filing-notes';
 import { inQuestion } from '../../ledger/filings/filing-view';
 import { writeGrant } from '../../ledger/principals/grants';
-import { shownOfFiling, shownOfSend } from '../../ledger/principals/granted-words';
+import { shownOfFiling, shownOfSend } from '../../ledger/principals/shown';
 import { markedAt } from '../../ledger/submissions/attempts';
 import { requestHolder } from '../../ledger/submissions/requests';
 import { resumeOptions } from '../../temporal/filing-runs';

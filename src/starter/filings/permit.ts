@@ -7,7 +7,7 @@ import { lockFiling } from '../../ledger/filings/filing-lock';
 import { carryOutWord } from '../../ledger/gates/persons';
 import { withTransaction } from '../../ledger/pool';
 import { writeGrant } from '../../ledger/principals/grants';
-import { shownOfSend } from '../../ledger/principals/granted-words';
+import { shownOfSend } from '../../ledger/principals/shown';
 import { recordWord, withdrawWord } from '../../ledger/submissions/words';
 import type { EbrcReaderDependencies } from '../dependencies';
 import { refusal } from '../errors';

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { isObject } from '../../domain/values';
 import { basename, extname } from 'node:path';
-import { parseBoundedJson } from '../../domain/text';
+import { parseBoundedJson } from '../../domain/json';
 import { BUILT_IN_TEMPLATE, type BulkTemplate } from '../../domain/rules/columns';
 import { permittedRows, type PermittedDuplicate } from '../../domain/rules/duplicates';
 import { MAX_MESSAGE_BYTES } from '../../domain/service/limits';

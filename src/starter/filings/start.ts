@@ -15,7 +15,7 @@ import { filingWorkflowId } from '../../domain/names';
 import type { FilingView } from '../../domain/filing/view';
 import { contentHashOf, referenceOf, saveInput } from '../../ledger/filings/filing-inputs';
 import { writeGrant } from '../../ledger/principals/grants';
-import { shownToFile } from '../../ledger/principals/granted-words';
+import { shownToFile } from '../../ledger/principals/shown';
 import { balanceFindings } from '../../ledger/rows/balance-reservation';
 import { filingOfReference } from '../../ledger/filings/filings';
 import { referenceTaken } from '../../ledger/filings/reference';

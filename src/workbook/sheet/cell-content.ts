@@ -53,7 +53,7 @@ const NO_RESULT: CellContent = {
 };
 
 /** No-break and narrow spaces become plain ones; invisible characters (zero-width, direction marks) are removed. */
-function cleanText(text: string): string {
+function visibleText(text: string): string {
   return text
     .replace(/[\u00a0\u2007\u202f]/g, ' ')
     .replace(/[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/g, '')
@@ -92,7 +92,7 @@ function contentOf({ type, style, data }: RawCell, context: CellContext): CellCo
 
 function textContent(raw: string): CellContent {
   const typed = unescaped(raw);
-  const text = cleanText(typed);
+  const text = visibleText(typed);
   return text === '' ? BLANK : { kind: 'text', text, typed, bytes: utf8Bytes(typed) };
 }
 

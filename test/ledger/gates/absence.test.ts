@@ -2,7 +2,7 @@
 import type { AttemptVerdict } from '../../../src/domain/filing/attempt';
 import { certifyByPersons, certifyByRecord } from '../../../src/ledger/gates/certify';
 import { readRows } from '../../../src/ledger/rows/filing-rows';
-import { minutesLater, move, NOW, readBalance } from '../filing-support';
+import { minutesLater, move, NOW, readBalance, readBalancesAgain } from '../filing-support';
 import { SETTLE_MS } from '../submissions/attempt-support';
 import { LATER, OVER, useGates } from './gate-support';
 
@@ -126,6 +126,7 @@ describe('the look', () => {
     const two = await exporter('AAGCSHARED');
     const sends = [await one.sent(), await one.sent(), await two.sent()];
     await two.look(OVER);
+    await readBalancesAgain(ledger, one.exporterId, OVER);
     for (const { attemptId } of sends) expect(await absent({ attemptId })).toEqual(again);
   });
 
@@ -144,7 +145,7 @@ describe('the look', () => {
     const party = await exporter();
     const { attemptId } = await party.sent([{}], { settleMs: SETTLE_MS });
     await party.look(minutesLater(200));
-    const unseen = { unseen: true, settleMs: 5 * 60_000 };
+    const unseen = { unseen: true, byTwo: true, settleMs: 5 * 60_000 };
     expect(await absent({ attemptId }, unseen)).toMatchObject({ code: 'look' });
     const at = minutesLater(200 + 241);
     expect(await absent({ attemptId }, { at })).toMatchObject({ code: 'look' });

@@ -25,7 +25,7 @@ const AT = minutesLater(30);
 /** The balance of the exporter's IRM is read after the send and before a complete look. */
 async function balanceFalls(of: Party, available: number, at = minutesLater(20)): Promise<void> {
   await readBalance(ledger, available, at, of.exporterId, of.iec);
-  await of.look(AT);
+  await of.look(AT, { balances: false });
 }
 const byDetails = (of: Party, filingId: string, { submission = 1, windowOver = false } = {}) =>
   under(filingId, (client) =>

@@ -22,7 +22,7 @@ import {
 } from '../../../src/ledger/submissions/requests';
 import { detailOf } from '../../reports/ledger-of-a-month';
 import { useTestDatabase } from '../../support/postgres';
-import { knowExporter, minutesLater, move, NOW, open, rowsOf } from '../filing-support';
+import { knowExporter, minutesLater, move, NOW, open, readBalancesAgain, rowsOf } from '../filing-support';
 import { markSending } from '../ledger-steps';
 import { ACCEPTED, attemptSteps, SENDER, SETTLE_MS } from '../submissions/attempt-support';
 
@@ -128,9 +128,10 @@ export function useGates() {
     const sent = async (rows?: Row[], how: Parameters<typeof sendAttempt>[1] = {}): Promise<Sent> =>
       sendAttempt(await file(rows), how);
 
-    /** A look at the party's certificates, complete unless there is a problem. */
-    const look = (beganAt: Date, more: Partial<Look> = {}) =>
-      recordLook(ledger.pool, {
+    /** A look at the party's certificates, complete unless there is a problem, after a reading of the balances. */
+    const look = async (beganAt: Date, { balances = true, ...more }: Partial<Look> & { balances?: boolean } = {}) => {
+      if (balances) await readBalancesAgain(ledger, exporterId, beganAt);
+      await recordLook(ledger.pool, {
         exporterId,
         beganAt,
         endedAt: beganAt,
@@ -139,6 +140,7 @@ export function useGates() {
         problem: null,
         ...more,
       });
+    };
 
     return {
       exporterId,

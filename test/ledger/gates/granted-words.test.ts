@@ -1,5 +1,5 @@
 /** Words of two persons, of an exporter whose policy asks for approval: they are words of two principals. */
-import { shownOfSend } from '../../../src/ledger/principals/granted-words';
+import { shownOfSend } from '../../../src/ledger/principals/shown';
 import { writeGrant } from '../../../src/ledger/principals/grants';
 import { markedAt } from '../../../src/ledger/submissions/attempts';
 import { principalOf } from '../../support/principals';

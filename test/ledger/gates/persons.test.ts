@@ -46,8 +46,8 @@ const balancesOf = ({ exporterId, iec }: Party, available: number[], at = OVER) 
 };
 
 /** The row of a send gets its certificate an hour later. */
-const certified = ({ filingId }: Sent, party: Party) =>
-  party.certify(filingId, { 0: `EB-${filingId}` }, minutesLater(60));
+const certified = ({ filingId }: Sent, party: Party, at = minutesLater(60)) =>
+  party.certify(filingId, { 0: `EB-${filingId}` }, at);
 
 const judgements = async (filingId: string) =>
   (
@@ -254,14 +254,32 @@ describe('two persons', () => {
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(expected);
   });
 
+  it('say so where the balance was not read since the window is over: an outage may hide the certificate and its use', async () => {
+    const sent = await looked();
+    await ledger.pool.query('UPDATE irms SET read_at = $2 WHERE exporter_id = $1', [
+      sent.party.exporterId,
+      minutesLater(239),
+    ]);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/balance of IRM .* was not read since/u));
+    expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
+  });
+
+  it('say so where it was sent without a snapshot: no use of the balance could show', async () => {
+    const own = await exporter();
+    const sent = await own.sent([{}], { held: null });
+    await own.look(OVER);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/balances from before the send are not known/u));
+    expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
+  });
+
   it('say so where the certificate that may account for it came after the balance was read', async () => {
     const sent = await looked();
     const other = await sent.party.sent([{}], { at: minutesLater(1) });
-    await balanceFalls(sent.party, 9_995, minutesLater(30));
-    await certified(other, sent.party);
+    await balanceFalls(sent.party, 9_995, minutesLater(241.5));
+    await certified(other, sent.party, minutesLater(241.6));
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/fell by 5 .* account for 0 of it/u));
     // Read once more, the balance shows one use alone, which is the certificate's.
-    await balanceFalls(sent.party, 9_995);
+    await balanceFalls(sent.party, 9_995, minutesLater(241.7));
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
   });
 

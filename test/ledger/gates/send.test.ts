@@ -1,5 +1,6 @@
 /** The send gate: the mark under which the first byte may be written. */
 import type { AttemptVerdict } from '../../../src/domain/filing/attempt';
+import { saveSnapshot } from '../../../src/ledger/certificates/snapshots';
 import { lockFiling } from '../../../src/ledger/filings/filing-lock';
 import { markSending } from '../../../src/ledger/gates/send';
 import { releaseUnfiled } from '../../../src/ledger/gates/release';
@@ -106,7 +107,13 @@ describe('the mark', () => {
 
   it('may still be written within its HTTP time-out: nothing is absent before, however short the settle windows', async () => {
     const own = await exporter();
-    const [under, over] = [await opened(await own.file()), await opened(await own.file())];
+    const openedAfterSnapshot = async () => {
+      const filingId = await own.file();
+      const snapshot = { filingId, submission: 1, exporterId: own.exporterId, certificates: [], at };
+      await saveSnapshot(ledger.pool, snapshot);
+      return opened(filingId);
+    };
+    const [under, over] = [await openedAfterSnapshot(), await openedAfterSnapshot()];
     const after = (seconds: number) => new Date(at.getTime() + seconds * 1_000);
     const seconds = { settleMs: 1_000, timeoutMs: 60_000 };
     for (const attemptId of [under, over]) await send(attemptId, seconds);

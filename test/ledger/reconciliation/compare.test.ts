@@ -11,6 +11,7 @@ import { detachFreed, readQuestions } from '../../../src/ledger/questions/questi
 import { partyToReconcile, readingBegins } from '../../../src/ledger/reconciliation/runs';
 import { RECONCILE_CHECKS } from '../../../src/domain/reconciliation/findings';
 import { withTransaction } from '../../../src/ledger/pool';
+import { markBad } from '../../../src/ledger/vault/credentials';
 import { detailOf, HOUR_MS, tell } from '../../reports/ledger-of-a-month';
 import { useTestDatabase } from '../../support/postgres';
 import { EXPORTER, knowExporter, move, NOW, open, readBalance, recordProgress, rowsOf } from '../filing-support';
@@ -251,6 +252,17 @@ it('shows rows that hold one mapping since two clients turned out to be one expo
     releaseUnsent(client, { filingId: second, state: 'withdrawn', at: NOW }),
   );
   expect(await reconcile(380)).toEqual({ opened: 0, closed: 1, open: 0 });
+});
+
+it('asks as a client whose credentials are not known to be bad, and as no other', async () => {
+  const iec = 'AAGCM4522K';
+  for (const id of ['client-a', 'client-b', 'client-c']) await knowExporter(ledger, id, iec);
+  await markBad(ledger.pool, 'client-a', 0, 'credentials_invalid');
+  await ledger.pool.query(`UPDATE exporters SET api_state = ' ACTIVATION_PENDING' WHERE exporter_id = 'client-c'`);
+  const asked = () => partyToReconcile(ledger.pool, 'client-a');
+  expect(await asked()).toMatchObject({ callAs: 'client-b', alsoAs: [], iecCode: iec, skip: null });
+  await markBad(ledger.pool, 'client-b', 0, 'credentials_invalid');
+  expect((await asked())?.skip).toMatch(/no client of it is ready/u);
 });
 
 describe('an acknowledgement', () => {

@@ -12,7 +12,7 @@ import { recordLook } from '../../../src/ledger/submissions/lost-time';
 import { readRequests } from '../../../src/ledger/submissions/requests';
 import { needSubmission } from '../../../src/ledger/submissions/submissions';
 import { ACCEPTED, attemptSteps } from '../submissions/attempt-support';
-import { EXPORTER, minutesLater, move, NOW } from '../filing-support';
+import { EXPORTER, minutesLater, move, NOW, readBalancesAgain } from '../filing-support';
 import { newStore, remember, SETTINGS, useLedgerPutBack } from './put-back';
 
 const ledger = useLedgerPutBack();
@@ -110,9 +110,12 @@ describe('a run whose history has more than the ledger', () => {
 
   it("keeps a person's later answer about an attempt, and the authority's decision on its rows", async () => {
     const filingId = await filing();
+    const snapshot = { filingId, submission: 1, exporterId: EXPORTER, certificates: [], at: NOW };
+    await saveSnapshot(ledger.pool, snapshot);
     const attemptId = await sent(filingId);
     await lose(attemptId);
     const before = await knownSends(ledger.pool, filingId);
+    await readBalancesAgain(ledger, EXPORTER, minutesLater(241));
     await recordLook(ledger.pool, {
       exporterId: EXPORTER,
       beganAt: minutesLater(241),

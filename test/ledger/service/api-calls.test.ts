@@ -34,7 +34,7 @@ function fragilePool() {
 }
 
 test('a call leaves one row, nulls where nothing is known', async () => {
-  const audit = createApiCallAudit({ pool: database.pool });
+  const audit = createApiCallAudit({ pool: database.pool, mode: 'test' });
   audit.recordApiCall(row);
   audit.recordApiCall({
     ...row,
@@ -63,7 +63,7 @@ test('a call leaves one row, nulls where nothing is known', async () => {
 });
 
 test('rows are written by themselves, and close writes those that came while a write was under way', async () => {
-  const audit = createApiCallAudit({ pool: database.pool, flushMs: 5 });
+  const audit = createApiCallAudit({ pool: database.pool, mode: 'test', flushMs: 5 });
   for (let nth = 0; nth < 2_500; nth += 1) audit.recordApiCall({ ...row, requestId: `request-${nth}` });
   while ((await stored()).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
   audit.recordApiCall({ ...row, requestId: 'the last' });
@@ -76,7 +76,7 @@ test('rows are written by themselves, and close writes those that came while a w
 
 test('rows that cannot be written now are kept and written once PostgreSQL is back', async () => {
   const { pool, state } = fragilePool();
-  const audit = createApiCallAudit({ pool, flushMs: 5 });
+  const audit = createApiCallAudit({ pool, mode: 'test', flushMs: 5 });
   state.away = true;
   audit.recordApiCall(row);
   await expect(audit.flush()).rejects.toThrow('connection terminated');
@@ -89,7 +89,7 @@ test('rows that cannot be written now are kept and written once PostgreSQL is ba
 test('dropped rows are reported: those beyond the capacity, and those left when PostgreSQL stays unavailable', async () => {
   const { pool, state } = fragilePool();
   const lost: number[] = [];
-  const audit = createApiCallAudit({ pool, capacity: 2, onLost: (rows) => lost.push(rows) });
+  const audit = createApiCallAudit({ pool, mode: 'test', capacity: 2, onLost: (rows) => lost.push(rows) });
   state.away = true;
   for (const requestId of ['1', '2', '3']) audit.recordApiCall({ ...row, requestId });
   await audit.close();
@@ -97,7 +97,7 @@ test('dropped rows are reported: those beyond the capacity, and those left when 
 });
 
 test('text of the service that PostgreSQL cannot hold does not keep other rows from being written', async () => {
-  const audit = createApiCallAudit({ pool: database.pool });
+  const audit = createApiCallAudit({ pool: database.pool, mode: 'test' });
   audit.recordApiCall({ ...row, requestId: `a\0b${'x'.repeat(5_000)}` });
   audit.recordApiCall(row);
   await audit.close();

@@ -1,0 +1,93 @@
+/** Bodies of requests: JSON, or multipart/form-data with a file and the fields that a JSON body has beside it. */
+import type { FastifyRequest } from 'fastify';
+import { parseBoundedJson } from '../../domain/json';
+import { MAX_BODY_BYTES } from './memory-room';
+import { badRequest, Problem } from './problem';
+
+/** Reads a JSON body; an empty one is an empty object. @throws Problem 400 */
+export function parseJsonBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) return {};
+  // A workbook that is sent as JSON.
+  if (bytes.subarray(0, 2).toString('latin1') === 'PK') {
+    const detail = 'The body is a workbook, not JSON. Send it as the part `file` of multipart/form-data.';
+    throw badRequest('not_json', detail);
+  }
+  let text: string;
+  try {
+    // An invalid byte would silently become another character.
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw badRequest('not_utf8', 'The body is not UTF-8, the encoding of JSON.');
+  }
+  try {
+    return parseBoundedJson(text);
+  } catch {
+    // The reason of the parser repeats parts of the body, which may be a password.
+    throw badRequest(
+      'not_json',
+      'The body is not JSON, has a name twice in one object, or has more values or levels than any request.',
+    );
+  }
+}
+
+export interface Upload {
+  name: string;
+  bytes: Buffer;
+}
+
+interface Form {
+  fields: unknown;
+  upload: Upload | null;
+}
+
+export async function bodyOf(request: FastifyRequest, takesFile: boolean): Promise<Form> {
+  if (!request.isMultipart()) return { fields: request.body ?? {}, upload: null };
+  if (takesFile) return readForm(request);
+  throw new Problem(415, 'unsupported_media_type', 'This request takes application/json.');
+}
+
+const LIMITS = { fileSize: MAX_BODY_BYTES, files: 1, fields: 20, fieldSize: 100_000, parts: 21, headerPairs: 100 };
+
+/** Fields whose text is JSON: what is no text in a JSON body. */
+const AS_JSON = new Set(['allowDuplicate', 'n', 'approval', 'uploadType']);
+
+/** @throws Problem 400 for a form that cannot be read, a field that stands twice, or is no JSON where it has to be */
+async function readForm(request: FastifyRequest): Promise<Form> {
+  try {
+    return await readParts(request);
+  } catch (error) {
+    // The parser's own errors have no status.
+    if (error instanceof Problem || (error as { statusCode?: number }).statusCode !== undefined) throw error;
+    const detail = 'The form cannot be read; allowed: multipart/form-data with its boundary, to the end.';
+    throw badRequest('bad_form', detail);
+  }
+}
+
+async function readParts(request: FastifyRequest): Promise<Form> {
+  const fields = new Map<string, unknown>();
+  let upload: Upload | null = null;
+  for await (const part of request.parts({ limits: LIMITS })) {
+    if (part.type === 'file') {
+      const bytes = await part.toBuffer();
+      if (part.fieldname !== 'file') {
+        const detail = `The part ${part.fieldname} has a file; allowed: a part \`file\`.`;
+        throw badRequest('unknown_field', detail, part.fieldname);
+      }
+      upload = { name: part.filename || 'file.xlsx', bytes };
+      continue;
+    }
+    const { fieldname, value, valueTruncated } = part;
+    if (valueTruncated) throw badRequest('too_large', `${fieldname} is too long.`, fieldname);
+    if (fields.has(fieldname)) throw badRequest('invalid_field', `${fieldname} is given twice.`, fieldname);
+    fields.set(fieldname, AS_JSON.has(fieldname) ? asJson(fieldname, String(value)) : value);
+  }
+  return { fields: Object.fromEntries(fields), upload };
+}
+
+function asJson(field: string, text: string): unknown {
+  try {
+    return parseBoundedJson(text);
+  } catch {
+    throw badRequest('invalid_field', `${field} is not JSON; allowed: what the field has in a JSON body.`, field);
+  }
+}
