@@ -6,7 +6,7 @@ import { certifyByPersons } from '../../src/ledger/gates/certify';
 import { withTransaction } from '../../src/ledger/pool';
 import { readQuestions } from '../../src/ledger/questions/questions';
 import { readLastingNotices } from '../../src/ledger/submissions/answers';
-import { addRequest, endedWithRequests, readRequests } from '../../src/ledger/submissions/requests';
+import { addRequest, endedWithRequests, endRequest, readRequests } from '../../src/ledger/submissions/requests';
 import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { saveSnapshot } from '../../src/ledger/certificates/snapshots';
 import { type FilingRow, readRows } from '../../src/ledger/rows/filing-rows';
@@ -21,10 +21,13 @@ const ledger = useTestDatabase(knowExporter);
 /** The record of each request, as the service has it. */
 const records = new Map<string, Partial<RequestStatus>>();
 const attempts = attemptSteps(ledger);
+/** What happens while the service answers. */
+let meanwhile = (): Promise<unknown> => Promise.resolve();
 const door = useDoor(ledger, {
-  status: ({ requestId }: { requestId: string }) => {
+  status: async ({ requestId }: { requestId: string }) => {
+    await meanwhile();
     const record = { dgftAckId: null, errorDetails: [], ebrcBulkGenStatusLst: [], ...records.get(requestId) };
-    return Promise.resolve({ requestId, ...record });
+    return { requestId, ...record };
   },
 });
 
@@ -162,6 +165,19 @@ it('takes a certificate from a request that a person named once its details are 
   await show(filingId, eBRCNumber, 1);
   expect(await poll(filingId)).toMatchObject({ outcome: 'settled' });
   expect(await attempts.rows(filingId)).toMatchObject([{ state: 'certified' }]);
+});
+
+it('takes nothing from a request that two persons close as not ours while the service answers', async () => {
+  const { filingId } = await sent();
+  const requestId = await name(filingId, `R-CLOSED-${filingId}`);
+  const eBRCNumber = `EB-CLOSED-${filingId}`;
+  await record(requestId, filingId, { ...processed, eBRCNumber });
+  await show(filingId, eBRCNumber, 1);
+  const end = { state: 'not_ours' as const, processingStatus: null, errored: [], at: NOW };
+  meanwhile = () => endRequest(ledger.pool, { filingId, submission: 1, requestId }, end);
+  expect(await poll(filingId)).toMatchObject({ outcome: 'doubt' });
+  meanwhile = () => Promise.resolve();
+  expect(await attempts.rows(filingId)).toMatchObject([{ state: 'submitted', live: true }]);
 });
 
 // Otherwise the row is certified by the other one's certificate, and nothing agrees with the other one any more.

@@ -90,15 +90,18 @@ export async function settleRequest(
   const { filingId, submission, source } = request;
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
-  const records = verdict.rows.flatMap((row) => (row.outcome === 'certified' && !row.kept ? [row] : []));
-  const fits = source === 'named' ? await fitsOfNamed(client, { filingId, records }) : undefined;
+  const named = source === 'named';
+  // Two persons may have said during the call that it is another filing's: then nothing follows from its record.
+  const rows = named && (await isClosed(client, request)) ? [] : verdict.rows;
+  const records = rows.flatMap((row) => (row.outcome === 'certified' && !row.kept ? [row] : []));
+  const fits = named ? await fitsOfNamed(client, { filingId, records }) : undefined;
   const contradictions = await certifyByRecord(client, { filingId, submission, exporterId, records, fits, at });
   for (const { position, eBRCNumber, why } of contradictions) {
     const text = `Request ${request.requestId} names certificate ${eBRCNumber} for row ${position + 1}, but ${why}. Compare it with the portal.`;
     const key = `${request.requestId}/${position}/${eBRCNumber}`;
     await reportContradiction(client, { filingId, kind: 'certificate_contradicted', key, text, at });
   }
-  const errored = verdict.rows.flatMap((row) =>
+  const errored = rows.flatMap((row) =>
     row.outcome === 'errored' ? [{ position: row.position, errors: row.errors }] : [],
   );
   await reportErroredAfterCertificate(client, request, errored, at);
@@ -119,6 +122,11 @@ export async function settleRequest(
     return { outcome: 'settled', filing: await moveOnSettled(client, settings, filing, at) };
   const requests = await readRequests(client, filingId, submission);
   return { outcome: requests.some(({ state }) => state === 'followed') ? 'not_yet' : 'doubt', filing: null };
+}
+
+async function isClosed(client: pg.PoolClient, { filingId, submission, requestId }: RequestRecord): Promise<boolean> {
+  const requests = await readRequests(client, filingId, submission);
+  return requests.some((each) => each.requestId === requestId && each.state === 'not_ours');
 }
 
 /** The authority rejects a row that has its certificate: one of the two is wrong. */
