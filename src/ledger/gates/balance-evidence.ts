@@ -90,7 +90,13 @@ export async function unexplainedUse(
   { filingId, submission, positions, window }: SubmissionKey & { positions?: readonly number[]; window: Date },
 ): Promise<string | null> {
   // A remittance that takes the same number later adds to no balance of the snapshot: as many records count as it has.
-  const { rows } = await db.query<{ irmNumber: string; unexplained: boolean; fell: string; certified: string }>(
+  const { rows } = await db.query<{
+    irmNumber: string;
+    unexplained: boolean;
+    measured: boolean;
+    fell: string;
+    certified: string;
+  }>(
     `WITH ${SENT},
        open AS (
          SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest,
@@ -112,17 +118,18 @@ export async function unexplainedUse(
          SELECT k.*, (SELECT coalesce(sum(c.mapped_amount), 0) FROM filing_rows c
                        WHERE c.party_id = k.party_id AND ${sameIrm('c.irm_key', 'k.irm_key')} AND c.state = 'certified'
                          AND c.submitted_at >= k.since AND c.settled_at <= k.until) AS certified FROM known k)
-     SELECT irm_number AS "irmNumber", unexplained, fell::text, certified::text FROM used CROSS JOIN LATERAL (
+     SELECT irm_number AS "irmNumber", unexplained, before IS NOT NULL AS measured, fell::text, certified::text FROM used CROSS JOIN LATERAL (
          SELECT coalesce(fell - certified + $4::numeric >= smallest AND (rest >= needed OR fell - certified - $4::numeric <= needed), false)
            AS unexplained) AS judged
-      WHERE unexplained OR (before IS NOT NULL AND coalesce(until < $5, true))
+      WHERE unexplained OR before IS NULL OR coalesce(until < $5, true)
       ORDER BY unexplained DESC, 1 LIMIT 1`,
     [filingId, submission, positions ?? null, SMALLEST_UNIT, window],
   );
   const [used] = rows;
   if (!used) return (await isUnmeasured(db, { filingId, submission })) ? UNMEASURED : null;
-  const { irmNumber, unexplained, fell, certified } = used;
-  if (!unexplained) return `the balance of IRM ${irmNumber} was not read since ${window.toISOString()}`;
+  const { irmNumber, unexplained, measured, fell, certified } = used;
+  if (!unexplained)
+    return `the balance of IRM ${irmNumber} was not read ${measured ? `since ${window.toISOString()}` : 'before the send'}`;
   return `the balance of IRM ${irmNumber} fell by ${fell} since the send, and certificates account for ${certified} of it`;
 }
 

@@ -264,11 +264,14 @@ describe('two persons', () => {
     expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
   });
 
-  it('say so where it was sent without a snapshot: no use of the balance could show', async () => {
+  it.each([
+    ['without a snapshot', {}, null, /balances from before the send are not known/u],
+    ['before its IRM was ever read', { irmNumber: 'IRM2026000777' }, [], /IRM2026000777 was not read before the send/u],
+  ])('say so where it was sent %s: no use of the balance could show', async (_, row, held, why) => {
     const own = await exporter();
-    const sent = await own.sent([{}], { held: null });
+    const sent = await own.sent([row], { held });
     await own.look(OVER);
-    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/balances from before the send are not known/u));
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(why));
     expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
   });
 
