@@ -77,8 +77,11 @@ export function createCaller(options: CallerOptions) {
       new Call(deps, request, context).make(consume),
     /** Logs entries of an answer that could not be read, or that no page showed; does nothing if there are none. */
     noteUnread: (operation: Operation, count: number): void => {
-      const message = 'Entries of an answer that cannot be read, or were not shown, are left out';
-      if (count > 0) options.logger?.warn({ operation, count }, message);
+      if (count > 0)
+        options.logger?.warn(
+          { operation, count },
+          'Entries of an answer that cannot be read, or were not shown, are left out',
+        );
     },
     close: async (): Promise<void> => {
       await transport.close();
