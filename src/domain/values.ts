@@ -43,3 +43,24 @@ export async function forEachLimited<T>(
   };
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, lane));
 }
+
+/** One look at a time for each key; requests that come during one share the next, so none sees an older state. */
+export function inTurn<T>(look: (key: string) => Promise<T>): (key: string) => Promise<T> {
+  const turns = new Map<string, { now: Promise<unknown>; next?: Promise<T> }>();
+
+  function begin(key: string): Promise<T> {
+    const now = look(key);
+    const turn: { now: Promise<unknown>; next?: Promise<T> } = { now };
+    turns.set(key, turn);
+    const over = () => void (turn.next ?? turns.delete(key));
+    now.then(over, over);
+    return now;
+  }
+
+  return (key) => {
+    const turn = turns.get(key);
+    if (!turn) return begin(key);
+    const again = () => begin(key);
+    return (turn.next ??= turn.now.then(again, again));
+  };
+}

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { kindOfErrorCode } from '../../domain/service/error-kinds';
 import { MAX_WORKBOOK_BYTES } from '../../domain/service/limits';
 import { isObject } from '../../domain/values';
 import { BadAnswerError, parseAnswer, readText, unknownRemarks, unwrap } from '../http/answers';
@@ -128,7 +129,7 @@ export function createFilingsApi(caller: Caller) {
       } catch (error) {
         // A 404 that reports an empty result answers a request for a list: by its code, because words prove nothing.
         if (!(error instanceof ApiError) || error.kind !== 'certificate_not_ready') throw error;
-        const isCoded = error.errorCode?.trim().toUpperCase() === 'EBRC_NOT_FOUND';
+        const isCoded = kindOfErrorCode(error.errorCode) === error.kind;
         return { certificates: [], unread: isCoded ? 0 : NO_LIST.unread };
       }
     },

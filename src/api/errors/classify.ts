@@ -1,4 +1,4 @@
-import { KIND_OF_ERROR_CODE, type ErrorKind } from '../../domain/service/error-kinds';
+import { kindOfErrorCode, type ErrorKind } from '../../domain/service/error-kinds';
 import { OPERATIONS, OPERATION_NAMES, type Operation } from '../../domain/service/operations';
 import { decide } from '../../domain/service/retry-table';
 import type { ErrorBody } from './error-body';
@@ -76,7 +76,7 @@ function classifySubmission(operation: Operation, status: number, body: ErrorBod
 }
 
 function kindOfAnswer(operation: Operation, status: number, body: ErrorBody): ErrorKind {
-  const coded = body.errorCode === undefined ? undefined : KIND_OF_ERROR_CODE[body.errorCode.trim().toUpperCase()];
+  const coded = kindOfErrorCode(body.errorCode);
   if (coded !== undefined) return coded;
   // For a new code, or none, `requiresPasswordUpdate` is as clear as a code (spec: "Credential and download errors").
   if ((status === 409 || status === 422) && body.requiresPasswordUpdate === true) return 'credentials_invalid';

@@ -49,7 +49,7 @@ export const ERROR_KINDS = {
 export type ErrorKind = keyof typeof ERROR_KINDS;
 
 /** Error codes and their kinds (spec: "Credential and download errors"). They take precedence over the status. */
-export const KIND_OF_ERROR_CODE: Readonly<Record<string, ErrorKind>> = {
+const KIND_OF_ERROR_CODE: Readonly<Record<string, ErrorKind>> = {
   DGFT_CREDENTIALS_INVALID: 'credentials_invalid',
   DGFT_ACCOUNT_LOCKED: 'account_locked',
   DGFT_CREDENTIALS_MISSING: 'credentials_missing',
@@ -57,6 +57,10 @@ export const KIND_OF_ERROR_CODE: Readonly<Record<string, ErrorKind>> = {
   DGFT_PORTAL_UNAVAILABLE: 'portal_unavailable',
   DGFT_IP_ACTIVATION_PENDING: 'activation_pending',
 };
+
+/** The kind that a documented code means, however it is typed; undefined for a new code, or none. */
+export const kindOfErrorCode = (code: string | undefined): ErrorKind | undefined =>
+  code === undefined ? undefined : KIND_OF_ERROR_CODE[code.trim().toUpperCase()];
 
 export const ERROR_KIND_NAMES = Object.keys(ERROR_KINDS) as ErrorKind[];
 

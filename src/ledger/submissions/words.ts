@@ -59,14 +59,13 @@ export async function recordWord(db: Queryable, word: NewWord): Promise<string> 
        SELECT grant_id, granted_at, p.name, p.name_key FROM grants g JOIN principals p USING (principal_id)
         WHERE grant_id = $14 AND filing_id = $1 AND granted_at > now() - ${VALID_FOR}
           AND NOT EXISTS (SELECT FROM words w WHERE w.grant_id = g.grant_id)
-     ), said AS (
-       INSERT INTO words (filing_id, kind, attempt_id, marked_at, request_id, source_rows, certificates, not_ours, unseen, said_by,
-         person_key, note, said_at, step, grant_id, void_grant)
-       SELECT f.filing_id, $2, $3, (SELECT marked_at FROM attempts WHERE attempt_id = $3), $4, $5, $6, $7, $8, coalesce(g.name, $9),
+     )
+     INSERT INTO words (filing_id, kind, attempt_id, marked_at, request_id, source_rows, certificates, not_ours, unseen, said_by,
+       person_key, note, said_at, step, grant_id, void_grant)
+     SELECT f.filing_id, $2, $3, (SELECT marked_at FROM attempts WHERE attempt_id = $3), $4, $5, $6, $7, $8, coalesce(g.name, $9),
               coalesce(g.name_key, $10), $11, least($12, g.granted_at), $13, g.grant_id, CASE WHEN g.grant_id IS NULL THEN left($14::text, 100) END
-         FROM filings f LEFT JOIN granted g ON true WHERE f.filing_id = $1
-       ON CONFLICT (filing_id, step) DO NOTHING RETURNING word_id)
-     SELECT word_id AS id FROM said`,
+       FROM filings f LEFT JOIN granted g ON true WHERE f.filing_id = $1
+     ON CONFLICT (filing_id, step) DO NOTHING RETURNING word_id AS id`,
     [filingId, kind, ...about, by, personKey(by), note, at, step, grantId],
   );
   // By a statement of its own: one that waited for the same word of another try does not see it.

@@ -8,6 +8,7 @@ import { readinessOf, temporalProbe } from '../../telemetry/readiness';
 import type { LedgerDependencies } from '../../starter/dependencies';
 import type { Client } from '@temporalio/client';
 import { MINUTE_MS } from '../../domain/dates';
+import { inTurn } from '../../domain/values';
 import type { Logger } from 'pino';
 
 declare module 'fastify' {
@@ -81,27 +82,6 @@ export function createGate(
     refused(request: FastifyRequest, code: string): void {
       if (request.principal) audit.count({ ...eventOf(request).about, outcome: 'refused', code });
     },
-  };
-}
-
-/** One look at a time for each key; requests that come during one share the next, so none sees an older state. */
-export function inTurn<T>(look: (key: string) => Promise<T>): (key: string) => Promise<T> {
-  const turns = new Map<string, { now: Promise<unknown>; next?: Promise<T> }>();
-
-  function begin(key: string): Promise<T> {
-    const now = look(key);
-    const turn: { now: Promise<unknown>; next?: Promise<T> } = { now };
-    turns.set(key, turn);
-    const over = () => void (turn.next ?? turns.delete(key));
-    now.then(over, over);
-    return now;
-  }
-
-  return (key) => {
-    const turn = turns.get(key);
-    if (!turn) return begin(key);
-    const again = () => begin(key);
-    return (turn.next ??= turn.now.then(again, again));
   };
 }
 

@@ -5,7 +5,7 @@ import { FINDING_KINDS, type FindingView } from '../../domain/reconciliation/fin
 import type { Principal } from '../../domain/principal';
 import { acknowledgeFinding, findings, reconcile } from '../../starter/reconcile';
 import { figuresOf } from '../../starter/report';
-import { inTurn } from '../access/gate';
+import { inTurn } from '../../domain/values';
 import { visibleExporter } from '../access/scope';
 import { inApiTerms, Problem } from '../http/problem';
 import { addRoute, type Door, type Registrar } from '../http/route';

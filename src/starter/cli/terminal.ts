@@ -49,14 +49,17 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
     printed = true;
     return stdout.write(text);
   };
+  const end = () => {
+    running?.stop();
+    over = true;
+  };
   return {
     stdin,
     stdout,
     stderr,
     json,
     result(document, page) {
-      running?.stop();
-      over = true;
+      end();
       const text = json ? printableJson(document) : render(page(), layoutOf(stdout));
       print(text.endsWith('\n') ? text : `${text}\n`);
     },
@@ -81,10 +84,7 @@ export function createTerminal({ stdin, stdout, stderr }: Streams, json: boolean
       return count;
     },
     hasPrinted: () => printed,
-    end() {
-      running?.stop();
-      over = true;
-    },
+    end,
     note(message) {
       running?.stop();
       // What was said while a command waited is part of its outcome too.
