@@ -11,6 +11,8 @@ import { assertConditionalWrites, createS3Objects } from './objects';
 
 /** Each is held in memory until it was checked; a workbook of 999 rows has less than 1 MB. */
 const MAX_BYTES = 64 * 1024 * 1024;
+/** Another process may remove or replace the object between two requests, but not each time. */
+const STORE_TRIES = 5;
 
 /**
  * A store in `s3://bucket/prefix`, as the AWS SDK reads it. Objects appear with their last byte; conditional writes
@@ -38,15 +40,15 @@ export function createS3Store(root: string): DocumentStore {
     return { etag: found.etag, stored: check.problem() === null ? (whole satisfies StoredDocument) : null };
   }
 
-  /** Stores checked content; it replaces a damaged object. */
+  /** Stores checked content; it replaces a damaged object. @throws Error where the store contradicts itself */
   async function store(name: string, kind: DocumentKind, content: Buffer, sha256: string): Promise<void> {
-    for (;;) {
+    for (let tries = 1; tries <= STORE_TRIES; tries += 1) {
       if (await objects.create(name, content)) return;
       const found = await look(name, kind);
       if (found?.stored) return assertSameContent(found.stored, sha256);
-      // Removed or replaced by another process in the meantime: check again.
       if (found && (await objects.replace(name, content, found.etag))) return;
     }
+    throw new Error(`${base}${name} was not stored: the object store refuses to create it, and does not have it.`);
   }
 
   async function createRecord(name: string, content: Buffer): Promise<boolean> {
