@@ -82,8 +82,8 @@ async function comparisons(
 /**
  * What speaks against an absence: an IRM of rows without a certificate fell since the first send by as much as the
  * smallest of them, and no certificate accounts for it. One of a row on its way at the first reading, or from after the
- * last, does not. Or the balances are not known from before the send, or were not read since the `window`. null:
- * nothing, or more was used than all of them need and too little is left: that is another's.
+ * last, does not, nor one whose certificate was cancelled since. Or the balances are not known from before the send, or
+ * were not read since the `window`. null: nothing.
  */
 export async function unexplainedUse(
   db: Queryable,
@@ -99,12 +99,11 @@ export async function unexplainedUse(
   }>(
     `WITH ${SENT},
        open AS (
-         SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest,
-                sum(mapped_amount) AS needed
+         SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest
            FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
             AND ($3::int[] IS NULL OR position = ANY($3)) GROUP BY irm_key, exporter_id, party_id),
        known AS (
-         SELECT o.*, b.available AS before, b.available - n.available AS fell, n.available AS rest, b.read_at AS since, n.read_at AS until
+         SELECT o.*, b.available AS before, b.available - n.available AS fell, b.read_at AS since, n.read_at AS until
            FROM open o, sent s,
                 LATERAL (SELECT sum((e->>'available')::numeric) AS available, coalesce(min((e->>'readAt')::timestamptz), s.taken_at) AS read_at,
                                 count(*) AS records
@@ -117,10 +116,11 @@ export async function unexplainedUse(
        used AS (
          SELECT k.*, (SELECT coalesce(sum(c.mapped_amount), 0) FROM filing_rows c
                        WHERE c.party_id = k.party_id AND ${sameIrm('c.irm_key', 'k.irm_key')} AND c.state = 'certified'
-                         AND c.submitted_at >= k.since AND c.settled_at <= k.until) AS certified FROM known k)
+                         AND c.submitted_at >= k.since AND c.settled_at <= k.until
+                         AND NOT EXISTS (SELECT FROM certificates t WHERE t.party_id = c.party_id AND t.ebrc_number = c.ebrc_number
+                           AND upper(btrim(t.status)) <> 'ISSUED')) AS certified FROM known k)
      SELECT irm_number AS "irmNumber", unexplained, before IS NOT NULL AS measured, fell::text, certified::text FROM used CROSS JOIN LATERAL (
-         SELECT coalesce(fell - certified + $4::numeric >= smallest AND (rest >= needed OR fell - certified - $4::numeric <= needed), false)
-           AS unexplained) AS judged
+         SELECT coalesce(fell - certified + $4::numeric >= smallest, false) AS unexplained) AS judged
       WHERE unexplained OR before IS NULL OR coalesce(until < $5, true)
       ORDER BY unexplained DESC, 1 LIMIT 1`,
     [filingId, submission, positions ?? null, SMALLEST_UNIT, window],

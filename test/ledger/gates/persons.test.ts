@@ -245,13 +245,23 @@ describe('two persons', () => {
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(again);
   });
 
+  it('say so where what was certified on the IRM since was cancelled: its use was given back', async () => {
+    const sent = await looked();
+    const other = await sent.party.sent([{}], { at: minutesLater(1) });
+    await certified(other, sent.party);
+    await balanceFalls(sent.party, 9_995);
+    await sent.party.show(other.filingId, `EB-${other.filingId}`, { eBRCStatus: 'Cancelled' });
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/fell by 5 .* account for 0 of it/u));
+    expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
+  });
+
   it.each([
-    ['say so where the rows may have used all of it: a correction may take less', 4_000, stands(/fell by 6000/u)],
-    ['are not needed where more was used than the rows need, and too little is left for them', 3_999, again],
-  ])('%s', async (_, available, expected) => {
+    ['the rows may have used all of it', 4_000, /fell by 6000/u],
+    ['more was used than the rows need, and too little is left for them', 3_999, /fell by 6001/u],
+  ])('say so where %s: a correction may take less, or another IRM', async (_, available, why) => {
     const sent = await looked([{ mappedIRMAmountFCC: 6_000 }]);
     await balanceFalls(sent.party, available);
-    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(expected);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(why));
   });
 
   it('say so where the balance was not read since the window is over: an outage may hide the certificate and its use', async () => {
