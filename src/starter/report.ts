@@ -7,10 +7,8 @@ import { reportsInProcess, ROWS_LISTED, workflowLinks, type ReportForm } from '.
 import type { EbrcReaderDependencies } from './dependencies';
 import { UsageError } from './errors';
 
-export type ReportKind = 'daily' | 'ageing';
-
 export interface ReportRequest {
-  report: ReportKind;
+  report: Report['report'];
   path: string;
   /** YYYY-MM-DD, a day in Asia/Kolkata; default: today. */
   on?: string;

@@ -9,18 +9,6 @@ import { isGrpcStatus } from '../temporal/grpc-status';
 import { z } from 'zod';
 import { readYamlFile } from './input-files';
 
-/** The result of a schedule's last run; `error` is the first line of a failure. */
-export interface LastResult {
-  workflowId: string;
-  runId: string;
-  /** As Temporal names it: RUNNING, COMPLETED, FAILED, TERMINATED … */
-  status: string;
-  startedAt: string;
-  closedAt: string | null;
-  result: unknown;
-  error: string | null;
-}
-
 export interface ScheduleView {
   id: string;
   workflowType: string;
@@ -29,7 +17,17 @@ export interface ScheduleView {
   overlap: string | null;
   /** The next runs, ISO 8601. */
   next: string[];
-  lastResult: LastResult | null;
+  lastResult: {
+    workflowId: string;
+    runId: string;
+    /** As Temporal names it: RUNNING, COMPLETED, FAILED, TERMINATED … */
+    status: string;
+    startedAt: string;
+    closedAt: string | null;
+    result: unknown;
+    /** The first line of a failure. */
+    error: string | null;
+  } | null;
   /** Runs that were not started because the previous one was still in progress, and runs missed in an outage. */
   skipped: number;
   missed: number;

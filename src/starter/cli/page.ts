@@ -22,18 +22,10 @@ interface TableColumn {
   under?: string;
 }
 
-interface TablePart {
-  kind: 'table';
-  columns: readonly TableColumn[];
-  rows: readonly (readonly unknown[])[];
-}
-
-interface FieldsPart {
-  kind: 'fields';
-  pairs: readonly (readonly [string, unknown])[];
-}
-
-export type Part = string | TablePart | FieldsPart;
+export type Part =
+  | string
+  | { kind: 'table'; columns: readonly TableColumn[]; rows: readonly (readonly unknown[])[] }
+  | { kind: 'fields'; pairs: readonly (readonly [string, unknown])[] };
 /** Parts one below the other; those that are null or false are left out, an empty text is an empty line. */
 export type Page = Part | readonly (Part | null | false | undefined)[];
 
@@ -54,7 +46,7 @@ const LONGEST_WORD = 36;
 const PROSE = 16;
 
 /** A table; missing values are empty cells. */
-export function table(columns: readonly (string | TableColumn)[], rows: readonly (readonly unknown[])[]): TablePart {
+export function table(columns: readonly (string | TableColumn)[], rows: readonly (readonly unknown[])[]): Part {
   const named = columns.map((each) => (typeof each === 'string' ? { title: each } : each));
   return { kind: 'table', columns: named.map((each) => ({ ...each, title: printable(each.title) })), rows };
 }
@@ -71,8 +63,8 @@ export const optional = (column: string | TableColumn, more: Pick<TableColumn, '
 export const toned = (text: string, tone: Tone | null): Toned => ({ text, tone });
 
 /** `name  value` lines, names aligned; those without a value are left out. */
-export function fields(pairs: readonly (readonly [string, unknown])[]): FieldsPart {
-  return { kind: 'fields', pairs: pairs.filter(([, value]) => !(value == null || value === '')) };
+export function fields(pairs: readonly (readonly [string, unknown])[]) {
+  return { kind: 'fields' as const, pairs: pairs.filter(([, value]) => !(value == null || value === '')) };
 }
 
 /** Parts with an empty line between two of them. */
@@ -133,7 +125,7 @@ export function localTime(at: Date | string | null | undefined): string | null {
 /** A text of ours, with the instants in it as {@link localTime} writes them. */
 export const inLocalTime = (text: string): string => withTimes(text, (at) => localTime(at) ?? at);
 
-function renderFields({ pairs }: FieldsPart, layout: Layout): string {
+function renderFields({ pairs }: Extract<Part, { kind: 'fields' }>, layout: Layout): string {
   if (layout.width === null) return lines(pairs.map(([name, value]) => [name, cell(value).text]));
   const widest = Math.max(0, ...pairs.map(([name]) => stringWidth(name)));
   return draw(
@@ -143,7 +135,7 @@ function renderFields({ pairs }: FieldsPart, layout: Layout): string {
   );
 }
 
-function renderTable({ columns, rows }: TablePart, layout: Layout): string {
+function renderTable({ columns, rows }: Extract<Part, { kind: 'table' }>, layout: Layout): string {
   let titles = columns.map(({ title }) => title);
   const whole = rows.map((row) => row.map(cell));
   let cells = whole;

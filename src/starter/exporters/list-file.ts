@@ -35,11 +35,6 @@ const listRow = z
     path: ['password'],
   });
 
-export type ListedExporter = z.output<typeof listRow> & {
-  /** Row of the sheet or line of the file (header is 1), or place in a JSON list, from 1. */
-  row: number;
-};
-
 /**
  * Reads exporters from CSV, the first sheet of a workbook, or JSON; an invalid row affects no other. Messages repeat
  * nothing but e-mail addresses: with shifted cells, a text may be a password.
@@ -48,7 +43,8 @@ export type ListedExporter = z.output<typeof listRow> & {
  */
 export async function readExporterList(path: string) {
   const list: {
-    rows: ListedExporter[];
+    /** `row`: of the sheet, line of the file (header is 1), or place in a JSON list, from 1. */
+    rows: (z.output<typeof listRow> & { row: number })[];
     refused: {
       row: number;
       /** Null if the text in place of the e-mail is not an address: it may be a misplaced password. */
@@ -168,9 +164,7 @@ function underHeader(rows: readonly ListRow[], how: string): RawRecord[] {
   });
 }
 
-type HeaderCell = ListColumn | 'unknown' | null;
-
-function refuseHeader(header: readonly HeaderCell[], how: string): void {
+function refuseHeader(header: readonly (string | null)[], how: string): void {
   const named = header.filter((column) => column !== null && column !== 'unknown');
   const columns = `The columns are ${COLUMNS.join(', ')}.`;
   if (named.length === 0) {
@@ -189,7 +183,7 @@ function refuseHeader(header: readonly HeaderCell[], how: string): void {
 }
 
 /** Why a row does not match its header; a line of a CSV file that is too short or too long is shifted. */
-function widthProblem(texts: readonly (string | undefined)[], header: readonly HeaderCell[], how: string) {
+function widthProblem(texts: readonly (string | undefined)[], header: readonly (string | null)[], how: string) {
   const unnamed = texts.findIndex((value, index) => value?.trim() && (header[index] ?? null) === null);
   if (unnamed >= 0) return `The row has a value in place ${unnamed + 1}, where the header line names no column.`;
   const short = how.startsWith('commas') && texts.length < header.length;
@@ -197,7 +191,7 @@ function widthProblem(texts: readonly (string | undefined)[], header: readonly H
 }
 
 /** A header as the column it means: case, blanks and punctuation aside; null for an empty one. */
-function columnOf(header: string): HeaderCell {
+function columnOf(header: string) {
   const plain = (name: string) => name.toLowerCase().replace(/[^a-z]/g, '');
   if (header.trim() === '') return null;
   return COLUMNS.find((column) => plain(column) === plain(header)) ?? 'unknown';

@@ -3,7 +3,7 @@ import type { ExporterProgress } from '../../domain/contracts';
 import { writeOutputFile } from '../../documents/output-file';
 import { firstLine, RefusedError, type Problem } from '../errors';
 import { csvOf } from '../input-files';
-import { readExporterList, type ListedExporter } from './list-file';
+import { readExporterList } from './list-file';
 import type { ExporterOutcome, OnboardRequest } from './operations';
 import type { ExporterView } from './views';
 import { forEachLimited } from '../../domain/values';
@@ -83,7 +83,7 @@ export async function onboardList(
 
 async function startRows(
   client: ListClient,
-  rows: readonly ListedExporter[],
+  rows: Awaited<ReturnType<typeof readExporterList>>['rows'],
   outcomes: OnboardedRow[],
   { by, onProgress }: OnboardListOptions,
 ): Promise<void> {

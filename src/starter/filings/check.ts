@@ -29,21 +29,22 @@ export interface CheckOutcome {
   annotated: Buffer | null;
 }
 
-/** The ledger with the balances; without it only the rules are checked, and a warning says so. */
-export interface CheckLedger {
-  pool?: pg.Pool;
-  /** Default: the exporter is searched in both modes. */
-  mode?: Mode;
-  /** Default: in this thread. */
-  workbooks?: Workbooks;
-}
-
 /**
  * Checks a file by all rules and balances, without filing.
+ * @param ledger with the balances; without it only the rules are checked, and a warning says so
  * @throws UsageError: unreadable, or `annotate` with a
  * message; RefusedError: unknown exporter
  */
-export async function checkFile(ledger: CheckLedger, request: CheckRequest): Promise<CheckOutcome> {
+export async function checkFile(
+  ledger: {
+    pool?: pg.Pool;
+    /** Default: the exporter is searched in both modes. */
+    mode?: Mode;
+    /** Default: in this thread. */
+    workbooks?: Workbooks;
+  },
+  request: CheckRequest,
+): Promise<CheckOutcome> {
   const { source, exporter, annotate = false, ...stated } = request;
   const { workbooks = workbooksInProcess } = ledger;
   const file = await readFilingFile(source, stated, ledger);
@@ -59,7 +60,11 @@ export async function checkFile(ledger: CheckLedger, request: CheckRequest): Pro
 }
 
 /** Findings about balances and live mappings from the ledger; without a ledger, a warning instead. */
-async function againstLedger({ pool, mode }: CheckLedger, file: FilingFile, exporter: string): Promise<Finding[]> {
+async function againstLedger(
+  { pool, mode }: { pool?: pg.Pool; mode?: Mode },
+  file: FilingFile,
+  exporter: string,
+): Promise<Finding[]> {
   if (pool === undefined) {
     const message = 'DATABASE_URL is not set: only the rules were checked, not the balances and earlier filings.';
     return [warningAt(null, null, 'no_balances', message)];

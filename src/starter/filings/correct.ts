@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { errorAt, warningAt, type Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import { contentHashOf } from '../../ledger/filings/filing-inputs';
-import { readRows } from '../../ledger/rows/filing-rows';
+import { readRows, type FilingRow } from '../../ledger/rows/filing-rows';
 import { listCorrections, needFiling, nextNumber, type FilingRecord } from '../../ledger/filings/filings';
 import type { EbrcClientDependencies } from '../dependencies';
 import { type RefusedError, refusal } from '../errors';
@@ -86,10 +86,11 @@ async function rowsOf({ pool }: EbrcClientDependencies, { filingId }: FilingReco
   };
 }
 
-type RowsOfFiling = Awaited<ReturnType<typeof rowsOf>>;
-
 /** The rows of all that a filing corrects. */
-async function rowsBefore(deps: EbrcClientDependencies, { corrects }: FilingRecord): Promise<RowsOfFiling[]> {
+async function rowsBefore(
+  deps: EbrcClientDependencies,
+  { corrects }: FilingRecord,
+): Promise<Awaited<ReturnType<typeof rowsOf>>[]> {
   if (corrects === null) return [];
   const filing = await needFiling(deps.pool, corrects);
   return [await rowsOf(deps, filing), ...(await rowsBefore(deps, filing))];
@@ -103,7 +104,11 @@ async function earlierCorrection(deps: EbrcClientDependencies, filing: PreparedF
 }
 
 /** One workbook may serve every correction: what earlier filings dealt with is ignored, what waits there is not. */
-function strangersAmong(rows: MappingRow[], { filingId }: FilingRecord, before: readonly RowsOfFiling[]): Finding[] {
+function strangersAmong(
+  rows: MappingRow[],
+  { filingId }: FilingRecord,
+  before: Awaited<ReturnType<typeof rowsBefore>>,
+): Finding[] {
   return rows.flatMap(({ row, mapping: { serialNo } }) => {
     const waits = before.find(({ errored }) => errored.has(serialNo));
     if (!waits && before.some(({ known }) => known.has(serialNo))) return [];
@@ -116,7 +121,7 @@ function strangersAmong(rows: MappingRow[], { filingId }: FilingRecord, before: 
 }
 
 /** What stood in its way may be gone, such as a missing IRM, so such a row is filed. */
-function unchanged(rows: readonly MappingRow[], errored: RowsOfFiling['errored']): Finding[] {
+function unchanged(rows: readonly MappingRow[], errored: ReadonlyMap<number, FilingRow>): Finding[] {
   return rows.flatMap(({ row, mapping }) => {
     const before = errored.get(mapping.serialNo);
     if (!before || !isDeepStrictEqual({ ...before.mapping }, { ...mapping })) return [];

@@ -1,6 +1,5 @@
 /** The evidence of a filing as one zip: what the ledger and the document store hold of it, with a hash of each file. */
 import { createHash } from 'node:crypto';
-import type { Readable } from 'node:stream';
 import { DAY_MS } from '../../domain/dates';
 import { pushMessageOf } from '../../domain/filing/mapping';
 import { writeOutputFile, zipStream, type ZippedFile } from '../../documents/output-file';
@@ -16,25 +15,14 @@ import { fileNamePart } from '../export-certificates';
 
 type EvidenceDependencies = Pick<EbrcClientDependencies, 'pool' | 'documents' | 'mode'>;
 
-/** What `about.json` says of a file that is not there, or is not what it should be. */
-interface Remark {
-  file: string;
-  why: string;
-}
-
-interface Bundle {
-  zip: Readable;
-  /** Complete when the zip has been read. */
-  files: string[];
-  /** What is not there any more. */
-  removed: Remark[];
-  /** What does not agree with what was recorded when it was written. */
-  differs: Remark[];
-}
-
-export interface WrittenEvidence extends Omit<Bundle, 'zip'> {
+export interface WrittenEvidence {
   path: string;
   filingId: string;
+  files: string[];
+  /** What is not there any more. */
+  removed: { file: string; why: string }[];
+  /** What does not agree with what was recorded when it was written. */
+  differs: { file: string; why: string }[];
 }
 
 /** Writes the evidence of a filing to a `.zip`. @throws RefusedError if there is no such filing */
@@ -49,17 +37,21 @@ export async function writeEvidence(
   return { path, filingId: filing.filingId, ...about };
 }
 
-/** A filing's evidence, written while it is read, without passwords. @throws RefusedError for an unknown filing */
-export async function evidenceBundle(deps: EvidenceDependencies, filing: FilingRecord): Promise<Bundle> {
+/**
+ * A filing's evidence, written while it is read, without passwords.
+ * @returns lists beside it that are complete when the zip has been read
+ * @throws RefusedError for an unknown filing
+ */
+export async function evidenceBundle(deps: EvidenceDependencies, filing: FilingRecord) {
   const { pool, mode } = deps;
   const { filingId, madeAt } = filing;
   const evidence = await readFilingEvidence(pool, filingId);
   if (!evidence) throw unknownFiling(filingId, mode);
   const now = Date.now();
-  const removed: Remark[] = Object.entries(KEPT_DAYS)
+  const removed: WrittenEvidence['removed'] = Object.entries(KEPT_DAYS)
     .filter(([, { days }]) => madeAt.getTime() < now - days * DAY_MS)
     .map(([file, { days, what }]) => ({ file, why: `${what} are kept for ${days} days; older ones were removed` }));
-  const differs: Remark[] = [];
+  const differs: WrittenEvidence['differs'] = [];
   const sums: string[] = [];
   const files: string[] = [];
   const about = { removed, differs };
@@ -95,7 +87,11 @@ export async function evidenceBundle(deps: EvidenceDependencies, filing: FilingR
   return { zip, files, ...about };
 }
 
-type Of = EvidenceDependencies & { filing: FilingRecord; ledgerId: string; about: Pick<Bundle, 'removed' | 'differs'> };
+type Of = EvidenceDependencies & {
+  filing: FilingRecord;
+  ledgerId: string;
+  about: Pick<WrittenEvidence, 'removed' | 'differs'>;
+};
 
 /** A document of the store, where it is still there. */
 async function stored(

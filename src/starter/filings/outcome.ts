@@ -24,14 +24,11 @@ export function waitsForPerson({ state, asked }: Pick<FilingView, 'state' | 'ask
   return PERSON_NEEDED.has(state) || (state === 'outcome_unknown' && asked);
 }
 
-/** What names a filing whose workflow was started. */
-export type StartedFiling = Pick<FilingView, 'workflowId' | 'reference' | 'n' | 'exporterId'>;
-
 /** The recorded filing of a workflow's answer; if nothing is recorded, what the answer alone contains. */
 export async function viewOfResult(
   deps: EbrcReaderDependencies,
   result: FilingResult | null,
-  { workflowId, reference, n, exporterId }: StartedFiling,
+  { workflowId, reference, n, exporterId }: Pick<FilingView, 'workflowId' | 'reference' | 'n' | 'exporterId'>,
 ): Promise<FilingView> {
   const { pool, mode, cadence } = deps;
   const recorded = result?.filingId ? await readFilingView(pool, result.filingId, cadence) : null;

@@ -14,12 +14,9 @@ import { refusal } from '../errors';
 import { filingOf, viewOf } from '../lookup';
 import type { FilingOutcome } from './outcome';
 
-/** What permitting and withdrawing need: no Temporal server. */
-export type PersonDependencies = EbrcReaderDependencies & { singlePerson: boolean; principal?: Principal };
-
 /** Permits a duplicate beside doubtful rows, once two persons did. @throws RefusedError where a row is none */
 export async function permit(
-  deps: PersonDependencies,
+  deps: EbrcReaderDependencies & { singlePerson: boolean; principal?: Principal },
   idOrReference: string,
   args: { rows: readonly number[]; note: string; by: string },
 ): Promise<FilingOutcome> {
@@ -57,7 +54,7 @@ export async function permit(
 
 /** Takes one's last word back that was not carried out. @throws RefusedError where there is none */
 export async function withdraw(
-  deps: PersonDependencies,
+  deps: EbrcReaderDependencies & { principal?: Principal },
   idOrReference: string,
   args: { note: string; by: string },
 ): Promise<FilingOutcome> {

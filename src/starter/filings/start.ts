@@ -24,7 +24,7 @@ import { fileUpdate, filingQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { checkedInput, refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
-import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } from './outcome';
+import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
 import { follow } from '../../temporal/follow';
 import { answeredByWorker, TEMPORAL_SILENT, TemporalSilentError } from '../../temporal/workers-present';
 
@@ -127,7 +127,7 @@ async function refuseOtherContent(
  */
 async function askToFile(
   deps: EbrcClientDependencies,
-  { workflowId, reference, exporterId }: StartedFiling,
+  { workflowId, reference, exporterId }: { workflowId: string; reference: string; exporterId: string },
   input: FileInput,
 ): Promise<FilingResult | null> {
   const { temporal, taskQueue, mode } = deps;
@@ -211,7 +211,7 @@ async function keepWorkbook({ documents }: EbrcClientDependencies, bytes: Buffer
 /** Follows a filing's workflow until it is recorded or, with `wait`, until it ends or needs a person. */
 export async function followFiling(
   deps: EbrcClientDependencies,
-  started: StartedFiling,
+  started: Pick<FilingView, 'workflowId' | 'reference' | 'n' | 'exporterId'>,
   { wait = false, onProgress, onNotice }: WaitOptions,
 ): Promise<FilingOutcome> {
   const { progress, notice } = await follow(deps, started.workflowId, {

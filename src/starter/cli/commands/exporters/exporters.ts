@@ -11,14 +11,6 @@ import { apart, fields, localTime, optional, table, type Page, right } from '../
 import type { RefreshIrmsResult } from '../../../../domain/contracts';
 import { dateText } from '../../../../domain/dates';
 
-interface ChangeOptions {
-  by: string;
-  name?: string;
-  company?: string;
-  address?: string;
-  approval?: 'required' | 'off';
-}
-
 /** `exporters` and `exporter`. */
 export function addExporterCommands(program: Command, bind: Bind): void {
   const list = program
@@ -54,7 +46,13 @@ export function addExporterCommands(program: Command, bind: Bind): void {
     .addOption(byOption())
     .addHelpText('after', '\nExample:\n  $ ebrc exporter accounts@asha.example --company "Asha Exports Pvt Ltd"')
     .action(
-      bind(async (cli, [exporter = ''], { name, company, address, approval, by }: ChangeOptions) => {
+      bind<{
+        name?: string;
+        company?: string;
+        address?: string;
+        approval?: 'required' | 'off';
+        by: string;
+      }>(async (cli, [exporter = ''], { name, company, address, approval, by }) => {
         const changes = name !== undefined || company !== undefined || address !== undefined;
         if (changes) await (await cli.client()).changeExporter(exporter, { name, companyName: company, address });
         const waits = approval ? await setApproval(cli, exporter, { required: approval === 'required', by }) : null;

@@ -116,13 +116,6 @@ function countsText(outcomes: readonly OnboardedRow[]): string {
   return `${outcomes.length} exporters: ${counts.join(', ')}`;
 }
 
-interface CredentialsOptions {
-  username: string;
-  passwordStdin?: boolean;
-  by: string;
-  wait?: boolean;
-}
-
 export function addCredentialsCommand(program: Command, bind: Bind): void {
   program
     .command('credentials')
@@ -138,7 +131,12 @@ export function addCredentialsCommand(program: Command, bind: Bind): void {
       '\nExample:\n  $ ebrc credentials accounts@asha.example --username asha --password-stdin --wait < password.txt',
     )
     .action(
-      bind(async (cli, [exporter = ''], { username, passwordStdin = false, by, wait }: CredentialsOptions) => {
+      bind<{
+        username: string;
+        passwordStdin?: boolean;
+        by: string;
+        wait?: boolean;
+      }>(async (cli, [exporter = ''], { username, passwordStdin = false, by, wait }) => {
         const client = await cli.client();
         const question = `New portal password of ${username}: `;
         const password = await readSecret(cli.terminal, { fromStdin: passwordStdin, question });

@@ -21,12 +21,6 @@ Examples:
   $ ebrc draft --exporter accounts@asha.example july/ -o july.xlsx
   $ ebrc file july.xlsx --exporter accounts@asha.example --declaration Y --wait`;
 
-interface DraftOptions extends WriteOptions {
-  exporter: string;
-  uploadType?: UploadType;
-  within?: number;
-}
-
 export function addDraftCommand(program: Command, bind: Bind): void {
   program
     .command('draft')
@@ -40,7 +34,8 @@ export function addDraftCommand(program: Command, bind: Bind): void {
     .option('--within <duration>', 'wait no longer than this for documents to be read (default: 15m)', durationArgument)
     .addHelpText('after', DRAFT_HELP)
     .action(
-      bind(async (cli, args, { exporter, uploadType, within, ...write }: DraftOptions) => {
+      bind(async (cli, args, flags: WriteOptions & { exporter: string; uploadType?: UploadType; within?: number }) => {
+        const { exporter, uploadType, within, ...write } = flags;
         const [paths] = args as unknown as [string[]];
         const { output } = write;
         await checkOutputPath(write, '.xlsx');

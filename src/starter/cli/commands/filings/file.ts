@@ -17,7 +17,6 @@ import {
   type WriteOptions,
 } from '../options';
 import { EXIT } from '../../../errors';
-import type { CheckLedger } from '../../../filings/check';
 import { localTime } from '../../page';
 import { counted } from '../../../../domain/text';
 import { isDoubtful } from '../../../../domain/rules/finding';
@@ -186,7 +185,7 @@ function describeColumns({ sent, optional, own, templateReadAt }: SheetColumns):
 }
 
 /** The ledger, if one is configured. */
-async function ledgerOf(cli: Cli): Promise<CheckLedger> {
+async function ledgerOf(cli: Cli) {
   const { databaseUrl } = await cli.optional('database');
   const workbooks = await cli.workbooks();
   if (databaseUrl === undefined) return { workbooks };

@@ -48,8 +48,6 @@ export function addDeployCommand(program: Command, bind: Bind): void {
     );
 }
 
-export type DeployedVersion = Awaited<ReturnType<typeof readDeployment>>[number];
-
 /** `temporal.api.enums.v1.WorkerDeploymentVersionStatus`. */
 const STATES = ['unknown', 'inactive', 'current', 'ramping', 'draining', 'drained'];
 

@@ -22,14 +22,6 @@ Examples:
 
 const TOKEN_ONCE = 'It is shown this once, and only its hash is kept.';
 
-interface AddFlags {
-  role: string[];
-  system?: boolean;
-  exporter?: string[];
-  expires?: number;
-  by: string;
-}
-
 /** `principals add|list|rotate|remove`. */
 export function addPrincipalCommands(program: Command, bind: Bind): void {
   const principals = program
@@ -58,7 +50,13 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .addOption(byOption())
     .addHelpText('after', HELP)
     .action(
-      bind(async (cli, [name = ''], { role, system, exporter, expires, by }: AddFlags) => {
+      bind<{
+        role: string[];
+        system?: boolean;
+        exporter?: string[];
+        expires?: number;
+        by: string;
+      }>(async (cli, [name = ''], { role, system, exporter, expires, by }) => {
         const { addPrincipal } = await import('../../../principals.js');
         const request = { name, roles: role, system, exporters: exporter, expiresInMs: expires, by };
         const added = await addPrincipal(await cli.ledger({ writes: true }), request);

@@ -14,7 +14,7 @@ import {
   type ListPart,
   type WriteOptions,
 } from '../options';
-import type { ReportKind, ReportOutcome } from '../../../report';
+import type { ReportRequest, ReportOutcome } from '../../../report';
 
 const RECONCILE_HELP = `
 Compares the ledger's filings with the certificates that the authority shows, the balances of the IRMs and the stored PDFs.
@@ -171,11 +171,6 @@ Examples:
   $ ebrc report daily -o daily.xlsx --on 2026-07-31 --grouping indian
   $ ebrc report ageing -o ageing.xlsx --json`;
 
-interface ReportCommand extends WriteOptions {
-  on?: string;
-  grouping?: 'western' | 'indian';
-}
-
 export function addReportCommand(program: Command, bind: Bind): void {
   program
     .command('report')
@@ -190,13 +185,14 @@ export function addReportCommand(program: Command, bind: Bind): void {
     )
     .addHelpText('after', REPORT_HELP)
     .action(
-      bind(async (cli, [report = ''], { on, grouping, ...write }: ReportCommand) => {
+      bind(async (cli, [report = ''], options: WriteOptions & { on?: string; grouping?: 'western' | 'indian' }) => {
+        const { on, grouping, ...write } = options;
         await checkOutputPath(write, '.xlsx', '.html');
         const { makeReport } = await import('../../../report.js');
         const { mode, temporalUi } = await cli.config('mode', 'database', 'reports');
         const namespace = temporalUi ? (await cli.optional('temporal')).temporal?.namespace : undefined;
         const ui = temporalUi ? { address: temporalUi, namespace: namespace ?? 'default' } : undefined;
-        const request = { report: report as ReportKind, path: write.output, on, grouping };
+        const request = { report: report as ReportRequest['report'], path: write.output, on, grouping };
         const outcome = await makeReport({ pool: await cli.pool(), mode, temporalUi: ui }, request);
         cli.terminal.result(outcome, () => reportText(outcome));
       }),
