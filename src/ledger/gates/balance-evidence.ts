@@ -8,16 +8,16 @@ import type { SubmissionKey } from '../../domain/filing/attempt';
 const SMALLEST_UNIT = '0.01';
 
 interface Asked extends SubmissionKey {
-  /** The row that fetch-details shows a certificate for, and the certificate's day of issue (DDMMYYYY). */
+  /** The row that fetch-details shows a certificate for, and the certificate's issue date (DDMMYYYY). */
   position: number;
   eBRCDate: string | null;
-  /** Every row of the submission that a certificate is shown for in the same look. */
+  /** Every row of the submission that the same look shows a certificate for. */
   matched: readonly number[];
-  /** Whether the settle window is over: what was filed and is not shown by then was not filed. */
+  /** Whether the settle window is over: a row that no certificate is shown for by then was not filed. */
   windowOver: boolean;
 }
 
-/** The first send of a submission that a snapshot was taken before, as `sent`; $1 is the filing, $2 the submission. */
+/** SQL: `sent` is the submission's first send with a snapshot from before it. $1: filing, $2: submission. */
 const SENT = `sent AS (
     SELECT a.marked_at, s.taken_at, s.balances FROM attempts a JOIN snapshots s USING (snapshot_id)
      WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL ORDER BY a.number LIMIT 1)`;
@@ -25,7 +25,7 @@ const SENT = `sent AS (
 interface Filed {
   amount: string;
   sentAt: Date | null;
-  /** When it was certified; null: it has no outcome. */
+  /** When the row was certified; null: it has no outcome. */
   certifiedAt: Date | null;
 }
 
@@ -37,9 +37,9 @@ interface Reading {
 const UNREAD = 'the balance of its IRM was not read between the issue of the certificate and the look that shows it';
 
 /**
- * Why an IRM's balance does not bear out a certificate of a row; null where it does. It has to be read after the issue
- * and before the look that shows it, and to have fallen by these rows and what was certified on it since. Within the
- * settle window every other row that was sent on it counts too: it may be what used the balance.
+ * Why an IRM's balance contradicts a row's certificate; null: it does not. The balance must have been read between the
+ * certificate's issue and the look that shows it, and must have fallen by the matched rows and all that was certified
+ * on the IRM since. Within the settle window every other sent row counts too, because it may have used the balance.
  */
 export async function contradictedByBalance(db: Queryable, asked: Asked): Promise<string | null> {
   const { irmNumber, at, before, now } = await balanceAround(db, asked);
@@ -55,9 +55,9 @@ export async function contradictedByBalance(db: Queryable, asked: Asked): Promis
 }
 
 /**
- * The readings to compare the balance with, and what has to have used it since. Of a row on its way at the snapshot's
- * reading nobody knows whether that shows it: the newest reading that comes between no row's send and its outcome is
- * compared too, and since the snapshot's own only what was sent after it.
+ * The readings to compare the balance with, and the rows that must have used it since each. The snapshot's reading may
+ * or may not include a row that was on its way at that time, so that row is left out. It is counted from the newest
+ * reading that falls between no row's send and its outcome.
  */
 async function comparisons(
   db: Queryable,
@@ -80,16 +80,15 @@ async function comparisons(
 }
 
 /**
- * What speaks against an absence: an IRM of rows without a certificate fell since the first send by as much as the
- * smallest of them, and no certificate accounts for it. One of a row on its way at the first reading, or from after the
- * last, does not, nor one whose certificate was cancelled since. Or the balances are not known from before the send, or
- * were not read since the `window`. null: nothing.
+ * Why balances speak against an absence: an IRM of rows without a certificate fell since the first send by at least the
+ * smallest of them, and no certificate accounts for it (those of rows sent before the first reading, certified after the
+ * last, or cancelled since do not). Or the balance was not read before the send, or not since `window`. null: nothing.
  */
 export async function unexplainedUse(
   db: Queryable,
   { filingId, submission, positions, window }: SubmissionKey & { positions?: readonly number[]; window: Date },
 ): Promise<string | null> {
-  // A remittance that takes the same number later adds to no balance of the snapshot: as many records count as it has.
+  // A remittance that got the same number later is not in the snapshot: only as many records count as the snapshot has.
   const { rows } = await db.query<{
     irmNumber: string;
     unexplained: boolean;
@@ -135,7 +134,7 @@ export async function unexplainedUse(
 
 const UNMEASURED = 'the balances from before the send are not known';
 
-/** Whether a submission was sent without a snapshot of the balances; one that perhaps was, in a lost time, has none. */
+/** Whether a submission was sent without a snapshot of balances, except in a lost time, where there never is one. */
 async function isUnmeasured(db: Queryable, { filingId, submission }: SubmissionKey): Promise<boolean> {
   const { rows } = await db.query<{ unmeasured: boolean }>(
     `WITH ${SENT} SELECT NOT EXISTS (SELECT FROM sent) AND EXISTS (SELECT FROM attempts
@@ -145,7 +144,7 @@ async function isUnmeasured(db: Queryable, { filingId, submission }: SubmissionK
   return rows[0]?.unmeasured ?? false;
 }
 
-/** The balance in the snapshot before the send, and as it is now where that was read at a time that counts. */
+/** The balance in the snapshot before the send, and `now` if read between the certificate's issue and the last look. */
 async function balanceAround(
   db: Queryable,
   { filingId, submission, position, eBRCDate }: Asked,
@@ -167,7 +166,7 @@ async function balanceAround(
   return rows[0] ?? { irmNumber: '', at: null, before: null, now: null };
 }
 
-/** What counts as filed on the row's IRM: certified, a row that a certificate is shown for now, or perhaps filed. */
+/** The rows that count as filed on the row's IRM: certified, matched, or (within the window) perhaps filed. */
 async function filedOnIrm(db: Queryable, { filingId, position, matched, windowOver }: Asked): Promise<Filed[]> {
   const { rows } = await db.query<Filed>(
     `SELECT o.mapped_amount::text AS amount, o.submitted_at AS "sentAt",
@@ -181,7 +180,7 @@ async function filedOnIrm(db: Queryable, { filingId, position, matched, windowOv
   return rows;
 }
 
-/** What the row's IRM had before `until`, newest first: the sum of its records, from when each of them was known. */
+/** Balances of the row's IRM before `until`, newest first: sums over its records, since all of them were known. */
 async function earlierReadings(db: Queryable, { filingId, position }: Asked, until: Date): Promise<Reading[]> {
   const { rows } = await db.query<Reading>(
     `WITH record AS (

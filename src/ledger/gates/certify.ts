@@ -1,4 +1,4 @@
-/** The certify gate: the only place that gives a row its certificate, and says how that was proven. */
+/** The certify gate: the only place that gives a row its certificate, and records how it was proven. */
 import { matchCertificates } from '../../domain/reconciliation/certificate-matching';
 import { filingDateInKolkata } from '../../domain/dates';
 import { OPEN_ROW_STATES, type RowState } from '../../domain/filing/states';
@@ -32,8 +32,8 @@ interface CertifiedPart extends SubmissionKey {
 }
 
 /**
- * Certifies rows by the status record of their own request. @returns the numbers that speak against the record
- * @param fits of a request that a person named, see {@link fitsOfNamed}
+ * Certifies rows by the status record of their own request. @returns the certificates that rows did not get, and why
+ * @param fits for a request that a person named, see {@link fitsOfNamed}
  */
 export async function certifyByRecord(
   client: Queryable,
@@ -66,10 +66,10 @@ export async function certifyByRecord(
   });
 }
 
-/** Whether a certificate that a record names has its row's details, or a row; left out: they are not known yet. */
+/** By position: whether the named certificate has the row's details, or belongs to a row. Absent: not known yet. */
 export type Fits = ReadonlyMap<number, boolean>;
 
-/** A record has no amounts: of a request that a person named it may be about another row of the IRM and document. */
+/** A named request's record has no amounts and may mean another row of the IRM and document: compares the details. */
 export async function fitsOfNamed(
   db: Queryable,
   { filingId, records }: { filingId: string; records: readonly NamedCertificate[] },
@@ -85,7 +85,7 @@ export async function fitsOfNamed(
   return new Map(rows.map(({ position, fits }) => [position, fits]));
 }
 
-/** A freed row that has a certificate was filed after all: an attempt judged absent then counts as accepted. */
+/** Takes releases back where a freed row has a certificate: an attempt that was judged absent becomes accepted. */
 async function holdWhereReleased(
   client: Queryable,
   { filingId, submission, at }: CertifiedPart,
@@ -112,7 +112,7 @@ async function holdWhereReleased(
   await holdAsSent(client, { filingId, submission, positions, sentAt, at });
 }
 
-/** Certifies rows by fetch-details, with positive evidence only. In a transaction that holds the filing's lock. */
+/** Certifies rows by fetch-details, only on positive evidence. Requires the filing's lock. */
 export async function certifyByDetails(client: Queryable, of: CertifiedPart & { windowOver: boolean }) {
   const { filingId, submission, at } = of;
   const { from, before } = await lineageSend(client, { filingId, submission });
@@ -133,7 +133,7 @@ async function adoptByDetails(
   const rows = await candidateRows(client, { filingId, submission, exporterId });
   const entries = await unclaimedCertificates(client, exporterId);
   const issuedFrom = filingDateInKolkata(from.getTime());
-  const { byTwo, byOne } = await saidNotOurs(client, of);
+  const { byTwo, byOne } = await readNotOurs(client, of);
   const excluded = new Set([...before, ...byTwo]);
   const { matches, ambiguous } = matchCertificates(rows, entries, { excluded, issuedFrom });
   const matched = matches.map(({ position }) => position);
@@ -155,8 +155,8 @@ async function adoptByDetails(
   return { adopted, ambiguous, contradicted };
 }
 
-/** What persons named as not of these rows' lineages: `byTwo` persons, or by one whose word waits for a second. */
-async function saidNotOurs(db: Queryable, { filingId, submission }: SubmissionKey) {
+/** Certificates that persons named as not ours: `byTwo` persons, or by one whose word waits for a second person's. */
+async function readNotOurs(db: Queryable, { filingId, submission }: SubmissionKey) {
   const { rows } = await db.query<{ number: string; byTwo: boolean }>(
     `WITH own AS (SELECT DISTINCT l.filing_id, l.submission FROM filing_rows m JOIN filing_rows l USING (lineage)
          WHERE m.filing_id = $1 AND m.submission = $2)
@@ -171,7 +171,7 @@ async function saidNotOurs(db: Queryable, { filingId, submission }: SubmissionKe
   return { byTwo: numbers(true), byOne: new Set(numbers(false)) };
 }
 
-/** Named certificates as the ledger spells them, and why a row cannot have one. Under the filing's lock. */
+/** Named certificates in the ledger's spelling, and why a row cannot have one. Requires the filing's lock. */
 export async function judgeNamed(
   client: Queryable,
   { filingId, certificates }: { filingId: string; certificates: readonly NamedCertificate[] },
@@ -193,7 +193,7 @@ export async function judgeNamed(
   return { certificates: spelled, contradictions };
 }
 
-/** Certifies rows by the word of two persons. @returns why a row does not get its certificate */
+/** Certifies rows on the word of two persons. @returns the certificates that rows did not get, and why */
 export async function certifyByPersons(
   client: Queryable,
   { certificates, ...of }: CertifiedPart & { certificates: readonly NamedCertificate[] },
@@ -208,10 +208,10 @@ export async function certifyByPersons(
   return left.map(({ position, eBRCNumber }) => ({ position, eBRCNumber, why }));
 }
 
-/** States of rows that a certificate may still settle. */
+/** Row states that a certificate can still settle. */
 export const UNSETTLED: readonly RowState[] = [...OPEN_ROW_STATES, 'abandoned_after_send'];
 
-/** Gives rows their certificates: the one statement that does, holding each number's claim. @returns their positions */
+/** Claims each number for its row and certifies the row; nothing else does. @returns the certified positions */
 async function claim(
   client: Queryable,
   args: Omit<CertifiedPart, 'submission'> & {
@@ -258,7 +258,7 @@ async function claim(
   return new Set(rows.map(({ position }) => position));
 }
 
-/** The certificates of a submission's rows; of those that were proven in one way, where it is given. */
+/** The certificates of a submission's rows, optionally only those that were adopted in one way. */
 export async function certifiedAs(client: Queryable, filingId: string, submission: number, adoption?: 'details') {
   const { rows } = await client.query<{ position: number; eBRCNumber: string }>(
     `SELECT position, ebrc_number AS "eBRCNumber" FROM filing_rows

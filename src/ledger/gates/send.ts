@@ -8,19 +8,19 @@ import { absenceToConfirm } from './absence';
 import { lockAttempts } from './attempts';
 import { writeVerdict } from './verdict';
 
-/** Nothing may be written to the service; read the state of the attempt before anything else is done. */
+/** Nothing may be written to the service; the caller must read the attempt before it does anything else. */
 const refused = (
   why: 'gone' | 'closed' | 'ended' | 'unapproved' | 'rows' | 'other_attempt' | 'unchecked' | 'look',
   reason: string,
 ) => ({ marked: false as const, why, reason });
 export type Mark = { marked: true; sendNumber: number } | ReturnType<typeof refused>;
 
-/** Taken shared by every mark, and alone by an import of sends: no mark is decided while what it rests on changes. */
+/** Advisory lock, shared by marks and exclusive for an import of sends, which changes what marks are decided by. */
 export const MARK_LOCK = 4_203_002;
 
 /**
- * Marks an open attempt as being sent, and its rows as submitted, where all of "Send" in docs/protocol.md holds. A
- * refusal changes nothing. The commit is synchronous whatever the database's default.
+ * Marks an open attempt as being sent, and its rows as submitted, if all conditions of "Send" in docs/protocol.md hold.
+ * A refusal changes nothing. The commit is synchronous, whatever the database's default.
  */
 export async function markSending(
   client: Queryable,
@@ -28,7 +28,7 @@ export async function markSending(
     attemptId: string;
     sender: string;
     payloadHash: string;
-    /** The settle window and the HTTP time-out of this process: whoever judges the attempt uses no smaller ones. */
+    /** The settle window and HTTP time-out of this process; whoever judges the attempt uses no smaller ones. */
     settleMs: number;
     timeoutMs: number;
     at: Date;
