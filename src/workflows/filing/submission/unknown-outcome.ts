@@ -1,4 +1,4 @@
-/** An unknown outcome: an answer was lost, or the service says that nothing was filed. A person is asked last. */
+/** Settles an unknown outcome: a lost answer, or the service's statement that nothing was filed. Asks a person last. */
 import { asSentence } from '../../../domain/text';
 import type { SubmissionStage } from '../../../activities/filings/open-filing';
 import type { Evidence } from '../../../activities/filings/looks';
@@ -12,29 +12,29 @@ import { carryOutAnswer } from './person-answer';
 
 export type Settled =
   | { outcome: 'answered'; answer: StoredAnswer; attemptId: string }
-  /** A request is being processed: the one that was in question, or one that a person found. */
+  /** A request is being processed. */
   | { outcome: 'followed' }
-  /** Nothing was filed: a person states it, or the worker that held the attempt recorded that it wrote nothing. */
+  /** Nothing was filed: a person says so, or the ledger's verdict on the attempt does. */
   | { outcome: 'resend' }
-  /** Every row has its outcome, or is free because nothing of it was filed. */
+  /** Every row has its outcome, or was freed because nothing was filed. */
   | { outcome: 'settled' };
 
-/** More certificates than these are in the evidence, not in the question. */
+/** The most certificates that the question names; the evidence holds all. */
 const CANDIDATES_NAMED = 5;
-/** As many of the reasons of a failed acknowledgement. */
+/** The most reasons of a failed acknowledgement that a text names. */
 const REASONS_NAMED = 5;
 
 export type Doubt = { reason: string } & (
   | {
       attemptId: string;
       requestId: null;
-      /** It has an answer already, without a request to ask about. */ answered?: boolean;
+      /** The attempt has an answer without a request id to poll. */ answered?: boolean;
     }
   /** The service does not know the request, or reports it Errored with nothing listed, or lists other rows. */
   | { attemptId: string | null; requestId: string }
 );
 
-/** Gathers evidence until an answer, a certificate for every row, or a person settles the submission. */
+/** Gathers evidence until an answer, a certificate for every row, the service's statement or a person settles it. */
 export async function settleUnknown(run: FilingRun, submission: number, doubt: Doubt): Promise<Settled> {
   return run.requests.whileAnswering(doubt, () => gatherUntilSettled(run, submission, doubt));
 }
@@ -58,7 +58,7 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
       if (concluded) return concluded;
       if (!asked) await ask(run, submission, doubt, evidence);
       asked = true;
-      // The answer may take days: what is certified already gets its PDFs.
+      // A person's answer may take days; collect the PDFs of rows that are certified already.
       await collectAlone(run);
     }
     await run.wait(
@@ -69,7 +69,7 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
   }
 }
 
-/** Shows the question. @returns from when on its window counts: a run that takes it over does not start it again */
+/** Shows the question. @returns when its settle window began; a run that takes the question over keeps it */
 async function begin(run: FilingRun, submission: number, doubt: Doubt): Promise<number> {
   const { settleAfterMs } = run.settings;
   const { reason } = doubt;
@@ -99,7 +99,7 @@ async function begin(run: FilingRun, submission: number, doubt: Doubt): Promise<
   return since;
 }
 
-/** Reads an attempt that a worker may have closed since; a proof that nothing was sent goes on to the next attempt. */
+/** Reads whether the attempt was answered or closed since; proven unsent, the filing moves to `submitting`. */
 async function readAttemptNews(
   run: FilingRun,
   { attemptId, answered = false }: { attemptId: string; answered?: boolean },
@@ -128,7 +128,7 @@ async function readRequestNews(run: FilingRun, submission: number): Promise<Sett
   return { outcome: 'followed' };
 }
 
-/** What the service says of a request counts once a complete look has shown no certificate of it. */
+/** Frees rows by the service's statement about a request, if a complete look showed no certificate of it. */
 async function conclude(run: FilingRun, submission: number, doubt: Doubt): Promise<Settled | null> {
   const { requestId } = doubt;
   if (requestId === null) return null;
@@ -142,7 +142,7 @@ async function conclude(run: FilingRun, submission: number, doubt: Doubt): Promi
   return { outcome: 'settled' };
 }
 
-/** How the service acknowledged a submission, with its reasons where it did so as Failed. */
+/** How the service acknowledged a submission, with the reasons if not as Validated. */
 export function acknowledgedAs({ requests, ackErrors }: SubmissionStage, ackStatus?: string | null): string {
   const status = ackStatus ?? requests[0]?.ackStatus ?? null;
   if (status === null || status === 'Validated') return 'the service acknowledged it';
@@ -150,7 +150,7 @@ export function acknowledgedAs({ requests, ackErrors }: SubmissionStage, ackStat
   return `the service acknowledged it as ${status}${reasons}`;
 }
 
-/** The settle window is over: what was found is shown and a person decides. */
+/** The settle window is over: shows what was found and asks a person. */
 async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: Evidence | null): Promise<void> {
   const { filingId } = run;
   const stage = run.stage(submission);
