@@ -6,7 +6,8 @@ import { OPEN_BY_DAY, OPEN_SPANS, partsInScope, stateSpans, stepsOf, type DayCou
 
 const UPLOADED = `, uploaded AS (
     SELECT to_char(f.made_at AT TIME ZONE 'Asia/Kolkata', 'YYYY-MM-DD') AS day, least(r.reserved_at, r.submitted_at) < scope.until AS passed,
-           s.request_id IS NOT NULL AND s.submitted_at < scope.until AS acknowledged,
+           -- Where the answer was lost, the certificate shows that the service had accepted the row.
+           (s.request_id IS NOT NULL AND s.submitted_at < scope.until) OR (r.state = 'certified' AND r.settled_at < scope.until) AS acknowledged,
            r.state = 'certified' AND r.settled_at < scope.until AS processed,
            r.state = 'certified' AND c.detail IS NOT NULL AND c.first_seen_at < scope.until AS fetched,
            r.state = 'certified' AND c.archived_at < scope.until AS archived
