@@ -8,6 +8,8 @@ import {
   item,
   link,
   createClient,
+  irm,
+  seedOf,
   HOUR,
   type Harness,
 } from './support';
@@ -129,6 +131,18 @@ test('an identical mapping filed twice becomes two certificates, and is counted'
       eBRCNumbers: [expect.any(String), expect.any(String)],
     },
   ]);
+});
+
+test('so is one that names its IRM by the other of its dates', async () => {
+  const own = await startSandbox({ seed: seedOf({ irms: [irm({ remittanceDate: '10052026' })] }) });
+  const id = await readyClient(own);
+  for (const irmDt of ['12052026', '10052026']) {
+    const taken = await own.api.post('/genebrc/push-irm', message(id, [item({ irmDt })]));
+    expect(taken.data).not.toHaveProperty('observations');
+  }
+  own.advance(2 * HOUR);
+  await own.sandbox.state();
+  expect(own.sandbox.doubleFilings()).toMatchObject([{ eBRCNumbers: [expect.any(String), expect.any(String)] }]);
 });
 
 test('a mapping that the authority refused may be filed again without being counted', async () => {
