@@ -28,17 +28,13 @@ const SERVICE_ROUTES = [...CUSTOMER_ROUTES, ...IRM_ROUTES, PUSH_ROUTE, BULK_ROUT
 /** A push message of 999 rows has about half a megabyte. */
 const BODY_LIMIT = 10 * 1024 * 1024;
 
-/** Registers all endpoints. `refuse` closes the port, or opens it again; `answered` is called after each answer. */
-async function buildServer(context: Context, refuse: (refuse: boolean) => Promise<void>, answered: () => void) {
+/** Registers all endpoints. `refuse` closes the port, or opens it again. */
+async function buildServer(context: Context, refuse: (refuse: boolean) => Promise<void>) {
   const app = fastify({
     // Answers that hang on purpose must not delay a close.
     forceCloseConnections: true,
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 500 },
-  });
-  app.addHook('onResponse', (_request, _reply, done) => {
-    answered();
-    done();
   });
   // A file beyond its limit is cut here and refused by the endpoint, with the service's message.
   await app.register(multipart, { throwFileSizeLimit: false });
@@ -98,7 +94,6 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const world = createWorld({ ...seed, accounts, keys, extractionKeys });
   if (options.stateFile && existsSync(options.stateFile))
     Object.assign(world, deserialize(readFileSync(options.stateFile)));
-  const keep = () => void (options.stateFile && saveWorld(world, options.stateFile));
   const stop = new AbortController();
   const context: Context = {
     world,
@@ -107,6 +102,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     calls: new CallLog(),
     limiter: createRateLimiter({ enabled: settings.rateLimits, windowMs: settings.rateWindowMs }),
     stop: stop.signal,
+    keep: () => void (options.stateFile && saveWorld(world, options.stateFile)),
   };
   // The control endpoints of the server call this, once it listens.
   const refuseConnections = async (refuse: boolean): Promise<void> => {
@@ -119,7 +115,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       await new Promise<void>((resolve) => app.server.listen({ port, host: settings.host }, resolve));
     }
   };
-  const app: FastifyInstance = await buildServer(context, refuseConnections, keep);
+  const app: FastifyInstance = await buildServer(context, refuseConnections);
   await listen(app, settings);
   const { port } = app.server.address() as AddressInfo;
   // Listening on every address is for containers; whoever reads this reaches it on this machine.
@@ -146,7 +142,7 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     async close() {
       stop.abort();
       await app.close();
-      keep();
+      context.keep();
     },
   };
 }

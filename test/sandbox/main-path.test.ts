@@ -74,6 +74,16 @@ test('a state file carries everything to the next start', async () => {
   expect(irms.data.data[0]).toMatchObject({ irmAvailableAmt: 6_000 });
 });
 
+test('what was accepted is in the state file before its answer goes out, or is lost', async () => {
+  const stateFile = join(folder, 'killed');
+  const killed = await startSandbox({ stateFile });
+  const id = await readyClient(killed);
+  killed.sandbox.addFault({ operation: 'push-irm', kind: 'accept-then-drop' });
+  await expect(killed.api.post('/genebrc/push-irm', message(id))).rejects.toThrow();
+  const next = await startSandbox({ stateFile });
+  expect((await next.sandbox.state()).filings.size).toBe(1);
+});
+
 test('refreshing before the activation time is refused with the documented code and body', async () => {
   const id = await createClient(harness);
   const linked = await link(harness, id);

@@ -26,6 +26,10 @@ export function addControlRoutes(
   context: Context,
   refuse: (refuse: boolean) => Promise<void>,
 ): void {
+  app.addHook('onSend', (_request, _reply, _payload, done) => {
+    context.keep();
+    done();
+  });
   addFaultRoutes(app, context);
   addAccountRoutes(app, context);
   addCertificateRoutes(app, context);

@@ -161,7 +161,7 @@ export function effectOf(effects: readonly Fault[], kind: EffectKind): Fault | u
   return effects.find((fault) => fault.kind === kind);
 }
 
-/** mulberry32, numbers in [0, 1): the same seed gives the same run of faults and delays. */
+/** mulberry32, numbers in [0, 1): the same seed gives the same run of faults. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -65,6 +65,8 @@ export interface Context {
   limiter: RateLimiter;
   /** Aborted when the sandbox closes. */
   stop: AbortSignal;
+  /** Writes the state into its file, if it has one: before an answer goes out, as what was accepted is not forgotten. */
+  keep: () => void;
 }
 
 export interface Call {
@@ -169,6 +171,8 @@ async function answer(route: Route, call: Call, reply: FastifyReply): Promise<vo
       return renderAnswer(await route.handle(call, prepared), now);
     } catch (error) {
       return rendered(error, context, route.operation);
+    } finally {
+      context.keep();
     }
   };
   const sent = await deliver(transport, run, { request, reply, path: call.path, now, stop: context.stop });
