@@ -32,7 +32,7 @@ const ledger = useTestDatabase();
 const sandbox = useSandbox({
   rateLimits: false,
   activationDelayMs: 0,
-  keys: [{ key: 'dev_key_that_nobody_may_see' }],
+  seed: { keys: [{ key: 'dev_key_that_nobody_may_see' }] },
 });
 let client: ReturnType<typeof clientOf>;
 let door: ActivityDoor;

@@ -213,28 +213,14 @@ async function startSandbox(flags: SandboxFlags): Promise<Sandbox> {
   }
 }
 
-/** Parses `push-irm:accept-then-drop,every=3` for the sandbox; values are JSON if they can be parsed. */
 async function arm(sandbox: Sandbox, text: string): Promise<void> {
-  const [head = '', ...pairs] = text.split(',');
-  const [operation, kind] = head.split(':');
-  const settings = pairs.map((pair) => {
-    const [name = '', value = ''] = pair.split(/=(.*)/s);
-    return [name, jsonOrText(value)];
-  });
+  const { parseFault } = await import('../../../../sandbox/faults/fault-schema.js');
   try {
-    sandbox.addFault({ operation, kind, ...Object.fromEntries(settings) } as Parameters<Sandbox['addFault']>[0]);
+    sandbox.addFault(parseFault(text));
   } catch (error) {
     const { default: z } = await import('zod');
     const why = error instanceof z.ZodError ? z.prettifyError(error) : firstLine(error);
     throw new UsageError(`--fault ${text} is not a fault (docs/sandbox.md lists them):\n${why}`, 'bad_fault');
-  }
-}
-
-function jsonOrText(value: string): unknown {
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
   }
 }
 
