@@ -81,8 +81,9 @@ async function comparisons(
 
 /**
  * Why balances speak against an absence: an IRM of rows without a certificate fell since the first send by at least the
- * smallest of them, and no certificate accounts for it (those of rows sent before the first reading, certified after the
- * last, or cancelled since do not). Or the balance was not read before the send, or not since `window`. null: nothing.
+ * smallest of them, and no certificate accounts for it (those of rows sent before the first reading, certified after
+ * the last, or cancelled since, do not). Or the balance was not read before the send, or not since `window`. null:
+ * nothing speaks against it.
  */
 export async function unexplainedUse(
   db: Queryable,

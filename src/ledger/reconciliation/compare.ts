@@ -1,11 +1,11 @@
-/** Compares the ledger with what was last shown of a party. Each kind of finding is one statement over all rows. */
+/** Compares the ledger with a party's last known data at the authority; one statement over all rows per finding. */
 import type pg from 'pg';
 import type { ReconcileCheck } from '../../domain/reconciliation/findings';
 import { withTransaction, type Queryable } from '../pool';
 import { attentionOf, NO_ROW_HAS } from '../questions/questions';
 import { mergeFindings } from './findings';
 
-/** A span of days (YYYY-MM-DD, both included) whose certificates were read completely, beginning at `readAt`. */
+/** A span of days (YYYY-MM-DD, both included) whose certificates were all read, by a reading begun at `readAt`. */
 export interface ReadWindow {
   from: string;
   to: string;
@@ -23,7 +23,7 @@ export interface CompareArgs {
   at: Date;
 }
 
-/** Opens new findings, renews existing ones and closes those that are gone; the same data again changes nothing. */
+/** Opens new findings, renews existing ones and closes those that are gone. The same data again changes nothing. */
 export async function compareParty(pool: pg.Pool, args: CompareArgs) {
   return withTransaction(pool, async (client) => {
     await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 7))', [`reconcile/${args.partyId}`]);
@@ -57,7 +57,7 @@ const OUR_ROW = `jsonb_build_object('filingId', r.filing_id, 'row', r.source_row
   'document', r.mapping->>'sbCumInvoiceNumber', 'documentDate', r.mapping->>'sbCumInvoiceDate',
   'amount', r.mapped_amount::text, 'currency', r.currency, 'eBRCNumber', r.ebrc_number, 'state', r.state)`;
 
-/** The authority's side of a certificate. */
+/** SQL: certificate `c` as the authority shows it. */
 const THEIR_CERTIFICATE = `jsonb_build_object('eBRCNumber', c.ebrc_number, 'eBRCDate', c.ebrc_date, 'eBRCStatus', c.status,
   'brcUtilStatus', c.detail->>'brcUtilStatus', 'document', c.document_no, 'documentDate', c.document_date,
   'amount', c.amount::text, 'currency', c.currency)`;
@@ -85,8 +85,8 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
       WHERE r.party_id = $1 AND r.state = 'certified' AND NOT r.disputed AND coalesce(c.claimed_at, '-infinity') < v.read_at`,
     [partyId],
   );
-  // What was seen to differ differs until another look shows the certificate without it: a look that does not show the
-  // certificate says nothing of its amount or status.
+  // A difference stays until a look shows the certificate without it; a look that does not show the certificate says
+  // nothing about its amount or status.
   await client.query(
     `INSERT INTO current_findings
      SELECT 'amount_differs|' || r.ebrc_number, 'amount_differs', r.exporter_id, r.ebrc_number, r.filing_id, r.source_row,
@@ -112,8 +112,8 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
       WHERE c.party_id = $1 AND upper(trim(c.status)) <> upper(trim(c.first_status))`,
     [partyId],
   );
-  // A certificate that no row claims: a second one for a mapping of ours, one that somebody else filed, or one of a row
-  // that was abandoned after the send, whose filing looks no more. Those of an open row are left to its filing.
+  // A certificate that no row claims is a second one for a mapping of ours, was filed by somebody else, or is of a row
+  // that was abandoned after the send, whose filing no longer looks for it. Filings look for those of open rows.
   await client.query(
     `WITH ours AS (
        SELECT match_key, bool_or(state = 'certified') AS certified,
@@ -139,10 +139,10 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
   );
 }
 
-/** Rows with a mapping or certificate of another filing, from when two clients turned out to be one party. */
+/** Finds rows that share a mapping or certificate with another filing since two clients turned out to be one party. */
 async function findCollisions(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(
-    // The few rows first: a lookup for each of a hundred thousand rows would take most of the time.
+    // Select the few rows first, because a lookup for each of a hundred thousand rows would take most of the time.
     `WITH collided AS MATERIALIZED (
        SELECT * FROM filing_rows WHERE party_id = $1 AND live AND (disputed OR collided_with IS NOT NULL)),
      pairs AS (
@@ -165,7 +165,7 @@ async function findCollisions(client: Queryable, { partyId }: CompareArgs): Prom
   );
 }
 
-/** Compares an IRM's utilised amount with its certified rows; rows in progress may be counted already. */
+/** Compares an IRM's utilised amount with its certified rows; it may include rows in progress already. */
 async function findInBalances(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(
     `WITH held AS (
@@ -195,7 +195,7 @@ async function findInBalances(client: Queryable, { partyId }: CompareArgs): Prom
   );
 }
 
-/** The result of the last check of the document store; a filing that is still collecting misses nothing yet. */
+/** Reports the last check of the document store. A filing that is still collecting misses nothing yet. */
 async function findInDocuments(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(
     `INSERT INTO current_findings
