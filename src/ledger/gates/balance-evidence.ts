@@ -1,6 +1,5 @@
 import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
 import { issueDay, sameIrm } from '../exporters/irms';
-import { PUT_BACK_TOGETHER } from './held-rows';
 import type { Queryable } from '../pool';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
@@ -82,8 +81,8 @@ async function comparisons(
 /**
  * Why balances speak against an absence: an IRM of rows without a certificate fell since the first send by at least the
  * smallest of them, and no certificate accounts for it (those of rows sent before the first reading, certified after
- * the last, or cancelled since, do not). Or the balance was not read before the send, or not since `window`. null:
- * nothing speaks against it.
+ * the last, or cancelled since, do not). Or the balance was not read before the send, or not since `window`. A send
+ * without a snapshot is compared with the last reading before it. null: nothing speaks against the absence.
  */
 export async function unexplainedUse(
   db: Queryable,
@@ -97,7 +96,10 @@ export async function unexplainedUse(
     fell: string;
     certified: string;
   }>(
-    `WITH ${SENT},
+    `WITH sent AS (
+         SELECT a.marked_at, s.taken_at, s.balances FROM attempts a LEFT JOIN snapshots s USING (snapshot_id)
+          WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL
+          ORDER BY s.snapshot_id IS NULL, a.number LIMIT 1),
        open AS (
          SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest
            FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
@@ -105,9 +107,16 @@ export async function unexplainedUse(
        known AS (
          SELECT o.*, b.available AS before, b.available - n.available AS fell, b.read_at AS since, n.read_at AS until
            FROM open o, sent s,
-                LATERAL (SELECT sum((e->>'available')::numeric) AS available, coalesce(min((e->>'readAt')::timestamptz), s.taken_at) AS read_at,
-                                count(*) AS records
-                           FROM jsonb_array_elements(s.balances) AS e WHERE e->>'irmKey' = o.irm_key) AS b,
+                LATERAL (SELECT sum(available) AS available, coalesce(max(read_at), s.taken_at) AS read_at, count(*) AS records FROM (
+                           SELECT (e->>'available')::numeric AS available, (e->>'readAt')::timestamptz AS read_at
+                             FROM jsonb_array_elements(s.balances) AS e WHERE e->>'irmKey' = o.irm_key
+                           UNION ALL
+                           SELECT c.available, c.seen_at FROM irms i, LATERAL (
+                             SELECT available, seen_at FROM irm_changes c
+                              WHERE (c.exporter_id, c.irm_number, c.ad_code, c.ifsc_code, c.issue_date)
+                                = (i.exporter_id, i.irm_number, i.ad_code, i.ifsc_code, i.issue_date) AND c.seen_at <= s.marked_at
+                              ORDER BY seen_at DESC, change_id DESC LIMIT 1) AS c
+                            WHERE s.balances IS NULL AND i.exporter_id = o.exporter_id AND ${sameIrm('i.irm_key', 'o.irm_key')}) AS e) AS b,
                 LATERAL (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at) THEN sum(i.available) END AS available,
                                 min(i.read_at) AS read_at
                            FROM (SELECT available, read_at, row_number() OVER (ORDER BY first_seen_at, ${issueDay('issue_date')}) AS nth FROM irms
@@ -126,23 +135,11 @@ export async function unexplainedUse(
     [filingId, submission, positions ?? null, SMALLEST_UNIT, window],
   );
   const [used] = rows;
-  if (!used) return (await isUnmeasured(db, { filingId, submission })) ? UNMEASURED : null;
+  if (!used) return null;
   const { irmNumber, unexplained, measured, fell, certified } = used;
   if (!unexplained)
     return `the balance of IRM ${irmNumber} was not read ${measured ? `since ${window.toISOString()}` : 'before the send'}`;
   return `the balance of IRM ${irmNumber} fell by ${fell} since the send, and certificates account for ${certified} of it`;
-}
-
-const UNMEASURED = 'the balances from before the send are not known';
-
-/** Whether a submission was sent without a snapshot of balances, except in a lost time, where there never is one. */
-async function isUnmeasured(db: Queryable, { filingId, submission }: SubmissionKey): Promise<boolean> {
-  const { rows } = await db.query<{ unmeasured: boolean }>(
-    `WITH ${SENT} SELECT NOT EXISTS (SELECT FROM sent) AND EXISTS (SELECT FROM attempts
-        WHERE filing_id = $1 AND submission = $2 AND marked_at IS NOT NULL AND reason IS DISTINCT FROM $3) AS unmeasured`,
-    [filingId, submission, PUT_BACK_TOGETHER],
-  );
-  return rows[0]?.unmeasured ?? false;
 }
 
 /** The balance in the snapshot before the send, and `now` if read between the certificate's issue and the last look. */

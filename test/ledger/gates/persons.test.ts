@@ -274,15 +274,28 @@ describe('two persons', () => {
     expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
   });
 
-  it.each([
-    ['without a snapshot', {}, null, /balances from before the send are not known/u],
-    ['before its IRM was ever read', { irmNumber: 'IRM2026000777' }, [], /IRM2026000777 was not read before the send/u],
-  ])('say so where it was sent %s: no use of the balance could show', async (_, row, held, why) => {
+  it('say so where it was sent before its IRM was ever read: no use of the balance could show', async () => {
     const own = await exporter();
-    const sent = await own.sent([row], { held });
+    const sent = await own.sent([{ irmNumber: 'IRM2026000777' }]);
     await own.look(OVER);
+    const why = /IRM2026000777 was not read before the send/u;
     expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(why));
     expect(await word({ ...about(sent), by: 'meera' })).toEqual(again);
+  });
+
+  it('say so where the IRM was used since the last reading before a send without a snapshot', async () => {
+    const [unused, used] = [await exporter(), await exporter()];
+    const sentBy = async (own: Party) => {
+      await balanceFalls(own, 8_000, minutesLater(0.5));
+      const sent = await own.sent([{}], { held: null, at: minutesLater(1) });
+      await own.look(minutesLater(241.5));
+      return sent;
+    };
+    expect(await word({ ...about(await sentBy(unused)), by: 'ravi' })).toEqual(again);
+    const sent = about(await sentBy(used));
+    await balanceFalls(used, 7_995, minutesLater(241.5));
+    expect(await word({ ...sent, by: 'ravi' })).toEqual(stands(/fell by 5 since the send/u));
+    expect(await word({ ...sent, by: 'meera' })).toEqual(again);
   });
 
   it('say so where the certificate that may account for it came after the balance was read', async () => {
