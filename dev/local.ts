@@ -65,10 +65,13 @@ export async function startLocal({ folder, keep: keepsData, sandbox, workerEnv, 
     // In reverse order: later ones depend on earlier ones.
     for (let part = started.pop(); part; part = started.pop()) await part.stop();
   };
+  const failures: Promise<never>[] = [];
+  /** @returns the first line that it printed */
   const keepRunning = async (program: ProgramOptions) => {
     const running = await startProgram(program);
     const start = () => startProgram(program);
-    return { ...running, ...keep(keepStarting(running, { name: program.name, start }, { log })) };
+    failures.push(keep(keepStarting(running, { name: program.name, start }, { log })).failed);
+    return running.firstLine;
   };
   keep(await claimFolder(folder));
   try {
@@ -85,7 +88,7 @@ export async function startLocal({ folder, keep: keepsData, sandbox, workerEnv, 
     );
     const sandboxPort = await freePort(last?.sandbox);
     const service = await keepRunning(sandboxProgram(folder, sandboxPort, sandbox));
-    const { url: sandboxUrl, extractionUrl } = JSON.parse(service.firstLine) as { url: string; extractionUrl: string };
+    const { url: sandboxUrl, extractionUrl } = JSON.parse(service) as { url: string; extractionUrl: string };
     log(`the sandbox is at ${sandboxUrl}`);
     const env = {
       ...stack.env,
@@ -110,7 +113,7 @@ export async function startLocal({ folder, keep: keepsData, sandbox, workerEnv, 
     await keepRunning(codecServer(folder, { port: codecPort, uiUrl, env: withoutPasswords }));
     log(`the codec server is at ${codecEndpoint}: the UI shows what is encrypted`);
     log('starting the worker …');
-    const worker = await keepRunning({
+    await keepRunning({
       name: 'The worker',
       command: process.execPath,
       args: [WORKER],
@@ -120,14 +123,14 @@ export async function startLocal({ folder, keep: keepsData, sandbox, workerEnv, 
     });
     const doorPort = await freePort(last?.door);
     const api = await keepRunning(doorProgram(folder, doorPort, withoutPasswords));
-    const { url } = JSON.parse(api.firstLine) as { url: string };
+    const { url } = JSON.parse(api) as { url: string };
     const token = kept?.token ?? (await addPrincipal(childEnv));
     const ports = { ...stack.ports, codec: codecPort, sandbox: sandboxPort, door: doorPort };
     await writeKept(folder, { encryptionKey, token, ports });
     if (last) log(samePorts(last, ports));
     const door = { url, token };
     log(`the HTTP API is at ${url}/v1, its description at ${url}/docs`);
-    const failed = Promise.race([stack.failed, service.failed, worker.failed, api.failed]);
+    const failed = Promise.race([stack.failed, ...failures]);
     failed.catch(() => undefined);
     return { stack, sandboxUrl, door, env, childEnv, logs: folder, failed, stop };
   } catch (error) {
