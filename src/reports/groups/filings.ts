@@ -1,4 +1,3 @@
-/** Groups about filings and their rows: unknown outcomes, the funnel, latency, rejections. */
 import type { Queryable } from '../../ledger/pool';
 import { LATENCY_EDGES, rejections, requestLatency, rowFunnel, unknownOutcomes } from '../../ledger/reports/rows-flow';
 import type { ReportScope } from '../../ledger/reports/scope';

@@ -1,4 +1,4 @@
-/** The feed of events: what happened, in the order of commits, for programs that follow it. */
+/** The event feed: what happened, in commit order, for programs that follow it. */
 import { z } from 'zod';
 import { readFeed, type FeedEvent, type FeedMark } from '../../ledger/events';
 import { EVENT_DAYS } from '../../ledger/retention';
@@ -56,13 +56,13 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
       let from = mark && { epoch: mark[0], position: mark[1] };
       for (;;) {
         const page = await readFeed(pool, { mode, after: from, exporters, limit });
-        if ('start' in page) throw lost(page);
+        if ('start' in page) throw cursorGone(page);
         const { events, next } = page;
         const left = until - performance.now();
         if (events.length > 0 || left <= 0 || isStopping()) {
           return { body: { items: events.map(eventBody), next: cursorOf(next) } };
         }
-        // Events that this principal may not see are passed by.
+        // Events that this principal may not see are skipped.
         from = next;
         await feed.until(next, left, gone);
         if (gone.aborted) throw callerGone();
@@ -73,7 +73,7 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
 
 const cursorOf = ({ epoch, position }: FeedMark): string => asCursor([epoch, position]);
 
-function lost({ start, end }: Record<'start' | 'end', FeedMark>): Problem {
+function cursorGone({ start, end }: Record<'start' | 'end', FeedMark>): Problem {
   const detail =
     `The cursor is of a ledger that was put back since, or is older than the ${EVENT_DAYS} days that events are kept: what came after ` +
     'it may be gone. Read what you need anew (GET /v1/filings?since=…) and go on with `end`, or read all that is kept with `start`.';
@@ -93,7 +93,7 @@ function eventBody({ id, type, at, subject, data }: FeedEvent): z.output<typeof 
   };
 }
 
-/** Where to read more. */
+/** The route with more about the event. */
 function linkOf({ eBRCNumber, filingId, exporterId, runId }: FeedEvent['data']): string | null {
   const to = (list: string, id: unknown) => `/v1/${list}/${encodeURIComponent(String(id))}`;
   if (eBRCNumber != null) return to('certificates', eBRCNumber);

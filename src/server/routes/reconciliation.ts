@@ -1,4 +1,3 @@
-/** Findings, reconciliations and reports. */
 import { z } from 'zod';
 import { reconcileInput } from '../../domain/report-contracts';
 import { FINDING_KINDS, type FindingView } from '../../domain/reconciliation/findings';
@@ -97,7 +96,7 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
   });
 
   for (const report of ['daily', 'ageing'] as const) {
-    // A report of a day is made once for all who ask for it meanwhile.
+    // Concurrent requests for the same day share one report.
     const figures = inTurn((on: string) => figuresOf(deps, { report, ...(on !== '' && { on }) }));
     addRoute(registrar, {
       id: report === 'daily' ? 'reportDay' : 'reportAgeing',
@@ -127,7 +126,7 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
 
 const findingBody = (finding: FindingView) => ({ ...finding, advice: inApiTerms(finding.advice) });
 
-/** @throws Problem 403 for a principal that sees some exporters only */
+/** @throws Problem 403 if the principal may see only some exporters */
 function seesAll({ exporters }: Principal, why: string): void {
   if (exporters !== null) throw new Problem(403, 'exporters_limited', `You see some exporters only. ${why}`);
 }

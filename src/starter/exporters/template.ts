@@ -15,11 +15,11 @@ export interface Template {
   bytes: Buffer;
   rows: number;
   source: 'service' | 'ledger';
-  /** Why it is not the service's own template; null if it is. */
+  /** Why this is not the service's own template; null if it is. */
   notice: string | null;
 }
 
-/** The service's template (spec: "GET /irm/bulk-template"), or one from the ledger. @throws RefusedError */
+/** The service's template (spec: "GET /irm/bulk-template"), or one built from the ledger. @throws RefusedError */
 export async function makeTemplate(
   { pool, mode, api }: LedgerDependencies & { api?: FilingApi },
   exporter: string,
@@ -34,7 +34,7 @@ export async function makeTemplate(
   return { ...made, rows: unchecked.length + untouched.length };
 }
 
-/** Reads the service's template and stores its labels. @returns it, and why not; null: stored */
+/** Reads the service's template and stores its labels. @returns the template, and why they were not stored (or null) */
 export async function learnTemplate(
   { pool, mode, api }: LedgerDependencies & { api: FilingApi },
   exporterId: string,
@@ -55,7 +55,7 @@ async function templateOf(
     const { template } = await learnTemplate({ pool, mode, api }, exporterId);
     return { bytes: await decorateTemplate(template, known), source: 'service', notice: null };
   } catch (error) {
-    // The answer may not be a workbook at all, for example a proxy's error page.
+    // The answer may be no workbook at all, such as a proxy's error page.
     if (!(error instanceof ApiError || error instanceof WorkbookRefused)) throw error;
     return templateOfLedger(pool, exporterId, known, `The service did not return its template (${error.message})`);
   }

@@ -25,22 +25,21 @@ export interface CheckOutcome {
   warnings: Finding[];
   /** Which columns of a workbook are sent; null for a message. */
   columns: SheetColumns | null;
-  /** With `annotate`; null for a file refused as a whole: it has no cells to write into. */
+  /** With `annotate`; null if the file was refused as a whole, because its cells were not read. */
   annotated: Buffer | null;
 }
 
 /**
- * Checks a file by all rules and balances, without filing.
- * @param ledger with the balances; without it only the rules are checked, and a warning says so
- * @throws UsageError: unreadable, or `annotate` with a
- * message; RefusedError: unknown exporter
+ * Checks a file by all rules and balances, without filing it.
+ * @param ledger has the balances; without its pool only the rules are checked, and a warning says so
+ * @throws UsageError if it cannot be read, or for `annotate` with a message; RefusedError for an unknown exporter
  */
 export async function checkFile(
   ledger: {
     pool?: pg.Pool;
-    /** Default: the exporter is searched in both modes. */
+    /** Default: both modes are searched for the exporter. */
     mode?: Mode;
-    /** Default: in this thread. */
+    /** Default: in the calling thread. */
     workbooks?: Workbooks;
   },
   request: CheckRequest,
@@ -59,7 +58,7 @@ export async function checkFile(
   return { ok: errors.length === 0, rows: file.rowCount, errors, warnings, columns: file.sheet ?? null, annotated };
 }
 
-/** Findings about balances and live mappings from the ledger; without a ledger, a warning instead. */
+/** Findings about balances and live mappings in the ledger; without a ledger, a warning instead. */
 async function againstLedger(
   { pool, mode }: { pool?: pg.Pool; mode?: Mode },
   file: FilingFile,
@@ -86,13 +85,13 @@ async function againstLedger(
   throw unknownExporter(exporter, modes.join(' or '));
 }
 
-/** Whether the rules have already reported that the row's mapping is in the file twice: no filing holds it. */
+/** Whether the rules already reported the mapping as a duplicate inside the file, so that no filing holds it. */
 function reportedByFile({ row, code, filingId }: Finding, ofFile: readonly Finding[]): boolean {
   if (code !== 'mapping_live' || filingId !== undefined) return false;
   return ofFile.some((finding) => finding.code === 'duplicate_mapping' && finding.row === row);
 }
 
-/** The workbook with the errors in its cells; null for one refused as a whole: it has no cells to write into. */
+/** The workbook with the errors in its cells; null if it was refused as a whole, because its cells were not read. */
 export async function annotatedWorkbook(
   workbooks: Workbooks,
   file: FilingFile,

@@ -1,4 +1,4 @@
-/** A person's word that a duplicate beside rows of a filing may go, and taking a word back. */
+/** Permits a duplicate beside rows of a filing, and withdraws statements. */
 import { randomUUID } from 'node:crypto';
 import type { Principal } from '../../domain/principal';
 import type { Carried } from '../../domain/filing/questions';
@@ -14,7 +14,7 @@ import { refusal } from '../errors';
 import { filingOf, viewOf } from '../lookup';
 import type { FilingOutcome } from './outcome';
 
-/** Permits a duplicate beside doubtful rows, once two persons did. @throws RefusedError where a row is none */
+/** Permits a duplicate beside rows in doubt, once two persons said so. @throws RefusedError if a row is not in doubt */
 export async function permit(
   deps: EbrcReaderDependencies & { singlePerson: boolean; principal?: Principal },
   idOrReference: string,
@@ -52,7 +52,7 @@ export async function permit(
   return { filing: await viewOf(deps, filingId), waitsForPerson: stands, secondPerson: stands, notice };
 }
 
-/** Takes one's last word back that was not carried out. @throws RefusedError where there is none */
+/** Withdraws a person's last statement that was not carried out. @throws RefusedError if there is none */
 export async function withdraw(
   deps: EbrcReaderDependencies & { principal?: Principal },
   idOrReference: string,

@@ -65,7 +65,7 @@ export function addExporterCommands(program: Command, bind: Bind): void {
     );
 }
 
-/** @returns what it still takes; null: nothing */
+/** @returns what is still needed; null if nothing */
 async function setApproval(cli: Cli, exporter: string, asked: { required: boolean; by: string }) {
   const { requireApproval } = await import('../../../exporters/change.js');
   const deps = { ...(await cli.ledger({ writes: true })), principal: await cli.principal() };
@@ -93,7 +93,7 @@ function exportersTable(exporters: readonly ExporterView[], mode: Mode): Page {
   return apart([listed, ...remarks]);
 }
 
-/** Null: nothing bad is known of its credentials. */
+/** What to do about the exporter's credentials; null if nothing is known to be wrong with them. */
 function credentialsNeeded({ email, credentialsProblem, state }: ExporterView): string | null {
   const submit = `\`ebrc credentials ${email} --username USER\``;
   if (credentialsProblem === 'dgft_username_taken')
@@ -175,7 +175,7 @@ function irmsTable(irms: readonly IrmView[]): Page {
   );
 }
 
-/** Reads the IRMs live; returns the exporters that could not be read, and why. */
+/** Reads the IRMs live. @returns the exporters that could not be read, with the reason */
 async function refreshed(cli: Cli, exporter: string): Promise<RefreshIrmsResult['skipped']> {
   const client = await cli.client();
   const progress = cli.terminal.progress();

@@ -98,7 +98,7 @@ export function addReconcileCommands(program: Command, bind: Bind): void {
     );
 }
 
-/** Whether of any party everything could be asked; a run that goes on has not said it yet. */
+/** Whether some party could be read completely. A run that goes on has not decided that yet. */
 const askedAny = ({ state, parties, skipped }: ReconcileOutcome): boolean =>
   state !== 'done' || skipped.length === 0 || skipped.length < parties;
 
@@ -130,7 +130,7 @@ function findingsParts(findings: readonly FindingView[]): Part[] {
         'Exporter',
         'eBRC number',
         'Age',
-        // What the advice is about comes before what explains it: a narrow terminal keeps it.
+        // On a narrow terminal later columns are dropped first, so the columns that the advice is about stand first.
         optional('Filing'),
         optional(right('Amount')),
         optional('Document'),
