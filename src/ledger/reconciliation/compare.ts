@@ -57,6 +57,9 @@ const OUR_ROW = `jsonb_build_object('filingId', r.filing_id, 'row', r.source_row
   'document', r.mapping->>'sbCumInvoiceNumber', 'documentDate', r.mapping->>'sbCumInvoiceDate',
   'amount', r.mapped_amount::text, 'currency', r.currency, 'eBRCNumber', r.ebrc_number, 'state', r.state)`;
 
+/** SQL: whether certificate `c` has another status than when it was first read. */
+const ANOTHER_STATUS = 'upper(trim(c.status)) <> upper(trim(c.first_status))';
+
 /** SQL: certificate `c` as the authority shows it. */
 const THEIR_CERTIFICATE = `jsonb_build_object('eBRCNumber', c.ebrc_number, 'eBRCDate', c.ebrc_date, 'eBRCStatus', c.status,
   'brcUtilStatus', c.detail->>'brcUtilStatus', 'document', c.document_no, 'documentDate', c.document_date,
@@ -100,16 +103,18 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
         AND (c.amount <> r.mapped_amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
     [partyId],
   );
-  // Another spelling (`ISSUED` for `Issued`) is not another status.
+  // Another spelling (`ISSUED` for `Issued`) is not another status. A record, or persons, may have named a certificate
+  // that was cancelled before its details were first read.
   await client.query(
     `INSERT INTO current_findings
      SELECT 'status_changed|' || c.ebrc_number, 'status_changed', coalesce(r.exporter_id, c.exporter_id), c.ebrc_number,
             c.filing_id, r.source_row, r.mapping->>'irmNumber', c.issued_on, c.amount, c.currency,
             jsonb_build_object('eBRCStatus', c.first_status), ${THEIR_CERTIFICATE},
-            'the status was ' || c.first_status || ' and is ' || c.status
+            CASE WHEN ${ANOTHER_STATUS} THEN 'the status was ' || c.first_status || ' and is ' || c.status
+                 ELSE 'the status is ' || c.status || ' since it was first read' END
        FROM certificates c JOIN covered v ON v.ebrc_number = c.ebrc_number
        LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
-      WHERE c.party_id = $1 AND upper(trim(c.status)) <> upper(trim(c.first_status))`,
+      WHERE c.party_id = $1 AND (${ANOTHER_STATUS} OR (r.state = 'certified' AND c.status ~* '^\\s*c(ancel|$)'))`,
     [partyId],
   );
   // A certificate that no row claims is a second one for a mapping of ours, was filed by somebody else, or is of a row
