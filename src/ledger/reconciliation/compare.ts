@@ -1,6 +1,7 @@
 /** Compares the ledger with a party's last known data at the authority; one statement over all rows per finding. */
 import type pg from 'pg';
 import type { ReconcileCheck } from '../../domain/reconciliation/findings';
+import { CANCELLED } from '../certificates/certificates';
 import { withTransaction, type Queryable } from '../pool';
 import { attentionOf, NO_ROW_HAS } from '../questions/questions';
 import { mergeFindings } from './findings';
@@ -114,7 +115,7 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
                  ELSE 'the status is ' || c.status || ' since it was first read' END
        FROM certificates c JOIN covered v ON v.ebrc_number = c.ebrc_number
        LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
-      WHERE c.party_id = $1 AND (${ANOTHER_STATUS} OR (r.state = 'certified' AND c.status ~* '^\\s*c(ancel|$)'))`,
+      WHERE c.party_id = $1 AND (${ANOTHER_STATUS} OR (r.state = 'certified' AND ${CANCELLED}))`,
     [partyId],
   );
   // A certificate that no row claims is a second one for a mapping of ours, was filed by somebody else, or is of a row
@@ -170,7 +171,10 @@ async function findCollisions(client: Queryable, { partyId }: CompareArgs): Prom
   );
 }
 
-/** Compares an IRM's utilised amount with its certified rows; it may include rows in progress already. */
+/**
+ * Compares an IRM's utilised amount with its certified rows. Rows in progress may be counted already, and rows whose
+ * certificate was cancelled may still be.
+ */
 async function findInBalances(client: Queryable, { partyId }: CompareArgs): Promise<void> {
   await client.query(
     `WITH held AS (
@@ -183,19 +187,22 @@ async function findInBalances(client: Queryable, { partyId }: CompareArgs): Prom
               sum(utilized) AS utilized, sum(amount) AS amount, sum(available) AS available, min(read_at) AS read_at
          FROM held GROUP BY irm_key HAVING bool_and(utilized IS NOT NULL)),
      ours AS (
-       SELECT irm_key, sum(mapped_amount) FILTER (WHERE state = 'certified') AS certified,
-              coalesce(sum(mapped_amount) FILTER (WHERE state IN ('submitted', 'unknown', 'abandoned_after_send')), 0) AS in_flight,
-              count(*) FILTER (WHERE state = 'certified') AS certificates, max(settled_at) AS settled_at
-         FROM filing_rows WHERE party_id = $1 AND live GROUP BY irm_key)
+       SELECT r.irm_key, coalesce(sum(r.mapped_amount) FILTER (WHERE r.state = 'certified' AND NOT ${CANCELLED}), 0) AS certified,
+              coalesce(sum(r.mapped_amount) FILTER (WHERE r.state = 'certified' AND ${CANCELLED}), 0) AS cancelled,
+              coalesce(sum(r.mapped_amount) FILTER (WHERE r.state IN ('submitted', 'unknown', 'abandoned_after_send')), 0) AS in_flight,
+              count(*) FILTER (WHERE r.state = 'certified' AND NOT ${CANCELLED}) AS certificates, max(r.settled_at) AS settled_at
+         FROM filing_rows r LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number
+        WHERE r.party_id = $1 AND r.live GROUP BY r.irm_key)
      INSERT INTO current_findings
      SELECT 'utilisation_differs|' || i.irm_key, 'utilisation_differs', i.exporter_id, NULL, NULL, NULL, i.irm_number, NULL,
-            abs(i.utilized - coalesce(o.certified, 0)), i.currency,
-            jsonb_build_object('certified', coalesce(o.certified, 0)::text, 'certificates', coalesce(o.certificates, 0), 'inFlight', coalesce(o.in_flight, 0)::text),
+            greatest(coalesce(o.certified, 0) - i.utilized, i.utilized - coalesce(o.certified + o.cancelled, 0)), i.currency,
+            jsonb_build_object('certified', coalesce(o.certified, 0)::text, 'certificates', coalesce(o.certificates, 0),
+              'cancelled', coalesce(o.cancelled, 0)::text, 'inFlight', coalesce(o.in_flight, 0)::text),
             jsonb_build_object('irmUtilizedAmt', i.utilized::text, 'irmAvailableAmt', i.available::text, 'remittanceFCCAmount', i.amount::text),
             'utilised ' || i.utilized || ', certified ' || coalesce(o.certified, 0)
        FROM irm i LEFT JOIN ours o USING (irm_key)
       WHERE (o.settled_at IS NULL OR o.settled_at < i.read_at)
-        AND (i.utilized < coalesce(o.certified, 0) OR i.utilized > coalesce(o.certified, 0) + coalesce(o.in_flight, 0))`,
+        AND (i.utilized < coalesce(o.certified, 0) OR i.utilized > coalesce(o.certified + o.cancelled + o.in_flight, 0))`,
     [partyId],
   );
 }

@@ -1,4 +1,5 @@
 /** Ageing of export documents: what their certificates do not cover, by the day on which realisation is due. */
+import { CANCELLED } from '../certificates/certificates';
 import type { Queryable } from '../pool';
 import { partsInScope, OPEN_BY_DAY, stepsOf, type DayCount, type ReportScope } from './scope';
 
@@ -37,9 +38,11 @@ const BUCKET = `CASE ${BUCKETS.map(({ id, to }) => (to === null ? `ELSE '${id}'`
 const ON_DAY = `coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date)`;
 
 /**
+/**
  * A document is a party's number and date in comparable form. The invoice list takes precedence over what rows state,
  * and what a corrected row states counts until the day of its correction. The certified amount is the sum of all
- * certificates of the document that were issued by then, whoever filed it.
+ * certificates of the document that were issued by then, whoever filed it. A cancelled one counts on no day, because
+ * the day of its cancellation is not known.
  *
  * Nearly every past document is certified in full, so one pass over the rows leaves those out before anything is
  * sorted: rows whose own certificate covers the document's value, then documents whose certificates do, in one
@@ -60,7 +63,7 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
     SELECT * FROM (
       SELECT r.party_id, r.document_key AS key, r.document_on AS dated, (r.mapping->>'sbCumInvoiceValueinFCC')::numeric AS value, NULL::date AS due,
              upper(r.mapping->>'sbCumInvoiceFCC') AS currency, upper(coalesce(c.currency, r.currency)) AS paid_in,
-             CASE WHEN NOT r.disputed AND c.filing_id = r.filing_id
+             CASE WHEN NOT r.disputed AND c.filing_id = r.filing_id AND NOT ${CANCELLED}
                    AND ${ON_DAY} <= CASE WHEN r.document_on > (SELECT since FROM young) THEN $3::date ELSE $2::date END
                   THEN coalesce(c.amount, r.mapped_amount) END AS amount
         FROM filing_rows r JOIN filings f USING (filing_id)
@@ -71,7 +74,7 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
         OR EXISTS (SELECT FROM listed l WHERE l.party_id = stated.party_id AND l.document_key = key AND l.document_date = dated)
     UNION ALL
     SELECT c.party_id, c.document_key, c.document_on, 0, NULL, upper(c.currency), upper(c.currency), c.amount
-      FROM certificates c WHERE c.filing_id IS NULL AND c.match_key IS NOT NULL AND ${ON_DAY} <= $2::date
+      FROM certificates c WHERE c.filing_id IS NULL AND c.match_key IS NOT NULL AND NOT ${CANCELLED} AND ${ON_DAY} <= $2::date
     UNION ALL
     SELECT e.party_id, i.document_key, i.document_date, i.amount, i.due_override, upper(i.currency), NULL, NULL
       FROM invoices i JOIN exporters e USING (exporter_id) WHERE e.mode = $1),
@@ -100,11 +103,11 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
       FROM documents d CROSS JOIN LATERAL (
         SELECT coalesce(c.amount, r.mapped_amount) AS amount, upper(coalesce(c.currency, r.currency)) AS currency, ${ON_DAY} AS on_day, c.ebrc_number
           FROM filing_rows r JOIN certificates c ON c.filing_id = r.filing_id AND c.position = r.position
-         WHERE r.party_id = d.party_id AND r.document_key = d.key AND r.document_on = d.dated AND r.match_key IS NOT NULL
+         WHERE r.party_id = d.party_id AND r.document_key = d.key AND r.document_on = d.dated AND r.match_key IS NOT NULL AND NOT ${CANCELLED}
         UNION ALL
         SELECT c.amount, upper(c.currency), ${ON_DAY}, c.ebrc_number
           FROM certificates c LEFT JOIN filing_rows r ON r.filing_id = c.filing_id AND r.position = c.position
-         WHERE c.party_id = d.party_id AND c.document_key = d.key AND c.document_on = d.dated AND c.match_key IS NOT NULL AND r.match_key IS NULL
+         WHERE c.party_id = d.party_id AND c.document_key = d.key AND c.document_on = d.dated AND c.match_key IS NOT NULL AND r.match_key IS NULL AND NOT ${CANCELLED}
         OFFSET 0) c),
   running AS (
     SELECT *, sum(amount) FILTER (WHERE same) OVER (PARTITION BY party_id, key, dated ORDER BY on_day, ebrc_number) >= value AS settled
