@@ -38,7 +38,6 @@ const BUCKET = `CASE ${BUCKETS.map(({ id, to }) => (to === null ? `ELSE '${id}'`
 const ON_DAY = `coalesce(c.issued_on, (c.first_seen_at AT TIME ZONE 'Asia/Kolkata')::date)`;
 
 /**
-/**
  * A document is a party's number and date in comparable form. The invoice list takes precedence over what rows state,
  * and what a corrected row states counts until the day of its correction. The certified amount is the sum of all
  * certificates of the document that were issued by then, whoever filed it. A cancelled one counts on no day, because
