@@ -11,6 +11,8 @@ import type pg from 'pg';
 import type { RefreshIrmsResult } from '../src/domain/contracts';
 import type { ReconcileResult } from '../src/domain/report-contracts';
 import { saveExporter } from '../src/ledger/exporters/exporters';
+import { accountSchema } from '../src/sandbox/authority/seed';
+import { portalAccount } from '../src/sandbox/authority/world';
 import { createSandbox, type Sandbox } from '../src/sandbox/sandbox';
 import globalSetup from '../test/support/jest/global-setup';
 import globalTeardown from '../test/support/jest/global-teardown';
@@ -37,56 +39,22 @@ async function seedSandbox(sandbox: Sandbox): Promise<void> {
   const { accounts, customers } = await sandbox.state();
   for (let n = 1; n <= EXPORTERS; n += 1) {
     const [iec, username] = [iecOf(n), `fan-${n}`];
-    const irm = {
-      irmNumber: `IRM${n}`,
-      irmIssueDate: '01012026',
-      remittanceDate: '01012026',
-      irmStatus: 'fresh',
-      ifscCode: 'HDFC0000001',
-      remittanceAdCode: '0510001',
-      remittanceFCC: 'USD',
-      remittanceFCCAmount: 10_000,
-      ormAmountFCC: 0,
-      remitterName: 'Overseas Buyer',
-      remitterCountry: 'UNITED STATES',
-      purposeOfRemittance: 'P0102',
-      available: '10000',
-    };
-    const certificate = (name: string, amount: number) => ({
-      eBRCNumber: `EB${n}${name}`,
-      eBRCDate: DDMMYYYY,
-      irmNumber: irm.irmNumber,
-      billNo: 'B1',
-      sbCumInvoiceNumber: '1234567',
-      sbCumInvoiceDate: '03012026',
-      realisedValueFCC: amount,
-      currencyCode: 'USD',
-      realizationDt: '01012026',
-      eBRCStatus: 'Issued',
-      brcUtilStatus: 'Unutilised',
-      iec,
-      requestId: null,
-      serialNo: null,
-      ...{ isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '' },
-      detailsFrom: 0,
-      pdfFrom: 0,
+    const bank = { ifscCode: 'HDFC0000001', remittanceAdCode: '0510001', remittanceFCC: 'USD' };
+    const irm = { ...bank, irmNumber: `IRM${n}`, irmIssueDate: '01012026', remittanceFCCAmount: 10_000 };
+    const certificate = (name: string, realisedValueFCC: number) => ({
+      ...{ eBRCNumber: `EB${n}${name}`, eBRCDate: DDMMYYYY, irmNumber: irm.irmNumber, billNo: 'B1' },
+      ...{ sbCumInvoiceNumber: '1234567', sbCumInvoiceDate: '03012026', realizationDt: '01012026' },
+      ...{ realisedValueFCC, currencyCode: 'USD' },
     });
-    accounts.push({
+    const gone = Array.from({ length: goneOf(n) }, (_, at) => certificate(`R${at}`, 10));
+    const account = {
       username,
       password: 'Right-1!',
       iec,
-      panNumber: '',
-      locked: false,
-      sharedCredentials: false,
       irms: [irm],
-      certificates: [
-        certificate(FOREIGN, 5),
-        ...Array.from({ length: goneOf(n) }, (_, at) => certificate(`R${at}`, 10)),
-      ],
-      logins: 0,
-      failedLogins: 0,
-      failedLoginsInARow: 0,
-    });
+      certificates: [certificate(FOREIGN, 5), ...gone],
+    };
+    accounts.push(portalAccount(accountSchema.parse(account)));
     customers.set(idOf(n), {
       id: idOf(n),
       name: username,
