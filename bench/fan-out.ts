@@ -98,9 +98,9 @@ async function seedLedger(pool: pg.Pool): Promise<void> {
     `INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind) VALUES ('fan', '[]', 0, 'json')`,
   );
   await pool.query(
-    `INSERT INTO filings (filing_id, mode, exporter_id, reference, workflow_id, content_hash, input_ref, upload_type, declaration,
+    `INSERT INTO filings (filing_id, mode, exporter_id, reference, n, workflow_id, content_hash, input_ref, upload_type, declaration,
         channel, state, made_by, made_at, declared_by, closed_at)
-     SELECT exporter_id, 'test', exporter_id, exporter_id, exporter_id, 'h', 'fan', 101, 'Y', 'push', 'certified', 'bench', $1, 'bench', $1
+     SELECT exporter_id, 'test', exporter_id, exporter_id, 1, exporter_id, 'h', 'fan', 101, 'Y', 'push', 'certified', 'bench', $1, 'bench', $1
        FROM exporters`,
     [TODAY],
   );
@@ -109,10 +109,12 @@ async function seedLedger(pool: pg.Pool): Promise<void> {
           gone AS (SELECT own.*, r FROM own, generate_series(0, CASE WHEN n = 1 THEN $1::int ELSE $2::int END - 1) r),
           filed AS (
             INSERT INTO filing_rows (filing_id, position, source_row, submission, serial_no, exporter_id, party_id, irm_key, mapping,
-                match_key, mapped_amount, currency, fingerprint, live, state, ebrc_number, settled_at)
-            SELECT exporter_id, r, r + 1, 1, r + 1, exporter_id, party_id, 'IRM' || n || ' 0510001',
+                document_key, match_key, mapped_amount, currency, fingerprint, lineage, state, adoption, ebrc_number, settled_at)
+            SELECT exporter_id, r, r + 1, 1, r + 1, exporter_id, party_id, 'IRM' || n || ' 510001',
                    jsonb_build_object('irmNumber', 'IRM' || n, 'sbCumInvoiceNumber', '1234567', 'sbCumInvoiceDate', '03012026'),
-                   'k' || r, 10, 'USD', n || ':' || r, true, 'certified', 'EB' || n || 'R' || r, $3 FROM gone)
+                   '1234567', 'k' || r, 10, 'USD', n || ':' || r, exporter_id || ':' || r, 'certified', 'record', 'EB' || n || 'R' || r, $3
+              FROM gone),
+          held AS (INSERT INTO held_mappings (fingerprint, ordinal, filing_id, position) SELECT n || ':' || r, 0, exporter_id, r FROM gone)
      INSERT INTO certificates (party_id, exporter_id, ebrc_number, status, first_status, document_no, document_date, amount, currency,
         detail, filing_id, position, seen_at, claimed_at, issued_on, match_key, archived_at, pdf_document, pdf_sha256)
      SELECT party_id, exporter_id, 'EB' || n || 'R' || r, 'Issued', 'Issued', '1234567', '03012026', 10, 'USD', '{}'::jsonb, exporter_id, r, $3,
