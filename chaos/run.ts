@@ -134,7 +134,7 @@ function chosen({ scenario: names, disruption: disruptions, lost, fault: faults 
     ...(disruptions.includes('kill') ? SLOW_SUBMISSIONS : []),
     ...faults,
   ];
-  return [{ name: 'custom', faults: all, disruptions }];
+  return [{ name: 'custom', faults: all, disruptions, mayEndOtherwise: true }];
 }
 
 /** Parser of an option that may be given several times, each time with one of `allowed`. */

@@ -117,7 +117,7 @@ async function fileAndJudge(run: Run): Promise<ScenarioResult> {
   const tookMs = Date.now() - began;
 
   const restored = isRestore(scenario);
-  const verdict = await judge(stage, plan, report, { expectsNoQuestions: scenario.expectsNoQuestions ?? false });
+  const verdict = await judge(stage, plan, report, scenario);
   for (const { reference, attention } of await readQuestions(stage.pool)) say(`${reference}: ${attention}`);
   const history = await judgeHistory(stage, { restored });
   const reconciled = await reconcileAll(stage);

@@ -119,12 +119,8 @@ async function tryClients(): Promise<number> {
     for (const [name, client] of Object.entries(clients)) {
       if (client === null) continue;
       const [command, args, cwd] = client;
-      const message = demoInvoice(irms);
-      const [row] = message.ebrcBulkGenDtos;
-      const document = `KVR/${name}`;
       const file = join(FOLDER, `${name}.json`);
-      const rows = [{ ...row, sbCumInvoiceNumber: document, billNo: document }];
-      await writeFile(file, JSON.stringify({ ...message, ebrcBulkGenDtos: rows }));
+      await writeFile(file, JSON.stringify(demoInvoice(irms, `KVR/${name}`)));
       await step(`${name}: filing`, command, [...args, local.door.url, token, EXPORTER, `CLIENT-${name}`, file], cwd);
     }
     return 0;
