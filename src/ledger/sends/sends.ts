@@ -196,9 +196,9 @@ async function listFrom(store: SendStore, { ledgerId, seen }: Identity): Promise
 export async function assertWhole(
   connection: Connection,
   store: SendStore,
-  of: { storeId: string; known?: Identity },
+  args: { storeId: string; known?: Identity },
 ): Promise<Comparison> {
-  const compared = await compareSends(connection, store, of);
+  const compared = await compareSends(connection, store, args);
   assertPrimary(compared);
   await noteWhole(connection, compared);
   if (compared.unknown.length > 0) throw new LedgerPutBack(compared.identity.ledgerId, compared.unknown);
