@@ -181,7 +181,7 @@ async function resume(deps: Deps, filingId: string, { workflowId, sends }: OpenF
     (await getFiling(pool, filingId)) ?? (await onWholeLedger(deps, filingId, (client) => getFiling(client, filingId)));
   if (!filing) return { outcome: 'filing_unknown' };
   if (filing.workflowId !== workflowId) {
-    const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
+    const text = `Filing ${filingId} belongs to workflow ${filing.workflowId}: start that workflow again.`;
     return refused(
       deps,
       [{ ...errorAt(null, 'resume', 'resume_differs', text), filingId }],

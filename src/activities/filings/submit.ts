@@ -225,7 +225,7 @@ async function toSend({ pool }: Deps, { attemptId, filingId, submission, exporte
   const key = partsOfAttemptId(attemptId);
   const found = await readToSend(pool, key);
   const same = key.filingId === filingId && key.submission === submission && sameId(found.exporterId, exporterId);
-  if (!same) throw refusal('unexpected', `Attempt ${attemptId} is not one of what was to be sent.`);
+  if (!same) throw refusal('unexpected', `Attempt ${attemptId} does not belong to the submission that was to be sent.`);
   return found;
 }
 

@@ -234,7 +234,7 @@ export const CERTIFIED_ELSEWHERE = (party: string, rows: string) =>
 /** Warnings about the rows that {@link CERTIFIED_ELSEWHERE} found. */
 export const certifiedElsewhereWarnings = (found: readonly { row: number; eBRCNumber: string }[]): Finding[] =>
   found.map(({ row, eBRCNumber }) => {
-    const message = `Certificate ${eBRCNumber} of the authority is over this document, date and amount, and no filing here has it. If it is this row’s, filing the row makes a second one.`;
+    const message = `The authority has certificate ${eBRCNumber} for this document, date and amount, and no filing here has it. If it is this row’s, filing the row makes a second one.`;
     return warningAt(row, null, 'certified_elsewhere', message);
   });
 

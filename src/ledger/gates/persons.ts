@@ -28,7 +28,7 @@ export interface CarryOut extends WordOf {
 /** Judges and carries out a word in one transaction. Requires the filing's lock; repeating it changes nothing. */
 export async function carryOutWord(client: Queryable, args: CarryOut): Promise<Carried> {
   const word = await readWord(client, args);
-  if (!word) return refused('the ledger does not hold it');
+  if (!word) return refused('the ledger does not have the statement');
   if (word.judged) return word.judged;
   const { carried, others } = await judge(client, word, args);
   const { filingId, at } = args;
@@ -54,7 +54,7 @@ async function judge(client: Queryable, word: Word, args: CarryOut): Promise<{ c
   if (typeof support === 'string') return { carried: refused(support), others: [] };
   const { others, isClaim } = support;
   if (word.kind === 'approve' || word.kind === 'abandon')
-    return { carried: refused('it is no answer about a send'), others };
+    return { carried: refused('it is not an answer about a send'), others };
   const carried = await CARRY_OUT[word.kind](client, word, others, args);
   if (carried.outcome !== 'stands' || !isClaim) return { carried, others };
   return { carried: refused(`${carried.why}; ${NEEDS_TOKEN}`), others };
@@ -147,14 +147,14 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   // An ended record is final: following the request again would only ask the same question.
   if (request?.state === 'ended')
     return refused(
-      `request ${requestId} is known already and has ended: it has no certificate for the rows that are open. Say --as not-filed of them, or name another request`,
+      `request ${requestId} is known already and has ended: it has no certificate for the rows that are open. Answer --as not-filed for them, or name another request`,
     );
   const since = attempt?.markedAt ?? args.at;
   const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
   if (holder) {
     const whose = holder.filingId === filingId ? `submission ${holder.submission}` : `filing ${holder.filingId}`;
     return refused(
-      `request ${requestId} is the one of ${whose}: look for the one of submission ${submission} of ${filingId}`,
+      `request ${requestId} belongs to ${whose}: look for the request of submission ${submission} of ${filingId}`,
     );
   }
   await holdForRequest(client, { attemptId, requestId, at: args.at });
@@ -217,7 +217,7 @@ async function permitDuplicate(client: Queryable, word: Word, others: readonly W
   const doubted = rows.filter(({ position }) => inDoubt.has(position));
   const other = sourceRows?.find((row) => !doubted.some(({ sourceRow }) => sourceRow === row));
   if (doubted.length === 0 || other !== undefined)
-    return refused(`row ${other ?? ''} is not one of the filing's that are in doubt, or were abandoned after the send`);
+    return refused(`row ${other ?? ''} of the filing is neither in doubt nor abandoned after the send`);
   const positions = doubted.map(({ position }) => position);
   // A repeated command, such as one whose answer was lost, must not permit a second duplicate.
   if (await isPermitted(client, filingId, positions)) return { outcome: 'permitted' };

@@ -135,7 +135,7 @@ async function takeFromNamed(
     [filingId, submission, requestId, at],
   );
   for (const { filingId: other } of rows) {
-    const text = `Request ${requestId}, which was named for this filing, is the one of attempt ${attemptId}: look at what came of it.`;
+    const text = `Request ${requestId}, which was named for this filing, belongs to attempt ${attemptId}: check what that means for this filing.`;
     await askAbout(client, { filingId: other, kind: 'request_taken', text, until: 'fact', key: requestId, at });
   }
   return rows.length > 0;
@@ -151,7 +151,7 @@ export async function holdForRequest(
   const attempt = attempts.find((each) => each.attemptId === attemptId);
   const freed = await anyRow(client, { filingId, submission }, 'NOT live');
   if (attempt?.verdict !== 'absent' && !freed) return;
-  const reason = `it is said to be request ${requestId}`;
+  const reason = `a person named request ${requestId} for it`;
   await closeOpenAttempts(client, { filingId, submission, except: attemptId, reason, at });
   if (attempt) {
     const verdict = requestOf(attempt, await readRequests(client, filingId, submission)) ? 'accepted' : 'marked';

@@ -86,7 +86,7 @@ async function refusalOf(
   // A name, in the form in which names are compared, belongs to one principal for ever.
   const isMaker = personKey(granted.by) === personKey(filing.madeBy);
   if (action === 'abandon') {
-    return isMaker || granted.roles.includes('checker') ? null : `${granted.by} may give up its own filings alone`;
+    return isMaker || granted.roles.includes('checker') ? null : `${granted.by} may abandon only filings of its own`;
   }
   if (isMaker) return `${granted.by} made this filing; somebody else has to approve it`;
   if (granted.isSystem) return `${granted.by} is a system: a person has to approve`;

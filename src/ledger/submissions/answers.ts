@@ -154,7 +154,7 @@ export async function acknowledge(
   // An acceptance that is known already does not end a pause.
   const waits = UNACKNOWLEDGED.includes(state) || (fresh && isPause(state));
   if (!waits || phaseOf(await readFacts(client, filingId)) !== 'follow') return readNow(client, filingId);
-  const first = { kind: 'submitting', text: `attempt ${attemptId} was sent before the filing came to it` };
+  const first = { kind: 'submitting', text: `attempt ${attemptId} was sent before the filing reached this state` };
   const submitting = mayFollow(state, 'processing')
     ? null
     : await moveHeld(client, filing, { state: 'submitting', attention: null, at, event: first });

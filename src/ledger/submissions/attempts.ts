@@ -66,7 +66,7 @@ export async function openAttempt(
   if (holder !== null)
     return {
       outcome: 'rows_gone',
-      reason: `Filing ${holder} holds a mapping of it too, which was found after both were recorded: deal with that one first.`,
+      reason: `Filing ${holder} also holds one of its mappings, as was found after both were recorded: resolve that filing first.`,
     };
   const number = (last?.number ?? 0) + 1;
   if (restored?.unread) return { outcome: 'wait', until: restored.until, from: restored.from };
