@@ -83,7 +83,7 @@ const MAX_PAUSE_MS = 30_000;
 
 /** PostgreSQL is unavailable: retried on the profile's schedule, without end for steps that must happen. */
 export function ledgerUnavailable(error: LedgerUnavailableError, attempt: number): ApplicationFailure {
-  const message = `${error.message} The work is repeated until it can.`;
+  const message = `${error.message} The work is retried until it can.`;
   return ApplicationFailure.create({
     message,
     type: 'ledger_unavailable',

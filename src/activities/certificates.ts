@@ -51,17 +51,17 @@ async function fetchCertificates(
     const { withoutDetail, toArchive } = await readMissing(pool, { filingId, limit: pdfs ?? 0, at: now(deps) });
     return { withoutDetail, toArchive: pdfs === undefined ? null : toArchive };
   };
-  const known = await readDetailsToRead(pool, { filingId, exporterId, submission: submission ?? null });
-  const issued = known.issued.flatMap((date) => filingDateFromAnything(date) ?? []).sort(compareFilingDates);
-  const open = known.open > 0;
+  const toRead = await readDetailsToRead(pool, { filingId, exporterId, submission: submission ?? null });
+  const issued = toRead.issued.flatMap((date) => filingDateFromAnything(date) ?? []).sort(compareFilingDates);
+  const open = toRead.open > 0;
   const first = issued[0];
   const last = issued.at(-1);
   // Rows without a number may have been certified on any day since the send.
   const from = open || !first ? await sentOn(deps, filingId) : first;
   const to = open || !last ? filingDateInKolkata(clock()) : last;
   const span = { from: compareFilingDates(from, to) <= 0 ? from : to, to };
-  const { problem: incomplete, iecCode } = await readDetails(deps, { exporterId, caller: known, ...span });
-  if (iecCode === null) return { open: known.open, problem: incomplete, ...(await missing()), filing: null };
+  const { problem: incomplete, iecCode } = await readDetails(deps, { exporterId, caller: toRead, ...span });
+  if (iecCode === null) return { open: toRead.open, problem: incomplete, ...(await missing()), filing: null };
   const filing = open && incomplete === null ? await fillRows(deps, { filingId, exporterId }) : null;
   return {
     open: open ? await countOpenRows(pool, filingId, submission) : 0,

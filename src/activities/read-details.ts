@@ -51,14 +51,14 @@ export async function readDetails(
   const windows = splitWindow(from, to);
   try {
     for (const window of windows) {
-      const asked = {
+      const query = {
         platformCustomerId: exporterId,
         iecCode,
         eBRCIssueFromDt: window.from,
         eBRCIssueToDt: window.to,
       };
       const askedAt = now();
-      const call = () => withHeartbeat(exporterId, (context) => deps.api.fetchDetails(asked, context));
+      const call = () => withHeartbeat(exporterId, (context) => deps.api.fetchDetails(query, context));
       const details = await withCredentials(deps, exporterId, call, credentials);
       credentials = undefined;
       const ours = certificatesOf(iecCode, details.certificates);

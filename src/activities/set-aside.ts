@@ -37,7 +37,7 @@ export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: L
       if (info.isLocal || info.taskQueue !== mainQueue || workflowId === undefined) return next(input);
       const { args } = input;
       const [step, inputRef] = [stepId(), inputRefOf(args)];
-      const noted = { workflowId, step, what: whatOf(info.activityType, args), tryId: randomUUID(), inputRef };
+      const noted = { workflowId, step, what: stepContentOf(info.activityType, args), tryId: randomUUID(), inputRef };
       // Optional: if the ledger is unavailable, the step itself fails.
       const found = await noteStep(pool, noted).catch(() => ({ lost: 0, setAside: false }));
       if (found.setAside) {
@@ -60,7 +60,7 @@ export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: L
   });
 
   async function setAside({ workflowId }: StepTry, activity: string, args: readonly unknown[]) {
-    const { filingId = null, exporterId } = aboutOf(args);
+    const { filingId = null, exporterId } = subjectOf(args);
     const text = `Worker after worker ended during the step ${activity} of ${workflowId}. It is set aside: nothing of it is retried automatically.`;
     logger.error({ workflowId, activity, filingId }, 'a step is set aside: workers ended during it');
     if (exporterId !== undefined) {
@@ -72,7 +72,7 @@ export function createSetAsideGuard({ pool, logger }: { pool: pg.Pool; logger: L
 }
 
 /** The step's type and a hash of its input, so that other content under the same reference is tried. */
-function whatOf(activity: string, [first]: readonly unknown[]): string {
+function stepContentOf(activity: string, [first]: readonly unknown[]): string {
   const input = first instanceof Object && 'input' in first ? JSON.stringify(first.input) : '';
   return `${activity} ${createHash('sha256').update(input).digest('hex').slice(0, 16)}`;
 }
@@ -82,7 +82,7 @@ function inputRefOf([first]: readonly unknown[]): string | null {
   return input instanceof Object && 'inputRef' in input && typeof input.inputRef === 'string' ? input.inputRef : null;
 }
 
-function aboutOf([first]: readonly unknown[]): { filingId?: string; exporterId?: string } {
+function subjectOf([first]: readonly unknown[]): { filingId?: string; exporterId?: string } {
   const { filingId, exporterId, input } = (first ?? {}) as Record<string, unknown>;
   const whose = exporterId ?? (input instanceof Object && 'exporterId' in input ? input.exporterId : undefined);
   return {

@@ -144,7 +144,7 @@ class LedgerPool extends pg.Pool {
       throw new LedgerUnavailableError('away', false, new Error('no connection could be made a moment ago'));
     }
     for (;;) {
-      const client = await within(left, checkOut()).catch((error: unknown) => {
+      const client = await withTimeout(left, checkOut()).catch((error: unknown) => {
         this.awayUntil = performance.now() + AWAY_MS;
         throw connectFailure(error);
       });
@@ -165,7 +165,7 @@ class LedgerPool extends pg.Pool {
 }
 
 /** The connection, or a failure if there was none in time; a later one goes back to the pool. */
-async function within(ms: number | undefined, connecting: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
+async function withTimeout(ms: number | undefined, connecting: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
   if (ms === undefined) return connecting;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {

@@ -17,12 +17,12 @@ export async function readSchemaState(db: Queryable): Promise<{
   changed: string[];
 }> {
   const hashes = await migrationHashes();
-  const known = [...hashes.keys()];
+  const names = [...hashes.keys()];
   // The first migration grants the right to read the table, so without the right no migration was applied.
   const { rows: tables } = await db.query<{ readable: boolean | null }>(
     "SELECT has_table_privilege(to_regclass('schema_migrations')::oid, 'SELECT') AS readable",
   );
-  if (!tables[0]?.readable) return { applied: [], missing: known, unknown: [], changed: [] };
+  if (!tables[0]?.readable) return { applied: [], missing: names, unknown: [], changed: [] };
   // Read as JSON, because the column is missing in a ledger that an older version migrated.
   const { rows } = await db.query<{ name: string; sha256: string | null }>(
     "SELECT name, to_jsonb(m)->>'sha256' AS sha256 FROM schema_migrations m ORDER BY name",
@@ -30,7 +30,7 @@ export async function readSchemaState(db: Queryable): Promise<{
   const applied = rows.map(({ name }) => name);
   return {
     applied,
-    missing: known.filter((name) => !applied.includes(name)),
+    missing: names.filter((name) => !applied.includes(name)),
     unknown: applied.filter((name) => !hashes.has(name)),
     changed: rows
       .filter(({ name, sha256 }) => sha256 !== null && hashes.has(name) && sha256 !== hashes.get(name))

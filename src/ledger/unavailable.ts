@@ -64,14 +64,14 @@ export function asLedgerError(error: unknown): unknown {
   }
   if (isSystemError(error)) return new LedgerUnavailableError(error.code, false, error);
   const message = messageOf(error);
-  const known = DRIVER_MESSAGES.find(([pattern]) => pattern.test(message));
-  return known ? new LedgerUnavailableError(known[1], false, error) : error;
+  const driverMessage = DRIVER_MESSAGES.find(([pattern]) => pattern.test(message));
+  return driverMessage ? new LedgerUnavailableError(driverMessage[1], false, error) : error;
 }
 
 /** A failed connection is always {@link LedgerUnavailableError}, because no statement is the cause. */
 export function connectFailure(error: unknown): LedgerUnavailableError {
-  const known = asLedgerError(error);
-  if (known instanceof LedgerUnavailableError) return known;
+  const translated = asLedgerError(error);
+  if (translated instanceof LedgerUnavailableError) return translated;
   return new LedgerUnavailableError(
     error instanceof pg.DatabaseError ? (error.code ?? '') : 'connection',
     false,

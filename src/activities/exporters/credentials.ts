@@ -57,8 +57,8 @@ async function acceptCredentials(
   const { exporterId, credentialsRef, by, at } = args;
   try {
     // On a repeat the version exists: its consent is recorded, and the secret no longer opens as a submission.
-    const known = await versionOfSecret(pool, exporterId, credentialsRef);
-    if (known !== null) return { outcome: 'accepted', version: known };
+    const existing = await versionOfSecret(pool, exporterId, credentialsRef);
+    if (existing !== null) return { outcome: 'accepted', version: existing };
     const { username } = await vault.open(pool, credentialsRef, { purpose: 'submission', mode });
     const consent = { mode, exporterId, username, givenBy: by, givenAt: new Date(at), statement: CONSENT_STATEMENT };
     await recordConsent(pool, consent);

@@ -49,11 +49,11 @@ function concludeStatement(
     const reason = STATEMENTS[statement ?? 'unknown_request'](requestId);
     const messages = errors.length > 0 ? errors : [reason];
     const subject = { requestId, filingId, submission };
-    const given = { subject, settleMs: settings.settleAfterMs, unseen: false, notOurs: [], reason, errors: messages };
+    const claim = { subject, settleMs: settings.settleAfterMs, unseen: false, notOurs: [], reason, errors: messages };
     // A statement only counts while the request is followed; persons answer what an ended request leaves open.
     const stated = statement !== null && request?.state === 'followed';
     const freed =
-      held === 'repeated' || (stated && (await releaseAbsent(client, { ...given, at })).outcome !== 'refused');
+      held === 'repeated' || (stated && (await releaseAbsent(client, { ...claim, at })).outcome !== 'refused');
     if (!freed) return { filing: await readNow(client, filingId), errors: [], freed };
     const processed = statement === 'errored_empty' || statement === 'errored';
     const left = await afterAbsence(settings, client, held, { filingId, submission, processed, messages, at });

@@ -87,8 +87,8 @@ async function compareFiling(
   const { rows, uploadType, declaration, allowDuplicate, findings } = await judgeRequest(pool, parsed.data);
   if (!uploadType || !declaration) return errorsOf(findings);
   const contentHash = contentHashOf({ exporterId, uploadType, declaration, rows });
-  const asked = reference ?? referenceOf(contentHash, allowDuplicate);
-  const same = asked === filing.reference && n === filing.n && sameContent(filing, { contentHash, exporterId });
+  const requested = reference ?? referenceOf(contentHash, allowDuplicate);
+  const same = requested === filing.reference && n === filing.n && sameContent(filing, { contentHash, exporterId });
   return same ? null : [await referenceTaken(pool, filing)];
 }
 
@@ -101,8 +101,8 @@ async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
     return refused(deps, [errorAt(null, 'mode', 'wrong_mode', otherModeText('The filing is for', input.mode, mode))]);
   }
   if (input.resume) return resume(deps, input.resume, args);
-  const asked = await judgeRequest(pool, input);
-  const { rows, uploadType, declaration, allowDuplicate: permitted, findings } = asked;
+  const request = await judgeRequest(pool, input);
+  const { rows, uploadType, declaration, allowDuplicate: permitted, findings } = request;
   if (hasErrors(findings) || !uploadType || !declaration) return refused(deps, findings, input);
   const exporter = await getExporter(pool, input.exporterId);
   if (!exporter) return { outcome: 'exporter_unknown' };
@@ -120,7 +120,7 @@ async function open(deps: Deps, args: OpenFilingArgs): Promise<Opening> {
     ...content,
     corrects: input.corrects ?? null,
     workflowId: args.workflowId,
-    inputRef: asked.inputRef ?? null,
+    inputRef: request.inputRef ?? null,
     warnings: withoutRepeats([...findings, ...warnings]),
     madeBy: input.madeBy,
     grantId: input.grant ?? null,
@@ -181,7 +181,7 @@ async function resume(deps: Deps, filingId: string, { workflowId, sends }: OpenF
     (await getFiling(pool, filingId)) ?? (await onWholeLedger(deps, filingId, (client) => getFiling(client, filingId)));
   if (!filing) return { outcome: 'filing_unknown' };
   if (filing.workflowId !== workflowId) {
-    const text = `Filing ${filingId} is the one of workflow ${filing.workflowId}: start that one again.`;
+    const text = `Filing ${filingId} belongs to workflow ${filing.workflowId}: start that workflow again.`;
     return refused(
       deps,
       [{ ...errorAt(null, 'resume', 'resume_differs', text), filingId }],

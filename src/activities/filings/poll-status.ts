@@ -234,14 +234,14 @@ async function learnIecFrom(
 /** The request to poll. If the ledger has none, it may have been put back, and the run's sends are added first. */
 async function requestToAsk({ pool, clock, mode }: Deps, { filingId, submission, sends = [] }: PollArgs) {
   const at = new Date(clock());
-  const of = { filingId, submission, mode, at };
-  const next = await readNextPoll(pool, of);
+  const key = { filingId, submission, mode, at };
+  const next = await readNextPoll(pool, key);
   if (next.request || sends.length === 0) return next;
   return withTransaction(pool, async (client) => {
     if ((await readRequests(client, filingId, submission)).length > 0) return next;
     await mergeKnownSends(client, { filingId, sends, at });
     await takeUpFiling(client, { filingId, step: `${stepId()}/merged`, at });
-    return readNextPoll(client, of);
+    return readNextPoll(client, key);
   });
 }
 

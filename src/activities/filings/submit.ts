@@ -222,10 +222,10 @@ async function recordFailure(
 
 /** What an attempt sends. @throws if the step names another filing, submission or client than the attempt's */
 async function toSend({ pool }: Deps, { attemptId, filingId, submission, exporterId }: SubmitArgs) {
-  const of = partsOfAttemptId(attemptId);
-  const found = await readToSend(pool, of);
-  const same = of.filingId === filingId && of.submission === submission && sameId(found.exporterId, exporterId);
-  if (!same) throw refusal('unexpected', `Attempt ${attemptId} is not one of what was to be sent.`);
+  const key = partsOfAttemptId(attemptId);
+  const found = await readToSend(pool, key);
+  const same = key.filingId === filingId && key.submission === submission && sameId(found.exporterId, exporterId);
+  if (!same) throw refusal('unexpected', `Attempt ${attemptId} does not belong to the submission that was to be sent.`);
   return found;
 }
 

@@ -70,7 +70,7 @@ export async function saveCertificates(
       }),
       detail,
     }));
-  const asked = days ? [isoFromFilingDate(days.from), isoFromFilingDate(days.to)] : [null, null];
+  const dayBounds = days ? [isoFromFilingDate(days.from), isoFromFilingDate(days.to)] : [null, null];
   const { rows: saved } = await db.query<{ vanished: number }>(
     `WITH party AS (
        SELECT e.party_id FROM exporters e JOIN parties p USING (party_id)
@@ -112,7 +112,7 @@ export async function saveCertificates(
          n || ' ${VANISHED}')) ELSE '{}' END FROM party, vanished)`)}
      )
      SELECT n AS vanished FROM party, vanished`,
-    [exporterId, JSON.stringify(rows), at, iecCode, look && lookToRecord(look), ...asked, askedAt],
+    [exporterId, JSON.stringify(rows), at, iecCode, look && lookToRecord(look), ...dayBounds, askedAt],
   );
   return saved[0]?.vanished ?? null;
 }
@@ -234,7 +234,7 @@ export const CERTIFIED_ELSEWHERE = (party: string, rows: string) =>
 /** Warnings about the rows that {@link CERTIFIED_ELSEWHERE} found. */
 export const certifiedElsewhereWarnings = (found: readonly { row: number; eBRCNumber: string }[]): Finding[] =>
   found.map(({ row, eBRCNumber }) => {
-    const message = `Certificate ${eBRCNumber} of the authority is over this document, date and amount, and no filing here has it. If it is this row’s, filing the row makes a second one.`;
+    const message = `The authority has certificate ${eBRCNumber} for this document, date and amount, and no filing here has it. If it is this row’s, filing the row makes a second one.`;
     return warningAt(row, null, 'certified_elsewhere', message);
   });
 
@@ -247,8 +247,8 @@ export async function certifiedElsewhere(
     document_key: comparableText(mapping.sbCumInvoiceNumber),
     match_key: certificateOfMapping(mapping),
   }));
-  const of = 'jsonb_to_recordset($2::jsonb) AS r (source_row int, document_key text, match_key text)';
-  const { rows: found } = await db.query<{ row: number; eBRCNumber: string }>(CERTIFIED_ELSEWHERE('$1', of), [
+  const rowSet = 'jsonb_to_recordset($2::jsonb) AS r (source_row int, document_key text, match_key text)';
+  const { rows: found } = await db.query<{ row: number; eBRCNumber: string }>(CERTIFIED_ELSEWHERE('$1', rowSet), [
     partyId,
     JSON.stringify(keys),
   ]);

@@ -11,11 +11,11 @@ export interface Balance {
 }
 
 /** SQL: the certificate numbers that the party's lists showed in the last days up to snapshot `of`, as jsonb. */
-export function certificatesBefore(of: string): string {
-  return `CASE WHEN ${of}.certificates IS NOT NULL THEN ${of}.certificates ELSE
+export function certificatesBefore(snapshot: string): string {
+  return `CASE WHEN ${snapshot}.certificates IS NOT NULL THEN ${snapshot}.certificates ELSE
     (SELECT coalesce(jsonb_agg(DISTINCT seen.ebrc_number), '[]') FROM listed_certificates seen
-      WHERE seen.party_id = ${of}.party_id AND seen.snapshot_id <= ${of}.snapshot_id
-        AND seen.taken_at > ${of}.taken_at - interval '5 days') END`;
+      WHERE seen.party_id = ${snapshot}.party_id AND seen.snapshot_id <= ${snapshot}.snapshot_id
+        AND seen.taken_at > ${snapshot}.taken_at - interval '5 days') END`;
 }
 
 /** Stores a snapshot with the IRMs' balances in one statement, so that nothing is missing up to its own number. */
@@ -28,7 +28,7 @@ export async function saveSnapshot(
     at: Date;
   },
 ): Promise<void> {
-  const { certificates, ...of } = args;
+  const { certificates, ...snapshot } = args;
   await db.query(
     `WITH snapshot AS (
        INSERT INTO snapshots (filing_id, submission, exporter_id, party_id, taken_at, listed, balances)
@@ -40,10 +40,10 @@ export async function saveSnapshot(
       WHERE NOT EXISTS (SELECT FROM listed_certificates l WHERE l.party_id = snapshot.party_id AND l.ebrc_number = number
         AND l.taken_at > snapshot.taken_at - interval '2 days')`,
     [
-      of.filingId,
-      of.submission,
-      of.exporterId,
-      of.at,
+      snapshot.filingId,
+      snapshot.submission,
+      snapshot.exporterId,
+      snapshot.at,
       certificates === 'recent' ? null : certificates,
       certificates === 'recent',
     ],

@@ -85,7 +85,7 @@ export async function saveExporter(
     const { exporterId, email } = saved;
     await attachToIec(client, { mode, exporterId, iec: saved.iec ?? iec, at });
     if (before && before.iec !== null && before.iec !== iec)
-      await askAboutIec(client, { exporterId, known: before, said: iec, source: 'client', used: saved.iec, at });
+      await askAboutIec(client, { exporterId, known: before, shown: iec, source: 'client', used: saved.iec, at });
     await attachByEmail(client, { mode, exporterId, email, at });
     return needExporter(client, exporterId);
   });
@@ -135,9 +135,9 @@ async function upsert(
  */
 export async function learnIec(
   pool: pg.Pool,
-  { exporterId, iec: said, source, at }: { exporterId: string; iec: string | null; source: IecSource; at: Date },
+  { exporterId, iec: shown, source, at }: { exporterId: string; iec: string | null; source: IecSource; at: Date },
 ): Promise<void> {
-  const iec = readIec(said);
+  const iec = readIec(shown);
   const seen = iec === null ? null : await getExporter(pool, exporterId);
   if (iec === null || !seen || !tellsIec(seen, iec, source)) return;
   const { mode, exporterId: id, email } = seen;
@@ -150,7 +150,7 @@ export async function learnIec(
     if (known.iec === iec) return;
     if (taken) await attachToIec(client, { mode, exporterId: id, iec, at });
     if (known.iec !== null)
-      await askAboutIec(client, { exporterId: id, known, said: iec, source, used: taken ? iec : known.iec, at });
+      await askAboutIec(client, { exporterId: id, known, shown: iec, source, used: taken ? iec : known.iec, at });
   });
 }
 
@@ -158,9 +158,9 @@ export const IEC_OF_CLIENT = 'e.iec, e.iec_source AS "iecSource"';
 
 /** Whether an IEC that a source shows is news: another IEC, or the known one from a stronger source. */
 export function tellsIec(known: KnownIec, iec: string | null, source: IecSource): boolean {
-  const said = readIec(iec);
-  if (said === null) return false;
-  return known.iec !== said || (known.iecSource !== source && !outranks(known.iecSource, source));
+  const shown = readIec(iec);
+  if (shown === null) return false;
+  return known.iec !== shown || (known.iecSource !== source && !outranks(known.iecSource, source));
 }
 
 /** Whether a known IEC is replaced by another one of this source. One status record does not outweigh another. */
@@ -185,10 +185,10 @@ export async function getExporter(
 }
 
 /** @throws Error naming the id, if the ledger does not hold the exporter */
-export async function needExporter(...of: Parameters<typeof getExporter>): Promise<ExporterRow> {
-  const exporter = await getExporter(...of);
+export async function needExporter(...args: Parameters<typeof getExporter>): Promise<ExporterRow> {
+  const exporter = await getExporter(...args);
   if (exporter) return exporter;
-  throw new Error(`Exporter ${of[1]} is not in this ledger. Onboard it, or check DATABASE_URL.`);
+  throw new Error(`Exporter ${args[1]} is not in this ledger. Onboard it, or check DATABASE_URL.`);
 }
 
 /** Locks an exporter against changes of its party and approval policy. Comes before rows in the order of locks. */

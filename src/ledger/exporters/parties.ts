@@ -78,22 +78,22 @@ export async function askAboutIec(
   args: {
     exporterId: string;
     known: KnownIec;
-    said: string;
+    shown: string;
     source: IecSource;
     used: string | null;
     at: Date;
   },
 ): Promise<void> {
-  const { exporterId, known, said, source, used, at } = args;
+  const { exporterId, known, shown, source, used, at } = args;
   const { rows } = await client.query<{ filingId: string }>(
     `SELECT filing_id AS "filingId" FROM filings WHERE exporter_id = $1 AND closed_at IS NULL ORDER BY filing_id`,
     [exporterId],
   );
   const text =
-    `Two IECs are shown for the exporter: ${SHOWN_BY[known.iecSource ?? 'client']} ${known.iec}, and ${SHOWN_BY[source]} ${said}; ` +
+    `Two IECs are shown for the exporter: ${SHOWN_BY[known.iecSource ?? 'client']} ${known.iec}, and ${SHOWN_BY[source]} ${shown}; ` +
     `${used} is used. Find out at the portal which is right: certificates are looked for under the one that is used.`;
   for (const { filingId } of rows) {
-    const key = `${known.iec}/${said}`;
+    const key = `${known.iec}/${shown}`;
     await addEvent(client, { filingId, step: `iec_differs/${key}`, at, kind: 'iec_differs', text });
     await askAbout(client, { filingId, kind: 'iec_differs', text, until: 'fact', key, at });
   }
@@ -119,9 +119,9 @@ async function partyOfEmail(client: Queryable, mode: Mode, email: string | null,
 }
 
 /** The party of the client that meets the SQL condition `is`; of several clients, the one read last. */
-async function partyOf(client: Queryable, is: string, values: string[]) {
+async function partyOf(client: Queryable, condition: string, values: string[]) {
   const { rows } = await client.query<{ partyId: number; iec: string | null }>(
-    `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id) WHERE ${is}
+    `SELECT p.party_id AS "partyId", p.iec FROM exporters e JOIN parties p USING (party_id) WHERE ${condition}
       ORDER BY e.read_at DESC, e.exporter_id LIMIT 1`,
     values,
   );

@@ -30,7 +30,7 @@ export async function movePartyOf(client: Queryable, move: PartyMove): Promise<v
   ]);
   const moved = `party_id = $1 AND ($3::text IS NULL OR exporter_id = $3)`;
   await client.query(`UPDATE exporters SET party_id = $2 WHERE ${moved}`, [from, to, exporterId]);
-  // A list for another IEC does not reportCollision which certificates of this one existed.
+  // A list for another IEC does not tell which certificates of this one existed.
   await client.query(
     `UPDATE snapshots SET party_id = $2, listed = CASE WHEN $3::text IS NULL THEN listed END,
             certificates = CASE WHEN $3::text IS NULL THEN certificates END WHERE ${moved}`,

@@ -172,9 +172,9 @@ async function insertFiling(
   return { submissions: counts, warnings: certifiedElsewhereWarnings(certified) };
 }
 
-function rowsOf(filingId: string, of: readonly MappingRow[], claims: readonly MappingClaim[]) {
-  const single = of.length <= MAX_ROWS_PER_SUBMISSION;
-  return of.map(({ row, mapping, extra }, position) => {
+function rowsOf(filingId: string, mappingRows: readonly MappingRow[], claims: readonly MappingClaim[]) {
+  const single = mappingRows.length <= MAX_ROWS_PER_SUBMISSION;
+  return mappingRows.map(({ row, mapping, extra }, position) => {
     const claim = claims[position];
     const { sbCumInvoiceNumber: document, sbCumInvoiceDate: date, mappedIRMAmountFCC: amount, irmFCC } = mapping;
     return {

@@ -123,18 +123,18 @@ export async function readNow(db: Queryable, filingId: string, step?: string): P
   if (!found) throw new FilingMissing(filingId);
   const { seq, state, kind, text, last, changedAt, since, dueAt, waitsFor, asks, late, asked } = found;
   const moved = { seq, state, kind, text, since: since ?? changedAt };
-  const left = last
+  const afterMove = last
     ? { dueAt, waitsFor, asks, late, asked }
     : { dueAt: null, waitsFor: null, asks: null, late: null, asked: false };
   const now = nowOf(found, filingId);
-  return { ...moved, ...left, ...now, queue: last ? now.queue : null };
+  return { ...moved, ...afterMove, ...now, queue: last ? now.queue : null };
 }
 
 /** @throws FilingMissing */
 export async function readStanding(db: Queryable, filingId: string): Promise<FilingStanding> {
   type Found = FilingHead & NowRow & Pick<FilingStanding, 'collectingSince' | 'hasWorkbook'>;
-  const { rows } = await db.query<Found & { said: Parameters<typeof openWords>[0]; changedAt: number }>(
-    `SELECT ${HEAD_COLUMNS}, ${unjudgedWords('filings.filing_id')} AS said, ${MS('changed_at')} AS "changedAt",
+  const { rows } = await db.query<Found & { unjudged: Parameters<typeof openWords>[0]; changedAt: number }>(
+    `SELECT ${HEAD_COLUMNS}, ${unjudgedWords('filings.filing_id')} AS unjudged, ${MS('changed_at')} AS "changedAt",
             (SELECT ${MS('min(e.at)')} FROM filing_events e
               WHERE e.filing_id = filings.filing_id AND e.kind = 'collecting') AS "collectingSince",
             coalesce((SELECT i.source_document IS NOT NULL FROM filing_inputs i
@@ -144,6 +144,6 @@ export async function readStanding(db: Queryable, filingId: string): Promise<Fil
   );
   const [found] = rows;
   if (!found) throw new FilingMissing(filingId);
-  const { said, changedAt, line: _, ...standing } = found;
-  return { ...standing, ...nowOf(found, filingId), since: found.since ?? changedAt, words: openWords(said) };
+  const { unjudged, changedAt, line: _, ...standing } = found;
+  return { ...standing, ...nowOf(found, filingId), since: found.since ?? changedAt, words: openWords(unjudged) };
 }

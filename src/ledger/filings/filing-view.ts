@@ -161,7 +161,7 @@ export async function inQuestion(db: Queryable, filingId: string) {
 }
 
 /** Our warnings, then the observations in answers, whose shape the specification does not show. */
-async function warningsOf(db: Queryable, filing: FilingRecord, of: readonly RowView[]): Promise<unknown[]> {
+async function warningsOf(db: Queryable, filing: FilingRecord, rowViews: readonly RowView[]): Promise<unknown[]> {
   const notices = await readLastingNotices(db, filing.filingId);
   const { rows } = await db.query<{ warnings: unknown[] }>(
     'SELECT warnings FROM requests WHERE filing_id = $1 ORDER BY submission, since',
@@ -170,7 +170,7 @@ async function warningsOf(db: Queryable, filing: FilingRecord, of: readonly RowV
   return [
     ...filing.warnings,
     ...notices.map(({ kind, text }) => warningAt(null, null, kind, text)),
-    ...rows.flatMap((row) => row.warnings).map((warning) => observation(warning, of)),
+    ...rows.flatMap((row) => row.warnings).map((warning) => observation(warning, rowViews)),
   ];
 }
 

@@ -37,18 +37,18 @@ interface CertifiedPart extends SubmissionKey {
  */
 export async function certifyByRecord(
   client: Queryable,
-  { records: named, fits, ...of }: CertifiedPart & { records: readonly NamedCertificate[]; fits?: Fits },
+  { records: named, fits, ...part }: CertifiedPart & { records: readonly NamedCertificate[]; fits?: Fits },
 ): Promise<Contradiction[]> {
   const records = fits ? named.filter(({ position }) => fits.has(position)) : named;
   if (records.length === 0) return [];
-  const { filingId, submission, at } = of;
+  const { filingId, submission, at } = part;
   const differs = ({ position }: NamedCertificate) => fits?.get(position) === false;
   const fitting = records.filter((record) => !differs(record));
-  await holdWhereReleased(client, of, fitting);
+  await holdWhereReleased(client, part, fitting);
   const { before } = await lineageSend(client, { filingId, submission });
   const old = new Set(before);
   const fresh = fitting.filter(({ eBRCNumber }) => !old.has(eBRCNumber));
-  const claimed = await claim(client, { ...of, adoption: 'record', certificates: fresh });
+  const claimed = await claim(client, { ...part, adoption: 'record', certificates: fresh });
   if (claimed.size === records.length) return [];
   const certified = await certifiedAs(client, filingId, submission);
   const held = new Map(certified.map(({ position, eBRCNumber }) => [position, eBRCNumber]));
@@ -113,11 +113,11 @@ async function holdWhereReleased(
 }
 
 /** Certifies rows by fetch-details, only on positive evidence. Requires the filing's lock. */
-export async function certifyByDetails(client: Queryable, of: CertifiedPart & { windowOver: boolean }) {
-  const { filingId, submission, at } = of;
+export async function certifyByDetails(client: Queryable, part: CertifiedPart & { windowOver: boolean }) {
+  const { filingId, submission, at } = part;
   const { from, before } = await lineageSend(client, { filingId, submission });
   const nothing = { adopted: [], ambiguous: [], contradicted: [] };
-  const found = from && before ? await adoptByDetails(client, of, from, before) : nothing;
+  const found = from && before ? await adoptByDetails(client, part, from, before) : nothing;
   const openRows = await countOpenRows(client, filingId, submission);
   if (openRows === 0) await settleSubmission(client, { filingId, submission, state: 'settled', at });
   return { ...found, openRows };
@@ -125,15 +125,15 @@ export async function certifyByDetails(client: Queryable, of: CertifiedPart & { 
 
 async function adoptByDetails(
   client: Queryable,
-  { windowOver, ...of }: CertifiedPart & { windowOver: boolean },
+  { windowOver, ...part }: CertifiedPart & { windowOver: boolean },
   from: Date,
   before: readonly string[],
 ) {
-  const { filingId, submission, exporterId } = of;
+  const { filingId, submission, exporterId } = part;
   const rows = await candidateRows(client, { filingId, submission, exporterId });
   const entries = await unclaimedCertificates(client, exporterId);
   const issuedFrom = filingDateInKolkata(from.getTime());
-  const { byTwo, byOne } = await readNotOurs(client, of);
+  const { byTwo, byOne } = await readNotOurs(client, part);
   const excluded = new Set([...before, ...byTwo]);
   const { matches, ambiguous } = matchCertificates(rows, entries, { excluded, issuedFrom });
   const matched = matches.map(({ position }) => position);
@@ -147,8 +147,8 @@ async function adoptByDetails(
     if (why === null) agreed.push(match);
     else contradicted.push({ position, eBRCNumber, why });
   }
-  if (agreed.length > 0) await holdWhereReleased(client, of, agreed);
-  const claimed = await claim(client, { ...of, adoption: 'details', certificates: agreed });
+  if (agreed.length > 0) await holdWhereReleased(client, part, agreed);
+  const claimed = await claim(client, { ...part, adoption: 'details', certificates: agreed });
   const adopted = agreed.flatMap(({ position, eBRCNumber }) =>
     claimed.has(position) ? [{ position, eBRCNumber }] : [],
   );
@@ -167,7 +167,7 @@ async function readNotOurs(db: Queryable, { filingId, submission }: SubmissionKe
         AND (SELECT bool_and(outcome = 'stands') FROM word_judgements j WHERE j.word_id = w.word_id)`,
     [filingId, submission],
   );
-  const numbers = (byTwo: boolean) => rows.flatMap((said) => (said.byTwo === byTwo ? [said.number] : []));
+  const numbers = (byTwo: boolean) => rows.flatMap((row) => (row.byTwo === byTwo ? [row.number] : []));
   return { byTwo: numbers(true), byOne: new Set(numbers(false)) };
 }
 
@@ -196,11 +196,11 @@ export async function judgeNamed(
 /** Certifies rows on the word of two persons. @returns the certificates that rows did not get, and why */
 export async function certifyByPersons(
   client: Queryable,
-  { certificates, ...of }: CertifiedPart & { certificates: readonly NamedCertificate[] },
+  { certificates, ...part }: CertifiedPart & { certificates: readonly NamedCertificate[] },
 ): Promise<Contradiction[]> {
-  await holdWhereReleased(client, of, certificates);
-  const claimed = await claim(client, { ...of, adoption: 'persons', certificates });
-  const { filingId, submission, at } = of;
+  await holdWhereReleased(client, part, certificates);
+  const claimed = await claim(client, { ...part, adoption: 'persons', certificates });
+  const { filingId, submission, at } = part;
   if ((await countOpenRows(client, filingId, submission)) === 0)
     await settleSubmission(client, { filingId, submission, state: 'settled', at });
   const why = 'another row has it, or the row has its outcome';

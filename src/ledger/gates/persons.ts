@@ -28,7 +28,7 @@ export interface CarryOut extends WordOf {
 /** Judges and carries out a word in one transaction. Requires the filing's lock; repeating it changes nothing. */
 export async function carryOutWord(client: Queryable, args: CarryOut): Promise<Carried> {
   const word = await readWord(client, args);
-  if (!word) return refused('the ledger does not hold it');
+  if (!word) return refused('the ledger does not have the statement');
   if (word.judged) return word.judged;
   const { carried, others } = await judge(client, word, args);
   const { filingId, at } = args;
@@ -54,7 +54,7 @@ async function judge(client: Queryable, word: Word, args: CarryOut): Promise<{ c
   if (typeof support === 'string') return { carried: refused(support), others: [] };
   const { others, isClaim } = support;
   if (word.kind === 'approve' || word.kind === 'abandon')
-    return { carried: refused('it is no answer about a send'), others };
+    return { carried: refused('it is not an answer about a send'), others };
   const carried = await CARRY_OUT[word.kind](client, word, others, args);
   if (carried.outcome !== 'stands' || !isClaim) return { carried, others };
   return { carried: refused(`${carried.why}; ${NEEDS_TOKEN}`), others };
@@ -82,14 +82,14 @@ async function absent(client: Queryable, word: Word, others: readonly Word[], ar
     return refused(`${why}: look at the portal; two persons have to say so, with ${needed}`);
   for (const other of others) {
     const notOurs = word.notOurs.filter((number) => other.notOurs.includes(number));
-    const both = await releaseAbsent(client, {
+    const together = await releaseAbsent(client, {
       ...base,
       unseen: word.unseen && other.unseen,
       notOurs,
       byTwo: true,
       saidAt: other.at < word.at ? other.at : word.at,
     });
-    if (both.outcome !== 'refused') return carriedOf(both);
+    if (together.outcome !== 'refused') return carriedOf(together);
   }
   const same = needed === null ? 'look at the portal and say the same too' : `say the same too, with ${needed}`;
   return stands(`${why}: ${word.by} is the first to say so; somebody else has to ${same}`);
@@ -117,9 +117,9 @@ async function subjectOf(client: Queryable, word: Word): Promise<AbsentSubject |
   if (word.attemptId === null) return 'it names neither an attempt nor a request';
   if (partsOfAttemptId(word.attemptId).filingId !== word.filingId)
     return `attempt ${word.attemptId} is not one of this filing`;
-  const own = await readAttempt(client, word.attemptId);
+  const attempt = await readAttempt(client, word.attemptId);
   // After a restore the same attempt can be marked a second time.
-  if (own && (own.markedAt?.getTime() ?? null) !== (word.markedAt?.getTime() ?? null))
+  if (attempt && (attempt.markedAt?.getTime() ?? null) !== (word.markedAt?.getTime() ?? null))
     return `attempt ${word.attemptId} was marked as sent at another time than the one that the answer is about`;
   return { attemptId: word.attemptId };
 }
@@ -135,33 +135,33 @@ async function filed(client: Queryable, word: Word, others: readonly Word[], arg
   if (word.requestId === null || attemptId === null) return refused('name the request id under which it was filed');
   const { submission, filingId: ofFiling } = partsOfAttemptId(attemptId);
   if (ofFiling !== filingId) return refused(`attempt ${attemptId} is not one of this filing`);
-  const own = await readAttempt(client, attemptId);
-  if (own && ['open', 'unsent', 'refused'].includes(own.verdict))
-    return refused(`attempt ${attemptId} is ${own.verdict}: nothing of it was sent`);
+  const attempt = await readAttempt(client, attemptId);
+  if (attempt && ['open', 'unsent', 'refused'].includes(attempt.verdict))
+    return refused(`attempt ${attemptId} is ${attempt.verdict}: nothing of it was sent`);
   const stated = word.requestId.trim();
-  const known = (await readRequests(client, filingId, submission)).find((each) => sameId(each.requestId, stated));
-  const requestId = known?.requestId ?? stated;
+  const request = (await readRequests(client, filingId, submission)).find((each) => sameId(each.requestId, stated));
+  const requestId = request?.requestId ?? stated;
   // While the send is in doubt, naming the request corrects what two persons said by mistake, but not its own record.
-  if (known?.state === 'not_ours' && (known.processingStatus !== null || own?.verdict !== 'marked'))
+  if (request?.state === 'not_ours' && (request.processingStatus !== null || attempt?.verdict !== 'marked'))
     return refused(`request ${requestId} was found to be another filing’s`);
   // An ended record is final: following the request again would only ask the same question.
-  if (known?.state === 'ended')
+  if (request?.state === 'ended')
     return refused(
-      `request ${requestId} is known already and has ended: it has no certificate for the rows that are open. Say --as not-filed of them, or name another request`,
+      `request ${requestId} is known already and has ended: it has no certificate for the rows that are open. Answer --as not-filed for them, or name another request`,
     );
-  const since = own?.markedAt ?? args.at;
+  const since = attempt?.markedAt ?? args.at;
   const holder = await addRequest(client, { filingId, submission, requestId, source: 'named', attemptId: null, since });
   if (holder) {
     const whose = holder.filingId === filingId ? `submission ${holder.submission}` : `filing ${holder.filingId}`;
     return refused(
-      `request ${requestId} is the one of ${whose}: look for the one of submission ${submission} of ${filingId}`,
+      `request ${requestId} belongs to ${whose}: look for the request of submission ${submission} of ${filingId}`,
     );
   }
   await holdForRequest(client, { attemptId, requestId, at: args.at });
   await acknowledgeSubmission(client, filingId, submission);
   // Clears what the service said of the request before, because it is followed again.
-  const unsaid = { statement: null, incomplete: false, ageMs: 0, at: args.at };
-  if (known && known.state !== 'followed') await notePoll(client, known, unsaid);
+  const cleared = { statement: null, incomplete: false, ageMs: 0, at: args.at };
+  if (request && request.state !== 'followed') await notePoll(client, request, cleared);
   await client.query(
     `UPDATE filing_rows SET state = 'submitted' WHERE filing_id = $1 AND submission = $2 AND live AND state = 'unknown'`,
     [filingId, submission],
@@ -196,11 +196,11 @@ async function certified(client: Queryable, word: Word, others: readonly Word[],
   const contradicted = [...named.contradictions];
   const submissions = contradicted.length > 0 ? [] : new Set(rows.map((row) => row.submission));
   for (const submission of submissions) {
-    const own = new Set(rows.flatMap((row) => (row.submission === submission ? [row.position] : [])));
-    const certificates = named.certificates.filter(({ position }) => own.has(position));
+    const positions = new Set(rows.flatMap((row) => (row.submission === submission ? [row.position] : [])));
+    const certificates = named.certificates.filter(({ position }) => positions.has(position));
     if (certificates.length === 0) continue;
-    const of = { filingId, submission, exporterId: filing.exporterId, at };
-    contradicted.push(...(await certifyByPersons(client, { ...of, certificates })));
+    const part = { filingId, submission, exporterId: filing.exporterId, at };
+    contradicted.push(...(await certifyByPersons(client, { ...part, certificates })));
   }
   const whys = contradicted.map(({ eBRCNumber, why }) => `${eBRCNumber}: ${why}`);
   return whys.length > 0 ? refused(whys.join('; ')) : { outcome: 'filed' };
@@ -217,7 +217,7 @@ async function permitDuplicate(client: Queryable, word: Word, others: readonly W
   const doubted = rows.filter(({ position }) => inDoubt.has(position));
   const other = sourceRows?.find((row) => !doubted.some(({ sourceRow }) => sourceRow === row));
   if (doubted.length === 0 || other !== undefined)
-    return refused(`row ${other ?? ''} is not one of the filing's that are in doubt, or were abandoned after the send`);
+    return refused(`row ${other ?? ''} of the filing is neither in doubt nor abandoned after the send`);
   const positions = doubted.map(({ position }) => position);
   // A repeated command, such as one whose answer was lost, must not permit a second duplicate.
   if (await isPermitted(client, filingId, positions)) return { outcome: 'permitted' };

@@ -135,7 +135,7 @@ async function takeFromNamed(
     [filingId, submission, requestId, at],
   );
   for (const { filingId: other } of rows) {
-    const text = `Request ${requestId}, which was named for this filing, is the one of attempt ${attemptId}: look at what came of it.`;
+    const text = `Request ${requestId}, which was named for this filing, belongs to attempt ${attemptId}: check what that means for this filing.`;
     await askAbout(client, { filingId: other, kind: 'request_taken', text, until: 'fact', key: requestId, at });
   }
   return rows.length > 0;
@@ -148,16 +148,16 @@ export async function holdForRequest(
 ): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const attempts = await lockAttempts(client, filingId, submission);
-  const own = attempts.find((each) => each.attemptId === attemptId);
+  const attempt = attempts.find((each) => each.attemptId === attemptId);
   const freed = await anyRow(client, { filingId, submission }, 'NOT live');
-  if (own?.verdict !== 'absent' && !freed) return;
-  const reason = `it is said to be request ${requestId}`;
+  if (attempt?.verdict !== 'absent' && !freed) return;
+  const reason = `a person named request ${requestId} for it`;
   await closeOpenAttempts(client, { filingId, submission, except: attemptId, reason, at });
-  if (own) {
-    const verdict = requestOf(own, await readRequests(client, filingId, submission)) ? 'accepted' : 'marked';
+  if (attempt) {
+    const verdict = requestOf(attempt, await readRequests(client, filingId, submission)) ? 'accepted' : 'marked';
     await writeVerdict(client, { attemptId, from: ['absent'], verdict, reason, at });
   }
-  await holdAsSent(client, { filingId, submission, sentAt: own?.markedAt ?? at, at });
+  await holdAsSent(client, { filingId, submission, sentAt: attempt?.markedAt ?? at, at });
 }
 
 /**
@@ -180,8 +180,8 @@ export async function releaseRejected(
   if (rejected.size === 0) return [];
   const attempts = await lockAttempts(client, filingId, submission);
   if (attempts.some((each) => each.verdict === 'open' || isInDoubt(each, requests))) return [];
-  const own = requests.find(({ source, errored }) => source !== 'named' && errored.length > 0);
-  const { requestId, attemptId = null } = own ?? {};
+  const request = requests.find(({ source, errored }) => source !== 'named' && errored.length > 0);
+  const { requestId, attemptId = null } = request ?? {};
   const release = { filingId, submission, ground: 'rejected' as const, requestId, attemptId, at };
   const freed = await freeRows(client, { release, state: 'needs_correction', errors: rejected, from: SENT });
   if (!(await anyRow(client, { filingId, submission }, 'live'))) {

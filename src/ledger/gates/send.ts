@@ -65,13 +65,13 @@ async function refusalOf(client: Queryable, asked: Asked) {
   const filing = await lockFiling(client, filingId);
   if (!filing) return refused('gone', `filing ${filingId} is not in this ledger`);
   const attempts = await lockAttempts(client, filingId, submission);
-  const own = attempts.find((each) => each.attemptId === attemptId);
-  if (!own) return refused('gone', `attempt ${attemptId} is not in this ledger`);
+  const attempt = attempts.find((each) => each.attemptId === attemptId);
+  if (!attempt) return refused('gone', `attempt ${attemptId} is not in this ledger`);
   if (filing.ended) return refused('ended', `its filing has ended as ${filing.state}`);
   if (filing.unapproved) return refused('unapproved', 'nobody has approved its filing');
-  if (own.verdict !== 'open')
-    return refused('closed', `the attempt is ${own.verdict}${own.reason ? ` (${own.reason})` : ''}`);
-  const other = attempts.find((each) => each !== own && !NOT_FILED.includes(each.verdict));
+  if (attempt.verdict !== 'open')
+    return refused('closed', `the attempt is ${attempt.verdict}${attempt.reason ? ` (${attempt.reason})` : ''}`);
+  const other = attempts.find((each) => each !== attempt && !NOT_FILED.includes(each.verdict));
   if (other) return refused('other_attempt', `attempt ${other.attemptId} of the same submission is ${other.verdict}`);
   return (await rowsRefusal(client, asked)) ?? absenceRefusal(client, asked);
 }

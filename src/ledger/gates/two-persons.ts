@@ -87,8 +87,8 @@ export async function confirmAbsence(
   for (const { submission, looked, from } of kept) {
     const notOurs = word.notOurs.filter((number) => second.notOurs.includes(number));
     const reason = `not filed, say ${second.by} and ${word.by}: ${word.note ?? ''}`;
-    const said = { filingId, submission, unseen: !looked, notOurs, from: new Date(from), reason, at };
-    await recordRelease(client, { ...said, ground: 'absent' });
+    const statement = { filingId, submission, unseen: !looked, notOurs, from: new Date(from), reason, at };
+    await recordRelease(client, { ...statement, ground: 'absent' });
   }
   return { outcome: 'again' };
 }

@@ -29,15 +29,14 @@ export async function findSupport(
     [word.filingId],
   );
   const { exporterId, required } = rows[0] ?? { exporterId: '', required: true };
-  const own = await grantOfSend(client, word, exporterId);
-  if (typeof own === 'string') return own;
-  const principals = required || (own?.approvalRequired ?? false);
+  const grant = await grantOfSend(client, word, exporterId);
+  if (typeof grant === 'string') return grant;
+  const principals = required || (grant?.approvalRequired ?? false);
   const others: Word[] = [];
   for (const other of await standingWords(client, word, { singlePerson, principals })) {
-    const grant = await grantOfSend(client, other, exporterId);
-    if (typeof grant !== 'string') others.push(other);
+    if (typeof (await grantOfSend(client, other, exporterId)) !== 'string') others.push(other);
   }
-  const isClaim = principals && own === null;
+  const isClaim = principals && grant === null;
   return { others: isClaim ? [] : others, isClaim };
 }
 
@@ -63,13 +62,13 @@ export async function judgeByGrant(
 }> {
   const word = await readWord(client, { filingId, wordId });
   if (word?.kind !== action) return { by: 'unknown', refused: 'the ledger does not have the statement' };
-  const refused = await whyNot(client, word, action);
+  const refused = await refusalOf(client, word, action);
   const outcome = refused === null ? 'carried_out' : 'refused';
   await judgeWord(client, { filingId, wordId, outcome, why: refused, at });
   return { by: word.by, refused };
 }
 
-async function whyNot(
+async function refusalOf(
   client: Queryable,
   word: Word & { judged: Carried | null },
   action: 'approve' | 'abandon',
@@ -87,7 +86,7 @@ async function whyNot(
   // A name, in the form in which names are compared, belongs to one principal for ever.
   const isMaker = personKey(granted.by) === personKey(filing.madeBy);
   if (action === 'abandon') {
-    return isMaker || granted.roles.includes('checker') ? null : `${granted.by} may give up its own filings alone`;
+    return isMaker || granted.roles.includes('checker') ? null : `${granted.by} may abandon only filings of its own`;
   }
   if (isMaker) return `${granted.by} made this filing; somebody else has to approve it`;
   if (granted.isSystem) return `${granted.by} is a system: a person has to approve`;

@@ -71,8 +71,8 @@ export async function checkGrant(
   if (unused && grant.used) return `the grant of ${by} was used: do it again`;
   if (unused && !grant.fresh) return `the grant of ${by} is older than a day: do it again`;
   if (grant.shown !== deed.shown) return `what was shown to ${by} has changed since: look at it again`;
-  if (grant.removed) return `${by} is no principal any more`;
-  if (grant.expired) return `${by} was a principal until its time was over`;
+  if (grant.removed) return `${by} is no longer a principal`;
+  if (grant.expired) return `the time of principal ${by} is over`;
   const may: readonly Role[] = MAY[deed.action];
   if (!roles.some((role) => may.includes(role))) return `${by} has ${roles.join(', ')}; this needs ${may.join(' or ')}`;
   if (exporters && !exporters.includes(id)) return `${by} may not see the exporter`;

@@ -33,8 +33,8 @@ export async function shownOfFiling(
 }
 
 /** The hash of a word about a send: the attempt with the mark that was shown, or the request, and what it names. */
-export function shownOfSend(said: Omit<Word, 'wordId' | 'by' | 'grantId' | 'isGrantVoid' | 'note' | 'at'>): string {
-  const { filingId, kind, attemptId, markedAt, requestId, sourceRows, certificates, notOurs, unseen } = said;
+export function shownOfSend(word: Omit<Word, 'wordId' | 'by' | 'grantId' | 'isGrantVoid' | 'note' | 'at'>): string {
+  const { filingId, kind, attemptId, markedAt, requestId, sourceRows, certificates, notOurs, unseen } = word;
   const named = certificates.map(({ row, eBRCNumber }) => [row, eBRCNumber]);
   const send = [attemptId, markedAt?.toISOString() ?? null, requestId, sourceRows];
   return hashOf(['resolve', filingId, kind, ...send, named, notOurs, unseen]);

@@ -4,9 +4,9 @@ import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 
 /** SQL: open questions about a filing that nobody has acknowledged. */
-const asked = (filings: string) =>
+const openQuestions = (filings: string) =>
   `FROM questions q WHERE q.filing_id = ${filings}.filing_id AND q.closed_at IS NULL AND q.acknowledged_at IS NULL`;
-const ASKED = asked('filings');
+const OPEN_QUESTIONS = openQuestions('filings');
 /** The gravest first: a workflow problem, what the filing waits for, then facts by age. */
 const BY_GRAVITY = `ORDER BY q.kind <> 'workflow_problem', q.until = 'fact', q.question_id`;
 /** The most questions that are listed; others are only counted. */
@@ -14,16 +14,16 @@ const SHOWN = 20;
 const TEXT = "coalesce(q.text, coalesce(q.ebrc_number || ': ', '') || q.reason || '.', q.kind)";
 
 /** SQL: whether a row of `filings` has open questions. */
-export const ASKS = `EXISTS (SELECT ${ASKED})`;
+export const ASKS = `EXISTS (SELECT ${OPEN_QUESTIONS})`;
 /** SQL: the gravest questions in one text; null: there are none. */
 export const attentionOf = (filings: string) =>
-  `(SELECT string_agg(text, ' ') FROM (SELECT ${TEXT} AS text ${asked(filings)} ${BY_GRAVITY} LIMIT ${SHOWN}) AS gravest)`;
+  `(SELECT string_agg(text, ' ') FROM (SELECT ${TEXT} AS text ${openQuestions(filings)} ${BY_GRAVITY} LIMIT ${SHOWN}) AS gravest)`;
 
 export const QUESTION_COLUMNS = `${ASKS} AS "needsAttention", ${attentionOf('filings')} AS attention,
-  (SELECT count(*)::int ${ASKED}) AS "questionCount",
-  (SELECT ${TEXT} ${ASKED} AND (q.until = 'move' OR q.until = 'state' AND q.kind <> 'not_moving')
+  (SELECT count(*)::int ${OPEN_QUESTIONS}) AS "questionCount",
+  (SELECT ${TEXT} ${OPEN_QUESTIONS} AND (q.until = 'move' OR q.until = 'state' AND q.kind <> 'not_moving')
      AND q.kind <> 'workflow_problem' ${BY_GRAVITY} LIMIT 1) AS asks,
-  (SELECT ${TEXT} ${ASKED} AND q.kind = 'not_moving' LIMIT 1) AS late`;
+  (SELECT ${TEXT} ${OPEN_QUESTIONS} AND q.kind = 'not_moving' LIMIT 1) AS late`;
 
 /** SQL: renews a question that is open already. An acknowledgement only lasts while the text stays the same. */
 export const RENEWED = `ON CONFLICT (party_id, key) WHERE closed_at IS NULL DO UPDATE SET text = excluded.text,

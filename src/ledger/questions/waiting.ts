@@ -45,7 +45,7 @@ export async function readWaiting(
         for: subject,
         since: new Date(since ?? filing.madeAt).toISOString(),
         queue: turn && { place: turn.place, of: turn.of },
-        expectedBy: ahead(opened ?? turned ?? answered)?.toISOString() ?? null,
+        expectedBy: ifInFuture(opened ?? turned ?? answered)?.toISOString() ?? null,
         until: until?.toISOString() ?? null,
       };
       return [[filing.filingId, waiting] as const];
@@ -53,7 +53,7 @@ export async function readWaiting(
   );
 }
 
-const ahead = (time: Date | null): Date | null => (time && time.getTime() > Date.now() ? time : null);
+const ifInFuture = (time: Date | null): Date | null => (time && time.getTime() > Date.now() ? time : null);
 
 /** SQL: when a filing entered its state, epoch ms; null: no move into it is on record. */
 export const stateSince = (filingId: string, state: string): string =>

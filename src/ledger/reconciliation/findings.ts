@@ -149,7 +149,7 @@ export async function explainNearMatches(db: Queryable, partyId: number): Promis
       const matches = near(theirs);
       if (matches.length === 0) return [];
       const text = matches.map((match) => `${match.id} (${match.reasons.join(', ')})`).join('; ');
-      return [{ id: theirs.id, reason: `no row of ours agrees in everything; near: ${text}` }];
+      return [{ id: theirs.id, reason: `no row of ours matches in every field; near matches: ${text}` }];
     });
   if (reasons.length === 0) return;
   await db.query(
@@ -182,12 +182,12 @@ async function readUnmatched(
 }
 
 const CONTRADICTION_ADVICE =
-  'Something contradicts what the ledger has: look at the portal. Acknowledge it with a note once that is seen to.';
+  'Something contradicts what the ledger has: look at the portal. Acknowledge it with a note once it is settled.';
 
 function viewOf({ gatheredUntil, ...row }: FindingRow): FindingView {
   const gathering =
     gatheredUntil &&
-    `Evidence whether ${row.filingId} was filed is gathered until ${gatheredUntil}: nothing has to be done yet. If it does not tell, a person is asked.`;
+    `Evidence of whether ${row.filingId} was filed is gathered until ${gatheredUntil}: nothing has to be done yet. If it is not conclusive, a person is asked.`;
   return { ...row, advice: gathering ?? adviceOfKind(row.kind) ?? CONTRADICTION_ADVICE };
 }
 

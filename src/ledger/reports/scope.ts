@@ -109,9 +109,9 @@ export function inSnapshot<T>(pool: pg.Pool, work: (db: Queryable) => Promise<T>
 async function snapshot<T>(pool: pg.Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
   const url = pool.options.connectionString;
   if (url === undefined) throw new Error('The pool of a ledger has a connection string.');
-  const own = createPool({ url, applicationName: 'ebrc-report', max: 1, timeouts: TIMEOUTS });
+  const reportPool = createPool({ url, applicationName: 'ebrc-report', max: 1, timeouts: TIMEOUTS });
   try {
-    return await withTransaction(own, async (client) => {
+    return await withTransaction(reportPool, async (client) => {
       await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
       // Sort and join years of data in memory. JIT costs more than it saves in a statement that runs once, and so does
       // memoizing rows that are looked up once.
@@ -121,6 +121,6 @@ async function snapshot<T>(pool: pg.Pool, work: (db: Queryable) => Promise<T>): 
       return work(client);
     });
   } finally {
-    await own.end();
+    await reportPool.end();
   }
 }

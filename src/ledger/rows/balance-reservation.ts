@@ -48,8 +48,8 @@ export async function holdsOn(
 const MAX_CLOCK_SKEW = "interval '1 day'";
 
 /**
- * The numbers of the party's IRMs that live rows may hold amounts of which balances read at `readAt`, or later, do not
- * show. Other IRMs have only certified rows, which their balances include.
+ * The numbers of the party's IRMs on which live rows may hold amounts that balances read at `readAt`, or later, do not
+ * include. Other IRMs have only certified rows, which their balances include.
  */
 export async function numbersHeld(
   db: Queryable,
@@ -125,8 +125,8 @@ export async function judgeBalances(
   const irmNumbers = [...new Set(rows.map(({ mapping }) => mapping.irmNumber))];
   const irms = await heldIrms(db, exporterId, irmNumbers);
   const holds = await holdsOn(db, { exporterId, irmNumbers, exceptFiling });
-  const known = new Set(irms.map(({ irmNumber }) => comparableText(irmNumber)));
-  const allRead = irmNumbers.every((number) => known.has(comparableText(number)));
+  const readNumbers = new Set(irms.map(({ irmNumber }) => comparableText(irmNumber)));
+  const allRead = irmNumbers.every((number) => readNumbers.has(comparableText(number)));
   return {
     findings: [...iecWarnings(exporter), ...checkBalances(rows, irms, holds)],
     balancesReadAt: allRead ? Math.min(...irms.map(({ readAt }) => readAt)) : null,

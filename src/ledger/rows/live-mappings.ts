@@ -65,7 +65,7 @@ export async function judgeClaims(
   const found = await liveHolders(db, wanted.flat());
   const holdersOf = groupBy(found, ({ fingerprint }) => fingerprint);
   const permits = found.length === 0 ? new Map<string, Permit>() : await readPermits(db, wanted.flat());
-  const asked = new Map(permitted.map((permit) => [permit.row, permit]));
+  const permitByRow = new Map(permitted.map((permit) => [permit.row, permit]));
 
   const next = new Map([...holdersOf].map(([fingerprint, [top]]) => [fingerprint, top.ordinal + 1]));
   const claims: MappingClaim[] = [];
@@ -81,7 +81,7 @@ export async function judgeClaims(
       continue;
     }
     const holders = fingerprints.flatMap((fingerprint) => holdersOf.get(fingerprint) ?? []);
-    const permit = asked.get(row.row);
+    const permit = permitByRow.get(row.row);
     if (permit && holders.every((holder) => mayStandBeside(holder, permit, permits))) {
       const besides = [...new Set(holders.map(({ filingId }) => filingId))];
       for (const key of new Set(holders.map(permitKey))) {
@@ -167,7 +167,7 @@ async function readPermits(db: Queryable, fingerprints: string[]): Promise<Map<s
       WHERE fingerprint = ANY($1)`,
     [fingerprints],
   );
-  return new Map(rows.map(({ left, named, ...of }) => [permitKey(of), { left, named }]));
+  return new Map(rows.map(({ left, named, ...holder }) => [permitKey(holder), { left, named }]));
 }
 
 async function rememberNamed(db: Queryable, holders: readonly Holder[]): Promise<void> {

@@ -102,7 +102,7 @@ function refuseLive({ reference }: Successor, earlier: EarlierRow[]): Finding[] 
   if (!first) return [];
   const text =
     `${live.length} rows of reference ${reference} are certified or under way (filing ${first.filingId}, serialNo ` +
-    `${first.serialNo}: ${first.state}), so that it is not filed again: see \`ebrc show\` of it, and correct its errored ` +
+    `${first.serialNo}: ${first.state}), so it cannot be filed again: see \`ebrc show\` of it, and correct its errored ` +
     'rows, or use another reference.';
   return [refusal('reference_live', null, first.filingId, text)];
 }

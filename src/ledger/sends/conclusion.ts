@@ -136,10 +136,10 @@ export async function countSend(
   const storeId = await storeIdOf(store);
   return withConnection(pool, async (connection) => {
     const { content, ...identity } = await readToCount(connection, attemptId);
-    const known = await claimStoreOf(connection, storeId, identity);
+    const claimed = await claimStoreOf(connection, storeId, identity);
     const kept = await createOrRead(store, {
       version: 1,
-      ledgerId: known.ledgerId,
+      ledgerId: claimed.ledgerId,
       number,
       sender,
       void: false,
@@ -150,7 +150,7 @@ export async function countSend(
       content,
     });
     if (kept?.sender !== sender || kept.void) return `send number ${number} has been taken or given up`;
-    const compared = await assertWhole(connection, store, { storeId, known });
+    const compared = await assertWhole(connection, store, { storeId, known: claimed });
     // A lower number has no record yet, so this send's record has to be noted separately.
     if (number > (compared.whole?.number ?? compared.identity.seen))
       await connection.query('UPDATE sends SET counted = true WHERE number = $1 AND sender = $2', [number, sender]);

@@ -101,7 +101,7 @@ async function markFilingUnknown(
   if (doubted === 0) return false;
   const attention = `It is not known whether the filing was sent: ${PUT_BACK_TOGETHER}. Evidence is gathered.`;
   const event = { kind: 'documents_restored', who: by, text: PUT_BACK_TOGETHER };
-  const asked = { state: 'outcome_unknown' as const, attention, needsAttention: true };
-  await writeMove(client, { filingId, seq: (filing?.seq ?? 0) + LOST_MOVES, ...asked, at, event });
+  const question = { state: 'outcome_unknown' as const, attention, needsAttention: true };
+  await writeMove(client, { filingId, seq: (filing?.seq ?? 0) + LOST_MOVES, ...question, at, event });
   return true;
 }

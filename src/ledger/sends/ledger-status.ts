@@ -34,7 +34,7 @@ export async function readLedgerStatus(db: Queryable, store: SendStore): Promise
   const { rows } = await db.query<{ filingsWaitUntil: string | null }>(
     `SELECT ${ISO('certificates_after')} AS "filingsWaitUntil" FROM ledger_identity`,
   );
-  const known = { ledgerId, sendNumber, storeId, comparedTo: seen, filingsWaitUntil: null, ...rows[0] };
+  const status = { ledgerId, sendNumber, storeId, comparedTo: seen, filingsWaitUntil: null, ...rows[0] };
   try {
     const { unknown, listed } = await compareSends(db, store, { storeId: await storeIdOf(store) });
     const newest = listed.at(-1) ?? (seen > 0 ? seen : null);
@@ -43,10 +43,10 @@ export async function readLedgerStatus(db: Queryable, store: SendStore): Promise
     const problem = whole
       ? rewrittenText(rewritten)
       : 'The ledger was put back to an earlier state. Run: ebrc ledger restored';
-    return { ...known, newestInStore: newest, unknownSends: unknown.length, whole, rewritten, problem };
+    return { ...status, newestInStore: newest, unknownSends: unknown.length, whole, rewritten, problem };
   } catch (error) {
     if (!(error instanceof SendStoreError)) throw error;
-    return { ...known, newestInStore: null, unknownSends: 0, rewritten: [], whole: false, problem: error.message };
+    return { ...status, newestInStore: null, unknownSends: 0, rewritten: [], whole: false, problem: error.message };
   }
 }
 

@@ -28,8 +28,8 @@ export interface ImportedSends {
 
 /** Advisory lock for a whole import: one importer at a time. */
 const IMPORTER_LOCK = 4_203_001;
-const IMPORTER_WAITS_MS = 20_000;
-const IMPORTER_LOOKS_MS = 250;
+const IMPORTER_TIMEOUT_MS = 20_000;
+const IMPORTER_RETRY_MS = 250;
 /** Rounds of an import at most; a further one is needed when a suspended worker writes its record meanwhile. */
 const ROUNDS = 20;
 
@@ -43,7 +43,7 @@ export async function importSends(
   store: SendStore,
   { at, by, mayHaveLost = false }: { at: Date; by: string; mayHaveLost?: boolean },
 ): Promise<ImportedSends> {
-  for (const giveUpAt = performance.now() + IMPORTER_WAITS_MS; ;) {
+  for (const giveUpAt = performance.now() + IMPORTER_TIMEOUT_MS; ;) {
     const imported = await withConnection(pool, async (connection) => {
       const { rows } = await connection.query<{ locked: boolean }>('SELECT pg_try_advisory_lock($1) AS locked', [
         IMPORTER_LOCK,
@@ -59,7 +59,7 @@ export async function importSends(
     if (performance.now() > giveUpAt) {
       throw new LedgerUnavailableError('import', true, new Error('sends are being imported by another process'));
     }
-    await sleep(IMPORTER_LOOKS_MS);
+    await sleep(IMPORTER_RETRY_MS);
   }
 }
 

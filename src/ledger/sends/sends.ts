@@ -80,7 +80,7 @@ export const storeIdOf = (store: SendStore): Promise<string> => askStore(() => s
 function assertOwnStore({ storeId }: Identity, found: string): void {
   if (storeId === null || storeId === found) return;
   throw new SendStoreError(
-    `The document store is another one (${found}) than the one that has this ledger's sends (${storeId}): nothing is sent ` +
+    `The document store (${found}) is not the one that has this ledger's sends (${storeId}): nothing is sent ` +
       'from here. Check EBRC_DOCUMENTS, and that its folder is mounted.',
   );
 }
@@ -133,7 +133,7 @@ export interface Comparison {
  * by then was made in a state of the ledger that is lost.
  * @param known the ledger's identity, if it was read on this connection just before
  * @param mayHaveLost skips the check that the last send that was seen is still there
- * @throws SendStoreError when the store is away, another one, or has lost a send that was seen
+ * @throws SendStoreError if the store is unavailable, another one, or has lost a send that was seen
  */
 export async function compareSends(
   db: Queryable,
@@ -146,8 +146,8 @@ export async function compareSends(
   const numbers = await listFrom(store, before);
   if (seen > 0 && numbers[0] !== seen && !mayHaveLost) {
     throw new SendStoreError(
-      `The document store has lost sends of this ledger (number ${seen} is missing). Put the whole store back, or, ` +
-        'where it cannot be had: ebrc ledger restored --documents restored',
+      `The document store has lost sends of this ledger (number ${seen} is missing). Restore the whole store, or, ` +
+        'if that is impossible: ebrc ledger restored --documents restored',
     );
   }
   const listed = numbers.filter((number) => number > seen);
@@ -196,9 +196,9 @@ async function listFrom(store: SendStore, { ledgerId, seen }: Identity): Promise
 export async function assertWhole(
   connection: Connection,
   store: SendStore,
-  of: { storeId: string; known?: Identity },
+  args: { storeId: string; known?: Identity },
 ): Promise<Comparison> {
-  const compared = await compareSends(connection, store, of);
+  const compared = await compareSends(connection, store, args);
   assertPrimary(compared);
   await noteWhole(connection, compared);
   if (compared.unknown.length > 0) throw new LedgerPutBack(compared.identity.ledgerId, compared.unknown);

@@ -44,17 +44,17 @@ export async function storeAnswer(
   const filing = await lockFiling(client, filingId);
   if (!filing) throw new FilingMissing(filingId);
   const attempts = await lockAttempts(client, filingId, submission);
-  const own = attempts.find((row) => row.attemptId === attemptId);
+  const attempt = attempts.find((row) => row.attemptId === attemptId);
   // The answer is stored already, and the attempt may have been judged since because of it.
-  const isStored = own?.answer?.kind === answer.kind && own.answer.requestId === answer.requestId;
+  const isStored = attempt?.answer?.kind === answer.kind && attempt.answer.requestId === answer.requestId;
   if (isStored || answer.kind !== 'accepted')
-    return { late: false, fresh: false, answer: own?.answer ?? answer, filing };
+    return { late: false, fresh: false, answer: attempt?.answer ?? answer, filing };
   if (sentBy !== undefined && !(await hasSent(client, attemptId, senderOf(sentBy))))
-    return own?.answer?.kind === 'accepted' ? { late: false, fresh: false, answer: own.answer, filing } : null;
-  const late = own?.verdict !== 'marked' || filing.state !== 'submitting';
+    return attempt?.answer?.kind === 'accepted' ? { late: false, fresh: false, answer: attempt.answer, filing } : null;
+  const late = attempt?.verdict !== 'marked' || filing.state !== 'submitting';
   await acceptAttempt(client, { attemptId, attempts, answer, late, at });
   const sent = attempts.filter((row) => row.attemptId !== attemptId && MAYBE_FILED.includes(row.verdict));
-  if (sent.length > 0 || (filing.ended && own?.verdict !== 'marked')) {
+  if (sent.length > 0 || (filing.ended && attempt?.verdict !== 'marked')) {
     const [kind, text] =
       sent.length > 0
         ? (['accepted_twice', acceptedTwice(attemptId, answer, sent)] as const)
@@ -154,7 +154,7 @@ export async function acknowledge(
   // An acceptance that is known already does not end a pause.
   const waits = UNACKNOWLEDGED.includes(state) || (fresh && isPause(state));
   if (!waits || phaseOf(await readFacts(client, filingId)) !== 'follow') return readNow(client, filingId);
-  const first = { kind: 'submitting', text: `attempt ${attemptId} was sent before the filing came to it` };
+  const first = { kind: 'submitting', text: `attempt ${attemptId} was sent before the filing reached this state` };
   const submitting = mayFollow(state, 'processing')
     ? null
     : await moveHeld(client, filing, { state: 'submitting', attention: null, at, event: first });

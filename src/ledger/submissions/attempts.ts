@@ -66,7 +66,7 @@ export async function openAttempt(
   if (holder !== null)
     return {
       outcome: 'rows_gone',
-      reason: `Filing ${holder} holds a mapping of it too, which was found after both were recorded: deal with that one first.`,
+      reason: `Filing ${holder} also holds one of its mappings, as was found after both were recorded: resolve that filing first.`,
     };
   const number = (last?.number ?? 0) + 1;
   if (restored?.unread) return { outcome: 'wait', until: restored.until, from: restored.from };
@@ -159,15 +159,15 @@ export async function readAttempt(
       ORDER BY (attempt_id = $3) DESC, number`,
     [filingId, submission, attemptId],
   );
-  const own = rows.find((row) => row.attemptId === attemptId);
+  const attempt = rows.find((row) => row.attemptId === attemptId);
   // An acceptance of any attempt of the submission takes precedence over this attempt's outcome.
   const accepted = rows.find((row) => row.verdict === 'accepted');
   const unknown = { verdict: null, reason: 'the ledger does not hold the attempt', answer: null };
-  const { verdict, reason, answer } = accepted ? { ...accepted, reason: null } : (own ?? unknown);
+  const { verdict, reason, answer } = accepted ? { ...accepted, reason: null } : (attempt ?? unknown);
   return {
     ...{ verdict, reason, answer, attemptId: accepted?.attemptId ?? attemptId },
-    markedAt: own?.markedAt?.getTime() ?? null,
-    timeoutMs: own?.timeoutMs ?? null,
+    markedAt: attempt?.markedAt?.getTime() ?? null,
+    timeoutMs: attempt?.timeoutMs ?? null,
     underWay: verdict === 'marked' && reason === null,
     filingEnded: filing?.ended ?? false,
   };

@@ -26,8 +26,8 @@ export async function mergeKnownSends(
   if (sends.length === 0 || (await lockFiling(client, filingId)) === null) return;
   const states = new Map((await readSubmissions(client, filingId)).map(({ submission, state }) => [submission, state]));
   // Sends with a request id first, because the others only put the same submission in doubt.
-  const known = [...sends].sort((a, b) => Number(b.requestId !== null) - Number(a.requestId !== null));
-  for (const send of known) {
+  const ordered = [...sends].sort((a, b) => Number(b.requestId !== null) - Number(a.requestId !== null));
+  for (const send of ordered) {
     const { submission, attempt: number, requestId, sentBy } = send;
     const state = states.get(submission);
     if (state === undefined || state === 'settled') continue;

@@ -162,7 +162,7 @@ export async function standingWords(
   { singlePerson, principals }: { singlePerson: boolean; principals: boolean },
 ): Promise<Word[]> {
   const { filingId, kind, wordId, attemptId, markedAt, requestId, sourceRows, by, at } = word;
-  const said = [attemptId, markedAt, requestId, sourceRows];
+  const subject = [attemptId, markedAt, requestId, sourceRows];
   const { rows } = await db.query<Word>(
     `SELECT ${COLUMNS} FROM words w
       WHERE filing_id = $1 AND kind = $2 AND word_id <> $3 AND attempt_id IS NOT DISTINCT FROM $4
@@ -173,7 +173,7 @@ export async function standingWords(
         AND EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome = 'stands')
         AND NOT EXISTS (SELECT FROM word_judgements j WHERE j.word_id = w.word_id AND outcome <> 'stands')
       ORDER BY word_id`,
-    [filingId, kind, wordId, ...said, personKey(by), singlePerson && !principals, at, principals],
+    [filingId, kind, wordId, ...subject, personKey(by), singlePerson && !principals, at, principals],
   );
   return rows;
 }

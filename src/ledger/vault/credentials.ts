@@ -62,8 +62,8 @@ export async function addCredentials(
   { mode, exporterId, secretRef }: { mode: Mode; exporterId: string; secretRef: string },
 ): Promise<number> {
   return underLock(pool, exporterId, async (client) => {
-    const known = await versionOfSecret(client, exporterId, secretRef);
-    if (known !== null) return known;
+    const existing = await versionOfSecret(client, exporterId, secretRef);
+    if (existing !== null) return existing;
     const unverified = { exporterId, secretRef, state: 'unverified', held: false, reason: null } as const;
     const version = await insertVersion(client, unverified);
     await vault.assign(client, secretRef, { mode, exporterId, version });

@@ -536,7 +536,7 @@ describe('filed', () => {
     await accept(await party.sendAttempt(filingId), requestId);
     const second = { filingId, attemptId: await opened(filingId, 2) };
     await gates.mark(second.attemptId);
-    expect(await filed(second, requestId)).toEqual(refused(/is the one of submission 1/u));
+    expect(await filed(second, requestId)).toEqual(refused(/belongs to submission 1/u));
     expect(await requests(filingId)).toMatchObject([{ id: requestId }]);
   });
 
