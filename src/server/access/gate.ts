@@ -86,7 +86,7 @@ export function createGate(
 }
 
 function unauthorizedText(header: string | undefined, mode: Mode): string {
-  const make = 'Those who run this service make one (`ebrc principals add`).';
+  const make = 'Whoever runs this service makes one (`ebrc principals add`).';
   if (header === undefined) return `Send the token of a principal: Authorization: Bearer ebrc_${mode}_… ${make}`;
   return `The token is unknown, has ended, or is of the other mode; this API is in ${mode} mode. ${make}`;
 }

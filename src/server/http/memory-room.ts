@@ -20,7 +20,7 @@ export function createMemoryRoom(total = MEMORY_BYTES) {
 
   function take({ headers: { authorization = '' } }: FastifyRequest, reply: FastifyReply, bytes: number): void {
     if (bytes <= SMALL_BYTES) return;
-    // Its `close` event is over, and would never release the memory.
+    // Its `close` event was already emitted, and would not release the memory.
     if (reply.raw.destroyed) throw callerGone();
     const ofToken = taken.get(authorization) ?? 0;
     if (takenInAll + bytes > total || ofToken + bytes > total / 2) {

@@ -124,7 +124,7 @@ async function giveUpUnrecorded(deps: EbrcClientDependencies, reference: string)
   const known = await forgetSetAside(pool, workflowId);
   if (!known) return null;
   const view = await viewOfResult(deps, null, { workflowId, reference, n: 1, ...known });
-  const notice = `Nothing was recorded under ${reference}: it is given up, and nothing is left of it.`;
+  const notice = `Nothing was recorded under ${reference}. It is given up, and nothing remains of it.`;
   return { filing: { ...view, state: 'refused' }, waitsForPerson: false, notice };
 }
 
