@@ -143,8 +143,8 @@ export function createAuditTrail({ pool, mode, logger }: LedgerDependencies & { 
     // So equal calls are one event, whatever their subject.
     const named = principal !== null && outcome === 'refused';
     const key = JSON.stringify([minute, principal?.principalId, action, outcome, code, named && subject]);
-    const known = pending.get(key);
-    if (known) known.uses = (known.uses ?? 1) + uses;
+    const counted = pending.get(key);
+    if (counted) counted.uses = (counted.uses ?? 1) + uses;
     else if (pending.size >= MAX_PENDING) lost += uses;
     else pending.set(key, { ...event, uses, ...(!named && { subject: undefined, requestId: undefined }) });
   }

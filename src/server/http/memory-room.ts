@@ -30,8 +30,8 @@ export function createMemoryRoom(total = MEMORY_BYTES) {
     taken.set(authorization, ofToken + bytes);
     reply.raw.once('close', () => {
       takenInAll -= bytes;
-      const left = (taken.get(authorization) ?? 0) - bytes;
-      if (left > 0) taken.set(authorization, left);
+      const bytesLeft = (taken.get(authorization) ?? 0) - bytes;
+      if (bytesLeft > 0) taken.set(authorization, bytesLeft);
       else taken.delete(authorization);
     });
   }
