@@ -7,7 +7,7 @@ import type { CertificateView } from '../ledger/certificates/certificates';
 import { csvOf } from './input-files';
 
 /** Columns of the exported list. Dates are YYYY-MM-DD, amounts exact decimal text. */
-const COLUMNS: Readonly<Record<string, (each: CertificateView) => string | null>> = {
+const COLUMNS: Readonly<Record<string, (certificate: CertificateView) => string | null>> = {
   eBRCNumber: ({ eBRCNumber }) => eBRCNumber,
   date: ({ eBRCDate }) => dateText(eBRCDate),
   status: ({ eBRCStatus }) => eBRCStatus,
@@ -24,7 +24,9 @@ const COLUMNS: Readonly<Record<string, (each: CertificateView) => string | null>
 /** Writes certificates to a `.csv` file or a workbook. */
 export async function writeCertificates(path: string, certificates: readonly CertificateView[]): Promise<void> {
   const columns = Object.entries(COLUMNS);
-  const rows = certificates.map((each) => Object.fromEntries(columns.map(([name, valueOf]) => [name, valueOf(each)])));
+  const rows = certificates.map((certificate) =>
+    Object.fromEntries(columns.map(([name, valueOf]) => [name, valueOf(certificate)])),
+  );
   const names = Object.keys(COLUMNS);
   if (extname(path).toLowerCase() === '.csv') return writeOutputFile(path, `${csvOf(rows, names)}\n`);
   // In the built program exceljs is a CommonJS package whose exports are on `default` only.

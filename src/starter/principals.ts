@@ -67,12 +67,12 @@ export async function rotatePrincipal(
 ): Promise<PrincipalWithToken & { previousEndsAt: string | null }> {
   const token = ledger.createToken(mode);
   return asOwner(pool, async (client) => {
-    const known = await needPrincipal(client, mode, name);
-    const endsAt = await ledger.endTokensLater(client, known.principalId);
-    await ledger.saveToken(client, known.principalId, token);
-    await recordUse(client, known, { action: 'principals rotate', by });
+    const principal = await needPrincipal(client, mode, name);
+    const endsAt = await ledger.endTokensLater(client, principal.principalId);
+    await ledger.saveToken(client, principal.principalId, token);
+    await recordUse(client, principal, { action: 'principals rotate', by });
     return {
-      ...principalView(known, await namesOf(client, [known])),
+      ...principalView(principal, await namesOf(client, [principal])),
       token,
       previousEndsAt: endsAt?.toISOString() ?? null,
     };
@@ -85,17 +85,17 @@ export async function removePrincipal(
   { name, by }: { name: string; by: string },
 ): Promise<PrincipalView> {
   return asOwner(pool, async (client) => {
-    const known = await needPrincipal(client, mode, name);
-    await ledger.removePrincipal(client, known.principalId);
-    await ledger.endTokens(client, known.principalId);
-    await recordUse(client, known, { action: 'principals remove', by });
-    return principalView(known, await namesOf(client, [known]));
+    const principal = await needPrincipal(client, mode, name);
+    await ledger.removePrincipal(client, principal.principalId);
+    await ledger.endTokens(client, principal.principalId);
+    await recordUse(client, principal, { action: 'principals remove', by });
+    return principalView(principal, await namesOf(client, [principal]));
   });
 }
 
 async function needPrincipal(db: Queryable, mode: Mode, name: string): Promise<Principal> {
-  const known = await ledger.findPrincipal(db, mode, name);
-  if (known) return known;
+  const principal = await ledger.findPrincipal(db, mode, name);
+  if (principal) return principal;
   throw refusal(
     'unknown_principal',
     `There is no principal ${name} in ${mode} mode. \`ebrc principals list\` lists them.`,

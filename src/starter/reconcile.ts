@@ -75,9 +75,9 @@ export async function reconcile(
   // An exporter that the ledger does not know has no findings to list.
   const unknown = exporterId !== undefined && ids.includes(exporterId) && !names.has(exporterId);
   if (unknown) return { ...result, skipped, findings: [] };
-  const of = { mode, partyId: await partyIdOf(deps, exporter) };
-  const open = await listFindings(pool, of);
-  const healed = await healedFindings(pool, { ...of, runId: result.runId });
+  const scope = { mode, partyId: await partyIdOf(deps, exporter) };
+  const open = await listFindings(pool, scope);
+  const healed = await healedFindings(pool, { ...scope, runId: result.runId });
   return { ...result, skipped, findings: [...open, ...healed] };
 }
 

@@ -92,8 +92,8 @@ export async function applySchedules(
 
 /** Lists this mode's schedules. @param planned ids to look up as well, because the server may not list a new one yet */
 export async function listSchedules(scope: Scope, planned: readonly string[] = []): Promise<ScheduleView[]> {
-  const known = planned.map((id) => prefixOf(scope.mode) + id);
-  return describeAll(scope.temporal, [...new Set([...(await idsOf(scope)), ...known])].sort());
+  const plannedIds = planned.map((id) => prefixOf(scope.mode) + id);
+  return describeAll(scope.temporal, [...new Set([...(await idsOf(scope)), ...plannedIds])].sort());
 }
 
 /** Removes this mode's schedules. @returns those that existed */

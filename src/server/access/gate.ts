@@ -86,7 +86,7 @@ export function createGate(
 }
 
 function unauthorizedText(header: string | undefined, mode: Mode): string {
-  const make = 'Those who run this service make one (`ebrc principals add`).';
+  const make = 'Whoever runs this service makes one (`ebrc principals add`).';
   if (header === undefined) return `Send the token of a principal: Authorization: Bearer ebrc_${mode}_… ${make}`;
   return `The token is unknown, has ended, or is of the other mode; this API is in ${mode} mode. ${make}`;
 }
@@ -143,8 +143,8 @@ export function createAuditTrail({ pool, mode, logger }: LedgerDependencies & { 
     // So equal calls are one event, whatever their subject.
     const named = principal !== null && outcome === 'refused';
     const key = JSON.stringify([minute, principal?.principalId, action, outcome, code, named && subject]);
-    const known = pending.get(key);
-    if (known) known.uses = (known.uses ?? 1) + uses;
+    const counted = pending.get(key);
+    if (counted) counted.uses = (counted.uses ?? 1) + uses;
     else if (pending.size >= MAX_PENDING) lost += uses;
     else pending.set(key, { ...event, uses, ...(!named && { subject: undefined, requestId: undefined }) });
   }

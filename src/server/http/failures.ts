@@ -103,8 +103,8 @@ function isPassingGrpc(error: unknown): boolean {
 /** Fastify's own refusals; null if the caller did not cause the error. */
 function fastifyProblem(error: unknown): Problem | null {
   const { code = '', statusCode, message } = error as Partial<FastifyError>;
-  const known = CODES[code];
-  if (known) return new Problem(known.status, known.code, known.detail, { cause: error });
+  const mapped = CODES[code];
+  if (mapped) return new Problem(mapped.status, mapped.code, mapped.detail, { cause: error });
   if (statusCode === undefined || statusCode < 400 || statusCode >= 500) return null;
   return new Problem(statusCode, 'bad_request', message ?? '', { cause: error });
 }

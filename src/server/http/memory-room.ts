@@ -20,7 +20,7 @@ export function createMemoryRoom(total = MEMORY_BYTES) {
 
   function take({ headers: { authorization = '' } }: FastifyRequest, reply: FastifyReply, bytes: number): void {
     if (bytes <= SMALL_BYTES) return;
-    // Its `close` event is over, and would never release the memory.
+    // Its `close` event was already emitted, and would not release the memory.
     if (reply.raw.destroyed) throw callerGone();
     const ofToken = taken.get(authorization) ?? 0;
     if (takenInAll + bytes > total || ofToken + bytes > total / 2) {
@@ -30,8 +30,8 @@ export function createMemoryRoom(total = MEMORY_BYTES) {
     taken.set(authorization, ofToken + bytes);
     reply.raw.once('close', () => {
       takenInAll -= bytes;
-      const left = (taken.get(authorization) ?? 0) - bytes;
-      if (left > 0) taken.set(authorization, left);
+      const bytesLeft = (taken.get(authorization) ?? 0) - bytes;
+      if (bytesLeft > 0) taken.set(authorization, bytesLeft);
       else taken.delete(authorization);
     });
   }

@@ -35,11 +35,11 @@ export function describeRoute<P extends z.ZodType, Q extends z.ZodType, B extend
   tag: string,
 ): FastifySchema {
   const input = body && jsonSchema(body);
-  const may = roles.length > 0 ? `Needs a role of: ${roles.join(', ')}.` : 'Every principal may.';
+  const whoMayCall = roles.length > 0 ? `Needs a role of: ${roles.join(', ')}.` : 'Every principal may.';
   return {
     operationId: id,
     summary,
-    description: may,
+    description: whoMayCall,
     tags: [tag],
     ...(params && { params: jsonSchema(params) }),
     ...(query && { querystring: jsonSchema(query) }),

@@ -130,7 +130,7 @@ const FIELDS: readonly [option: RegExp, field: string][] = [
 /** Replaces commands by routes and options by fields. */
 export function inApiTerms(text: string): string {
   let result = text;
-  for (const [words, own] of [...ROUTES, ...FIELDS]) result = result.replace(words, own);
+  for (const [pattern, replacement] of [...ROUTES, ...FIELDS]) result = result.replace(pattern, replacement);
   return result
     .replace(/` (?=[,.:;])/g, '`')
     .replace(/ {2,}/g, ' ')

@@ -75,8 +75,8 @@ const cursorOf = ({ epoch, position }: FeedMark): string => asCursor([epoch, pos
 
 function cursorGone({ start, end }: Record<'start' | 'end', FeedMark>): Problem {
   const detail =
-    `The cursor is of a ledger that was put back since, or is older than the ${EVENT_DAYS} days that events are kept: what came after ` +
-    'it may be gone. Read what you need anew (GET /v1/filings?since=…) and go on with `end`, or read all that is kept with `start`.';
+    `The cursor is from before a restore of the ledger, or older than the ${EVENT_DAYS} days for which events are kept: events after it ` +
+    'may be missing. Read what you need again (GET /v1/filings?since=…) and go on from `end`, or read all kept events from `start`.';
   return new Problem(410, 'cursor_gone', detail, { members: { start: cursorOf(start), end: cursorOf(end) } });
 }
 

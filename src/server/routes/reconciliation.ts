@@ -101,7 +101,7 @@ export function addReconciliationRoutes(server: Registrar, { deps }: Door): void
     addRoute(registrar, {
       id: report === 'daily' ? 'reportDay' : 'reportAgeing',
       route: `GET /reports/${report}`,
-      summary: report === 'daily' ? 'The figures of a day' : 'How old what is open is',
+      summary: report === 'daily' ? 'The figures of a day' : 'The ageing of open amounts',
       query: z.strictObject({ on: reconcileInput.shape.to.describe('YYYY-MM-DD; left out: today in Asia/Kolkata') }),
       answers: {
         200: {

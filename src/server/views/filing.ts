@@ -17,7 +17,7 @@ export const filingSchema = z.object({
   filingId: z.string(),
   workflowId: z.string(),
   reference: z.string(),
-  n: count.describe('which filing of its reference'),
+  n: count.describe('number of the filing under its reference'),
   exporterId: z.string(),
   state: z.enum(FILING_STATES).describe('clients must expect new states'),
   stateText: z.string().describe('the state as a sentence'),

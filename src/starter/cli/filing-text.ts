@@ -74,7 +74,7 @@ function evidenceParts({ evidence, otherUses, state }: FilingView): (Part | null
     ...adopted.map(({ eBRCNumber }) => [eBRCNumber, 'certifies a row', toned('filed', 'good')]),
     ...agreeing.map((number) => [
       number,
-      'agrees with a row, and could be that of another',
+      'agrees with a row, but may be another filing’s',
       toned('perhaps filed', 'waits'),
     ]),
     ...contradicted.map(({ eBRCNumber, why }) => [eBRCNumber, `would fit, but ${why}`, toned('does not agree', 'bad')]),

@@ -118,8 +118,8 @@ export function localTime(at: Date | string | null | undefined): string | null {
     ...({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' } as const),
     ...(ahead > 0 && ahead < WITH_SECONDS_MS && { second: '2-digit' as const }),
   }).formatToParts(new Date(at));
-  const of = (type: Intl.DateTimeFormatPartTypes) => parts.find((part) => part.type === type)?.value ?? '';
-  return `${of('year')}-${of('month')}-${of('day')} ${[of('hour'), of('minute'), of('second')].filter(Boolean).join(':')} ${of('timeZoneName')}`;
+  const partOf = (type: Intl.DateTimeFormatPartTypes) => parts.find((part) => part.type === type)?.value ?? '';
+  return `${partOf('year')}-${partOf('month')}-${partOf('day')} ${[partOf('hour'), partOf('minute'), partOf('second')].filter(Boolean).join(':')} ${partOf('timeZoneName')}`;
 }
 
 /** Our own text, with its instants as {@link localTime} writes them. */

@@ -97,8 +97,8 @@ const RELAY_LATE_S = 60;
 
 async function checkRelay(pool: pg.Pool): Promise<CheckResult> {
   const seconds = Math.round(await oldestUnplacedSeconds(pool));
-  if (seconds < RELAY_LATE_S) return fine('events', 'the feed is given what happens');
-  const advice = 'Start a worker: its relay gives events their positions. Its log says what stands in the way.';
+  if (seconds < RELAY_LATE_S) return fine('events', 'new events reach the feed');
+  const advice = 'Start a worker: its relay gives events their positions. Its log says what prevents that.';
   return wrong('events', `an event of ${seconds} s ago is not in the feed yet`, advice);
 }
 
@@ -106,9 +106,9 @@ async function checkKeys(pool: pg.Pool, keys: readonly EncryptionKey[], mode?: M
   const published = mode && (await publishedKey(pool, mode));
   const ours = await createBoxOpener(keys).publicKeys();
   if (published && !ours.some(({ publicKey }) => publicKey.equals(published.publicKey))) {
-    const message = `passwords are sealed to key ${published.keyId}, which is none of those that are configured here`;
+    const message = `passwords are sealed to key ${published.keyId}, which is not configured here`;
     const advice =
-      'Have EBRC_ENCRYPTION_KEY as the workers have it; a worker with other keys publishes its own at its start.';
+      'Give EBRC_ENCRYPTION_KEY the value that the workers have; a worker with other keys publishes its own at its start.';
     return wrong('vault keys', message, advice);
   }
   const lost = (await keysOfVault(pool)).filter((id) => keys.every((key) => key.id !== id));

@@ -131,15 +131,15 @@ function jsonRecords(path: string, bytes: Buffer): RawRecord[] {
     json = parseBoundedJson(bytes.toString('utf8'));
   } catch {
     // The parser's message may quote a part of the file that has a password.
-    throw new UsageError(`${basename(path)} is no JSON.`, 'unreadable_list');
+    throw new UsageError(`${basename(path)} is not JSON.`, 'unreadable_list');
   }
   if (!Array.isArray(json)) throw refusal('no_list', 'The file is not a list of exporters: [{"name": …}, …].');
   return json.map((entry: unknown, index) => {
     const row = index + 1;
-    if (typeof entry !== 'object' || entry === null) return { row, values: {}, problem: 'The entry is no object.' };
+    if (typeof entry !== 'object' || entry === null) return { row, values: {}, problem: 'The entry is not an object.' };
     const filled = Object.entries(entry).filter(([, value]) => value !== null);
     const strange = filled.filter(([name]) => !isColumn(name)).length;
-    const problem = `${strange} of its properties are none of ${COLUMNS.join(', ')}.`;
+    const problem = `It has ${strange} properties other than ${COLUMNS.join(', ')}.`;
     return { row, values: Object.fromEntries(filled), ...(strange > 0 && { problem }) };
   });
 }
@@ -172,7 +172,7 @@ function refuseHeader(header: readonly (string | null)[], how: string): void {
   }
   const strange = header.flatMap((column, index) => (column === 'unknown' ? [index + 1] : []));
   if (strange.length > 0) {
-    const message = `The header line has names that are no columns, in place ${strange.join(', ')}. ${columns}`;
+    const message = `The header line has unknown column names, in position ${strange.join(', ')}. ${columns}`;
     throw refusal('unknown_column', message, { row: 1 });
   }
   const repeated = named.find((column, index) => named.indexOf(column) !== index);
@@ -184,7 +184,7 @@ function refuseHeader(header: readonly (string | null)[], how: string): void {
 /** Why a row does not fit the header. In CSV a line that is too short or too long is shifted. */
 function widthProblem(texts: readonly (string | undefined)[], header: readonly (string | null)[], how: string) {
   const unnamed = texts.findIndex((value, index) => value?.trim() && (header[index] ?? null) === null);
-  if (unnamed >= 0) return `The row has a value in place ${unnamed + 1}, where the header line names no column.`;
+  if (unnamed >= 0) return `The row has a value in position ${unnamed + 1}, where the header line names no column.`;
   const short = how.startsWith('commas') && texts.length < header.length;
   return short ? `The row has ${texts.length} values, the header line ${header.length}.` : undefined;
 }

@@ -86,10 +86,10 @@ async function startRows(
   outcomes: OnboardedRow[],
   { by, onProgress }: OnboardListOptions,
 ): Promise<void> {
-  const known = new Map((await client.exporters()).map((exporter) => [exporter.email.toLowerCase(), exporter]));
+  const existing = new Map((await client.exporters()).map((exporter) => [exporter.email.toLowerCase(), exporter]));
   const indexOfRow = new Map(outcomes.map(({ row }, index) => [row, index]));
   await forEachLimited(rows, MAX_CONCURRENT, async ({ row, email, username, password, ...customer }) => {
-    const before = known.get(email.toLowerCase());
+    const before = existing.get(email.toLowerCase());
     const credentials = username !== undefined && password !== undefined ? { username, password } : undefined;
     outcomes[indexOfRow.get(row) ?? 0] =
       before?.state === 'ready'

@@ -69,12 +69,12 @@ async function againstLedger(
     return [warningAt(null, null, 'no_balances', message)];
   }
   const modes: readonly Mode[] = mode ? [mode] : ['test', 'live'];
-  for (const each of modes) {
-    const known = await findExporter(pool, each, exporter);
-    if (!known) continue;
-    const differs = otherExporter(file, known.exporterId);
+  for (const candidate of modes) {
+    const found = await findExporter(pool, candidate, exporter);
+    if (!found) continue;
+    const differs = otherExporter(file, found.exporterId);
     if (differs) return [differs];
-    const { partyId, exporterId } = known;
+    const { partyId, exporterId } = found;
     const { rows, allowDuplicate: permitted } = file;
     const { findings } = await judgeClaims(pool, { partyId, rows, permitted });
     return [

@@ -121,10 +121,10 @@ async function giveUpUnrecorded(deps: EbrcClientDependencies, reference: string)
   const { pool, mode } = deps;
   if (await findFiling(pool, mode, reference)) return null;
   const workflowId = filingWorkflowId(mode, reference);
-  const known = await forgetSetAside(pool, workflowId);
-  if (!known) return null;
-  const view = await viewOfResult(deps, null, { workflowId, reference, n: 1, ...known });
-  const notice = `Nothing was recorded under ${reference}: it is given up, and nothing is left of it.`;
+  const setAside = await forgetSetAside(pool, workflowId);
+  if (!setAside) return null;
+  const view = await viewOfResult(deps, null, { workflowId, reference, n: 1, ...setAside });
+  const notice = `Nothing was recorded under ${reference}. It is given up, and nothing remains of it.`;
   return { filing: { ...view, state: 'refused' }, waitsForPerson: false, notice };
 }
 

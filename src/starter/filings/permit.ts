@@ -68,7 +68,7 @@ export async function withdraw(
   });
   if (kind === null) {
     const token = principal ? '' : ' What a principal said is taken back with the principal’s token (EBRC_TOKEN).';
-    const text = `${by} has said nothing about filing ${filingId} that waits to be carried out.${token}`;
+    const text = `${by} has no statement about filing ${filingId} that waits to be carried out.${token}`;
     throw refusal('nothing_to_withdraw', text, { filingId });
   }
   const notice = `The statement of ${by} (${kind}) is withdrawn.`;

@@ -203,9 +203,9 @@ function contradiction(field: string, inFile: string, inCommand: string): Findin
 
 /** Reports permits for rows that are not in the file: the intended row would be refused, or another filed twice. */
 function unknownRows(rows: readonly MappingRow[], allowDuplicate: readonly PermittedDuplicate[]): Finding[] {
-  const known = new Set(rows.map(({ row }) => row));
+  const rowNumbers = new Set(rows.map(({ row }) => row));
   return [...permittedRows(allowDuplicate)]
-    .filter((row) => !known.has(row))
+    .filter((row) => !rowNumbers.has(row))
     .map((row) => {
       const message = `--allow-duplicate names row ${row}, which the file does not have. Rows are Excel rows (the header is 1), or the serialNo of a push message.`;
       return errorAt(null, null, 'unknown_row', message);

@@ -92,8 +92,8 @@ export async function startFiling(
     // The recorded filing may run under a workflow id that its caller chose.
     const outcome = await followFiling(deps, { ...started, workflowId: answer?.workflowId ?? workflowId }, options);
     if (answer === null) await refuseOtherContent(deps, outcome.filing, contentHash);
-    const known = before && `Filed before as ${before.filingId}: nothing new was sent.`;
-    return { ...outcome, notice: outcome.notice ?? known };
+    const alreadyFiled = before && `Filed before as ${before.filingId}: nothing new was sent.`;
+    return { ...outcome, notice: outcome.notice ?? alreadyFiled };
   }
   const view = await viewOfResult(deps, answer, started);
   return { filing: view, waitsForPerson: false, notice: null };

@@ -3,7 +3,7 @@ import { xmlSteps } from '../ooxml/xml-reader';
 import { columnLetter, columnNumber, LAST_COLUMN, LAST_ROW } from './addresses';
 
 export interface RawCell {
-  /** From 1. */
+  /** Column number, from 1. */
   column: number;
   /** `s` shared string, `str` and `inlineStr` text, `b` boolean, `e` error, `d` ISO date; empty for a number. */
   type: string;

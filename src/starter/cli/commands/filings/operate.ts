@@ -75,16 +75,16 @@ export function addOperatorCommands(program: Command, bind: Bind): void {
     .option('--request-id <id>', 'with --as filed: the request id that the service gave')
     .option(
       '--certificate <row=number>',
-      'with --as filed: the certificate of a row; two persons name the same',
+      'with --as filed: the certificate of a row; two persons have to name the same',
       certificateOf,
     )
     .option('--rows <rows>', 'with --as not-filed of a request: these rows alone', rowNumbers)
     .option(
       '--not-ours <number>',
-      'with --as not-filed: this certificate, or request that was named, is another filing’s; two persons name it',
+      'with --as not-filed: this certificate, or named request, is another filing’s; two persons have to name it',
       several,
     )
-    .option('--unseen', 'with --as not-filed: although the certificates cannot be looked at; two persons say so')
+    .option('--unseen', 'with --as not-filed: answer although the certificates cannot be read; takes two persons')
     .requiredOption('--note <text>', 'how you know, for the record')
     .addOption(byOption())
     .option('--wait', 'wait for the certificates')

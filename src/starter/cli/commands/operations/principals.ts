@@ -33,7 +33,7 @@ export function addPrincipalCommands(program: Command, bind: Bind): void {
     .command('add')
     .summary('add a principal and print its token')
     .description('Add a person or a system and print its token, once.')
-    .argument('<name>', 'its name; one name, in any spelling, is one principal')
+    .argument('<name>', 'its name; another spelling of it names the same principal')
     .addOption(
       new Option('--role <role>', `${ROLES.join(', ')}; may be given several times`)
         .argParser(several)
@@ -151,7 +151,9 @@ export function addVaultCommand(program: Command, bind: Bind): void {
     .addHelpText('after', VAULT_HELP);
   vault
     .command('rotate')
-    .description('Have every password sealed to the first key of EBRC_ENCRYPTION_KEY, those that are stored too.')
+    .description(
+      'Re-encrypt every stored password under the first key of EBRC_ENCRYPTION_KEY, and seal new ones to it.',
+    )
     .addHelpText('after', VAULT_HELP)
     .action(
       bind(async (cli) => {

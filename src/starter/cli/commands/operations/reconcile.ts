@@ -103,7 +103,7 @@ const askedAny = ({ state, parties, skipped }: ReconcileOutcome): boolean =>
   state !== 'done' || skipped.length === 0 || skipped.length < parties;
 
 const NONE_ASKED =
-  'Nothing was reconciled completely: no party could be asked about in full. What stands below is what the ledger knew.';
+  'No party was reconciled completely, because none could be read in full. What follows is what the ledger knew.';
 
 function outcomePage(outcome: ReconcileOutcome): Page {
   const { state, from, to, parties, opened, closed, healed, skipped, findings } = outcome;
@@ -115,7 +115,7 @@ function outcomePage(outcome: ReconcileOutcome): Page {
     ['Parties', parties],
     ['Findings', `opened ${opened}, closed ${closed}, healed ${healed}`],
   ]);
-  const notes = skipped.map(({ name, reason }) => `Not asked: ${name}: ${reason}`).join('\n');
+  const notes = skipped.map(({ name, reason }) => `Not reconciled completely: ${name}: ${reason}`).join('\n');
   return apart([askedAny(outcome) ? null : NONE_ASKED, head, notes, ...findingsParts(findings)]);
 }
 

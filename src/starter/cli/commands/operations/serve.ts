@@ -10,7 +10,7 @@ import { fields, type Page } from '../../page';
 
 const SERVE_HELP = `
 The API is at /v1, its description at /v1/openapi.json and /docs; /healthz, /readyz and /metrics need no token. \`ebrc principals\`
-makes tokens. It has no TLS of its own: beyond this machine, put a proxy with TLS before it. As many of them as you like may run.
+makes tokens. It has no TLS of its own: beyond this machine, put a proxy with TLS before it. Several may run at once.
 
 Examples:
   $ ebrc serve
