@@ -187,9 +187,11 @@ async function fileWhileDisrupted({
   const [report] = await Promise.all([
     fileAll(caller, plan.filings, { deadline, random: seededRandom(seed + 2), otherReferences: !losesWorkflows }),
     watchFilings({ pool, expected: filings, deadline, say }),
-  ]);
-  await disruptions.stop();
-  repeating.abort();
+  ]).finally(() => {
+    // Whatever went wrong: nothing is done to servers that are stopped afterwards.
+    repeating.abort();
+    return disruptions.stop();
+  });
   const again = await repeated;
   const odd = stage.oddAnswers();
   const done = Object.entries({

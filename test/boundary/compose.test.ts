@@ -1,11 +1,13 @@
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { parseEnv } from 'node:util';
 import { parse } from 'yaml';
 import { VARIABLES, loadConfig } from '../../src/config/config';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { shutdownTimes, START_WITHIN_MS } from '../../src/worker/lifecycle';
+import { testFolder } from '../support/folder';
 import { ROOT, readProject } from './project';
 
 interface Service {
@@ -34,6 +36,7 @@ const compose = parse(text, { merge: true }) as {
   volumes: Record<string, unknown>;
   secrets: Record<string, { file: string }>;
 };
+const folder = testFolder();
 const DOCKERFILE = readProject('Dockerfile');
 const services = Object.entries(compose.services);
 const service = (name: string): Service => {
@@ -108,6 +111,18 @@ it('runs programs that the build makes', () => {
     if (program === 'node') expect(script).toBe('dist/worker.js');
   }
   expect(DOCKERFILE).toContain('/usr/local/bin/ebrc');
+});
+
+it('says that all is well, with a token, only where the principal was made or is there', () => {
+  const welcome = (code: number, answer: string) => {
+    const ebrc = join(folder, 'ebrc');
+    writeFileSync(ebrc, `#!/bin/sh\necho '${answer}'\nexit ${code}\n`, { mode: 0o755 });
+    const env = { PATH: `${folder}:${process.env['PATH']}`, DOOR_URL: 'http://127.0.0.1:8080' };
+    return spawnSync('sh', [join(ROOT, 'docker/sandbox/welcome.sh')], { env, encoding: 'utf8' });
+  };
+  expect(welcome(0, '{"token":"ebrc_test_x"}').stdout).toMatch(/Token +ebrc_test_x\n/);
+  expect(welcome(3, '{}').stdout).toMatch(/Token +as printed at the first start/);
+  expect(welcome(1, '{}')).toMatchObject({ status: 1, stdout: '' });
 });
 
 it('starts the sandbox with options that it has', () => {
