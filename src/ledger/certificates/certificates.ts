@@ -11,7 +11,7 @@ import type { Mode } from '../../domain/names';
 import { type Finding, warningAt } from '../../domain/rules/finding';
 import { IS_OPEN } from '../rows/filing-rows';
 
-/** SQL: whether certificate `c` reads as cancelled, in the words of IRMs (`isCancelled`): then it realises nothing. */
+/** SQL: whether certificate `c` is cancelled, by the words for IRMs (`isCancelled`), so that it realises nothing. */
 export const CANCELLED = `(coalesce(c.status, '') ~* '^\\s*c(ancel|$)')`;
 
 /** SQL: the party of exporter $1. fetch-details answers per IEC, so clients of one IEC see the same certificates. */

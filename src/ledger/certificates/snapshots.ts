@@ -10,7 +10,7 @@ export interface Balance {
   readAt: string | null;
 }
 
-/** SQL: the certificate numbers that the party's lists showed in the last days up to snapshot `of`, as jsonb. */
+/** SQL: the numbers on the party's lists of the last days up to a snapshot, as jsonb. Each is noted every two days. */
 export function certificatesBefore(snapshot: string): string {
   return `CASE WHEN ${snapshot}.certificates IS NOT NULL THEN ${snapshot}.certificates ELSE
     (SELECT coalesce(jsonb_agg(DISTINCT seen.ebrc_number), '[]') FROM listed_certificates seen

@@ -5,7 +5,7 @@ import { QUESTION_COLUMNS } from '../questions/questions';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
 
-/** The ledger does not hold the filing, because it was restored or is another ledger. */
+/** The ledger does not hold the filing: it was put back, or is another one. The run reads its state and goes on. */
 export class FilingMissing extends Error {
   override readonly name = 'FilingMissing';
 

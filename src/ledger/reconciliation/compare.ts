@@ -104,8 +104,8 @@ async function findInCertificates(client: Queryable, args: CompareArgs): Promise
         AND (c.amount <> r.mapped_amount OR upper(trim(c.currency)) <> upper(trim(r.currency)))`,
     [partyId],
   );
-  // Another spelling (`ISSUED` for `Issued`) is not another status. A record, or persons, may have named a certificate
-  // that was cancelled before its details were first read.
+  // Another spelling (`ISSUED` for `Issued`) is not another status. A certificate that a record or persons named may
+  // have been cancelled before its details were first read.
   await client.query(
     `INSERT INTO current_findings
      SELECT 'status_changed|' || c.ebrc_number, 'status_changed', coalesce(r.exporter_id, c.exporter_id), c.ebrc_number,

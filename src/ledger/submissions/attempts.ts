@@ -29,7 +29,6 @@ export type OpenedAttempt =
   | { outcome: 'look'; since: number; from: number; agreeing: string[] }
   /** Some of its rows must no longer be sent. */
   | { outcome: 'rows_gone'; reason: string }
-  /** The filing has ended. */
   | { outcome: 'ended'; state: FilingState };
 
 /**
