@@ -129,7 +129,7 @@ async function adopt(
   // The earliest time of the send: an answer comes within one HTTP time-out of the mark.
   const sentAt = Date.now() - run.settings.httpTimeoutMs;
   run.noteSend(sentAs(attemptId, { requestId, sentBy, sentAt, dgftAckId, ackStatus }));
-  if (known) await run.took(known.filing);
+  if (known) await run.adoptState(known.filing);
   const step = run.steps('Record the acknowledgement');
   const adopt = () => step.adoptAnswer({ attemptId, answer, sentBy });
   const adopted = known ?? (await stepOnceWhole(run, adopt, { inRun: true }));

@@ -6,7 +6,7 @@ import { NOT_FILED, type StoredAnswer, sentAs } from '../../../domain/filing/att
 import { certificatesAgree } from '../../../domain/filing/questions';
 import { FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';
-import { collectAlone, takeRefusal } from '../finish-filing';
+import { collectAlone, adoptRefusal } from '../finish-filing';
 import { gather, lookAtOthers, lookAtRequest, namingOptions, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 
@@ -119,7 +119,7 @@ async function readAttemptNews(
 
 async function readRequestNews(run: FilingRun, submission: number): Promise<Settled | null> {
   const polled = await lookAtRequest(run, submission);
-  await run.took(polled?.filing);
+  await run.adoptState(polled?.filing);
   if (polled?.outcome === 'settled') return { outcome: 'settled' };
   if (polled?.outcome === 'doubt' && polled.requestId !== null) throw new FilingMovedOn('a request has ended');
   if (polled?.outcome !== 'not_yet' || polled.requestId === null) return null;
@@ -138,7 +138,7 @@ async function conclude(run: FilingRun, submission: number, doubt: Doubt): Promi
     steps.concludeStatement({ ...held, submission, requestId, errors }),
   );
   if (!concluded.freed) return null;
-  if (run.state !== 'collecting') await takeRefusal(run, submission, concluded);
+  if (run.state !== 'collecting') await adoptRefusal(run, submission, concluded);
   return { outcome: 'settled' };
 }
 
@@ -160,7 +160,9 @@ async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: E
     ...(stage.requests.length > 0 ? [acknowledgedAs(stage)] : []),
     ...(ended.length > 0 ? [`request ${ended.map(({ requestId }) => requestId).join(', ')} has ended`] : []),
     `rows without a certificate: ${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount}`,
-    ...(agreeing.length > 0 ? [`${certificatesAgree(agreeing)} with its rows, but could be of other rows too`] : []),
+    ...(agreeing.length > 0
+      ? [`${certificatesAgree(agreeing)} with its rows, but could belong to other rows too`]
+      : []),
     ...(evidence?.contradicted
       .map(({ eBRCNumber, why }) => `${eBRCNumber} would fit, but ${why}`)
       .slice(0, CANDIDATES_NAMED) ?? []),
