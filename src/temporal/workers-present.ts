@@ -47,7 +47,7 @@ async function workersPresent(client: Client, taskQueue: string): Promise<boolea
 }
 
 export const TEMPORAL_SILENT =
-  'Temporal does not answer, or too slowly: it is not known whether what was asked is under way. Repeat the command when it answers; that files nothing twice.';
+  'Temporal does not answer, or too slowly: it is not known whether the request is under way. Repeat the command when it answers; that files nothing twice.';
 
 /** Temporal did not answer a request, so it is unknown whether it was carried out. */
 export class TemporalSilentError extends Error {

@@ -40,6 +40,6 @@ export function refusalOfResolve({ state, inQuestion, requestId: known }: Asked,
   if (inQuestion && given === asked) return null;
   const shown = asked ?? 'none yet';
   return given === undefined
-    ? `Name what is answered for (${shown}): attemptId or requestId, as the filing shows it in "attempt" and "request".`
-    : `${given} is not what is in question (${shown}): look at the filing again.`;
+    ? `Name the attempt or request that you answer for (${shown}): attemptId or requestId, as the filing shows them in "attempt" and "request".`
+    : `${given} is not in question (in question: ${shown}): look at the filing again.`;
 }
