@@ -36,7 +36,7 @@ export async function pollersOf(client: Client, name: string, type: keyof typeof
     .length;
 }
 
-/** Whether a worker polled the task queue lately; `silent`: the server does not answer; null: it does not tell. */
+/** Whether a worker polled the task queue lately; `silent`: the server does not answer; null: unknown. */
 async function workersPresent(client: Client, taskQueue: string): Promise<boolean | 'silent' | null> {
   try {
     return (await pollersOf(client, taskQueue, 'workflow')) > 0;

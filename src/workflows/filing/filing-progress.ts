@@ -151,9 +151,9 @@ export class FilingProgress {
   step<T extends Left | Differs>(step: (held: Decided) => Promise<T>): Promise<Exclude<T, Differs>> {
     return this.inTurn(async () => {
       this.stopIfMovedOn();
-      const left = await this.failIfMissing(() => step(this.held));
-      this.take(left.filing);
-      return left as Exclude<T, Differs>;
+      const result = await this.failIfMissing(() => step(this.held));
+      this.take(result.filing);
+      return result as Exclude<T, Differs>;
     });
   }
 
@@ -174,8 +174,8 @@ export class FilingProgress {
         this.replace({ ...this.now, ...move, ...event, seq: this.now.seq, asks, since });
         return true;
       }
-      const left = await this.failIfMissing(() => this.steps(`${state}: ${event.kind}`).recordProgress(move));
-      this.take(left.filing);
+      const result = await this.failIfMissing(() => this.steps(`${state}: ${event.kind}`).recordProgress(move));
+      this.take(result.filing);
       return true;
     });
   }

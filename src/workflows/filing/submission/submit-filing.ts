@@ -37,17 +37,17 @@ export async function submitOne(run: FilingRun, submission: number): Promise<voi
     if (await settle(run, submission, { requestId, attemptId: stage.attempt?.attemptId ?? null, reason })) return;
   }
   const { attempt: before } = run.stage(submission);
-  let left = before?.verdict === 'open' || (before && MAYBE_FILED.includes(before.verdict)) ? before : null;
+  let earlier = before?.verdict === 'open' || (before && MAYBE_FILED.includes(before.verdict)) ? before : null;
   for (let failures = 0, again = false; ;) {
-    const attempt = left ?? (await openNext(run, submission, again));
+    const attempt = earlier ?? (await openNext(run, submission, again));
     again = true;
     if (attempt === null) return;
     // An attempt of an earlier run, or one that was sent already, is only read and never sent again.
     const sent: Sent =
-      left || attempt.verdict !== 'open'
+      earlier || attempt.verdict !== 'open'
         ? await readMarks(run, attempt.attemptId, null)
         : await send(run, stage, attempt.attemptId);
-    left = null;
+    earlier = null;
     if (sent.verdict === 'answered') {
       if (await adopt(run, submission, sent)) return;
       continue;

@@ -44,8 +44,8 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
   const since = await begin(run, submission, doubt);
   for (let asked = false; ;) {
     const { lateAnswers } = run;
-    const known = await (doubt.requestId === null ? readAttemptNews(run, doubt) : readRequestNews(run, submission));
-    if (known) return known;
+    const settled = await (doubt.requestId === null ? readAttemptNews(run, doubt) : readRequestNews(run, submission));
+    if (settled) return settled;
     const carried = await carryOutAnswer(run, submission);
     if (run.state === 'collecting') return { outcome: 'settled' };
     if (carried?.outcome === 'again') return { outcome: 'resend' };
@@ -110,8 +110,8 @@ async function readAttemptNews(
     step.readAttempt({ attemptId, seq, unsent: run.nextMove('submitting', event) }),
   );
   if (late.filingEnded) throw new FilingMovedOn('The filing has ended.');
-  const known = answered && late.attemptId === attemptId;
-  if (!known && late.verdict === 'accepted' && late.answer?.kind === 'accepted' && late.answer.requestId) {
+  const isKnownAnswer = answered && late.attemptId === attemptId;
+  if (!isKnownAnswer && late.verdict === 'accepted' && late.answer?.kind === 'accepted' && late.answer.requestId) {
     return { outcome: 'answered', answer: late.answer, attemptId: late.attemptId };
   }
   return late.verdict !== null && NOT_FILED.includes(late.verdict) ? { outcome: 'resend' } : null;
