@@ -90,21 +90,21 @@ export function readTemporal(env: Environment, read: Reader) {
  * the derived ones only decrypt. Without either payloads are not encrypted, which a prod_ key does not allow.
  */
 export function readPayloadKeys(read: Reader): readonly EncryptionKey[] {
-  const own = keysOf(read, 'EBRC_PAYLOAD_KEY');
+  const configured = keysOf(read, 'EBRC_PAYLOAD_KEY');
   const derived = keysOf(read, 'EBRC_ENCRYPTION_KEY');
-  if (own === null || derived === null) return [];
-  if (own.length + derived.length === 0) {
+  if (configured === null || derived === null) return [];
+  if (configured.length + derived.length === 0) {
     const problem = `${LIVE_KEY_MISSING}; EBRC_PAYLOAD_KEY is enough for what opens no password`;
     if (isLive(read)) read.report('EBRC_ENCRYPTION_KEY', problem);
     return [];
   }
   const payloads = derived.length > 0 ? subKeys(derived, 'payloads') : [];
-  const clash = payloads.find(({ id, key }) => own.some((other) => other.id === id && !other.key.equals(key)));
+  const clash = payloads.find(({ id, key }) => configured.some((other) => other.id === id && !other.key.equals(key)));
   if (clash) {
     const problem = `has a key "${clash.id}" that is not the one derived from EBRC_ENCRYPTION_KEY; allowed: an id of its own, or what \`ebrc keys payload\` prints`;
     read.report('EBRC_PAYLOAD_KEY', problem);
   }
-  return [...own, ...payloads.filter(({ id }) => own.every((other) => other.id !== id))];
+  return [...configured, ...payloads.filter(({ id }) => configured.every((other) => other.id !== id))];
 }
 
 /** The keys of a variable; empty if it is unset, null if they are invalid. */

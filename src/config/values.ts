@@ -146,7 +146,7 @@ export const cachedWorkflows = wholeNumber(CONCURRENT_WORKFLOW_TASKS, 100_000);
 /** A short ASCII text without white space. */
 export const word = z
   .string()
-  .regex(/^[\x21-\x7e]{1,50}$/, 'is no word; allowed: 1 to 50 letters, digits and signs without blanks');
+  .regex(/^[\x21-\x7e]{1,50}$/, 'cannot be used; allowed: 1 to 50 letters, digits and signs without blanks');
 
 /** A file's absolute path; relative paths start at the working directory. */
 export const filePath = z.string().transform((text) => resolve(text));

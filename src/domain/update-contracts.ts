@@ -10,7 +10,7 @@ const by = text
   .refine((name) => personKey(name) !== '', 'names nobody')
   .describe('who says it');
 const note = text.trim().min(1, 'is empty: say why').max(2_000);
-const named = text.min(1).max(300);
+const identifier = text.min(1).max(300);
 const row = z.int32();
 
 /** Arguments of the updates `approve`, `resolve` and `abandon` on a filing. */
@@ -20,10 +20,10 @@ export type ApproveArgs = z.infer<typeof approveArgs>;
 export const resolveArgs = z
   .strictObject({
     as: z.enum(['filed', 'not-filed']),
-    attemptId: named
+    attemptId: identifier
       .optional()
       .describe('the attempt that the answer is about, as the filing shows it in `attempt`; any other is refused'),
-    requestId: named
+    requestId: identifier
       .optional()
       .describe('filed: the request under which it was filed. not-filed: the request in question, if no attempt is'),
     rows: z
@@ -33,12 +33,12 @@ export const resolveArgs = z
       .optional()
       .describe('not-filed about a request: only these rows of the caller’s file'),
     certificates: z
-      .array(z.strictObject({ row, eBRCNumber: named }))
+      .array(z.strictObject({ row, eBRCNumber: identifier }))
       .max(MAX_FILING_ROWS)
       .optional()
       .describe('filed: the certificate of each row; two persons have to name the same ones'),
     notOurs: z
-      .array(named)
+      .array(identifier)
       .max(MAX_FILING_ROWS)
       .optional()
       .describe(

@@ -110,8 +110,8 @@ export async function pendingCallText(handle: WorkflowHandle, converter: LoadedD
   const failure = await decodeOptionalFailureToOptionalError(converter, call.lastFailure);
   const next = optionalTsToDate(call.nextAttemptScheduleTime)?.toISOString();
   // `attempt` is the number of the next attempt.
-  const tries =
+  const failureText =
     failure &&
     `, which failed ${counted((call.attempt ?? 1) - 1, 'time')}: ${failure.message}${next ? `; next try at ${next}` : ''}`;
-  return `waits for: ${name}${tries ?? ''}${others.length > 0 ? ` (and ${others.length} more)` : ''}`;
+  return `waits for: ${name}${failureText ?? ''}${others.length > 0 ? ` (and ${others.length} more)` : ''}`;
 }

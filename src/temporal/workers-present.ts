@@ -36,7 +36,7 @@ export async function pollersOf(client: Client, name: string, type: keyof typeof
     .length;
 }
 
-/** Whether a worker polled the task queue lately; `silent`: the server does not answer; null: it does not tell. */
+/** Whether a worker polled the task queue lately; `silent`: the server does not answer; null: unknown. */
 async function workersPresent(client: Client, taskQueue: string): Promise<boolean | 'silent' | null> {
   try {
     return (await pollersOf(client, taskQueue, 'workflow')) > 0;
@@ -47,7 +47,7 @@ async function workersPresent(client: Client, taskQueue: string): Promise<boolea
 }
 
 export const TEMPORAL_SILENT =
-  'Temporal does not answer, or too slowly: it is not known whether what was asked is under way. Repeat the command when it answers; that files nothing twice.';
+  'Temporal does not answer, or too slowly: it is not known whether the request is under way. Repeat the command when it answers; that files nothing twice.';
 
 /** Temporal did not answer a request, so it is unknown whether it was carried out. */
 export class TemporalSilentError extends Error {

@@ -100,9 +100,13 @@ export function leaderJob(args: {
       try {
         await connection.query(`LISTEN ${channel}`);
         while (!(await takesLead(connection))) await untilFreeOrSilent(connection, over);
-        const tell = { id: 'lead_held', name: 'tell the other workers that one leads', everyMs: HEARD_EVERY_MS };
-        const told = { ...tell, run: () => notify(connection, HELD) };
-        const running = startBackgroundJobs([told, ...jobs], logger, onRun);
+        const heartbeat = {
+          id: 'lead_held',
+          name: 'tell the other workers that one leads',
+          everyMs: HEARD_EVERY_MS,
+          run: () => notify(connection, HELD),
+        };
+        const running = startBackgroundJobs([heartbeat, ...jobs], logger, onRun);
         if (!over.aborted) await once(over, 'abort');
         await running.stop();
         if (lost.signal.aborted) return;

@@ -17,7 +17,7 @@ import type { Finding } from '../domain/rules/finding';
 import { isFilingMissing, readFailure, setAsideText } from './failures';
 import { fileUpdateCame, handleFilingMessages } from './filing/filing-handlers';
 import { FilingGivenUp, FilingMovedOn, FilingRun } from './filing/filing-run';
-import { annotate, collectAlone, finishFiling, orRefused } from './filing/finish-filing';
+import { annotate, collectAlone, finishFiling, recordRefusal } from './filing/finish-filing';
 import { isFollowed } from './filing/submission/evidence';
 import { followRequest } from './filing/submission/follow-request';
 import { interruptible, needsWholeLedger, stepOnceWhole, throughPauses } from './filing/pauses';
@@ -42,14 +42,14 @@ export async function fileRemittances(input: FileInput, carried?: { sends: Known
     } catch (error) {
       // A defect ends the run but not the filing, so ledger and search attributes show it before the workflow fails.
       if (error instanceof TemporalFailure)
-        await run.failing(
+        await run.showFailure(
           `Its workflow failed (${readFailure(error).message}): see it in the Temporal UI. ebrc resume goes on from the ledger.`,
         );
       throw error;
     } finally {
       run.over = true;
     }
-    await run.requests.putAside('The filing has ended in the meantime.');
+    await run.requests.closeResolution('The filing has ended in the meantime.');
     await condition(allHandlersFinished);
     return run.result();
   });
@@ -82,7 +82,8 @@ async function continueFromLedger(run: FilingRun, input: FileInput): Promise<voi
     if (!run.sent) await checkFirst(run, opened);
     await submitAll(run);
     for (const { submission } of run.now.submissions) {
-      if (isFollowed(run.stage(submission)) && !run.ended) await orRefused(run, () => followRequest(run, submission));
+      if (isFollowed(run.stage(submission)) && !run.ended)
+        await recordRefusal(run, () => followRequest(run, submission));
     }
     if (!run.ended) await finishFiling(run);
   } catch (error) {
@@ -112,7 +113,7 @@ async function open(run: FilingRun, toOpen: FileInput): Promise<Opened | null> {
     });
     if (opened === null) return null;
     run.settings = opened.settings;
-    run.hasRead();
+    run.markRead();
     if (opened.outcome === 'filing_unknown') {
       input = originalInput(run, input);
       run.forget();
@@ -188,7 +189,7 @@ async function checkFirst(run: FilingRun, opened: Opened): Promise<void> {
   if (run.state === 'checking' && opened.outcome !== 'opened') await run.move('checking', CHECKING.event);
   const first = run.now.submissions.find((stage) => stage.state === 'planned');
   const next = first && run.state !== 'submitting' ? submitting(run, first) : undefined;
-  await orRefused(run, () => checkAndApprove(run, opened, next));
+  await recordRefusal(run, () => checkAndApprove(run, opened, next));
 }
 
 /** Sends the submissions one after another; one that the service refuses stops the rest. */
@@ -198,7 +199,7 @@ async function submitAll(run: FilingRun): Promise<void> {
     // An acknowledged submission without a request to poll is in doubt: `submitOne` settles it.
     const open = stage.state === 'planned' || stage.state === 'acknowledged';
     if (run.ended || !open || isFollowed(stage)) continue;
-    await orRefused(run, () => submitOne(run, submission));
+    await recordRefusal(run, () => submitOne(run, submission));
   }
 }
 

@@ -37,24 +37,24 @@ export async function compareParty(
   const { partyId } = party;
   const problems: string[] = [];
   const wants = (check: ReconcileCheck) => scope.checks.includes(check);
-  const made: ReconcileCheck[] = [];
-  if (wants('filings')) made.push('filings');
+  const checked: ReconcileCheck[] = [];
+  if (wants('filings')) checked.push('filings');
   const lookAtPdfs = () => checkAllDocuments(partyId, scope.eachDocument);
   if (wants('documents') && (await noted(problems, lookAtPdfs, 'the stored PDFs were not all looked at; ')))
-    made.push('documents');
+    checked.push('documents');
   if (party.skip !== null && (wants('certificates') || wants('balances'))) problems.push(party.skip);
   const reader = party.skip === null ? party : null;
   if (reader && wants('balances') && (await noted(problems, () => readBalances(clientsOf(reader)))))
-    made.push('balances');
+    checked.push('balances');
   let windows: WindowReading[] | null = null;
   if (reader && wants('certificates')) {
     windows = await noted(problems, () => readWindows(reader, scope.from, scope.to));
-    if (windows) made.push('certificates');
+    if (windows) checked.push('certificates');
   }
-  const { opened, closed, open } = await compare(problems, partyId, made, windows ?? []);
+  const { opened, closed, open } = await compare(problems, partyId, checked, windows ?? []);
   const outcome = { opened, closed, healed: 0, skipped: problems.join('; ') || null };
-  const repairs = open > 0 ? await repairsOf(partyId, made) : [];
-  return { party, outcome, checks: made, windows: windows ?? [], repairs };
+  const repairs = open > 0 ? await repairsOf(partyId, checked) : [];
+  return { party, outcome, checks: checked, windows: windows ?? [], repairs };
 }
 
 /** Makes repairs while there is room in the history, then compares again. @returns whether all repairs were made */
@@ -131,9 +131,9 @@ async function readWindows(party: PartyToReconcile, from: string, to: string): P
   return readings;
 }
 
-async function repairsOf(partyId: number, made: readonly ReconcileCheck[]): Promise<RepairableFinding[]> {
+async function repairsOf(partyId: number, checked: readonly ReconcileCheck[]): Promise<RepairableFinding[]> {
   const repairs = await calls('ledger', 'List what can be repaired').repairsOf({ partyId });
-  return repairs.filter(({ kind }) => made.includes(kind.startsWith('pdf_') ? 'documents' : 'filings'));
+  return repairs.filter(({ kind }) => checked.includes(kind.startsWith('pdf_') ? 'documents' : 'filings'));
 }
 
 async function repairOne({ partyId }: PartyToReconcile, finding: RepairableFinding): Promise<boolean> {

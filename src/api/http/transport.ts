@@ -81,10 +81,10 @@ export function createTransport(options: { origin: string; connectTimeoutMs: num
       const run = new Exchange(request);
       underWay.add(run);
       if (closed) run.cancel();
-      const own = request.ownConnection;
-      const dispatcher = own
+      const { ownConnection } = request;
+      const dispatcher = ownConnection
         ? new Client(origin, {
-            connect: createSingleUseConnector(connect, () => run.prepare(own), run.isInTime),
+            connect: createSingleUseConnector(connect, () => run.prepare(ownConnection), run.isInTime),
             pipelining: 0,
           })
         : pool;
@@ -133,9 +133,9 @@ class Exchange {
     this.stop.abort(new TransportError('cancelled', this.written, 'the call was cancelled.'));
 
   /** Runs `beforeWrite`, and keeps its error. */
-  async prepare(own: { beforeWrite: () => Promise<void> }): Promise<void> {
+  async prepare({ beforeWrite }: { beforeWrite: () => Promise<void> }): Promise<void> {
     try {
-      await own.beforeWrite();
+      await beforeWrite();
     } catch (error) {
       this.beforeWriteError = { thrown: error };
       throw error;

@@ -39,7 +39,7 @@ export function createS3Store(root: string): DocumentStore {
     return { etag: found.etag, stored: check.problem() === null ? (whole satisfies StoredDocument) : null };
   }
 
-  /** Stores checked content; it replaces a damaged object. @throws Error where the store contradicts itself */
+  /** Stores checked content, replacing a damaged object. @throws Error if the store cannot create a missing object */
   async function store(name: string, kind: DocumentKind, content: Buffer, sha256: string): Promise<void> {
     for (let tries = 1; tries <= STORE_TRIES; tries += 1) {
       if (await objects.create(name, content)) return;

@@ -15,7 +15,7 @@ export const SHOWN_BY: Readonly<Record<IecSource, string>> = {
 
 const IEC_UNKNOWN =
   'The IEC of the exporter is not known: its client, its IRMs and its status records have none. Without it no ' +
-  'certificates can be listed, so that persons alone settle a submission whose answer is lost. `ebrc irms EXPORTER --refresh` reads the IRMs again.';
+  'certificates can be listed, and only persons can settle a submission whose answer is lost. `ebrc irms EXPORTER --refresh` reads the IRMs again.';
 
 /** Warnings about an exporter's IEC before a filing. */
 export function iecWarnings(exporter: Parameters<typeof iecFindings>[0]): Finding[] {

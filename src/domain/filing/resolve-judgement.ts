@@ -35,11 +35,11 @@ export function refusalOfResolve({ state, inQuestion, requestId: known }: Asked,
   if (state === 'overdue' && as === 'not-filed' && requestId === undefined && !notOursAlone)
     return `The service acknowledged this filing (request ${known ?? 'unknown'}), so it was filed.`;
   const aboutRequest = as === 'not-filed' && Boolean(inQuestion?.requestId) && !notOursAlone;
-  const asked = (aboutRequest ? inQuestion?.requestId : inQuestion?.attemptId) ?? undefined;
+  const expected = (aboutRequest ? inQuestion?.requestId : inQuestion?.attemptId) ?? undefined;
   const given = aboutRequest ? requestId : attemptId;
-  if (inQuestion && given === asked) return null;
-  const shown = asked ?? 'none yet';
+  if (inQuestion && given === expected) return null;
+  const expectedText = expected ?? 'none yet';
   return given === undefined
-    ? `Name what is answered for (${shown}): attemptId or requestId, as the filing shows it in "attempt" and "request".`
-    : `${given} is not what is in question (${shown}): look at the filing again.`;
+    ? `Name the attempt or request that you answer for (${expectedText}): attemptId or requestId, as the filing shows them in "attempt" and "request".`
+    : `${given} is not in question (in question: ${expectedText}): look at the filing again.`;
 }

@@ -33,7 +33,7 @@ export function judgeRun(
   if (filing.sent) return { action: 'resume', why: how };
   return {
     action: 'report',
-    problem: `Nothing of it was sent, and ${how}: ebrc resume lets it go on, ebrc abandon gives it up.`,
+    problem: `Nothing of it was sent, and ${how}: ebrc resume continues it, ebrc abandon gives it up.`,
   };
 }
 

@@ -159,7 +159,7 @@ function judgeGroup({ rows, found }: { rows: OpenRow[]; found: CertificateEntry[
   const [certificate] = found;
   if (!row) return;
   if (!certificate) {
-    result.unmatched.push(...mine.map((each) => each.position));
+    result.unmatched.push(...mine.map(({ position }) => position));
   } else if (rows.length === found.length && areEqual(rows, found) && !billsDiffer(row, certificate)) {
     // As many certificates as equal rows: each row gets one, in the order of sending; it does not matter which.
     const inOrder = [...found].sort((a, b) => (a.eBRCNumber < b.eBRCNumber ? -1 : 1));
@@ -170,7 +170,7 @@ function judgeGroup({ rows, found }: { rows: OpenRow[]; found: CertificateEntry[
     }
   } else {
     result.ambiguous.push({
-      positions: mine.map((each) => each.position),
+      positions: mine.map(({ position }) => position),
       candidates: found.map((entry) => entry.eBRCNumber),
       competingFilings: [...new Set(rows.filter((each) => !each.mine).map((each) => each.filingId))],
     });

@@ -93,7 +93,7 @@ function unknownIrm({ row, mapping }: MappingRow, irms: readonly HeldIrm[]): Fin
 
 function ambiguousIrm([{ mapping, row }, ...others]: RowsOfIrm, fits: readonly HeldIrm[]): Finding {
   const records = fits.map((irm) => `IFSC ${irm.irmIfscCode}, dated ${datesOf(irm)}`);
-  const rows = others.length > 0 ? ` (rows ${listed([row, ...others.map((each) => each.row)])})` : '';
+  const rows = others.length > 0 ? ` (rows ${listed([row, ...others.map((other) => other.row)])})` : '';
   const message = `IRM ${mapping.irmNumber} may be any of ${fits.length} held records (${listed(records, 3)})${rows}: the amount is held from each of them. Compare them with the bank advice.`;
   return warningAt(row, 'irmNumber', 'irm_ambiguous', message);
 }

@@ -47,11 +47,11 @@ export function parsePushMessage(
   if (items.length > MAX_FILING_ROWS) return { findings: [tooManyRows(items.length)] };
   const read = items.map(readItem);
   const unchecked = read.map(({ unchecked }) => unchecked);
-  const own = readAllowDuplicate(value.allowDuplicate);
-  const rows = permittedRows([...permitted, ...own.permitted]);
+  const allowed = readAllowDuplicate(value.allowDuplicate);
+  const rows = permittedRows([...permitted, ...allowed.permitted]);
   const findings = oncePerCell([
     ...checkTopLevel(value, items.length),
-    ...own.findings,
+    ...allowed.findings,
     ...read.flatMap((item) => item.findings),
     ...checkUncheckedRows(unchecked, { permitted: rows, ...(known && { uploadType }) }),
   ]);
@@ -61,7 +61,7 @@ export function parsePushMessage(
       ...(typeof value.platformCustomerId === 'string' ? { platformCustomerId: value.platformCustomerId } : {}),
       ...(known ? { uploadType } : {}),
       decalarationFlag: value.decalarationFlag === 'Y' ? 'Y' : 'N',
-      allowDuplicate: own.permitted,
+      allowDuplicate: allowed.permitted,
       rows: unchecked.map(completeRow).filter((row) => row !== undefined),
     },
     findings,
@@ -107,7 +107,7 @@ const isAbsent = (value: unknown): value is null | undefined => value === undefi
 function readAllowDuplicate(value: unknown): { permitted: PermittedDuplicate[]; findings: Finding[] } {
   if (value === undefined || value === null) return { permitted: [], findings: [] };
   const read = Array.isArray(value) ? value.map(readPermitted) : [null];
-  const permitted = read.filter((each) => each !== null);
+  const permitted = read.filter((entry) => entry !== null);
   if (permitted.length === read.length) return { permitted, findings: [] };
   const say =
     'allowDuplicate is a list of objects with row (the serialNo), reason and, where it is to name the holders, besides (filing ids).';

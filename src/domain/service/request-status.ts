@@ -148,17 +148,19 @@ export function entriesOf<E extends StatusRecordEntry>(
 /** The entry of each sent row: by serial number unless IRM or document differ, else by IRM and document if unique. */
 function entriesByPosition(rows: readonly SentRow[], entries: readonly StatusRecordEntry[]) {
   const found = new Map<number, StatusRecordEntry>();
-  const left = new Set(entries);
+  const remaining = new Set(entries);
   const take = (row: SentRow, entry: StatusRecordEntry) => {
     found.set(row.position, entry);
-    left.delete(entry);
+    remaining.delete(entry);
   };
   const bySerial = groupBy(entries, ({ serialNo }) => (serialNo === null ? undefined : String(Number(serialNo))));
   for (const row of rows) {
-    const [entry, ...others] = (bySerial.get(String(row.serialNo)) ?? []).filter((candidate) => left.has(candidate));
+    const [entry, ...others] = (bySerial.get(String(row.serialNo)) ?? []).filter((candidate) =>
+      remaining.has(candidate),
+    );
     if (entry && others.length === 0 && agrees(namesOf(row.mapping), namesOf(entry))) take(row, entry);
   }
-  const byNames = groupBy(left, (entry) => bothNames(namesOf(entry)));
+  const byNames = groupBy(remaining, (entry) => bothNames(namesOf(entry)));
   const unmatched = rows.filter((row) => !found.has(row.position));
   for (const [names, [row, ...others]] of groupBy(unmatched, ({ mapping }) => bothNames(namesOf(mapping)))) {
     const [entry, ...more] = byNames.get(names) ?? [];

@@ -111,7 +111,7 @@ const SUBMISSIONS: Readonly<Record<KindWith<{ action: 'retry' | 'wait' }> | 'can
     // The next attempt waits for the ledger: see `onceLedgerIsWhole` in src/workflows/filing/pauses.ts.
     ledger_put_back: resend,
     documents_unavailable: resend,
-    // Whoever closed the attempt proved that nothing was written; the workflow reads the attempt and continues.
+    // The attempt was closed because nothing was written; the workflow reads the attempt and continues.
     attempt_closed: resend,
     // Only before the first byte; after it the kind is outcome_unknown.
     cancelled: resend,

@@ -83,7 +83,7 @@ async function answerFile(run: FilingRun, input: FileInput): Promise<FilingResul
     if (isSameInput || filing === null) return run.result();
     const { filingId } = filing;
     const compare = run.steps('Compare with the filing under way');
-    const errors = await run.orMissing(() => compare.compareFiling({ filingId, input }));
+    const errors = await run.failIfMissing(() => compare.compareFiling({ filingId, input }));
     if (errors === null) return run.result();
     throwIfTaken(errors, { filingId, state: run.state });
     return refusedResult(input, {

@@ -55,14 +55,14 @@ export class FilingProgress {
   constructor(readonly input: FileInput) {}
 
   /** Call after reading the ledger: the run is no longer behind it. */
-  hasRead(): void {
+  markRead(): void {
     this.reading = false;
     this.movedOn = false;
   }
 
   /** Marks the run as refused, without a record, and shows what is recorded under its reference. */
   refuse(refusal: Refusal): void {
-    this.hasRead();
+    this.markRead();
     this.refusal = refusal;
     // The refused input is unchecked: its properties may have any type.
     const { exporterId, reference } = this.input;
@@ -151,14 +151,14 @@ export class FilingProgress {
   step<T extends Left | Differs>(step: (held: Decided) => Promise<T>): Promise<Exclude<T, Differs>> {
     return this.inTurn(async () => {
       this.stopIfMovedOn();
-      const left = await this.orMissing(() => step(this.held));
-      this.take(left.filing);
-      return left as Exclude<T, Differs>;
+      const result = await this.failIfMissing(() => step(this.held));
+      this.take(result.filing);
+      return result as Exclude<T, Differs>;
     });
   }
 
   /** Adopts the state that an activity returned which ran beside other steps. @throws FilingMovedOn as `step` */
-  took(filing: FilingNow | 'differs' | null = null): Promise<void> {
+  adoptState(filing: FilingNow | 'differs' | null = null): Promise<void> {
     return this.inTurn(() => Promise.resolve(this.take(filing)));
   }
 
@@ -174,8 +174,8 @@ export class FilingProgress {
         this.replace({ ...this.now, ...move, ...event, seq: this.now.seq, asks, since });
         return true;
       }
-      const left = await this.orMissing(() => this.steps(`${state}: ${event.kind}`).recordProgress(move));
-      this.take(left.filing);
+      const result = await this.failIfMissing(() => this.steps(`${state}: ${event.kind}`).recordProgress(move));
+      this.take(result.filing);
       return true;
     });
   }
@@ -201,7 +201,7 @@ export class FilingProgress {
   }
 
   /** Makes a step of this filing. @throws FilingMovedOn when the ledger does not hold it */
-  async orMissing<T>(step: () => Promise<T>): Promise<T> {
+  async failIfMissing<T>(step: () => Promise<T>): Promise<T> {
     try {
       return await step();
     } catch (error) {
@@ -242,7 +242,7 @@ export class FilingProgress {
   }
 
   /** Shows, in the UI and the ledger, that the workflow is about to fail. */
-  async failing(problem: string): Promise<void> {
+  async showFailure(problem: string): Promise<void> {
     this.showWaiting(problem);
     if (!this.filing) return;
     const { filingId } = this.filing;

@@ -112,7 +112,7 @@ export class FilingRequests {
   }
 
   /** Clears the resolve after the step that judged its word carried it out. */
-  resolved(): void {
+  clearResolution(): void {
     this.resolution = null;
   }
 
@@ -133,17 +133,17 @@ export class FilingRequests {
     try {
       return await work();
     } catch (error) {
-      await this.putAside('The filing has changed in the meantime: look at it again.');
+      await this.closeResolution('The filing has changed in the meantime: look at it again.');
       throw error;
     } finally {
-      await this.putAside('there was nothing left to resolve', { refused: false }).finally(() => {
+      await this.closeResolution('there was nothing left to resolve', { refused: false }).finally(() => {
         this.inQuestion = null;
       });
     }
   }
 
   /** Closes a resolve that has nothing left to answer; otherwise it would answer the next question. */
-  async putAside(why: string, { refused = true }: { refused?: boolean } = {}): Promise<void> {
+  async closeResolution(why: string, { refused = true }: { refused?: boolean } = {}): Promise<void> {
     const { resolution } = this;
     if (!resolution) return;
     await condition(() => resolution.wordId !== undefined || this.resolution !== resolution);

@@ -117,7 +117,7 @@ async function collectFew(
     const end = mayEnd ? { end: () => run.held } : {};
     const { failure, ended } = await interruptible(run, () => downloadAll({ numbers: due, exporterId, ...end }));
     if (ended) {
-      await run.took(ended);
+      await run.adoptState(ended);
       return null;
     }
     if (failure) return failure;
@@ -180,7 +180,7 @@ export class FilingRefused extends Error {
 }
 
 /** Does work on a filing and records a refusal; the filing continues if other parts of it are left. */
-export async function orRefused(run: FilingRun, work: () => Promise<void>): Promise<void> {
+export async function recordRefusal(run: FilingRun, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
@@ -188,12 +188,12 @@ export async function orRefused(run: FilingRun, work: () => Promise<void>): Prom
     const { submission, answer, errors } = error;
     const release = run.steps('Release the refused rows');
     const refuse = (held: Decided) => release.refuseFiling({ ...held, submission, answer, errors });
-    await takeRefusal(run, submission, await stepOnceWhole(run, refuse, { inRun: true }));
+    await adoptRefusal(run, submission, await stepOnceWhole(run, refuse, { inRun: true }));
   }
 }
 
 /** Adopts a recorded refusal. @throws FilingMovedOn when the ledger holds another attempt that may have been sent */
-export async function takeRefusal(
+export async function adoptRefusal(
   run: FilingRun,
   submission: number | null,
   { errors }: Pick<Refused, 'errors'>,

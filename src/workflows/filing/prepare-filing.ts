@@ -43,7 +43,7 @@ function freshenAndReserve(run: FilingRun, next?: FirstMove): Promise<Reserved |
     const read = run.calls('helpful', 'Read the IRMs and reserve the balances', 'api', 2);
     const { reserved } = await read.readIrms({ exporterId, reserve: { ...run.held, ...(move && { move }) } });
     if (!reserved || reserved.filing === 'differs') return null;
-    await run.took(reserved.filing);
+    await run.adoptState(reserved.filing);
     return reserved;
   });
 }

@@ -44,7 +44,7 @@ export async function gatherEvidence(run: FilingRun, submission: number, attempt
   const look = run.calls('helpful', 'Look for certificates of the lost submission', 'details', 1);
   const args = { filingId, submission, exporterId, attemptId };
   const { filing, ...evidence } = await interruptible(run, () => look.gatherEvidence(args));
-  await run.took(filing);
+  await run.adoptState(filing);
   return evidence;
 }
 
@@ -67,7 +67,7 @@ export async function lookAtOthers(run: FilingRun, submission: number): Promise<
     if (other === submission || !isFollowed(run.stage(other))) continue;
     const polled = await lookAtRequest(run, other);
     if (polled?.outcome === 'doubt') throw new FilingMovedOn('rows without an outcome are looked into');
-    await run.took(polled?.filing);
+    await run.adoptState(polled?.filing);
   }
 }
 

@@ -66,7 +66,7 @@ async function poll(run: FilingRun, submission: number): Promise<PollResult | nu
     }
     if (polled.outcome === 'statement') return polled;
     if (polled.outcome === 'doubt') throw new FilingMovedOn('rows without an outcome are looked into');
-    await run.took(polled.filing);
+    await run.adoptState(polled.filing);
     if (polled.outcome === 'settled' || (await filledByDetails(run, submission))) return null;
     await lookAtOthers(run, submission);
     await run.wait(
@@ -102,7 +102,7 @@ async function filledByDetails(run: FilingRun, submission: number): Promise<bool
   const details = run.calls('api', 'Fill rows from the certificate details', 'details');
   const problem = { kind: 'no_details', text: 'The certificate details could not be read' };
   const found = await helpful(run, problem, () => details.fetchCertificates({ filingId, exporterId, submission }));
-  await run.took(found?.filing);
+  await run.adoptState(found?.filing);
   return found?.open === 0;
 }
 

@@ -19,7 +19,7 @@ export async function openNext(
   again: boolean,
 ): Promise<{ attemptId: string; verdict: AttemptVerdict } | null> {
   run.stopIfGivenUp();
-  await run.requests.putAside('The last attempt was proven not to be sent, so there is nothing to resolve.');
+  await run.requests.closeResolution('The last attempt was proven not to be sent, so there is nothing to resolve.');
   if (again) await prepareFiling(run);
   if (run.state !== 'submitting') await run.move('submitting', submitting(run, run.stage(submission)).event);
   const snapshot = await takeSnapshot(run, submission);
@@ -108,7 +108,7 @@ async function askToConfirm(
   const why =
     agreeing.length > 0
       ? `Submission ${submission} has rows that were treated as not filed, and ${certificatesAgree(agreeing)} with them`
-      : `Rows of submission ${submission} were treated as not filed, and the certificates cannot be looked at since`;
+      : `Rows of submission ${submission} were treated as not filed, and no look at the certificates was possible since`;
   const answer =
     agreeing.length > 0
       ? `${notOurs} --note TEXT, or, where they are these rows’ own: ebrc resolve ${run.filingId} --as filed ${certificate}`

@@ -49,7 +49,7 @@ export async function carryOutAnswer(
     );
     return null;
   }
-  run.requests.resolved();
+  run.requests.clearResolution();
   if (carried.outcome === 'filed' && requestId && attemptId)
     run.noteSend(sentAs(attemptId, { requestId, sentAt: Date.now() }));
   return carried;

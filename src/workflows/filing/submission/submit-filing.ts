@@ -37,17 +37,17 @@ export async function submitOne(run: FilingRun, submission: number): Promise<voi
     if (await settle(run, submission, { requestId, attemptId: stage.attempt?.attemptId ?? null, reason })) return;
   }
   const { attempt: before } = run.stage(submission);
-  let left = before?.verdict === 'open' || (before && MAYBE_FILED.includes(before.verdict)) ? before : null;
+  let earlier = before?.verdict === 'open' || (before && MAYBE_FILED.includes(before.verdict)) ? before : null;
   for (let failures = 0, again = false; ;) {
-    const attempt = left ?? (await openNext(run, submission, again));
+    const attempt = earlier ?? (await openNext(run, submission, again));
     again = true;
     if (attempt === null) return;
     // An attempt of an earlier run, or one that was sent already, is only read and never sent again.
     const sent: Sent =
-      left || attempt.verdict !== 'open'
+      earlier || attempt.verdict !== 'open'
         ? await readMarks(run, attempt.attemptId, null)
         : await send(run, stage, attempt.attemptId);
-    left = null;
+    earlier = null;
     if (sent.verdict === 'answered') {
       if (await adopt(run, submission, sent)) return;
       continue;
@@ -129,7 +129,7 @@ async function adopt(
   // The earliest time of the send: an answer comes within one HTTP time-out of the mark.
   const sentAt = Date.now() - run.settings.httpTimeoutMs;
   run.noteSend(sentAs(attemptId, { requestId, sentBy, sentAt, dgftAckId, ackStatus }));
-  if (known) await run.took(known.filing);
+  if (known) await run.adoptState(known.filing);
   const step = run.steps('Record the acknowledgement');
   const adopt = () => step.adoptAnswer({ attemptId, answer, sentBy });
   const adopted = known ?? (await stepOnceWhole(run, adopt, { inRun: true }));

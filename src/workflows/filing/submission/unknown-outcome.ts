@@ -6,7 +6,7 @@ import { NOT_FILED, type StoredAnswer, sentAs } from '../../../domain/filing/att
 import { certificatesAgree } from '../../../domain/filing/questions';
 import { FilingMovedOn, type FilingRun } from '../filing-run';
 import { stepOnceWhole } from '../pauses';
-import { collectAlone, takeRefusal } from '../finish-filing';
+import { collectAlone, adoptRefusal } from '../finish-filing';
 import { gather, lookAtOthers, lookAtRequest, namingOptions, roundMs } from './evidence';
 import { carryOutAnswer } from './person-answer';
 
@@ -44,8 +44,8 @@ async function gatherUntilSettled(run: FilingRun, submission: number, doubt: Dou
   const since = await begin(run, submission, doubt);
   for (let asked = false; ;) {
     const { lateAnswers } = run;
-    const known = await (doubt.requestId === null ? readAttemptNews(run, doubt) : readRequestNews(run, submission));
-    if (known) return known;
+    const settled = await (doubt.requestId === null ? readAttemptNews(run, doubt) : readRequestNews(run, submission));
+    if (settled) return settled;
     const carried = await carryOutAnswer(run, submission);
     if (run.state === 'collecting') return { outcome: 'settled' };
     if (carried?.outcome === 'again') return { outcome: 'resend' };
@@ -110,8 +110,8 @@ async function readAttemptNews(
     step.readAttempt({ attemptId, seq, unsent: run.nextMove('submitting', event) }),
   );
   if (late.filingEnded) throw new FilingMovedOn('The filing has ended.');
-  const known = answered && late.attemptId === attemptId;
-  if (!known && late.verdict === 'accepted' && late.answer?.kind === 'accepted' && late.answer.requestId) {
+  const isKnownAnswer = answered && late.attemptId === attemptId;
+  if (!isKnownAnswer && late.verdict === 'accepted' && late.answer?.kind === 'accepted' && late.answer.requestId) {
     return { outcome: 'answered', answer: late.answer, attemptId: late.attemptId };
   }
   return late.verdict !== null && NOT_FILED.includes(late.verdict) ? { outcome: 'resend' } : null;
@@ -119,7 +119,7 @@ async function readAttemptNews(
 
 async function readRequestNews(run: FilingRun, submission: number): Promise<Settled | null> {
   const polled = await lookAtRequest(run, submission);
-  await run.took(polled?.filing);
+  await run.adoptState(polled?.filing);
   if (polled?.outcome === 'settled') return { outcome: 'settled' };
   if (polled?.outcome === 'doubt' && polled.requestId !== null) throw new FilingMovedOn('a request has ended');
   if (polled?.outcome !== 'not_yet' || polled.requestId === null) return null;
@@ -138,7 +138,7 @@ async function conclude(run: FilingRun, submission: number, doubt: Doubt): Promi
     steps.concludeStatement({ ...held, submission, requestId, errors }),
   );
   if (!concluded.freed) return null;
-  if (run.state !== 'collecting') await takeRefusal(run, submission, concluded);
+  if (run.state !== 'collecting') await adoptRefusal(run, submission, concluded);
   return { outcome: 'settled' };
 }
 
@@ -160,7 +160,9 @@ async function ask(run: FilingRun, submission: number, doubt: Doubt, evidence: E
     ...(stage.requests.length > 0 ? [acknowledgedAs(stage)] : []),
     ...(ended.length > 0 ? [`request ${ended.map(({ requestId }) => requestId).join(', ')} has ended`] : []),
     `rows without a certificate: ${evidence?.openRows ?? stage.rowCount} of ${stage.rowCount}`,
-    ...(agreeing.length > 0 ? [`${certificatesAgree(agreeing)} with its rows, but could be of other rows too`] : []),
+    ...(agreeing.length > 0
+      ? [`${certificatesAgree(agreeing)} with its rows, but could belong to other rows too`]
+      : []),
     ...(evidence?.contradicted
       .map(({ eBRCNumber, why }) => `${eBRCNumber} would fit, but ${why}`)
       .slice(0, CANDIDATES_NAMED) ?? []),
