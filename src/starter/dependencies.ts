@@ -32,6 +32,6 @@ export interface EbrcClientDependencies extends EbrcReaderDependencies {
   taskQueue: string;
   /** How often a waiting call checks whether a worker runs; default 5 s. */
   lookForWorkerEveryMs?: number;
-  /** The filing service, within the workers' shared budget. Templates alone are read with it. */
+  /** The filing service, within the workers' shared budget; it is used to read templates only. */
   api?: () => Promise<FilingApi>;
 }

@@ -74,7 +74,7 @@ class Turns {
   }
 }
 
-/** A Buffer over the bytes of another thread, where it arrives as a plain Uint8Array. */
+/** A Buffer of bytes from another thread, which arrive as a plain Uint8Array. */
 export function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }

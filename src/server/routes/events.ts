@@ -21,7 +21,7 @@ const eventSchema = z.object({
 });
 
 const HOW = `Events in the order of their commits, as CloudEvents 1.0; those of a filing in the order of its moves. Keep \`next\`, and
-send it as \`after\`. An event may be handed to you again after a 410: its id is the same.`;
+send it as \`after\`. After a 410 you may get an event again; its id is the same.`;
 
 export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Door): void {
   const registrar = { ...server, tag: 'Events' };
@@ -30,7 +30,7 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
   addRoute(registrar, {
     id: 'readEvents',
     route: 'GET /events',
-    summary: 'What happened since, or what happens next',
+    summary: 'The events since a cursor, or the next ones',
     query: z.strictObject({
       after: cursorText
         .optional()
@@ -42,12 +42,15 @@ export function addEventRoutes(server: Registrar, { deps, feed, isStopping }: Do
         .min(0)
         .max(LONGEST_WAIT_S)
         .default(0)
-        .describe('waits for an event, in seconds, where there is none yet'),
+        .describe('how many seconds to wait for an event if there is none yet'),
     }),
     answers: {
       200: {
         description: HOW,
-        schema: z.object({ items: z.array(eventSchema), next: z.string().describe('always there: where to go on') }),
+        schema: z.object({
+          items: z.array(eventSchema),
+          next: z.string().describe('always present: the cursor to go on from'),
+        }),
       },
     },
     async handle({ principal: { exporters }, query: { after, limit, wait }, gone }) {

@@ -36,7 +36,13 @@ const filingInput = z.strictObject({
   reference: shownAsWritten(fileInput.shape.reference.unwrap()).describe(
     'your own name of the filing: the idempotency key',
   ),
-  n: z.number().int().min(1).max(1_000_000).optional().describe('files a reference again, whose rows are all free'),
+  n: z
+    .number()
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .optional()
+    .describe('the next number, to file a reference again whose rows are all free'),
   channel: z.enum(['auto', 'push', 'bulk']).optional(),
   approval: z.boolean().optional().describe('waits for the approval of somebody else'),
 });
@@ -65,7 +71,7 @@ const eventSchema = z.object({
   state: z.string().nullable(),
   who: z.string().nullable(),
   text: z.string(),
-  said: z.string().nullable().describe('what `who` answered of an unknown outcome: filed or not-filed'),
+  said: z.string().nullable().describe('what `who` answered about an unknown outcome: filed or not-filed'),
 });
 
 const PREFER = '`Prefer: wait=60` waits for the end, or for a question.';
@@ -110,7 +116,10 @@ export function addFilingRoutes(server: Registrar, door: Door): void {
     query: z.strictObject({
       ...paging,
       state: z.enum(FILING_STATES).optional(),
-      attention: z.enum(['true', 'false']).optional().describe('only those that need somebody, or do not'),
+      attention: z
+        .enum(['true', 'false'])
+        .optional()
+        .describe('only filings that need attention (true), or that do not (false)'),
       exporter: exporterName.optional(),
       since: z.iso.datetime({ offset: true }).optional().describe('made at this time or later'),
     }),

@@ -21,10 +21,7 @@ export const filingSchema = z.object({
   exporterId: z.string(),
   state: z.enum(FILING_STATES).describe('clients must expect new states'),
   stateText: z.string().describe('the state as a sentence'),
-  expectedBy: z
-    .string()
-    .nullable()
-    .describe('when the acknowledgement is expected, by the times that were seen lately'),
+  expectedBy: z.string().nullable().describe('when the acknowledgement is expected, from recent acknowledgement times'),
   counts: z.object({ rows: count, certified: count, archived: count, errored: count, corrected: count, open: count }),
   attention: z.string().nullable(),
   questions: z.array(

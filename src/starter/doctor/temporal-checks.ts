@@ -10,7 +10,7 @@ import { pollersOf } from '../../temporal/workers-present';
 import { checked, fine, wrong, type CheckResult } from './finding';
 
 const APPLY = 'Create them: ebrc schedules apply (EBRC_SCHEDULES names a file of your own).';
-/** Temporal offers a cached workflow's task to the worker that has it for ten seconds, then to the others. */
+/** For ten seconds Temporal offers a cached workflow's task only to the worker that caches it, then to the others. */
 const ANSWERS_WITHIN_MS = 15_000;
 const REACH = 'Start Temporal, or set TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE and its TLS or API key to where it runs.';
 
