@@ -14,7 +14,7 @@ import type { Carried } from '../../domain/filing/questions';
 import { carryOutWord as carryOutInLedger } from '../../ledger/gates/persons';
 import { lockFiling, type LockedFiling } from '../../ledger/filings/filing-lock';
 import { detachFreed } from '../../ledger/questions/questions';
-import { updateCorrectionAttention } from '../../ledger/rows/row-takeover';
+import { updateQuestionsOfEnded } from '../../ledger/rows/row-takeover';
 import { judgeWord } from '../../ledger/submissions/words';
 import { mergeKnownSends } from '../../ledger/submissions/known-sends';
 import { withTransaction } from '../../ledger/pool';
@@ -119,7 +119,7 @@ function carryOutAfterEnd(
     if (!filing?.ended) return { outcome: 'refused', why: 'the filing has not ended' };
     const carried = await carry(deps, client, { filingId, ...word, at });
     await addEvent(client, { ...eventOf(event, carried), filingId, step: stepId(), at });
-    await updateCorrectionAttention(client, filingId);
+    await updateQuestionsOfEnded(client, filingId);
     await detachFreed(client, filingId);
     return carried;
   };
@@ -145,7 +145,7 @@ function noteAfterEnd(deps: Deps, { filingId, text }: { filingId: string; text: 
   return withTransaction(deps.pool, async (client) => {
     await lockFiling(client, filingId);
     await addEvent(client, { filingId, kind: 'followed_after_end', text, step: stepId(), at: now(deps) });
-    await updateCorrectionAttention(client, filingId);
+    await updateQuestionsOfEnded(client, filingId);
     await detachFreed(client, filingId);
   });
 }

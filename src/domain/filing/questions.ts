@@ -33,6 +33,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   filing_overdue: ['resolve', 'abandon'],
   needs_correction: ['correct'],
   agreeing: ['resolve', 'abandon'],
+  changed_after_end: ['resolve', 'acknowledge'],
   second_person: ['resolve', 'permit', 'withdraw'],
   workflow_problem: ['resume', 'abandon'],
   filing_without_workflow: ['resume', 'abandon'],

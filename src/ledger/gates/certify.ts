@@ -4,6 +4,7 @@ import { filingDateInKolkata } from '../../domain/dates';
 import { OPEN_ROW_STATES, type RowState } from '../../domain/filing/states';
 import { unclaimedCertificates } from '../certificates/certificates';
 import { candidateRows, countOpenRows } from '../rows/filing-rows';
+import { updateQuestionsOfEnded } from '../rows/row-takeover';
 import type { Queryable } from '../pool';
 import { settleSubmission } from '../submissions/submissions';
 import { lineageSend } from './absence';
@@ -118,6 +119,7 @@ export async function certifyByDetails(client: Queryable, part: CertifiedPart & 
   const { from, before } = await lineageSend(client, { filingId, submission });
   const nothing = { adopted: [], ambiguous: [], contradicted: [] };
   const found = from && before ? await adoptByDetails(client, part, from, before) : nothing;
+  if (found.adopted.length > 0) await updateQuestionsOfEnded(client, filingId);
   const openRows = await countOpenRows(client, filingId, submission);
   if (openRows === 0) await settleSubmission(client, { filingId, submission, state: 'settled', at });
   return { ...found, openRows };

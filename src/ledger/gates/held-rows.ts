@@ -3,6 +3,7 @@ import { MAYBE_FILED, partsOfAttemptId, type SubmissionKey } from '../../domain/
 import type { RowState } from '../../domain/filing/states';
 import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
+import { updateQuestionsOfEnded } from '../rows/row-takeover';
 import { closeOpenAttempts } from './attempts';
 
 /** States of rows that are, or may be, at the service. */
@@ -126,6 +127,7 @@ export async function holdAsSent(
     );
   const freed = rows.filter(({ live }) => !live).map(({ position }) => position);
   await holdAgain(client, { filingId, positions: freed });
+  await updateQuestionsOfEnded(client, filingId);
 }
 
 /** {@link holdAsSent} for a send that may have gone out: rows become unknown unless a followed request decides. */

@@ -167,7 +167,7 @@ export async function takeOverRows(
       WHERE lineage = ANY($2) AND filing_id <> $1 AND state = 'needs_correction' RETURNING filing_id AS parent`,
     [filingId, lineages],
   );
-  for (const parent of new Set(rows.map((row) => row.parent))) await updateCorrectionAttention(client, parent);
+  for (const parent of new Set(rows.map((row) => row.parent))) await updateQuestionsOfEnded(client, parent);
 }
 
 /** Returns rows to the filings that they were taken over from, if no row of the correction is live. */
@@ -178,21 +178,38 @@ export async function giveRowsBack(client: Queryable, filingId: string): Promise
      RETURNING filing_id AS parent`,
     [filingId],
   );
-  for (const parent of new Set(rows.map((row) => row.parent))) await updateCorrectionAttention(client, parent);
+  for (const parent of new Set(rows.map((row) => row.parent))) await updateQuestionsOfEnded(client, parent);
 }
 
-/** Asks for a correction of an ended filing while rows wait for one; other questions are left alone. */
-export async function updateCorrectionAttention(client: Queryable, filingId: string): Promise<void> {
-  const { rows } = await client.query<{ n: number; at: Date }>(
-    `SELECT (SELECT count(*)::int FROM filing_rows WHERE filing_id = $1 AND state = 'needs_correction') AS n, now() AS at
-       FROM filings WHERE filing_id = $1 AND closed_at IS NOT NULL`,
+/**
+ * Updates the questions of an ended filing that follow from its rows: a correction, while rows wait for one; unless it
+ * was abandoned, also what became of rows that count as sent since, or that certificates contradict its final state.
+ */
+export async function updateQuestionsOfEnded(client: Queryable, filingId: string): Promise<void> {
+  const { rows } = await client.query<{ waiting: number; changed: string | null; at: Date }>(
+    `SELECT waiting, now() AS at, CASE
+              WHEN state = 'abandoned' THEN NULL
+              WHEN open > 0 THEN open || ' of its rows count as sent since it has ended, and have no outcome. Look at the portal, and '
+                || 'say what became of them: ebrc resolve ' || filing_id
+              WHEN (state = 'partly_certified' AND certified = rows) OR (state IN ('needs_correction', 'rejected') AND certified > 0)
+                THEN 'It has ended as ' || state || ', but ' || certified || ' of its ' || rows || ' rows are certified since.' END AS changed
+       FROM (SELECT filing_id, f.state, count(*) AS rows, count(*) FILTER (WHERE r.state = 'certified') AS certified,
+                    count(*) FILTER (WHERE r.live AND r.state <> 'certified') AS open,
+                    count(*) FILTER (WHERE r.state = 'needs_correction')::int AS waiting
+               FROM filings f JOIN filing_rows r USING (filing_id) WHERE filing_id = $1 AND closed_at IS NOT NULL
+              GROUP BY filing_id) AS ended`,
     [filingId],
   );
-  const [waiting] = rows;
-  if (!waiting) return;
-  const { n, at } = waiting;
-  const about = { filingId, kind: 'needs_correction', at };
-  if (n === 0) return closeQuestion(client, about);
-  const text = `${n} of its rows wait for a correction: ebrc correct ${filingId} FILE`;
-  await askAbout(client, { ...about, text, until: 'state' });
+  const [ended] = rows;
+  if (!ended) return;
+  const { waiting, changed, at } = ended;
+  const correction = { filingId, kind: 'needs_correction', at };
+  if (waiting === 0) await closeQuestion(client, correction);
+  else {
+    const text = `${waiting} of its rows wait for a correction: ebrc correct ${filingId} FILE`;
+    await askAbout(client, { ...correction, text, until: 'state' });
+  }
+  const outcome = { filingId, kind: 'changed_after_end', at };
+  if (changed === null) await closeQuestion(client, outcome);
+  else await askAbout(client, { ...outcome, text: changed, until: 'fact' });
 }
