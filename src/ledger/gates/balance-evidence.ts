@@ -1,6 +1,5 @@
 import { compareAmounts, subtractAmounts, sumAmounts } from '../../domain/money';
 import { issueDay, sameIrm } from '../exporters/irms';
-import { PUT_BACK_TOGETHER } from './held-rows';
 import type { Queryable } from '../pool';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
@@ -83,7 +82,7 @@ async function comparisons(
  * What speaks against an absence: an IRM of rows without a certificate fell since the first send by as much as the
  * smallest of them, and no certificate accounts for it. One of a row on its way at the first reading, or from after the
  * last, does not. Or the balances are not known from before the send, or were not read since the `window`. null:
- * nothing, or more was used than all of them need and too little is left: that is another's.
+ * nothing. However little is left: a correction may take another IRM.
  */
 export async function unexplainedUse(
   db: Queryable,
@@ -99,14 +98,14 @@ export async function unexplainedUse(
   }>(
     `WITH ${SENT},
        open AS (
-         SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest,
-                sum(mapped_amount) AS needed
+         SELECT irm_key, exporter_id, party_id, min(mapping->>'irmNumber') AS irm_number, min(mapped_amount) AS smallest
            FROM filing_rows WHERE filing_id = $1 AND submission = $2 AND ebrc_number IS NULL
             AND ($3::int[] IS NULL OR position = ANY($3)) GROUP BY irm_key, exporter_id, party_id),
        known AS (
-         SELECT o.*, b.available AS before, b.available - n.available AS fell, n.available AS rest, b.read_at AS since, n.read_at AS until
+         SELECT o.*, b.available AS before, b.available - n.available AS fell, b.read_at AS since, n.read_at AS until
            FROM open o, sent s,
-                LATERAL (SELECT sum((e->>'available')::numeric) AS available, coalesce(min((e->>'readAt')::timestamptz), s.taken_at) AS read_at,
+                LATERAL (SELECT CASE WHEN bool_and(e->>'available' IS NOT NULL) THEN sum((e->>'available')::numeric) END AS available,
+                                coalesce(min((e->>'readAt')::timestamptz), s.taken_at) AS read_at,
                                 count(*) AS records
                            FROM jsonb_array_elements(s.balances) AS e WHERE e->>'irmKey' = o.irm_key) AS b,
                 LATERAL (SELECT CASE WHEN bool_and(i.available IS NOT NULL AND i.read_at > s.marked_at) THEN sum(i.available) END AS available,
@@ -119,8 +118,7 @@ export async function unexplainedUse(
                        WHERE c.party_id = k.party_id AND ${sameIrm('c.irm_key', 'k.irm_key')} AND c.state = 'certified'
                          AND c.submitted_at >= k.since AND c.settled_at <= k.until) AS certified FROM known k)
      SELECT irm_number AS "irmNumber", unexplained, before IS NOT NULL AS measured, fell::text, certified::text FROM used CROSS JOIN LATERAL (
-         SELECT coalesce(fell - certified + $4::numeric >= smallest AND (rest >= needed OR fell - certified - $4::numeric <= needed), false)
-           AS unexplained) AS judged
+         SELECT coalesce(fell - certified + $4::numeric >= smallest, false) AS unexplained) AS judged
       WHERE unexplained OR before IS NULL OR coalesce(until < $5, true)
       ORDER BY unexplained DESC, 1 LIMIT 1`,
     [filingId, submission, positions ?? null, SMALLEST_UNIT, window],
@@ -135,12 +133,12 @@ export async function unexplainedUse(
 
 const UNMEASURED = 'the balances from before the send are not known';
 
-/** Whether a submission was sent without a snapshot of the balances; one that perhaps was, in a lost time, has none. */
+/** Whether a submission was sent without a snapshot of the balances, or perhaps was, in a lost time. */
 async function isUnmeasured(db: Queryable, { filingId, submission }: SubmissionKey): Promise<boolean> {
   const { rows } = await db.query<{ unmeasured: boolean }>(
     `WITH ${SENT} SELECT NOT EXISTS (SELECT FROM sent) AND EXISTS (SELECT FROM attempts
-        WHERE filing_id = $1 AND submission = $2 AND marked_at IS NOT NULL AND reason IS DISTINCT FROM $3) AS unmeasured`,
-    [filingId, submission, PUT_BACK_TOGETHER],
+        WHERE filing_id = $1 AND submission = $2 AND marked_at IS NOT NULL) AS unmeasured`,
+    [filingId, submission],
   );
   return rows[0]?.unmeasured ?? false;
 }
