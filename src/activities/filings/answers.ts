@@ -94,7 +94,7 @@ export async function settleRequest(
   // If two persons said during the call that the request is another filing's, its record has no consequences.
   const rows = named && (await isClosed(client, request)) ? [] : verdict.rows;
   const records = rows.flatMap((row) => (row.outcome === 'certified' && !row.kept ? [row] : []));
-  const fits = named ? await fitsOfNamed(client, { filingId, records }) : undefined;
+  const fits = named ? await fitsOfNamed(client, { filingId, submission, records }) : undefined;
   const contradictions = await certifyByRecord(client, { filingId, submission, exporterId, records, fits, at });
   for (const { position, eBRCNumber, why } of contradictions) {
     const text = `Request ${request.requestId} names certificate ${eBRCNumber} for row ${position + 1}, but ${why}. Compare it with the portal.`;

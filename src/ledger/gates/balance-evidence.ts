@@ -107,7 +107,8 @@ export async function unexplainedUse(
        known AS (
          SELECT o.*, b.available AS before, b.available - n.available AS fell, b.read_at AS since, n.read_at AS until
            FROM open o, sent s,
-                LATERAL (SELECT sum(available) AS available, coalesce(max(read_at), s.taken_at) AS read_at, count(*) AS records FROM (
+                LATERAL (SELECT CASE WHEN bool_and(available IS NOT NULL) THEN sum(available) END AS available,
+                                coalesce(max(read_at), s.taken_at) AS read_at, count(*) AS records FROM (
                            SELECT (e->>'available')::numeric AS available, (e->>'readAt')::timestamptz AS read_at
                              FROM jsonb_array_elements(s.balances) AS e WHERE e->>'irmKey' = o.irm_key
                            UNION ALL

@@ -43,8 +43,8 @@ export async function certifyByRecord(
   const records = fits ? named.filter(({ position }) => fits.has(position)) : named;
   if (records.length === 0) return [];
   const { filingId, submission, at } = part;
-  const differs = ({ position }: NamedCertificate) => fits?.get(position) === false;
-  const fitting = records.filter((record) => !differs(record));
+  const misfit = ({ position }: NamedCertificate) => fits?.get(position) ?? null;
+  const fitting = records.filter((record) => misfit(record) === null);
   await holdWhereReleased(client, part, fitting);
   const { before } = await lineageSend(client, { filingId, submission });
   const old = new Set(before);
@@ -60,30 +60,34 @@ export async function certifyByRecord(
       ? 'it existed before the filing was sent'
       : held.has(position)
         ? `the row is certified as ${held.get(position)}`
-        : differs(record)
-          ? 'its details are of another document, date, amount or currency'
-          : 'another row has it';
+        : (misfit(record) ?? 'another row has it');
     return [{ position, eBRCNumber, why: `${why} (seen at ${at.toISOString()})` }];
   });
 }
 
-/** By position: whether the named certificate has the row's details, or belongs to a row. Absent: not known yet. */
-export type Fits = ReadonlyMap<number, boolean>;
+/** By position: why the named certificate is not the row's; null: it is, or belongs to a row. Absent: not known yet. */
+export type Fits = ReadonlyMap<number, string | null>;
+
+const OTHER_DETAILS = 'its details are of another document, date, amount or currency';
+const NAMED_NOT_OURS = 'two persons said that it is another filing’s';
 
 /** A named request's record has no amounts and may mean another row of the IRM and document: compares the details. */
 export async function fitsOfNamed(
   db: Queryable,
-  { filingId, records }: { filingId: string; records: readonly NamedCertificate[] },
+  { filingId, submission, records }: SubmissionKey & { records: readonly NamedCertificate[] },
 ): Promise<Fits> {
-  const { rows } = await db.query<{ position: number; fits: boolean }>(
-    `SELECT v.position, c.filing_id IS NOT NULL OR c.match_key IS NOT DISTINCT FROM r.match_key AS fits
+  const { byTwo } = await readNotOurs(db, { filingId, submission });
+  const { rows } = await db.query<{ position: number; eBRCNumber: string; fits: boolean }>(
+    `SELECT v.position, v."eBRCNumber", c.filing_id IS NOT NULL OR c.match_key IS NOT DISTINCT FROM r.match_key AS fits
        FROM jsonb_to_recordset($2::jsonb) AS v (position int, "eBRCNumber" text)
        JOIN filing_rows r ON r.filing_id = $1 AND r.position = v.position
        JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = v."eBRCNumber"
       WHERE c.filing_id IS NOT NULL OR c.detail IS NOT NULL`,
     [filingId, JSON.stringify(records)],
   );
-  return new Map(rows.map(({ position, fits }) => [position, fits]));
+  const why = (number: string, fits: boolean) =>
+    byTwo.includes(number) ? NAMED_NOT_OURS : fits ? null : OTHER_DETAILS;
+  return new Map(rows.map(({ position, eBRCNumber, fits }) => [position, why(eBRCNumber, fits)]));
 }
 
 /** Takes releases back where a freed row has a certificate: an attempt that was judged absent becomes accepted. */
@@ -157,13 +161,12 @@ async function adoptByDetails(
   return { adopted, ambiguous, contradicted };
 }
 
-/** Certificates that persons named as not ours: `byTwo` persons, or by one whose word waits for a second person's. */
+/** Certificates that persons named as not ours: `byTwo` persons, for good, or by one, until a second person does. */
 async function readNotOurs(db: Queryable, { filingId, submission }: SubmissionKey) {
   const { rows } = await db.query<{ number: string; byTwo: boolean }>(
     `WITH own AS (SELECT DISTINCT l.filing_id, l.submission FROM filing_rows m JOIN filing_rows l USING (lineage)
          WHERE m.filing_id = $1 AND m.submission = $2)
      SELECT unnest(not_ours) AS number, true AS "byTwo" FROM releases JOIN own USING (filing_id, submission)
-      WHERE withdrawn_at IS NULL
      UNION
      SELECT unnest(not_ours), false FROM words w WHERE filing_id IN (SELECT filing_id FROM own)
         AND (SELECT bool_and(outcome = 'stands') FROM word_judgements j WHERE j.word_id = w.word_id)`,

@@ -225,7 +225,7 @@ function stateOfSubject(args: {
       return refused('unfinished', `request ${followed.requestId} of the submission is still being asked about`);
     if (own && !MAYBE_FILED.includes(own.verdict))
       return refused('not_in_doubt', `attempt ${own.attemptId} is ${own.verdict}: there is nothing to answer`);
-    return { attemptId: null, statementSince: null, statementAt: null };
+    return { attemptId: null, ...newestStatement(requests) };
   }
   const own = requests.find(({ requestId }) => requestId === subject.requestId);
   if (!own || own.state === 'not_ours')
@@ -242,5 +242,15 @@ function stateOfSubject(args: {
   if (own.state === 'followed' && own.statement === null)
     return refused('unfinished', `request ${own.requestId} has no outcome yet: the service still processes it`);
   const attemptId = own.attemptId ?? doubt?.attemptId ?? null;
-  return { attemptId, statementSince: own.statementSince, statementAt: own.statementAt };
+  return { attemptId, ...newestStatement(requests, own) };
+}
+
+/** Until the service denied the last of a submission's requests, that one may have been processed. */
+function newestStatement(requests: readonly RequestRecord[], own?: RequestRecord) {
+  const denied = requests.filter((each) => each === own || each.state === 'followed');
+  const newest = (times: (Date | null)[]) => times.reduce((a, b) => (a && b && a > b ? a : (b ?? a)), null);
+  return {
+    statementSince: newest(denied.map((each) => each.statementSince)),
+    statementAt: newest(denied.map((each) => each.statementAt)),
+  };
 }
