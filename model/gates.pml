@@ -640,8 +640,8 @@ end:
   /* persons */
   :: atomic { CHOOSE(SUBJECT) -> if :: who = 1 :: who = 2 fi; k = a; word(); who = 0; k = 0; a = 0; SHOW }
 #if NAMED > 0
-  :: atomic { (named == Q_NONE || NAMED > 1 && !namedAgain && (named == Q_ABSENT || named == Q_NOT_OURS)) && (MAYBE_FILED(0) || MAYBE_FILED(1)) && SENT(0) && !ended[0] ->
-       namedAgain = named != Q_NONE; namedOf = IN_QUESTION;
+  :: atomic { (named == Q_NONE || NAMED > 1 && !namedAgain && (named == Q_ABSENT || named == Q_NOT_OURS || NAMED_DENIED && !namedRight)) && (MAYBE_FILED(0) || MAYBE_FILED(1)) && SENT(0) && !ended[0] ->
+       namedAgain = named != Q_NONE; namedOf = IN_QUESTION; undeny();
        if
        :: (truth[namedOf] == T_TAKEN || truth[namedOf] == T_BAD) && req[namedOf] == Q_NONE -> namedRight = 1
        :: MAY_LIE(1) -> liar = 1; namedRight = 0
