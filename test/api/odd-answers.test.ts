@@ -232,6 +232,7 @@ describe('odd answers', () => {
     [{ message: 'No data available' }, 200],
     [{ message: 'No records found' }, 404],
     [{ message: 'Certificate not found for the given dates', errorCode: 'E_UPSTREAM' }, 404],
+    [{ message: 'x', errorCode: 'EBRC_NOT_FOUND' }, 502],
   ])('fetch-details of %j with %i lists nothing, and proves no absence', async (body, status) => {
     answer(body, status);
     expect(await api.fetchDetails(DETAILS)).toEqual({ certificates: [], unread: 1 });

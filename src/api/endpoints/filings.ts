@@ -129,8 +129,8 @@ export function createFilingsApi(caller: Caller) {
       } catch (error) {
         // A 404 that reports an empty result answers a request for a list: by its code, because words prove nothing.
         if (!(error instanceof ApiError) || error.kind !== 'certificate_not_ready') throw error;
-        const isCoded = kindOfErrorCode(error.errorCode) === error.kind;
-        return { certificates: [], unread: isCoded ? 0 : NO_LIST.unread };
+        const isEmptyList = error.status === 404 && kindOfErrorCode(error.errorCode) === error.kind;
+        return { certificates: [], unread: isEmptyList ? 0 : NO_LIST.unread };
       }
     },
     /** Streamed to `sink`. */
