@@ -82,7 +82,10 @@ const certificateList = z.unknown().transform((value, context) => {
   if (page !== null) {
     const list = CERTIFICATES.parse(page.items);
     // The specification shows no pages here: what a further one would have is not known.
-    return (page.totalPages ?? 1) > 1 ? { ...list, unread: list.unread + 1 } : list;
+    const isWhole = (page.totalPages ?? 1) <= 1 && (page.total ?? 0) <= page.items.length;
+    // An empty list by another name may be one of errors.
+    const isList = Array.isArray(value) || (isObject(value) && 'data' in value) || page.items.length > 0;
+    return isWhole && isList ? list : { ...list, unread: list.unread + 1 };
   }
   const single = CERTIFICATES.parse(value);
   if (single.records.some((each) => each.eBRCNumber !== null)) return single;
