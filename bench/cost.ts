@@ -13,14 +13,15 @@
  */
 import { join } from 'node:path';
 import type { WorkflowHandle } from '@temporalio/client';
-import pg from 'pg';
 import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 import globalSetup from '../test/support/jest/global-setup';
 import globalTeardown from '../test/support/jest/global-teardown';
+import { messageOf } from '../dev/sample-mapping';
 import { openFilingStage, type FilingStage, type TestExporter } from '../test/workflows/filing/filing-stage';
 import { searchAttributes } from '../src/domain/names';
 import { report } from './support/report';
 import { runBench } from './support/run-bench';
+import { statementsOf, textOf } from './support/statements';
 
 interface Cost {
   activities: number;
@@ -41,15 +42,8 @@ const TARGETS = { events: 70, upserts: 4, statements: 80, statementsOfPoll: 2 };
 /** What each poll sends once. */
 const POLL = 'UPDATE requests SET polled_at_age_ms';
 
-/** Texts of the statements so far. With STATEMENTS=1 those of the last filing are printed. */
+/** Texts of the last filing's statements; with STATEMENTS=1 they are printed. */
 let sent: string[] = [];
-// eslint-disable-next-line @typescript-eslint/unbound-method -- called with the client it was called on
-const query = pg.Client.prototype.query as (...args: unknown[]) => unknown;
-pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
-  const [first] = args as [string | { text?: string }];
-  sent.push((typeof first === 'string' ? first : (first.text ?? '')).replaceAll(/\s+/gu, ' '));
-  return query.apply(this, args);
-} as typeof pg.Client.prototype.query;
 
 async function costOf(filing: WorkflowHandle, statements: readonly string[]): Promise<Cost> {
   const { events } = await filing.fetchHistory();
@@ -80,21 +74,19 @@ async function costOf(filing: WorkflowHandle, statements: readonly string[]): Pr
 async function file(stage: FilingStage, exporter: TestExporter, reference: string): Promise<Cost> {
   const { exporterId } = exporter;
   const attributes = { exporterId, state: 'checking', mode: 'test', reference, needsAttention: false };
-  const message = {
-    recordResCount: 1,
-    uploadType: '101',
-    decalarationFlag: 'Y',
-    ebrcBulkGenDtos: [stage.mapping(exporter)],
-  };
-  sent = [];
-  const filing = await stage.env.client.workflow.start('fileRemittances', {
-    taskQueue: stage.worker.taskQueue,
-    workflowId: `file/test/${reference}`,
-    typedSearchAttributes: searchAttributes(attributes),
-    args: [{ mode: 'test', exporterId, reference, madeBy: 'bench', message }],
-  });
-  await filing.result();
-  return costOf(filing, sent);
+  const message = messageOf([stage.mapping(exporter)]);
+  const { workflow } = stage.env.client;
+  const workflowId = `file/test/${reference}`;
+  const statements = await statementsOf(() =>
+    workflow.execute('fileRemittances', {
+      taskQueue: stage.worker.taskQueue,
+      workflowId,
+      typedSearchAttributes: searchAttributes(attributes),
+      args: [{ mode: 'test', exporterId, reference, madeBy: 'bench', message }],
+    }),
+  );
+  sent = statements.map((statement) => textOf(statement).replaceAll(/\s+/gu, ' '));
+  return costOf(workflow.getHandle(workflowId), sent);
 }
 
 async function fileInThePlainWay({ env }: FilingStage): Promise<Cost> {

@@ -4,7 +4,6 @@
  * `Prefer: wait=60` cost the ledger; and a read among 10,000 connections. With real servers, one built worker and one
  * built `ebrc serve`; ratios of one run.
  */
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import pino from 'pino';
@@ -14,12 +13,13 @@ import { loadConfig } from '../src/config/config';
 import { createDocumentStore } from '../src/documents/document-store';
 import { forEachLimited } from '../src/domain/values';
 import { startDoor } from '../src/server/door';
-import { cpuTimes } from './support/cpu-time';
+import { cpuTimes, residentMb } from './support/process-cost';
 import { standInCrowd } from './support/crowd';
 import { openFilingBench } from './support/filing-bench';
 import { quietRuntime } from './support/quiet-runtime';
 import { report } from './support/report';
 import { runBench } from './support/run-bench';
+import { statementsOf, textOf, type Statement } from './support/statements';
 
 const CONNECTIONS = 32;
 const READS = 4_000;
@@ -34,25 +34,6 @@ const DOOR_POOL = 10;
 const TARGETS = { readRatio: 3, fileRatio: 1.3, memoryMb: 200, looksASecond: 1.2, crowd: 9_900, crowdedMb: 512 };
 
 type Bench = Awaited<ReturnType<typeof openFilingBench>>;
-/** As it was given to `pg`: with its name, where it is prepared. */
-type Statement = [text: string | { text: string }, values?: unknown[]];
-const textOf = ([first]: Statement) => (typeof first === 'string' ? first : first.text);
-
-/** The statements that this process sends. */
-let sent: Statement[] = [];
-// eslint-disable-next-line @typescript-eslint/unbound-method -- called with the client it was called on
-const query = pg.Client.prototype.query as (...args: unknown[]) => unknown;
-pg.Client.prototype.query = function (this: pg.Client, ...args: unknown[]) {
-  sent.push(args as Statement);
-  return query.apply(this, args);
-} as typeof pg.Client.prototype.query;
-
-async function statementsOf(work: () => Promise<unknown>): Promise<Statement[]> {
-  sent = [];
-  await work();
-  return sent.splice(0);
-}
-
 /** A door in this process, whose statements can be seen. */
 function openOwnDoor({ stage }: Bench) {
   const documents = createDocumentStore({ root: stage.documentsRoot });
@@ -139,7 +120,7 @@ async function readSteadily({ stage }: Bench, { ask }: ReturnType<typeof callerO
     for (; due < until; due += 1) {
       reads.push(inMs(() => ask('GET', `/BENCH-${1 + (due % FILINGS)}`)).then((ms) => void times.push(ms)));
     }
-    if (due % READS_A_SECOND < 50) mostMb = Math.max(mostMb, await residentMb(pid));
+    if (due % READS_A_SECOND < 50) mostMb = Math.max(mostMb, residentMb(pid));
     await sleep(TICK_MS);
   }
   await Promise.all(reads);
@@ -152,13 +133,8 @@ async function readSteadily({ stage }: Bench, { ask }: ReturnType<typeof callerO
     postgres: cpuMs('PostgreSQL'),
     medianMs: median(times),
     worstMs: times.at(-1) ?? NaN,
-    mostMb: Math.max(mostMb, await residentMb(pid)),
+    mostMb: Math.max(mostMb, residentMb(pid)),
   };
-}
-
-async function residentMb(pid: number): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8');
-  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1_024);
 }
 
 /** @returns statements a second while they wait */
@@ -183,7 +159,7 @@ async function main(): Promise<void> {
     const { urls, token, processes } = doors;
     const caller = callerOf(urls[0]!, token, CONNECTIONS);
     const pid = processes.pids()[0]!;
-    const atStart = await residentMb(pid);
+    const atStart = residentMb(pid);
     const filed = await filedBoth(bench, caller);
     const own = await openOwnDoor(bench);
     const ownCaller = callerOf(own.url, token, 1);
@@ -195,7 +171,7 @@ async function main(): Promise<void> {
     let crowdedMb = 0;
     const crowd = await standInCrowd({ url: urls[0]!, token, seconds: CROWDED_S }, async () => {
       await caller.ask('GET', '/BENCH-2');
-      crowdedMb = Math.max(crowdedMb, await residentMb(pid));
+      crowdedMb = Math.max(crowdedMb, residentMb(pid));
     });
     await ownCaller.close();
     await own.close();

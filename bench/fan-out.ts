@@ -11,6 +11,8 @@ import type pg from 'pg';
 import type { RefreshIrmsResult } from '../src/domain/contracts';
 import type { ReconcileResult } from '../src/domain/report-contracts';
 import { saveExporter } from '../src/ledger/exporters/exporters';
+import { accountSchema } from '../src/sandbox/authority/seed';
+import { portalAccount } from '../src/sandbox/authority/world';
 import { createSandbox, type Sandbox } from '../src/sandbox/sandbox';
 import globalSetup from '../test/support/jest/global-setup';
 import globalTeardown from '../test/support/jest/global-teardown';
@@ -37,56 +39,22 @@ async function seedSandbox(sandbox: Sandbox): Promise<void> {
   const { accounts, customers } = await sandbox.state();
   for (let n = 1; n <= EXPORTERS; n += 1) {
     const [iec, username] = [iecOf(n), `fan-${n}`];
-    const irm = {
-      irmNumber: `IRM${n}`,
-      irmIssueDate: '01012026',
-      remittanceDate: '01012026',
-      irmStatus: 'fresh',
-      ifscCode: 'HDFC0000001',
-      remittanceAdCode: '0510001',
-      remittanceFCC: 'USD',
-      remittanceFCCAmount: 10_000,
-      ormAmountFCC: 0,
-      remitterName: 'Overseas Buyer',
-      remitterCountry: 'UNITED STATES',
-      purposeOfRemittance: 'P0102',
-      available: '10000',
-    };
-    const certificate = (name: string, amount: number) => ({
-      eBRCNumber: `EB${n}${name}`,
-      eBRCDate: DDMMYYYY,
-      irmNumber: irm.irmNumber,
-      billNo: 'B1',
-      sbCumInvoiceNumber: '1234567',
-      sbCumInvoiceDate: '03012026',
-      realisedValueFCC: amount,
-      currencyCode: 'USD',
-      realizationDt: '01012026',
-      eBRCStatus: 'Issued',
-      brcUtilStatus: 'Unutilised',
-      iec,
-      requestId: null,
-      serialNo: null,
-      ...{ isGstAvailed: 'N', gstInvoiceNo: '', gstInvoiceDate: '' },
-      detailsFrom: 0,
-      pdfFrom: 0,
+    const bank = { ifscCode: 'HDFC0000001', remittanceAdCode: '0510001', remittanceFCC: 'USD' };
+    const irm = { ...bank, irmNumber: `IRM${n}`, irmIssueDate: '01012026', remittanceFCCAmount: 10_000 };
+    const certificate = (name: string, realisedValueFCC: number) => ({
+      ...{ eBRCNumber: `EB${n}${name}`, eBRCDate: DDMMYYYY, irmNumber: irm.irmNumber, billNo: 'B1' },
+      ...{ sbCumInvoiceNumber: '1234567', sbCumInvoiceDate: '03012026', realizationDt: '01012026' },
+      ...{ realisedValueFCC, currencyCode: 'USD' },
     });
-    accounts.push({
+    const gone = Array.from({ length: goneOf(n) }, (_, at) => certificate(`R${at}`, 10));
+    const account = {
       username,
       password: 'Right-1!',
       iec,
-      panNumber: '',
-      locked: false,
-      sharedCredentials: false,
       irms: [irm],
-      certificates: [
-        certificate(FOREIGN, 5),
-        ...Array.from({ length: goneOf(n) }, (_, at) => certificate(`R${at}`, 10)),
-      ],
-      logins: 0,
-      failedLogins: 0,
-      failedLoginsInARow: 0,
-    });
+      certificates: [certificate(FOREIGN, 5), ...gone],
+    };
+    accounts.push(portalAccount(accountSchema.parse(account)));
     customers.set(idOf(n), {
       id: idOf(n),
       name: username,
@@ -130,9 +98,9 @@ async function seedLedger(pool: pg.Pool): Promise<void> {
     `INSERT INTO filing_inputs (input_ref, rows, row_count, source_kind) VALUES ('fan', '[]', 0, 'json')`,
   );
   await pool.query(
-    `INSERT INTO filings (filing_id, mode, exporter_id, reference, workflow_id, content_hash, input_ref, upload_type, declaration,
+    `INSERT INTO filings (filing_id, mode, exporter_id, reference, n, workflow_id, content_hash, input_ref, upload_type, declaration,
         channel, state, made_by, made_at, declared_by, closed_at)
-     SELECT exporter_id, 'test', exporter_id, exporter_id, exporter_id, 'h', 'fan', 101, 'Y', 'push', 'certified', 'bench', $1, 'bench', $1
+     SELECT exporter_id, 'test', exporter_id, exporter_id, 1, exporter_id, 'h', 'fan', 101, 'Y', 'push', 'certified', 'bench', $1, 'bench', $1
        FROM exporters`,
     [TODAY],
   );
@@ -141,10 +109,12 @@ async function seedLedger(pool: pg.Pool): Promise<void> {
           gone AS (SELECT own.*, r FROM own, generate_series(0, CASE WHEN n = 1 THEN $1::int ELSE $2::int END - 1) r),
           filed AS (
             INSERT INTO filing_rows (filing_id, position, source_row, submission, serial_no, exporter_id, party_id, irm_key, mapping,
-                match_key, mapped_amount, currency, fingerprint, live, state, ebrc_number, settled_at)
-            SELECT exporter_id, r, r + 1, 1, r + 1, exporter_id, party_id, 'IRM' || n || ' 0510001',
+                document_key, match_key, mapped_amount, currency, fingerprint, lineage, state, adoption, ebrc_number, settled_at)
+            SELECT exporter_id, r, r + 1, 1, r + 1, exporter_id, party_id, 'IRM' || n || ' 510001',
                    jsonb_build_object('irmNumber', 'IRM' || n, 'sbCumInvoiceNumber', '1234567', 'sbCumInvoiceDate', '03012026'),
-                   'k' || r, 10, 'USD', n || ':' || r, true, 'certified', 'EB' || n || 'R' || r, $3 FROM gone)
+                   '1234567', 'k' || r, 10, 'USD', n || ':' || r, exporter_id || ':' || r, 'certified', 'record', 'EB' || n || 'R' || r, $3
+              FROM gone),
+          held AS (INSERT INTO held_mappings (fingerprint, ordinal, filing_id, position) SELECT n || ':' || r, 0, exporter_id, r FROM gone)
      INSERT INTO certificates (party_id, exporter_id, ebrc_number, status, first_status, document_no, document_date, amount, currency,
         detail, filing_id, position, seen_at, claimed_at, issued_on, match_key, archived_at, pdf_document, pdf_sha256)
      SELECT party_id, exporter_id, 'EB' || n || 'R' || r, 'Issued', 'Issued', '1234567', '03012026', 10, 'USD', '{}'::jsonb, exporter_id, r, $3,

@@ -3,10 +3,10 @@
  * throughput bench. And what the wait costs otherwise: the time from the start of the worker to its first task, and the
  * replay of a filing that the cache no longer holds.
  */
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { forEachLimited } from '../src/domain/values';
 import { openFilingBench } from './support/filing-bench';
+import { residentMb } from './support/process-cost';
 import { quietRuntime } from './support/quiet-runtime';
 import { report } from './support/report';
 import { runBench } from './support/run-bench';
@@ -24,12 +24,13 @@ async function main(): Promise<void> {
   quietRuntime();
   const bench = await openFilingBench({ ackDelayMs: 24 * 3_600_000, variables: { LOG_LEVEL: 'warn' } });
   try {
-    const atStart = await residentMb(bench);
+    const memory = () => residentMb(bench.workers.pids()[0]!);
+    const atStart = memory();
     const waiting = async (count: number, already: number) => {
       await forEachLimited([...Array(count - already).keys()], AT_ONCE, async () => void (await bench.start()));
       while ((await waitingFilings(bench)) < count) await sleep(500);
       await sleep(REST_MS);
-      return residentMb(bench);
+      return memory();
     };
     const few = await waiting(FEW, 0);
     const many = await waiting(MANY, FEW);
@@ -64,12 +65,6 @@ async function main(): Promise<void> {
   } finally {
     await bench.stop();
   }
-}
-
-/** Resident memory of the worker process. */
-async function residentMb({ workers }: Bench): Promise<number> {
-  const status = await readFile(`/proc/${workers.pids()[0]}/status`, 'utf8');
-  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / 1_024);
 }
 
 async function waitingFilings({ stage }: Bench): Promise<number> {

@@ -1,7 +1,7 @@
 import type { Mapping } from '../src/domain/filing/mapping';
 import type { Seed } from '../src/sandbox/authority/seed';
 import { between, pick, seededRandom, type Random } from './random';
-import { mapping } from '../dev/sample-mapping';
+import { mapping, messageOf } from '../dev/sample-mapping';
 
 const EXPORT_OF_SERVICES = 103;
 const IRMS_OF_AN_EXPORTER = 6;
@@ -130,13 +130,4 @@ function mappingOf(row: { serialNo: number; irm: number; document: string; amoun
     sbCumInvoiceValueinFCC: row.amount,
     mappedIRMAmountFCC: row.amount,
   });
-}
-
-function messageOf(rows: readonly Mapping[]): Record<string, unknown> {
-  return {
-    recordResCount: rows.length,
-    uploadType: String(EXPORT_OF_SERVICES),
-    decalarationFlag: 'Y',
-    ebrcBulkGenDtos: rows,
-  };
 }

@@ -1,17 +1,13 @@
+import { seededRandom as numbersOf } from '../src/sandbox/faults/faults';
+
 /**
- * A reproducible source of numbers from 0 (inclusive) to 1 (mulberry32): the same seed gives the same plan and the same
- * order of disruptions. Sources of different names are independent of each other.
+ * A reproducible source of numbers from 0 (inclusive) to 1: the same seed gives the same plan and the same order of
+ * disruptions. Sources of different names are independent of each other.
  */
 export type Random = () => number;
 
 export function seededRandom(seed: number, name = ''): Random {
-  let state = [...name].reduce((hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 0x01000193), seed) >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  return numbersOf([...name].reduce((hash, letter) => Math.imul(hash ^ letter.charCodeAt(0), 0x01000193), seed));
 }
 
 /** A whole number from `from` to `to`, both included. */

@@ -3,8 +3,8 @@
  * what was filed twice or lost.
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { FaultInput } from '../src/sandbox/faults/fault-schema';
-import { faultSchema } from '../src/sandbox/faults/fault-schema';
+import { prettifyError, ZodError } from 'zod';
+import { parseFault, type FaultInput } from '../src/sandbox/faults/fault-schema';
 import { BAD_NETWORK, LOST_ANSWERS, SLOW_SUBMISSIONS } from './faults';
 import { summaryOf, tableOf, writeDocs } from './report';
 import { runScenario, type ScenarioResult } from './scenario';
@@ -134,7 +134,7 @@ function chosen({ scenario: names, disruption: disruptions, lost, fault: faults 
     ...(disruptions.includes('kill') ? SLOW_SUBMISSIONS : []),
     ...faults,
   ];
-  return [{ name: 'custom', faults: all, disruptions }];
+  return [{ name: 'custom', faults: all, disruptions, mayEndOtherwise: true }];
 }
 
 /** Parser of an option that may be given several times, each time with one of `allowed`. */
@@ -152,22 +152,10 @@ function count(text: string): number {
 }
 
 function fault(text: string, before: FaultInput[]): FaultInput[] {
-  const [head = '', ...pairs] = text.split(',');
-  const [operation, kind] = head.split(':');
-  const settings = pairs.map((pair) => {
-    const [name = '', value = ''] = pair.split(/=(.*)/s);
-    return [name, jsonOrText(value)];
-  });
-  const parsed = faultSchema.safeParse({ operation, kind, ...Object.fromEntries(settings) });
-  if (!parsed.success) throw new InvalidArgumentError(parsed.error.issues.map(({ message }) => message).join('; '));
-  return [...before, parsed.data];
-}
-
-function jsonOrText(value: string): unknown {
   try {
-    return JSON.parse(value);
-  } catch {
-    return value;
+    return [...before, parseFault(text)];
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof ZodError ? prettifyError(error) : String(error));
   }
 }
 

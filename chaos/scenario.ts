@@ -117,7 +117,7 @@ async function fileAndJudge(run: Run): Promise<ScenarioResult> {
   const tookMs = Date.now() - began;
 
   const restored = isRestore(scenario);
-  const verdict = await judge(stage, plan, report, { expectsNoQuestions: scenario.expectsNoQuestions ?? false });
+  const verdict = await judge(stage, plan, report, scenario);
   for (const { reference, attention } of await readQuestions(stage.pool)) say(`${reference}: ${attention}`);
   const history = await judgeHistory(stage, { restored });
   const reconciled = await reconcileAll(stage);
@@ -187,9 +187,11 @@ async function fileWhileDisrupted({
   const [report] = await Promise.all([
     fileAll(caller, plan.filings, { deadline, random: seededRandom(seed + 2), otherReferences: !losesWorkflows }),
     watchFilings({ pool, expected: filings, deadline, say }),
-  ]);
-  await disruptions.stop();
-  repeating.abort();
+  ]).finally(() => {
+    // Whatever went wrong: nothing is done to servers that are stopped afterwards.
+    repeating.abort();
+    return disruptions.stop();
+  });
   const again = await repeated;
   const odd = stage.oddAnswers();
   const done = Object.entries({

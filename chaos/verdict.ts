@@ -4,6 +4,7 @@ import { createDocumentStore } from '../src/documents/document-store';
 import type { Certificate } from '../src/sandbox/authority/world';
 import type { FilerReport } from './filer';
 import type { Plan } from './plan';
+import type { Scenario } from './scenarios';
 import type { Stage } from './stage';
 import { isSettled, readStandings, type Standing } from './watch';
 
@@ -51,7 +52,7 @@ export async function judge(
   stage: Stage,
   plan: Plan,
   report: FilerReport,
-  { expectsNoQuestions }: { expectsNoQuestions: boolean },
+  { expectsNoQuestions = false, mayEndOtherwise = false }: Scenario,
 ): Promise<Verdict> {
   const problems: string[] = [];
   const { sandbox, pool } = stage;
@@ -64,6 +65,9 @@ export async function judge(
   for (const { requestIds } of doubles) problems.push(`filed twice: requests ${requestIds.join(', ')}`);
 
   problems.push(...lostFilings(plan, standings));
+  // Nothing that is filed is wrong, so that nothing may be refused.
+  const otherwise = standings.filter(({ state }) => !['certified', 'outcome_unknown'].includes(state));
+  if (!mayEndOtherwise) problems.push(...otherwise.map(({ reference, state }) => `${reference} is ${state}`));
   if (expectsNoQuestions) {
     for (const { reference } of await askedAbout(stage)) problems.push(`a person was asked about ${reference}`);
   }
@@ -79,7 +83,6 @@ export async function judge(
     owners.unowned.map(({ holder }) => holder).filter((holder): holder is string => holder !== null),
   );
   const count = (state: string) => standings.filter((each) => each.state === state).length;
-  const otherEnds = standings.filter(({ state }) => !['certified', 'outcome_unknown'].includes(state)).length;
   const calls = sandbox.calls();
   const submissions = calls.filter(({ operation }) => operation === 'push-irm' || operation === 'bulk-upload');
   return {
@@ -89,7 +92,7 @@ export async function judge(
       [FIGURES.certified, count('certified')],
       [FIGURES.unknown, unknown.filter(({ asked }) => asked).length],
       ['    of these at the authority', [...unknownIds].filter((id) => filedUnknown.has(id)).length],
-      [FIGURES.otherStates, otherEnds],
+      [FIGURES.otherStates, otherwise.length],
       ['rows', rows.length],
       [FIGURES.submissions, submissions.length],
       [FIGURES.unanswered, submissions.filter(({ status }) => status === null).length],

@@ -91,7 +91,9 @@ export async function startWorkers(options: {
     const last = (await readLog(worker.log)).slice(worker.logFrom).trimEnd().split('\n').at(-1) ?? '';
     problems.push(`${name} ${nth + 1} exited unexpectedly: ${last.slice(0, 400)}`);
     busy.add(nth);
-    await start(nth).finally(() => busy.delete(nth));
+    await start(nth)
+      .catch((error: Error) => problems.push(`${name} ${nth + 1} could not be started again: ${error.message}`))
+      .finally(() => busy.delete(nth));
   }
 
   async function end(nth: number, worker: WorkerProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {

@@ -12,9 +12,12 @@ import { join, resolve } from 'node:path';
  */
 export async function claimFolder(folder: string): Promise<{ stop(): Promise<void> }> {
   const address = addressOf(folder);
-  const server =
-    (await listen(address)) ??
-    ((await isAnswered(address)) ? null : await rm(address, { force: true }).then(() => listen(address)));
+  let server = await listen(address);
+  // Elsewhere than on Linux a process that was killed leaves the file of its socket.
+  if (!server && address.endsWith('.sock') && !(await isAnswered(address))) {
+    await rm(address, { force: true });
+    server = await listen(address);
+  }
   if (!server) {
     throw new Error(
       `Another run uses ${resolve(folder)}, and this one would delete its data. Stop that one first (Ctrl-C there).`,
@@ -23,9 +26,10 @@ export async function claimFolder(folder: string): Promise<{ stop(): Promise<voi
   return { stop: () => new Promise((done) => void server.close(() => done())) };
 }
 
-/** Short, because the path of a socket may have only about a hundred characters. */
+/** Short, because the path of a socket may have only about a hundred characters. On Linux a name that is no file. */
 function addressOf(folder: string): string {
   const name = `ebrc-${createHash('sha256').update(resolve(folder)).digest('hex').slice(0, 24)}`;
+  if (process.platform === 'linux') return `\0${name}`;
   return process.platform === 'win32' ? `\\\\.\\pipe\\${name}` : join(tmpdir(), `${name}.sock`);
 }
 

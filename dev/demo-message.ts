@@ -1,6 +1,6 @@
 import type { Mapping } from '../src/domain/filing/mapping';
 import { compareAmounts } from '../src/domain/money';
-import { mapping } from './sample-mapping';
+import { mapping, messageOf } from './sample-mapping';
 
 /** The properties of an IRM from `ebrc irms --json` that a mapping needs. */
 export interface DemoIrm {
@@ -13,10 +13,7 @@ export interface DemoIrm {
   amount: string;
 }
 
-/**
- * Documents of the demonstration: service invoices, one of them settled by two remittances (0 is the largest in
- * dollars).
- */
+/** Service invoices, one of them settled by two remittances; `irm` 0 is the largest in dollars. */
 const PLAN = [
   { irm: 0, document: 'KVR/2026/117', value: 120_000, mapped: 120_000 },
   { irm: 0, document: 'KVR/2026/118', value: 200_000, mapped: 150_000 },
@@ -25,27 +22,20 @@ const PLAN = [
 
 const EXPORT_OF_SERVICES = 103;
 
-/**
- * A push message that maps remittances of the sandbox's exporter to three invoice parts; without `platformCustomerId`.
- */
-export function demoMessage(irms: readonly DemoIrm[]) {
-  const dollars = irms.filter(({ currency }) => currency === 'USD').sort((a, b) => compareAmounts(b.amount, a.amount));
-  const rows = PLAN.map((each, index) => mappingOf(dollars[each.irm], each, index + 1));
-  return {
-    recordResCount: rows.length,
-    uploadType: String(EXPORT_OF_SERVICES),
-    decalarationFlag: 'Y',
-    ebrcBulkGenDtos: rows,
-  };
-}
+/** A push message that maps remittances of the sandbox's exporter to three invoice parts. */
+export const demoMessage = (irms: readonly DemoIrm[]) => messageOf(rowsOf(irms));
 
 /** As {@link demoMessage}, of one invoice more. */
-export function demoInvoice(irms: readonly DemoIrm[]) {
-  const message = demoMessage(irms);
-  const [last] = message.ebrcBulkGenDtos.slice(-1);
-  const document = 'KVR/2026/119';
-  const row = { ...last, serialNo: 1, sbCumInvoiceNumber: document, billNo: document, mappedIRMAmountFCC: 1_000 };
-  return { ...message, recordResCount: 1, ebrcBulkGenDtos: [row] };
+export function demoInvoice(irms: readonly DemoIrm[], document = 'KVR/2026/119') {
+  const last = rowsOf(irms).at(-1)!;
+  return messageOf([
+    { ...last, serialNo: 1, sbCumInvoiceNumber: document, billNo: document, mappedIRMAmountFCC: 1_000 },
+  ]);
+}
+
+function rowsOf(irms: readonly DemoIrm[]): Mapping[] {
+  const dollars = irms.filter(({ currency }) => currency === 'USD').sort((a, b) => compareAmounts(b.amount, a.amount));
+  return PLAN.map((each, index) => mappingOf(dollars[each.irm], each, index + 1));
 }
 
 function mappingOf(irm: DemoIrm | undefined, plan: (typeof PLAN)[number], serialNo: number): Mapping {

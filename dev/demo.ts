@@ -2,6 +2,7 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { demoInvoice, demoMessage, type DemoIrm } from './demo-message';
+import { shellQuoted } from './environment';
 import { startLocal, type Local } from './local';
 import { runCommand } from './run-command';
 
@@ -123,7 +124,7 @@ function seconds(since: number): string {
 }
 
 function quoted(argument: string): string {
-  return /^[\w@.:/-]+$/.test(argument) ? argument : `'${argument}'`;
+  return /^[\w@.:/-]+$/.test(argument) ? argument : shellQuoted(argument);
 }
 
 demo().then(

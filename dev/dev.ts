@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { logLine } from '../src/telemetry/logger';
+import { exportsOf, forgetExports, shellQuoted } from './environment';
 import { followLog } from './follow-log';
 import { startLocal } from './local';
 import { runCommand } from './run-command';
@@ -26,7 +27,8 @@ async function dev(): Promise<void> {
     process.exit(2);
   }
   const keep = !process.argv.includes('--fresh');
-  await forgetLastStart();
+  // In a terminal that read the variables of the last start they would name servers that have ended.
+  forgetExports(await readFile(VARIABLES, 'utf8').catch(() => ''), process.env);
   const { EBRC_METRICS, EBRC_HEALTH, LOG_LEVEL } = process.env;
   const local = await startLocal({
     folder: FOLDER,
@@ -43,12 +45,12 @@ async function dev(): Promise<void> {
   });
   // So that `ebrc doctor` finds nothing missing.
   await runCommand(['schedules', 'apply', '--json'], { env: local.childEnv, capture: true });
-  const exports = Object.entries(local.env).map(([name, value]) => `export ${name}='${value}'`);
-  await writeFile(VARIABLES, `${exports.join('\n')}\n`, { mode: 0o600 });
+  const exports = exportsOf(local.env);
+  await writeFile(VARIABLES, `${exports}\n`, { mode: 0o600 });
   process.stdout.write(
     `\nEverything is running. Temporal UI: ${local.stack.temporal.uiUrl ?? 'none'}; its HTTP API: ${local.stack.temporal.httpUrl ?? 'none'}; logs: ${local.logs}\n\n` +
-      `In another terminal (\`npm link\` in this folder puts \`ebrc\` on the PATH, once):\n\n  . ${VARIABLES}\n\n` +
-      `which is\n\n${exports.join('\n')}\n\n` +
+      `In another terminal (\`npm link\` in this folder puts \`ebrc\` on the PATH, once):\n\n  . ${shellQuoted(VARIABLES)}\n\n` +
+      `which is\n\n${exports}\n\n` +
       `  ebrc doctor\n` +
       `  ebrc onboard --name Kaveri --email accounts@kaveri.example --username kaveri.softworks --wait   # Kaveri@Soft9\n` +
       `  ebrc irms accounts@kaveri.example\n\n` +
@@ -65,14 +67,6 @@ async function dev(): Promise<void> {
     log.stop();
     process.stdout.write('\n• stopping the HTTP API, the worker, the sandbox, Temporal and PostgreSQL …\n');
     await local.stop();
-  }
-}
-
-/** In a terminal that read the variables of the last start they would name servers that have ended. */
-async function forgetLastStart(): Promise<void> {
-  const before = await readFile(VARIABLES, 'utf8').catch(() => '');
-  for (const [, name = '', value] of before.matchAll(/^export (\w+)='(.*)'$/gmu)) {
-    if (process.env[name] === value) delete process.env[name];
   }
 }
 

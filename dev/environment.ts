@@ -1,4 +1,4 @@
-/** The environment of the programs that are started here. */
+/** The environment of the programs that are started here, and how a terminal gets it. */
 import { loadConfig, VARIABLES, type Environment } from '../src/config/config';
 
 /** The database of the environment, if it names one. @throws ConfigError if it cannot be used */
@@ -21,4 +21,21 @@ export function environmentFor(
     ([name]) => !(name.replace(/_FILE$/, '') in VARIABLES) && !/^(EBRC_|TEMPORAL_|OTEL_|PG[A-Z]+$)/.test(name),
   );
   return { ...Object.fromEntries(foreign), ...variables };
+}
+
+/** A text as a shell reads it back, whatever is in it. */
+export const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** The lines with which a shell takes these variables. */
+export function exportsOf(env: Record<string, string>): string {
+  return Object.entries(env)
+    .map(([name, value]) => `export ${name}=${shellQuoted(value)}`)
+    .join('\n');
+}
+
+/** Takes variables away that have the values of `exports`: they are those of a start that is over. */
+export function forgetExports(exports: string, env: NodeJS.ProcessEnv): void {
+  for (const [, name = '', value] of exports.matchAll(/^export (\w+)=(.*)$/gmu)) {
+    if (shellQuoted(env[name] ?? '') === value) delete env[name];
+  }
 }

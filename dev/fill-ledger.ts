@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { attemptIdOf } from '../src/domain/filing/attempt';
 import { certificateIdentity, comparableText, irmIdentity } from '../src/domain/identity';
 import { fingerprintOf } from '../src/ledger/rows/live-mappings';
 import { withTransaction } from '../src/ledger/pool';
@@ -174,14 +175,14 @@ function statementsFor(exporters: number): string[] {
            FROM made WINDOW later AS (PARTITION BY party ORDER BY k)) AS next USING (filing_id) WHERE next.snapshot_id IS NOT NULL`,
     `INSERT INTO attempts (attempt_id, filing_id, submission, number, verdict, sender, opened_at, marked_at, settle_ms, timeout_ms, answered_at,
         answer_status, answer, snapshot_id)
-       SELECT m.filing_id || '/1/1', m.filing_id, 1, 1,
+       SELECT m.filing_id || '-1-1', m.filing_id, 1, 1,
               CASE state WHEN 'submitting' THEN 'open' WHEN 'outcome_unknown' THEN 'marked' ELSE 'accepted' END, 'sender', made_at,
               CASE WHEN state <> 'submitting' THEN made_at + interval '1 minute' END, 14400000, 60000,
               CASE WHEN state NOT IN ('submitting', 'outcome_unknown') THEN made_at + interval '2 minutes' END, 200,
               jsonb_build_object('requestId', 'R' || k, 'dgftAckId', 'D' || k, 'ackStatus', 'Success'), s.snapshot_id
          FROM made m JOIN snapshots s USING (filing_id)`,
     `INSERT INTO requests (filing_id, submission, request_id, mode, customer_id, attempt_id, source, state, dgft_ack_id, since, ended_at)
-       SELECT filing_id, 1, 'R' || k, 'test', exporter_id, filing_id || '/1/1', 'acknowledged',
+       SELECT filing_id, 1, 'R' || k, 'test', exporter_id, filing_id || '-1-1', 'acknowledged',
               CASE WHEN state = 'processing' THEN 'followed' ELSE 'ended' END, 'D' || k, made_at + interval '2 minutes',
               CASE WHEN state <> 'processing' THEN made_at + interval '2 hours' END
          FROM made WHERE state NOT IN ('submitting', 'outcome_unknown')`,
@@ -231,13 +232,14 @@ function statementsFor(exporters: number): string[] {
 /** What was written by SQL is what this program would have written. */
 async function checkIdentities(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<
-    Record<'matchKey' | 'fingerprint' | 'irmKey' | 'documentKey', string> & {
+    Record<'filingId' | 'attemptId' | 'matchKey' | 'fingerprint' | 'irmKey' | 'documentKey', string> & {
       partyId: number;
       mapping: typeof SAMPLE;
     }
   >(
-    `SELECT match_key AS "matchKey", fingerprint, irm_key AS "irmKey", document_key AS "documentKey", party_id AS "partyId", mapping
-       FROM filing_rows ORDER BY filing_id DESC LIMIT 3`,
+    `SELECT filing_id AS "filingId", attempt_id AS "attemptId", match_key AS "matchKey", r.fingerprint, irm_key AS "irmKey",
+            document_key AS "documentKey", party_id AS "partyId", mapping
+       FROM filing_rows r JOIN attempts USING (filing_id) ORDER BY filing_id DESC LIMIT 3`,
   );
   for (const row of rows) {
     const {
@@ -247,6 +249,7 @@ async function checkIdentities(pool: pg.Pool): Promise<void> {
       irmFCC: currency,
     } = row.mapping;
     const expected = {
+      attemptId: attemptIdOf(row.filingId, 1, 1),
       matchKey: certificateIdentity({ document, date, amount, currency }),
       fingerprint: fingerprintOf(row.partyId, row.mapping),
       irmKey: irmIdentity(row.mapping),

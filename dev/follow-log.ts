@@ -1,4 +1,5 @@
 import { open, stat } from 'node:fs/promises';
+import { StringDecoder } from 'node:string_decoder';
 
 const LOOK_EVERY_MS = 300;
 
@@ -6,6 +7,8 @@ const LOOK_EVERY_MS = 300;
 export async function followLog(file: string, onLine: (line: string) => void): Promise<{ stop(): void }> {
   let at = (await stat(file)).size;
   let rest = '';
+  // A character may be half written when the file is read.
+  const decoder = new StringDecoder();
   const look = async () => {
     const { size } = await stat(file);
     if (size <= at) return;
@@ -13,7 +16,7 @@ export async function followLog(file: string, onLine: (line: string) => void): P
     try {
       const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - at), 0, size - at, at);
       at += bytesRead;
-      const lines = (rest + buffer.subarray(0, bytesRead).toString('utf8')).split('\n');
+      const lines = (rest + decoder.write(buffer.subarray(0, bytesRead))).split('\n');
       rest = lines.pop() ?? '';
       for (const line of lines) onLine(line);
     } finally {

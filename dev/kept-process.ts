@@ -41,7 +41,7 @@ export async function keepProcess(options: KeepOptions): Promise<KeptProcess> {
   const { script, args, name, env, startWithinMs, stopWithinMs = 20_000 } = options;
   const child = spawn(process.execPath, [script, ...args], { stdio: ['pipe', 'pipe', 'pipe'], detached: true, env });
   let errors = '';
-  child.stderr.on('data', (chunk: Buffer) => (errors = (errors + chunk.toString('utf8')).slice(-4_000)));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-4_000)));
   // The pipe breaks if the child ends first; `exited` reports that.
   child.stdin.on('error', () => undefined);
 

@@ -65,11 +65,21 @@ export async function startLocal({ folder, keep: keepsData, sandbox, workerEnv, 
     // In reverse order: later ones depend on earlier ones.
     for (let part = started.pop(); part; part = started.pop()) await part.stop();
   };
+  const failures: Promise<never>[] = [];
+  /** @returns the first line that it printed */
   const keepRunning = async (program: ProgramOptions) => {
     const running = await startProgram(program);
     const start = () => startProgram(program);
-    return { ...running, ...keep(keepStarting(running, { name: program.name, start }, { log })) };
+    failures.push(keep(keepStarting(running, { name: program.name, start }, { log })).failed);
+    return running.firstLine;
   };
+  /** A command of ours that stays up, and is ready when it has printed where. */
+  const command = (name: string, args: string[]) => ({
+    command: process.execPath,
+    args: [COMMAND_LINE, name, '--json', ...args],
+    log: join(folder, `${name}.log`),
+    readyWhen: 'first-line' as const,
+  });
   keep(await claimFolder(folder));
   try {
     const kept = await readKept(folder, keepsData);
@@ -84,8 +94,13 @@ export async function startLocal({ folder, keep: keepsData, sandbox, workerEnv, 
       `starting the sandbox of the filing service (access ${sandbox.activationDelay} after validation, acknowledgement after ${sandbox.ackDelay}) …`,
     );
     const sandboxPort = await freePort(last?.sandbox);
-    const service = await keepRunning(sandboxProgram(folder, sandboxPort, sandbox));
-    const { url: sandboxUrl, extractionUrl } = JSON.parse(service.firstLine) as { url: string; extractionUrl: string };
+    const delays = ['--activation-delay', sandbox.activationDelay, '--ack-delay', sandbox.ackDelay];
+    const service = await keepRunning({
+      ...command('sandbox', ['--port', String(sandboxPort), ...delays, '--state', join(folder, 'sandbox.state')]),
+      name: 'The sandbox',
+      env: environmentFor({}),
+    });
+    const { url: sandboxUrl, extractionUrl } = JSON.parse(service) as { url: string; extractionUrl: string };
     log(`the sandbox is at ${sandboxUrl}`);
     const env = {
       ...stack.env,
@@ -107,10 +122,16 @@ export async function startLocal({ folder, keep: keepsData, sandbox, workerEnv, 
     const childEnv = environmentFor(env);
     const withoutPasswords = environmentFor(payloadKeyOnly(env));
     const { uiUrl } = stack.temporal;
-    await keepRunning(codecServer(folder, { port: codecPort, uiUrl, env: withoutPasswords }));
+    // Lets the Temporal UI read the encrypted payloads, under any name of this machine.
+    const origins = uiUrl === null ? '' : `${uiUrl},${uiUrl.replace('127.0.0.1', 'localhost')}`;
+    await keepRunning({
+      ...command('codec-server', ['--port', String(codecPort)]),
+      name: 'The codec server',
+      env: { ...withoutPasswords, EBRC_CODEC_ORIGINS: origins },
+    });
     log(`the codec server is at ${codecEndpoint}: the UI shows what is encrypted`);
     log('starting the worker …');
-    const worker = await keepRunning({
+    await keepRunning({
       name: 'The worker',
       command: process.execPath,
       args: [WORKER],
@@ -119,15 +140,20 @@ export async function startLocal({ folder, keep: keepsData, sandbox, workerEnv, 
       stopWithinMs: 150_000,
     });
     const doorPort = await freePort(last?.door);
-    const api = await keepRunning(doorProgram(folder, doorPort, withoutPasswords));
-    const { url } = JSON.parse(api.firstLine) as { url: string };
+    const api = await keepRunning({
+      ...command('serve', ['--listen', `127.0.0.1:${doorPort}`]),
+      name: 'The HTTP API',
+      env: withoutPasswords,
+      stopWithinMs: 30_000,
+    });
+    const { url } = JSON.parse(api) as { url: string };
     const token = kept?.token ?? (await addPrincipal(childEnv));
     const ports = { ...stack.ports, codec: codecPort, sandbox: sandboxPort, door: doorPort };
     await writeKept(folder, { encryptionKey, token, ports });
     if (last) log(samePorts(last, ports));
     const door = { url, token };
     log(`the HTTP API is at ${url}/v1, its description at ${url}/docs`);
-    const failed = Promise.race([stack.failed, service.failed, worker.failed, api.failed]);
+    const failed = Promise.race([stack.failed, ...failures]);
     failed.catch(() => undefined);
     return { stack, sandboxUrl, door, env, childEnv, logs: folder, failed, stop };
   } catch (error) {
@@ -172,64 +198,8 @@ export async function readKept(folder: string, wanted: boolean): Promise<Kept | 
 export const writeKept = (folder: string, kept: Kept): Promise<void> =>
   writeFile(join(folder, KEPT), JSON.stringify(kept), { mode: 0o600 });
 
-function sandboxProgram(
-  folder: string,
-  port: number,
-  { activationDelay, ackDelay }: LocalOptions['sandbox'],
-): ProgramOptions {
-  return {
-    name: 'The sandbox',
-    command: process.execPath,
-    args: [
-      ...[
-        COMMAND_LINE,
-        'sandbox',
-        '--json',
-        '--port',
-        String(port),
-        '--activation-delay',
-        activationDelay,
-        '--ack-delay',
-        ackDelay,
-      ],
-      ...['--state', join(folder, 'sandbox.state')],
-    ],
-    log: join(folder, 'sandbox.log'),
-    env: environmentFor({}),
-    readyWhen: 'first-line',
-  };
-}
-
-function doorProgram(folder: string, port: number, env: Record<string, string | undefined>): ProgramOptions {
-  return {
-    name: 'The HTTP API',
-    command: process.execPath,
-    args: [COMMAND_LINE, 'serve', '--json', '--listen', `127.0.0.1:${port}`],
-    log: join(folder, 'door.log'),
-    env,
-    readyWhen: 'first-line',
-    stopWithinMs: 30_000,
-  };
-}
-
 /** @returns its token */
 async function addPrincipal(env: Record<string, string | undefined>): Promise<string> {
   const args = ['principals', 'add', 'local', '--role', 'viewer', '--role', 'maker', '--role', 'admin', '--json'];
   return (JSON.parse(await runCommand(args, { env, capture: true })) as { token: string }).token;
-}
-
-/** Lets the Temporal UI read the encrypted payloads, under any name of this machine. */
-function codecServer(
-  folder: string,
-  { port, uiUrl, env }: { port: number; uiUrl: string | null; env: Record<string, string | undefined> },
-): ProgramOptions {
-  const origins = uiUrl === null ? '' : `${uiUrl},${uiUrl.replace('127.0.0.1', 'localhost')}`;
-  return {
-    name: 'The codec server',
-    command: process.execPath,
-    args: [COMMAND_LINE, 'codec-server', '--json', '--port', String(port)],
-    log: join(folder, 'codec-server.log'),
-    env: { ...env, EBRC_CODEC_ORIGINS: origins },
-    readyWhen: 'first-line',
-  };
 }

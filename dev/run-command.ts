@@ -23,7 +23,7 @@ export function runCommand(args: readonly string[], { env, input, capture = fals
   });
   child.stdin?.end(input);
   let output = '';
-  child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (output += text));
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code, signal) => {

@@ -28,6 +28,14 @@ export function mapping(changes: Partial<Mapping> = {}): Mapping {
   };
 }
 
+/** A push message of these rows, without `platformCustomerId`. */
+export const messageOf = (rows: readonly Mapping[]) => ({
+  recordResCount: rows.length,
+  uploadType: String(rows[0]?.uploadType),
+  decalarationFlag: 'Y',
+  ebrcBulkGenDtos: rows,
+});
+
 export function mappingRow(changes: Partial<Mapping> = {}, row = changes.serialNo ?? 1): MappingRow {
   return { row, mapping: mapping(changes) };
 }

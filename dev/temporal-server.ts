@@ -85,18 +85,11 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
     const port = options.port ?? (await freePort(last?.port));
     const uiPort = headless ? null : await freePort(last?.uiPort ?? undefined);
     const httpPort = headless ? null : await freePort(last?.httpPort ?? undefined);
-    const args = serverArguments({
-      port,
-      uiPort,
-      httpPort,
-      codecEndpoint: options.codecEndpoint,
-      databaseFile: folder && join(folder, 'temporal.db'),
-      dynamicConfig: options.dynamicConfig,
-    });
+    const ports = { port, uiPort, httpPort };
     const program = {
       name: NAME,
       command: executable,
-      args,
+      args: serverArguments(ports, options),
       log: logFile,
       // Stopping takes three seconds; a server that stores nothing can be killed instead.
       ...(folder === undefined && { stopWithinMs: 0 }),
@@ -121,7 +114,7 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
       namespace: NAMESPACE,
       uiUrl: uiPort === null ? null : `http://127.0.0.1:${uiPort}`,
       httpUrl: httpPort === null ? null : `http://127.0.0.1:${httpPort}`,
-      ports: { port, uiPort, httpPort },
+      ports,
       logFile,
       pid: Number(kept.firstLine),
       failed,
@@ -133,40 +126,20 @@ export async function startTemporalServer(options: TemporalServerOptions = {}): 
   }
 }
 
-interface ServerArguments extends TemporalPorts {
-  codecEndpoint: string | undefined;
-  databaseFile: string | undefined;
-  dynamicConfig: TemporalServerOptions['dynamicConfig'];
-}
-
-function serverArguments({
-  port,
-  uiPort,
-  httpPort,
-  codecEndpoint,
-  databaseFile,
-  dynamicConfig,
-}: ServerArguments): string[] {
+function serverArguments(
+  { port, uiPort, httpPort }: TemporalPorts,
+  { folder, codecEndpoint, dynamicConfig }: TemporalServerOptions,
+): string[] {
   const settings = Object.entries({ ...FAIRNESS, ...dynamicConfig }).map(
     ([key, value]) => `${key}=${JSON.stringify(value)}`,
   );
   return [
-    ...[
-      'server',
-      'start-dev',
-      '--ip',
-      '127.0.0.1',
-      '--port',
-      String(port),
-      '--namespace',
-      NAMESPACE,
-      '--log-level',
-      'warn',
-    ],
+    ...['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port)],
+    ...['--namespace', NAMESPACE, '--log-level', 'warn'],
     ...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]),
     ...(httpPort === null ? [] : ['--http-port', String(httpPort)]),
     ...(codecEndpoint === undefined ? [] : ['--ui-codec-endpoint', codecEndpoint]),
-    ...(databaseFile === undefined ? [] : ['--db-filename', databaseFile]),
+    ...(folder === undefined ? [] : ['--db-filename', join(folder, 'temporal.db')]),
     ...Object.entries(SEARCH_ATTRIBUTES).flatMap(([name, type]) => ['--search-attribute', `${name}=${type}`]),
     ...settings.flatMap((setting) => ['--dynamic-config-value', setting]),
   ];

@@ -11,8 +11,12 @@ const HISTORIES = 'test/replay/histories';
 /** The sources of the workflow bundle. */
 const WORKFLOWS = ['src/workflows', 'src/domain'];
 
-if (git('rev-parse', '--is-inside-work-tree') !== 'true')
-  pass('no git repository, so there is no release to compare with');
+const { stderr } = spawnSync('git', ['rev-parse'], {
+  cwd: ROOT,
+  encoding: 'utf8',
+  env: { ...process.env, LC_ALL: 'C' },
+});
+if (stderr?.includes('not a git repository')) pass('no git repository, so there is no release to compare with');
 
 const released = lines(git('tag', '--list', 'v*'))
   .filter((tag) => /^v\d+\.\d+\.\d+$/u.test(tag))
@@ -53,7 +57,9 @@ function byVersion(one, other) {
 }
 
 function git(...args) {
-  return spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' }).stdout?.trim() ?? '';
+  const { status, stdout, stderr, error } = spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' });
+  if (status !== 0) fail(`git ${args.join(' ')}: ${error?.message ?? stderr.trim()}`);
+  return stdout.trim();
 }
 
 function lines(text) {

@@ -27,9 +27,10 @@ const REVIEWED = {
   unionfs: 'Unlicense, in its LICENSE file',
 };
 
-/** Whether an SPDX expression is allowed: any part of an OR, all parts of an AND. */
+/** Whether an SPDX expression is allowed: any part of an OR, all parts of an AND. One with inner brackets is not. */
 function allowed(expression) {
-  const text = expression.replace(/^\((.*)\)$/, '$1');
+  const text = expression.replace(/^\(([^()]*)\)$/, '$1');
+  if (/[()]/.test(text)) return false;
   if (text.includes(' OR ')) return text.split(' OR ').some(allowed);
   if (text.includes(' AND ')) return text.split(' AND ').every(allowed);
   return ALLOWED.has(text.trim());

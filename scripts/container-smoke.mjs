@@ -76,8 +76,8 @@ async function eventually(what, look, withinMs = 3 * MINUTE) {
 }
 
 function assert(condition, what) {
-  if (!condition) throw new Error(`it is not so that ${what}`);
-  say(`${what}`);
+  if (!condition) throw new Error(`This does not hold: ${what}`);
+  say(what);
 }
 
 async function smoke(compose, docker, folder) {
@@ -97,19 +97,8 @@ async function smoke(compose, docker, folder) {
   say('everything is up, and a token was printed');
 
   const { username, password, iec } = ACCOUNT;
-  const onboarding = [
-    'onboard',
-    '--name',
-    'Kaveri',
-    '--email',
-    EXPORTER,
-    '--iec',
-    iec,
-    '--username',
-    username,
-    '--password-stdin',
-  ];
-  const { state } = await ebrc([...onboarding, '--wait'], { input: password });
+  const who = ['--name', 'Kaveri', '--email', EXPORTER, '--iec', iec, '--username', username];
+  const { state } = await ebrc(['onboard', ...who, '--password-stdin', '--wait'], { input: password });
   assert(state === 'ready', 'the exporter was onboarded by the command line');
   const irms = await ebrc(['irms', EXPORTER]);
   await writeFile(join(folder, 'july.json'), JSON.stringify(demoMessage(irms)), { mode: 0o644 });

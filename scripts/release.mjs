@@ -61,7 +61,13 @@ function run(command, args) {
 }
 
 function output(command, args) {
-  return spawnSync(command, args, { cwd: ROOT, encoding: 'utf8' }).stdout.trim();
+  const { status, stdout } = spawnSync(command, args, {
+    cwd: ROOT,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  if (status !== 0) fail(`${command} ${args.join(' ')} failed`);
+  return stdout.trim();
 }
 
 function fail(message, code = 1) {

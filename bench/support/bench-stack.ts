@@ -6,7 +6,7 @@ import { bundleWorkflowCode, NativeConnection, Worker } from '@temporalio/worker
 import { migrate } from '../../src/ledger/migrate';
 import { startEmbeddedPostgres } from '../../dev/postgres';
 import { startTemporalServer, type TemporalServerOptions } from '../../dev/temporal-server';
-import { quietRuntime } from './quiet-runtime';
+import { quietLogger, quietRuntime } from './quiet-runtime';
 
 /**
  * The real servers that a bench needs, with a worker for the bench's workflows (and for nothing else); Temporal with
@@ -27,7 +27,7 @@ export async function startBenchStack(dynamicConfig?: TemporalServerOptions['dyn
   ]);
   const workflowBundle = await bundleWorkflowCode({
     workflowsPath: join(__dirname, 'workflows.ts'),
-    logger: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} },
+    logger: quietLogger,
   });
   const worker = await Worker.create({ connection: native, taskQueue: 'bench', workflowBundle });
   const running = worker.run();

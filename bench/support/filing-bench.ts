@@ -5,9 +5,11 @@ import { startWorkers } from '../../chaos/workers';
 import { onboardAll } from '../../chaos/filer';
 import { makePlan } from '../../chaos/plan';
 import { openStage, type Stage } from '../../chaos/stage';
+import { messageOf } from '../../dev/sample-mapping';
 import { forEachLimited } from '../../src/domain/values';
 import { searchAttributes } from '../../src/domain/names';
-import { cpuTimes } from './cpu-time';
+import { quietLogger } from './quiet-runtime';
+import { cpuTimes } from './process-cost';
 
 /** So short that the budget does its work and its limits keep no call waiting: 50 PDFs and 100 pushes a second. */
 const WINDOW_MS = 100;
@@ -27,7 +29,7 @@ export interface FilingBenchOptions {
  * exporters that are ready to file.
  */
 export async function openFilingBench({ ackDelayMs, durableTemporal = false, variables }: FilingBenchOptions) {
-  const plan = makePlan({ filings: 0, exporters: EXPORTERS, seed: 1 });
+  const plan = makePlan({ filings: 1, exporters: EXPORTERS, seed: 1 });
   const stage = await openStage({
     seed: plan.seed,
     windowMs: WINDOW_MS,
@@ -41,14 +43,16 @@ export async function openFilingBench({ ackDelayMs, durableTemporal = false, var
   const workers = await startWorkers({ size: 1, env: stage.childEnv, folder: stage.folder });
   await onboardAll(stage.client, plan.exporters);
   const exporters = (await stage.client.exporters()).map(({ exporterId }) => exporterId);
-  const message = rowOf(plan.exporters.length);
+  const row = plan.filings[0]!.rows[0]!;
   let filed = 0;
 
   /** The next one-row push filing. */
   function next() {
     filed += 1;
     const exporterId = exporters[filed % exporters.length]!;
-    return { reference: `BENCH-${filed}`, exporterId, message: message(filed) };
+    const document = `BENCH/${filed}`;
+    const message = messageOf([{ ...row, sbCumInvoiceNumber: document, billNo: document }]);
+    return { reference: `BENCH-${filed}`, exporterId, message };
   }
 
   /** Starts a workflow of one, with its attributes. */
@@ -97,23 +101,12 @@ export async function openFilingBench({ ackDelayMs, durableTemporal = false, var
   };
 }
 
-function rowOf(exporters: number) {
-  const [pattern] = makePlan({ filings: 1, exporters, seed: 1 }).filings;
-  const row = pattern!.rows[0]!;
-  return (nth: number) => ({
-    recordResCount: 1,
-    uploadType: String(row.uploadType),
-    decalarationFlag: 'Y',
-    ebrcBulkGenDtos: [{ ...row, serialNo: 1, sbCumInvoiceNumber: `BENCH/${nth}`, billNo: `BENCH/${nth}` }],
-  });
-}
-
 /** Runs workflows of six activities that do nothing on the same server, with a worker in this process. */
 export async function openBareWorker({ env, temporal }: Stage) {
   const connection = await NativeConnection.connect({ address: env['TEMPORAL_ADDRESS']! });
   const workflowBundle = await bundleWorkflowCode({
     workflowsPath: join(__dirname, 'workflows.ts'),
-    logger: { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} },
+    logger: quietLogger,
   });
   const activities = { doNothing: () => Promise.resolve() };
   const worker = await Worker.create({ connection, taskQueue: 'bare', workflowBundle, activities });

@@ -52,14 +52,10 @@ export function pollFixed(list: readonly SimulatedRequest[], every = 5): Outcome
 }
 
 /** Polls as the worker does, without any times at first, learning from each answer that it finds. */
-export function pollByCadence(
-  list: readonly SimulatedRequest[],
-  bounds: PollBounds,
-  next: () => number,
-): Outcome & { mostOpen: number } {
+export function pollByCadence(list: readonly SimulatedRequest[], bounds: PollBounds, next: () => number): Outcome {
   const seen: SeenAnswer[] = [];
   const open = new Set<SimulatedRequest>();
-  const outcome = { polls: 0, delay: 0, mostOpen: 0 };
+  const outcome = { polls: 0, delay: 0 };
   // The first entry of a request, at its submission, is no poll.
   const due = list.map((request) => ({ request, at: request.submittedAt, polledAt: 0, spread: next() }));
   while (due.length > 0) {
@@ -68,7 +64,6 @@ export function pollByCadence(
     const { request, at, spread } = entry;
     const age = at - request.submittedAt;
     open.add(request);
-    outcome.mostOpen = Math.max(outcome.mostOpen, open.size);
     if (age > 0) {
       outcome.polls += 1;
       if (age >= request.answerAge) {

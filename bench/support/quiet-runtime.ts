@@ -1,9 +1,12 @@
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 
+/** Of what the SDK says it passes errors alone. */
+export const quietLogger = new DefaultLogger('ERROR');
+
 /** Keeps the SDK's own lines out of the figures. */
 export function quietRuntime(): void {
   Runtime.install({
-    logger: new DefaultLogger('ERROR'),
+    logger: quietLogger,
     telemetryOptions: { logging: { filter: 'error', forward: {} } },
   });
 }

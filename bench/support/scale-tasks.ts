@@ -63,10 +63,12 @@ async function chooseIrms({ pool }: Ledger): Promise<void> {
   filing.made += 1;
   const { rows } = await pool.query<{ irmNumber: string; irmDt: string }>(
     `SELECT irm_number AS "irmNumber", issue_date AS "irmDt" FROM irms
-      WHERE exporter_id = $1 AND available >= 6000 ORDER BY irm_number DESC OFFSET $2 LIMIT 10`,
-    [HEAVY, (filing.made % 20) * 10],
+      WHERE exporter_id = $1 AND available >= 6000 ORDER BY irm_number DESC LIMIT 200`,
+    [HEAVY],
   );
-  filing.irms = rows;
+  if (rows.length === 0) throw new Error('There is no IRM with a balance left.');
+  // Others each time: a small ledger has few.
+  filing.irms = Array.from({ length: 10 }, (_, nth) => rows[(filing.made * 10 + nth) % rows.length]!);
 }
 
 async function recordFiling({ pool }: Ledger): Promise<void> {

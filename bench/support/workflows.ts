@@ -9,19 +9,17 @@ export interface PlannedCall {
   name: string;
   /** Decides the order among exporters. */
   exporter: string;
-  /** 1 comes first; default 3. */
-  priorityKey?: number;
 }
 
 /** Makes all calls at once and waits for them; answers when each was put into its queue. */
 export async function makeCalls(calls: PlannedCall[]): Promise<number[]> {
   return Promise.all(
-    calls.map(({ taskQueue, rateClass, name, exporter, priorityKey }) =>
+    calls.map(({ taskQueue, rateClass, name, exporter }) =>
       proxyActivities<CallActivities>({
         taskQueue,
         startToCloseTimeout: '10m',
         heartbeatTimeout: '1m',
-        priority: { fairnessKey: exporter, priorityKey },
+        priority: { fairnessKey: exporter },
       }).makeCall({ rateClass, name }),
     ),
   );

@@ -69,12 +69,8 @@ async function makeTypescript(): Promise<Client> {
   const cwd = join(MADE, 'typescript');
   await mkdir(cwd, { recursive: true });
   await writeFile(join(cwd, 'package.json'), JSON.stringify({ private: true }));
-  await step(
-    'installing generators of npm',
-    'npm',
-    ['install', '--no-audit', '--no-fund', '--silent', ...GENERATORS.npm],
-    cwd,
-  );
+  const quietly = ['--no-audit', '--no-fund', '--silent'];
+  await step('installing generators of npm', 'npm', ['install', ...quietly, ...GENERATORS.npm], cwd);
   await step('TypeScript: generating', 'npx', ['openapi-typescript', DESCRIPTION, '-o', 'api.ts'], cwd);
   await writeFile(join(cwd, 'client.ts'), IN_TYPESCRIPT);
   const options = ['--strict', '--module', 'node16', '--moduleResolution', 'node16', '--target', 'es2022'];
@@ -88,24 +84,12 @@ async function makePython(): Promise<Client | null> {
   if (generator === null) return null;
   const cwd = join(MADE, 'python');
   await mkdir(cwd, { recursive: true });
-  const binary = [
-    'application/pdf',
-    'application/zip',
-    'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
-  ];
-  const overrides = Object.fromEntries(binary.map((type) => [type, 'application/octet-stream']));
+  const binary = ['pdf', 'zip', 'vnd.openxmlformats-officedocument.spreadsheetml.sheet'];
+  const overrides = Object.fromEntries(binary.map((type) => [`application/${type}`, 'application/octet-stream']));
   await writeFile(join(cwd, 'config.json'), JSON.stringify({ content_type_overrides: overrides, post_hooks: [] }));
-  const made = [
-    '--meta',
-    'none',
-    '--output-path',
-    'door',
-    '--overwrite',
-    '--config',
-    'config.json',
-    '--fail-on-warning',
-  ];
-  await step('Python: generating', generator, ['generate', '--path', DESCRIPTION, ...made], cwd);
+  const into = ['--meta', 'none', '--output-path', 'door', '--overwrite', '--config', 'config.json'];
+  const from = ['generate', '--path', DESCRIPTION, '--fail-on-warning'];
+  await step('Python: generating', generator, [...from, ...into], cwd);
   const python = join(generator, '..', 'python');
   await step('Python: compiling', python, ['-m', 'compileall', '-q', 'door'], cwd);
   await writeFile(join(cwd, 'client.py'), IN_PYTHON);
@@ -119,12 +103,8 @@ async function tryClients(): Promise<number> {
     for (const [name, client] of Object.entries(clients)) {
       if (client === null) continue;
       const [command, args, cwd] = client;
-      const message = demoInvoice(irms);
-      const [row] = message.ebrcBulkGenDtos;
-      const document = `KVR/${name}`;
       const file = join(FOLDER, `${name}.json`);
-      const rows = [{ ...row, sbCumInvoiceNumber: document, billNo: document }];
-      await writeFile(file, JSON.stringify({ ...message, ebrcBulkGenDtos: rows }));
+      await writeFile(file, JSON.stringify(demoInvoice(irms, `KVR/${name}`)));
       await step(`${name}: filing`, command, [...args, local.door.url, token, EXPORTER, `CLIENT-${name}`, file], cwd);
     }
     return 0;

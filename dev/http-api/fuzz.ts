@@ -25,14 +25,8 @@ async function fuzz(seconds: number): Promise<number> {
     const [certificate] = JSON.parse(await ebrc(['certificates'])) as { eBRCNumber: string }[];
     const number = certificate?.eBRCNumber ?? '';
     const args = [
-      ...[
-        'run',
-        `${local.door.url}/v1/openapi.json`,
-        '--header',
-        `Authorization: Bearer ${token}`,
-        '--checks',
-        CHECKS.join(','),
-      ],
+      ...['run', `${local.door.url}/v1/openapi.json`, '--header', `Authorization: Bearer ${token}`],
+      ...['--checks', CHECKS.join(',')],
       ...['--phases', 'coverage,fuzzing', '--max-time', String(Math.ceil(seconds / 2)), '--continue-on-failure'],
       ...['--suppress-health-check', 'all', '--no-color', '--request-timeout', '110'],
     ];

@@ -1,11 +1,14 @@
 #!/bin/sh
 # Makes a principal of the sandbox at the first start, and says where everything is.
 set -eu
-if token=$(ebrc --json principals add you --role admin --role maker 2>/dev/null); then
-  token=$(node -p 'JSON.parse(process.argv[1]).token' "$token")
-else
-  token="as printed at the first start; a new one: docker compose run --rm welcome ebrc principals rotate you"
-fi
+refused=0
+made=$(ebrc --json principals add you --role admin --role maker) || refused=$?
+case $refused in
+0) token=$(node -p 'JSON.parse(process.argv[1]).token' "$made") ;;
+# The name is taken: it was made at an earlier start.
+3) token="as printed at the first start; a new one: docker compose run --rm welcome ebrc principals rotate you" ;;
+*) exit $refused ;;
+esac
 cat <<EOF
 
   Everything runs.

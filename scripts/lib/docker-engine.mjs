@@ -25,16 +25,8 @@ export async function startEngine(say) {
   const folder = join(cacheFolder(), 'docker');
   await mkdir(folder, { recursive: true });
   const socket = `unix://${join(folder, 'docker.sock')}`;
-  const args = [
-    '--data-root',
-    join(folder, 'data'),
-    '--exec-root',
-    join(folder, 'exec'),
-    '-H',
-    socket,
-    '-p',
-    join(folder, 'pid'),
-  ];
+  const at = (name) => join(folder, name);
+  const args = ['--data-root', at('data'), '--exec-root', at('exec'), '-H', socket, '-p', at('pid')];
   const child = spawn(daemon, args, { stdio: 'ignore' });
   child.once('error', () => undefined);
   const cancel = onExit(() => child.kill('SIGTERM'));

@@ -20,8 +20,9 @@ export function run(command, args, { cwd, env, input, withinMs = 30_000, onLine 
       child.kill('SIGKILL');
       reject(new Error(`${command} did not end within ${Math.round(withinMs / 1000)} s`));
     }, withinMs);
-    child.stdout.on('data', (chunk) => (output += chunk));
-    child.stderr.on('data', (chunk) => {
+    // Decoded as a whole: a character may be cut between two pieces.
+    child.stdout.setEncoding('utf8').on('data', (chunk) => (output += chunk));
+    child.stderr.setEncoding('utf8').on('data', (chunk) => {
       errors = (errors + chunk).slice(-4_000);
       const lines = (line + chunk).split('\n');
       line = lines.pop() ?? '';

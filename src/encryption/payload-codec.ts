@@ -9,7 +9,7 @@ const ENCODING = 'binary/encrypted';
 const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Authenticated with every payload: data of another use of the sub-key is not mistaken for one. */
+/** Authenticated with every payload, so that data of another use of the sub-key is not taken for a payload. */
 const CONTEXT = Buffer.from('temporal payload');
 
 const utf8 = new TextEncoder();
@@ -23,18 +23,18 @@ export interface PayloadCodecOptions {
   /** Called for a payload that cannot be decrypted. */
   onUnreadable?: (error: EncryptionError) => void;
   /**
-   * Reads JSON beyond any input of ours as null, which every schema refuses: 2 MB of `{},` take forty in the workflows'
+   * Reads JSON with far too many values as null, which every schema refuses: 2 MB of `{},` take 40 MB in the workflow
    * thread, and would end one worker after another.
    */
   bounded?: boolean;
 }
 
-/** 2 MB, the most that Temporal takes, have some 75,000 in rows of a filing. */
+/** Rows of a filing have about 75,000 values in 2 MB, Temporal's limit of a payload. */
 const MAX_VALUES = 100_000;
 
 /**
- * Encrypts every payload with AES-256-GCM under the first key, whose id is in the metadata; reads those under the other
- * keys, and unencrypted ones.
+ * Encrypts payloads with AES-256-GCM under the first key, whose id is in the metadata. Decrypts payloads under any of
+ * the keys, and passes unencrypted ones through.
  * @throws EncryptionError for keys that cannot be used
  */
 export function createPayloadCodec({ keys, onUnreadable, bounded = false }: PayloadCodecOptions): PayloadCodec {
@@ -42,7 +42,7 @@ export function createPayloadCodec({ keys, onUnreadable, bounded = false }: Payl
   const [current] = usable;
   return {
     encode: (payloads) => Promise.resolve(payloads.map((payload) => encrypt(current, payload))),
-    // Rejects instead of throwing: a caller of a promise does not expect an exception.
+    // Async, so that it rejects instead of throwing.
     decode: async (payloads) => {
       try {
         const opened = payloads.map((payload) => decrypt(usable, payload));
@@ -55,7 +55,7 @@ export function createPayloadCodec({ keys, onUnreadable, bounded = false }: Payl
   };
 }
 
-/** The data is the nonce, the ciphertext and its tag. */
+/** The encrypted data is nonce, ciphertext and tag. */
 function encrypt({ id, key }: EncryptionKey, payload: Payload): Payload {
   const whole = temporal.api.common.v1.Payload.encode(payload).finish();
   const nonce = randomBytes(NONCE_BYTES);
@@ -88,7 +88,7 @@ function decrypt(keys: readonly EncryptionKey[], payload: Payload): Payload {
 function withinBounds(payload: Payload): Payload {
   if (!text.decode(payload.metadata?.['encoding'] ?? new Uint8Array()).startsWith('json/')) return payload;
   try {
-    // What is counted are ASCII characters, which no other character has a byte of.
+    // latin1 is enough: only ASCII characters are counted, whose bytes occur in no other character of UTF-8.
     refuseExcess(Buffer.from(payload.data ?? new Uint8Array()).toString('latin1'), MAX_VALUES);
     return payload;
   } catch {
@@ -96,10 +96,10 @@ function withinBounds(payload: Payload): Payload {
   }
 }
 
-/** Path of the module; the workflow bundle for encrypted payloads is built with it too. */
+/** Path of the module. The workflow bundle for encrypted payloads is built with it too. */
 export const FAILURE_CONVERTER = require.resolve(join(__dirname, 'failure-converter'));
 
-/** What clients and workers encrypt with; undefined: nothing is. @throws EncryptionError for unusable keys */
+/** The data converter of clients and workers; undefined without keys. @throws EncryptionError for unusable keys */
 export function dataConverterOf(
   keys: readonly EncryptionKey[],
   options: Omit<PayloadCodecOptions, 'keys'> = {},

@@ -7,17 +7,13 @@ interface SandboxLogger {
 }
 
 export interface SandboxOptions {
-  /** Port on 127.0.0.1; 0, the default, takes a free one. */
+  /** 0, the default, takes a free one, as does a port that is in use. */
   port?: number;
   host?: string;
-  /** If the port is in use: take a free one (default) or fail. */
-  fallBackToFreePort?: boolean;
   /** From credential validation to `ready`, on the sandbox clock. Default 24 h. */
   activationDelayMs?: number;
   /** From acceptance of a filing to its processing, on the sandbox clock. Default 2 h. */
   ackDelayMs?: number;
-  /** Longest random addition to each acknowledgement delay, drawn from a seeded generator. Default 0. */
-  ackJitterMs?: number;
   /** From processing to the certificate being in fetch-details, on the sandbox clock. Default 0. */
   detailsDelayMs?: number;
   /** From processing to the certificate being downloadable, on the sandbox clock. Default 0. */
@@ -32,42 +28,28 @@ export interface SandboxOptions {
   seed?: Seed | string;
   /** File in which the state is kept from one start to the next. Left out: every start begins with the initial data. */
   stateFile?: string;
-  /** Further API keys. Default ones: `dev_sandbox_key` and `prod_sandbox_key`. */
-  keys?: Seed['keys'];
-  /** The extraction service's own key. Default `extract_sandbox_key`. */
-  extractionKey?: string;
-  /** Shape of `data` in the customer list, which the specification does not show. Default `paged`: `{data, meta}`. */
-  customerListShape?: 'paged' | 'array';
-  /** How saved IRMs write their dates, which the specification does not show. Default `DDMMYYYY`. */
-  irmDateForm?: 'DDMMYYYY' | 'iso';
   /** Silent when left out. */
   log?: SandboxLogger;
 }
 
-export type Settings = Required<Omit<SandboxOptions, 'seed' | 'keys' | 'log' | 'extractionKey' | 'stateFile'>> & {
-  log: SandboxLogger;
-};
+export type Settings = Required<Omit<SandboxOptions, 'seed' | 'stateFile'>>;
 
 /** The specification's own delays and limits. */
 const DEFAULTS: Settings = {
   port: 0,
   host: '127.0.0.1',
-  fallBackToFreePort: true,
   activationDelayMs: 24 * 3_600_000,
   ackDelayMs: 2 * 3_600_000,
-  ackJitterMs: 0,
   detailsDelayMs: 0,
   pdfDelayMs: 0,
   rateLimits: true,
   rateWindowMs: 60_000,
   clock: Date.now,
-  customerListShape: 'paged',
-  irmDateForm: 'DDMMYYYY',
   log: { info: () => undefined, warn: () => undefined },
 };
 
 export function settingsOf(asked: SandboxOptions): Settings {
-  const { seed: _seed, keys: _keys, extractionKey: _key, stateFile: _file, ...options } = asked;
+  const { seed: _seed, stateFile: _file, ...options } = asked;
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
   return { ...DEFAULTS, ...(Object.fromEntries(given) as Partial<Settings>) };
 }

@@ -1,17 +1,17 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
-import type { AddressInfo } from 'node:net';
+import { isIPv6, type AddressInfo } from 'node:net';
 import { type FastifyInstance, fastify, type FastifyError } from 'fastify';
 import { DEFAULT_SEED } from './authority/default-seed';
 import type { FaultInput } from './faults/fault-schema';
-import { FaultRegistry, type ArmedFault, seededRandom } from './faults/faults';
+import { FaultRegistry, type ArmedFault } from './faults/faults';
 import { doubleFilings, type DoubleFiling } from './endpoints/filings';
 import { settingsOf, type SandboxOptions, type Settings } from './options';
 import { processDue } from './authority/processing';
 import { createRateLimiter } from './http/admission';
 import { Problem } from './http/problem';
 import { addRoute, CallLog, type CallRecord, type Context } from './http/route';
-import { keySchema, loadSeed, seedSchema, type ParsedSeed } from './authority/seed';
+import { loadSeed } from './authority/seed';
 import { createWorld, type World } from './authority/world';
 import multipart from '@fastify/multipart';
 import { BULK_ROUTE } from './bulk/bulk';
@@ -28,17 +28,13 @@ const SERVICE_ROUTES = [...CUSTOMER_ROUTES, ...IRM_ROUTES, PUSH_ROUTE, BULK_ROUT
 /** A push message of 999 rows has about half a megabyte. */
 const BODY_LIMIT = 10 * 1024 * 1024;
 
-/** Registers all endpoints. `refuse` closes the port, or opens it again; `answered` is called after each answer. */
-async function buildServer(context: Context, refuse: (refuse: boolean) => Promise<void>, answered: () => void) {
+/** Registers all endpoints. `refuse` closes the port, or opens it again. */
+async function buildServer(context: Context, refuse: (refuse: boolean) => Promise<void>) {
   const app = fastify({
     // Answers that hang on purpose must not delay a close.
     forceCloseConnections: true,
     bodyLimit: BODY_LIMIT,
     routerOptions: { maxParamLength: 500 },
-  });
-  app.addHook('onResponse', (_request, _reply, done) => {
-    answered();
-    done();
   });
   // A file beyond its limit is cut here and refused by the endpoint, with the service's message.
   await app.register(multipart, { throwFileSizeLimit: false });
@@ -52,17 +48,15 @@ async function buildServer(context: Context, refuse: (refuse: boolean) => Promis
   app.setNotFoundHandler((request, reply) =>
     reply.code(404).send({ statusCode: 404, message: `Cannot ${request.method} ${request.url.split('?')[0]}` }),
   );
-  const register = (prefix: string, add: (part: FastifyInstance) => void) =>
-    app.register(
-      (part, _options, done) => {
-        add(part);
-        done();
-      },
-      { prefix },
-    );
-  await register('/api/v1', (api) => SERVICE_ROUTES.forEach((route) => addRoute(api, context, route)));
-  await register('/platform', (api) => extractionRoutes().forEach((route) => addRoute(api, context, route)));
-  await register('/__sandbox', (control) => addControlRoutes(control, context, refuse));
+  for (const route of SERVICE_ROUTES) addRoute(app, context, '/api/v1', route);
+  for (const route of extractionRoutes()) addRoute(app, context, '/platform', route);
+  await app.register(
+    (control, _options, done) => {
+      addControlRoutes(control, context, refuse);
+      done();
+    },
+    { prefix: '/__sandbox' },
+  );
   return app;
 }
 
@@ -95,11 +89,11 @@ export interface Sandbox {
 /** A server of the whole specification, with faults on demand. @throws Error for an invalid seed, or a port in use */
 export async function createSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = settingsOf(options);
-  const seed = completeSeed(options);
-  const world = createWorld(seed);
+  const [seed, base] = [loadSeed(options.seed ?? {}), loadSeed(DEFAULT_SEED)];
+  const { accounts = base.accounts, keys = base.keys, extractionKeys = base.extractionKeys } = seed;
+  const world = createWorld({ ...seed, accounts, keys, extractionKeys });
   if (options.stateFile && existsSync(options.stateFile))
     Object.assign(world, deserialize(readFileSync(options.stateFile)));
-  const keep = () => void (options.stateFile && saveWorld(world, options.stateFile));
   const stop = new AbortController();
   const context: Context = {
     world,
@@ -107,8 +101,8 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     faults: new FaultRegistry(seed.faults),
     calls: new CallLog(),
     limiter: createRateLimiter({ enabled: settings.rateLimits, windowMs: settings.rateWindowMs }),
-    random: seededRandom(1),
     stop: stop.signal,
+    keep: () => void (options.stateFile && saveWorld(world, options.stateFile)),
   };
   // The control endpoints of the server call this, once it listens.
   const refuseConnections = async (refuse: boolean): Promise<void> => {
@@ -121,11 +115,12 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
       await new Promise<void>((resolve) => app.server.listen({ port, host: settings.host }, resolve));
     }
   };
-  const app: FastifyInstance = await buildServer(context, refuseConnections, keep);
+  const app: FastifyInstance = await buildServer(context, refuseConnections);
   await listen(app, settings);
   const { port } = app.server.address() as AddressInfo;
   // Listening on every address is for containers; whoever reads this reaches it on this machine.
-  const origin = `http://${settings.host === '0.0.0.0' ? '127.0.0.1' : settings.host}:${port}`;
+  const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[settings.host] ?? settings.host;
+  const origin = `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
   settings.log.info({ url: `${origin}/api/v1` }, 'sandbox listening');
 
   return {
@@ -147,31 +142,19 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
     async close() {
       stop.abort();
       await app.close();
-      keep();
+      context.keep();
     },
   };
 }
 
-async function listen(app: FastifyInstance, { host, port, fallBackToFreePort, log }: Settings) {
+async function listen(app: FastifyInstance, { host, port, log }: Settings) {
   try {
     await app.listen({ host, port });
   } catch (error) {
-    if (!fallBackToFreePort || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     log.warn({ port }, 'sandbox port is taken, using a free one');
     await app.listen({ host, port: 0 });
   }
-}
-
-/** The seed, completed from the default one, with the keys of the options added. */
-function completeSeed(options: SandboxOptions): ParsedSeed {
-  const seed = options.seed === undefined ? seedSchema.parse({}) : loadSeed(options.seed);
-  const base = seedSchema.parse(DEFAULT_SEED);
-  return {
-    ...seed,
-    accounts: seed.accounts ?? base.accounts,
-    keys: [...(seed.keys ?? base.keys ?? []), ...(options.keys ?? []).map((key) => keySchema.parse(key))],
-    extractionKeys: options.extractionKey ? [options.extractionKey] : (seed.extractionKeys ?? base.extractionKeys),
-  };
 }
 
 /** Keeps the state in a file. Synchronously: the last state before the process ends is the one that counts. */

@@ -6,13 +6,13 @@ export type { Span, SpanAttributes, Tracer } from './open-telemetry';
 
 const SILENT: Span = { set: () => undefined };
 
-/** The tracer of programs without OTEL_EXPORTER_OTLP_ENDPOINT: measures nothing. */
+/** The tracer of programs without OTEL_EXPORTER_OTLP_ENDPOINT, which measures nothing. */
 export const NO_TRACES: Tracer = {
   span: (_name, _attributes, work) => work(SILENT),
   current: () => null,
 };
 
-/** Loads telemetry if an endpoint is given; null, without loading anything, if not. */
+/** Loads telemetry if an endpoint is given; null otherwise. */
 export async function loadTelemetry(
   endpoint: string | undefined,
   options: Pick<TelemetryOptions, 'service' | 'onLost'>,

@@ -1,4 +1,4 @@
-/** The runs of filings in Temporal: how the newest one stands, and starting one that goes on from the ledger. */
+/** Runs of filings in Temporal: the status of the newest one, and starting one that continues from the ledger. */
 import { WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
 import { WorkflowIdConflictPolicy } from '@temporalio/common';
 import { type FilingRunStatus, judgeRun, resumeInput, type ResumedFiling } from '../domain/filing/run-judgement';
@@ -10,7 +10,7 @@ import type { Logger } from 'pino';
 import { openFiling, recordRunProblem, type OpenFilingRun } from '../ledger/filings/open-filings';
 import { isGrpcStatus } from './grpc-status';
 
-/** Temporal's word for how a run ended, in ours. One that continued as new is not its workflow's newest run. */
+/** Temporal's execution statuses in our terms. A run that continued as new has a newer one, so it counts as running. */
 const STATUS: Readonly<Record<string, FilingRunStatus['status']>> = {
   RUNNING: 'running',
   PAUSED: 'running',
@@ -22,11 +22,11 @@ const STATUS: Readonly<Record<string, FilingRunStatus['status']>> = {
   TIMED_OUT: 'timed out',
 };
 
-/** The newest run, asked for: lists lag behind. @throws any other failure than "not found", which means gone */
+/** Describes the newest run, because lists lag behind. "Not found" gives `gone`. @throws any other failure */
 export async function describeRun(temporal: Client, workflowId: string): Promise<FilingRunStatus> {
   try {
     const { status, raw } = await temporal.workflow.getHandle(workflowId).describe();
-    // A word that this version does not know says nothing that could be acted on.
+    // Treat an unknown status as running, because nothing may be concluded from it.
     return { status: STATUS[status.name] ?? 'running', taskAttempt: raw.pendingWorkflowTask?.attempt ?? 0 };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return { status: 'gone', taskAttempt: 0 };
@@ -36,7 +36,7 @@ export async function describeRun(temporal: Client, workflowId: string): Promise
 
 type StartOptions = WorkflowStartOptions & { workflowIdConflictPolicy: WorkflowIdConflictPolicy };
 
-/** Starts a filing's workflow with its search attributes, or without them where the server does not know one. */
+/** Starts a filing's workflow with its search attributes, or without them if the server does not know one. */
 export async function startFilingRun(
   temporal: Client,
   shown: { mode: Mode; exporterId: string; reference?: string; state: FilingState },
@@ -45,7 +45,7 @@ export async function startFilingRun(
   await withFilingAttributes(shown, options, (attributed) => temporal.workflow.start('fileRemittances', attributed));
 }
 
-/** Makes a start with what the filing shows in lists; without it, where the server refuses it. */
+/** Makes a start with the filing's search attributes; if the server refuses them, without. */
 export async function withFilingAttributes<T>(
   shown: { mode: Mode; exporterId: string; reference?: string; state: FilingState },
   options: StartOptions,
@@ -55,13 +55,13 @@ export async function withFilingAttributes<T>(
   try {
     return await start({ ...options, typedSearchAttributes });
   } catch (error) {
-    // The start of an update-with-start fails with the server's answer as its cause.
+    // `isGrpcStatus` also finds the status that an update-with-start has as its error's cause.
     if (!isGrpcStatus(error, 'INVALID_ARGUMENT')) throw error;
     return start(options);
   }
 }
 
-/** How a run that goes on from the ledger is started; where one is running, that one is meant. */
+/** Start options of a run that continues from the ledger. A running one is used. */
 export function resumeOptions(filing: ResumedFiling & { workflowId: string }, taskQueue: string) {
   return {
     workflowId: filing.workflowId,
@@ -74,16 +74,15 @@ export function resumeOptions(filing: ResumedFiling & { workflowId: string }, ta
 export interface CheckRunDependencies {
   pool: pg.Pool;
   temporal: Client;
-  /** The main queue, on which filings run. */
+  /** The main task queue, on which filings run. */
   taskQueue: string;
   logger: Logger;
   clock: () => number;
 }
 
 /**
- * Starts a new run where something may have been sent; else waits for a person, who may have stopped it on purpose.
- * Safe at once.
- * @throws if Temporal cannot be queried: nothing is concluded
+ * Checks a filing's run. If it is lost, starts a new one if something may have been sent; otherwise reports a problem,
+ * because a person may have stopped it on purpose. May run concurrently. @throws if Temporal cannot be queried
  */
 export async function checkRun(
   deps: CheckRunDependencies,
@@ -100,7 +99,7 @@ export async function checkRun(
       logger.warn({ filingId, workflowId: filing.workflowId, problem }, 'a filing needs attention');
     return { resumed: false, reported, why: problem };
   }
-  // The filing may have moved or ended since it was read; then its run was not lost.
+  // If the filing moved or ended since it was read, its run was not lost.
   if ((await openFiling(pool, filingId))?.seq !== seq) return { resumed: false, reported: false, why: null };
   logger.warn(
     { filingId, workflowId: filing.workflowId, why: verdict.why },

@@ -1,4 +1,4 @@
-/** What is left of a filing that has ended: requests without an outcome, and what a person says of its rows. */
+/** Follows a filing after its end: requests without an outcome, and a person's answer about its rows. */
 import { setCurrentDetails, workflowInfo } from '@temporalio/workflow';
 import type { ResolveArgs } from '../domain/update-contracts';
 import { calls, steps } from './activity-profiles';
@@ -8,13 +8,13 @@ import { orNull } from './failures';
 export interface EndedFilingArgs {
   filingId: string;
   exporterId: string;
-  /** Submissions of which a request is followed. */
+  /** Submissions with a request that is still followed. */
   submissions: number[];
-  /** What a person says of a send, or of a request; carried out before the requests are asked about. */
+  /** A person's answer about a send or a request; carried out before the requests are polled. */
   answer?: ResolveArgs & { submission: number };
 }
 
-/** Carries an answer out, asks once about each request, and starts the collection of what came of it. */
+/** Carries out the answer, polls each request once, and starts collecting missing PDFs. */
 export async function followEndedFiling(ended: EndedFilingArgs) {
   const { filingId, answer } = ended;
   const answered = answer ? await carryOut(ended, answer) : { refused: null };
@@ -38,7 +38,7 @@ async function askOnce(ended: EndedFilingArgs, submission: number): Promise<void
   await steps('Record the outcome of the request').noteAfterEnd({ filingId, text });
 }
 
-/** Certificates that are there by now certify their rows. */
+/** Looks at the certificates and certifies the rows that have theirs. */
 function look(
   { filingId, exporterId }: EndedFilingArgs,
   submission: number,
@@ -50,8 +50,8 @@ function look(
 }
 
 /**
- * @returns why the answer was refused, or what it still needs, and whether it stands all the same until a second person
- * says it too; null where it was carried out
+ * @returns `refused`: why the answer was refused or what it still needs; null if it was carried out. `stands`: it stays
+ * open until a second person says the same
  */
 async function carryOut(
   ended: EndedFilingArgs,
@@ -66,7 +66,7 @@ async function carryOut(
     if (!found?.known)
       return { refused: `the service does not know request ${requestId}, or cannot be asked about it now` };
   } else {
-    // What appeared since the filing’s last look counts, and what used the balances.
+    // Certificates and used balances since the filing's last look have to count.
     const refresh = { summary: 'Refresh the IRMs', rateClass: 'irm-refresh', exporterId, priorityKey: 1 } as const;
     const read = { ...refresh, summary: 'Read the IRMs', rateClass: 'api' } as const;
     await orLater(async () => {
@@ -89,6 +89,6 @@ async function carryOut(
   return { refused: carried.why, stands: carried.outcome === 'stands' };
 }
 
-/** A call that only helps: the next sweep makes it again. */
+/** Makes an optional call; after a failure the next sweep repeats it. */
 const orLater = <T>(call: () => Promise<T>): Promise<T | null> =>
   orNull(call, ({ message }) => setCurrentDetails(message));

@@ -1,11 +1,13 @@
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { parseEnv } from 'node:util';
 import { parse } from 'yaml';
 import { VARIABLES, loadConfig } from '../../src/config/config';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/names';
 import { shutdownTimes, START_WITHIN_MS } from '../../src/worker/lifecycle';
+import { testFolder } from '../support/folder';
 import { ROOT, readProject } from './project';
 
 interface Service {
@@ -16,7 +18,7 @@ interface Service {
   environment?: Record<string, string | null>;
   ports?: string[];
   volumes?: string[];
-  healthcheck?: { test?: string[]; disable?: boolean; start_period?: string };
+  healthcheck?: { test?: string[]; disable?: boolean };
   profiles: string[];
   secrets?: string[];
   read_only?: boolean;
@@ -34,6 +36,8 @@ const compose = parse(text, { merge: true }) as {
   volumes: Record<string, unknown>;
   secrets: Record<string, { file: string }>;
 };
+const folder = testFolder();
+const DOCKERFILE = readProject('Dockerfile');
 const services = Object.entries(compose.services);
 const service = (name: string): Service => {
   const found = compose.services[name];
@@ -53,7 +57,7 @@ const environmentOf = (name: string): Record<string, string> =>
 it('pins every image to a version', () => {
   for (const [name, { image }] of services)
     expect([name, image]).toEqual([name, expect.stringMatching(/:v?\d+\.\d+[\w.-]*$/)]);
-  const bases = [...readProject('Dockerfile').matchAll(/^FROM (\S+)/gm)].map(([, image]) => image);
+  const bases = [...DOCKERFILE.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image);
   expect(new Set(bases).size).toBe(1);
   expect(bases[0]).toMatch(/^node:\d+\.\d+\.\d+-/);
 });
@@ -67,14 +71,18 @@ it('names the image after the version of the package', () => {
 });
 
 it('checks the health of everything that stays up, and waits for what it needs', () => {
+  // The image asks for the health of a worker, which is what it runs where nothing else is said.
+  const hasHealth = ({ healthcheck, command }: Service) =>
+    healthcheck !== undefined ||
+    `CMD ${JSON.stringify(command)}`.replace(',', ', ') === DOCKERFILE.trimEnd().split('\n').at(-1);
   const waitedFor = services.flatMap(([, { depends_on = {} }]) => Object.entries(depends_on));
   for (const [name, { condition }] of waitedFor) {
     const ends = condition === 'service_completed_successfully';
-    expect([name, ends || service(name).healthcheck !== undefined]).toEqual([name, true]);
+    expect([name, ends || hasHealth(service(name))]).toEqual([name, true]);
   }
   const ends = ['temporal-schema', 'temporal-namespace', 'ledger-migrate', 'migrate'];
   const staysUp = services.filter(([name]) => !ends.includes(name));
-  for (const [name, { healthcheck }] of staysUp) expect([name, Boolean(healthcheck)]).toEqual([name, true]);
+  for (const [name, each] of staysUp) expect([name, hasHealth(each)]).toEqual([name, true]);
 });
 
 it('mounts and builds what the project has', () => {
@@ -102,7 +110,19 @@ it('runs programs that the build makes', () => {
     expect([name, ['ebrc', 'node', '/bin/sh'].includes(program)]).toEqual([name, true]);
     if (program === 'node') expect(script).toBe('dist/worker.js');
   }
-  expect(readProject('Dockerfile')).toContain('/usr/local/bin/ebrc');
+  expect(DOCKERFILE).toContain('/usr/local/bin/ebrc');
+});
+
+it('says that all is well, with a token, only where the principal was made or is there', () => {
+  const welcome = (code: number, answer: string) => {
+    const ebrc = join(folder, 'ebrc');
+    writeFileSync(ebrc, `#!/bin/sh\necho '${answer}'\nexit ${code}\n`, { mode: 0o755 });
+    const env = { PATH: `${folder}:${process.env['PATH']}`, DOOR_URL: 'http://127.0.0.1:8080' };
+    return spawnSync('sh', [join(ROOT, 'docker/sandbox/welcome.sh')], { env, encoding: 'utf8' });
+  };
+  expect(welcome(0, '{"token":"ebrc_test_x"}').stdout).toMatch(/Token +ebrc_test_x\n/);
+  expect(welcome(3, '{}').stdout).toMatch(/Token +as printed at the first start/);
+  expect(welcome(1, '{}')).toMatchObject({ status: 1, stdout: '' });
 });
 
 it('starts the sandbox with options that it has', () => {
@@ -136,7 +156,7 @@ it('gives the worker an environment that it starts with', () => {
   const temporal = environmentOf('temporal');
   expect(ledger).toContain(`CREATE USER ${temporal['POSTGRES_USER']} PASSWORD '${temporal['POSTGRES_PWD']}'`);
   expect(service('worker-sandbox').volumes).toEqual([`documents:${config.documents}`]);
-  expect(readProject('Dockerfile')).toContain(config.documents);
+  expect(DOCKERFILE).toContain(config.documents);
 });
 
 it('passes every variable of .env.example, secrets as files, each to who needs it', () => {
@@ -200,14 +220,12 @@ it('locks our own programs, and bounds the logs of all', () => {
 });
 
 it('asks the worker for its readiness where it answers', () => {
-  const asked = [service('worker').healthcheck?.test?.at(-1), readProject('Dockerfile')];
   const address = environmentOf('worker')['EBRC_HEALTH'] ?? 'none';
-  for (const text of asked) expect(text).toContain(`http://${address}/readyz`);
-  expect(readProject('Dockerfile')).toContain(`EBRC_HEALTH=${address}`);
+  expect(DOCKERFILE).toContain(`http://${address}/readyz`);
+  expect(DOCKERFILE).toContain(`EBRC_HEALTH=${address}`);
   // A worker waits for PostgreSQL, and twice for Temporal.
-  const period = service('worker').healthcheck?.start_period ?? '';
-  expect(readProject('Dockerfile')).toContain(`--start-period=${period} `);
-  expect(Number.parseInt(period) * 1_000).toBeGreaterThan(3 * START_WITHIN_MS);
+  const [, seconds] = /--start-period=(\d+)s /.exec(DOCKERFILE) ?? [];
+  expect(Number(seconds) * 1_000).toBeGreaterThan(3 * START_WITHIN_MS);
 });
 
 it('opens ports of this machine alone', () => {
@@ -240,7 +258,7 @@ it('copies into the image what the Dockerfile names, and nothing that .dockerign
     .split('\n')
     .filter((line) => line.startsWith('!'))
     .map((line) => line.slice(1));
-  const copied = [...readProject('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, sources]) =>
+  const copied = [...DOCKERFILE.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, sources]) =>
     (sources ?? '').split(' '),
   );
   expect([...copied].sort()).toEqual([...kept].sort());
@@ -258,8 +276,6 @@ it('copies into the image what the Dockerfile names, and nothing that .dockerign
 });
 
 it('does not run as root', () => {
-  const last = readProject('Dockerfile')
-    .split(/^FROM /m)
-    .at(-1);
+  const last = DOCKERFILE.split(/^FROM /m).at(-1);
   expect(last).toMatch(/^USER ebrc$/m);
 });

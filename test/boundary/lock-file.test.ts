@@ -72,6 +72,10 @@ it('ships nothing under a licence that is not allowed, and would report it', asy
   };
   expect(await judged('(MIT OR GPL-3.0-only)')).toBe('allowed');
   expect(await judged('MIT AND ISC')).toBe('allowed');
+  expect(await judged('(MIT AND ISC)')).toBe('allowed');
+  // What is nested is left to a person.
+  const nested = '(MIT OR Apache-2.0) AND (GPL-3.0-only OR AGPL-3.0-only)';
+  expect(await judged(nested)).toBe(`b@1.0.0: ${nested}\n`);
   expect(await judged('MIT AND GPL-3.0-only')).toBe('b@1.0.0: MIT AND GPL-3.0-only\n');
   expect(await judged()).toBe('b@1.0.0: no licence is declared\n');
 });

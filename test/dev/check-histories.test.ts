@@ -28,8 +28,9 @@ function commit(files: Record<string, string>, tag?: string): void {
   if (tag) git('tag', tag);
 }
 
-function check(): { status: number | null; said: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [CHECK, folder], { encoding: 'utf8' });
+function check(variables: Record<string, string> = {}): { status: number | null; said: string } {
+  const env = { ...process.env, ...variables };
+  const { status, stdout, stderr } = spawnSync(process.execPath, [CHECK, folder], { encoding: 'utf8', env });
   return { status, said: stdout + stderr };
 }
 
@@ -38,6 +39,12 @@ const RECORDING = 'test/replay/histories/0.1.0-file-certified.json';
 
 it('is content outside of a repository', () => {
   expect(check()).toMatchObject({ status: 0, said: expect.stringContaining('no git repository') as string });
+});
+
+it('fails where git refuses to read the repository, which is not the same as none', () => {
+  git('init', '--quiet');
+  const owned = check({ GIT_TEST_ASSUME_DIFFERENT_OWNER: '1' });
+  expect(owned).toMatchObject({ status: 1, said: expect.stringContaining('dubious ownership') as string });
 });
 
 it('is content before the first release, whatever changes', () => {

@@ -1,5 +1,8 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { appendFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { exportsOf, forgetExports } from '../../dev/environment';
+import { followLog } from '../../dev/follow-log';
 import { keepStarting, startProgram } from '../../dev/program';
 import { eventually, isAlive } from '../support/processes';
 import { useFolder } from '../support/folder';
@@ -108,4 +111,26 @@ it('does not start a program again that was stopped, also in the pause', async (
   await eventually(() => said.length === 1);
   await program.stop();
   expect([said.length, await readFile(log, 'utf8')]).toEqual([1, 'once\n']);
+});
+
+it('follows a log by whole lines, wherever it is cut', async () => {
+  await writeFile(log, 'of before\n');
+  const lines: string[] = [];
+  const following = await followLog(log, (line) => lines.push(line));
+  const bytes = Buffer.from('whole\n₹ 100\n');
+  await appendFile(log, bytes.subarray(0, 7));
+  await eventually(() => lines.length === 1);
+  await appendFile(log, bytes.subarray(7));
+  await eventually(() => lines.length === 2);
+  following.stop();
+  expect(lines).toEqual(['whole', '₹ 100']);
+});
+
+it('hands its variables to a shell, whatever is in them, and forgets those of the last start', async () => {
+  const env = { FOLDER: "/home/o'brien/$HOME", OTHER: 'kept' };
+  await writeFile(script, exportsOf({ FOLDER: env.FOLDER }));
+  const { stdout } = spawnSync('sh', ['-c', `. ${script} && printf %s "$FOLDER"`], { encoding: 'utf8' });
+  expect(stdout).toBe(env.FOLDER);
+  forgetExports(await readFile(script, 'utf8'), env);
+  expect(env).toEqual({ OTHER: 'kept' });
 });

@@ -51,9 +51,8 @@ beforeAll(async () => {
   traces = await startTraceReceiver();
   const expired = { operation: 'status', kind: 'password-expired', newPassword: PASSWORDS.renewed, times: 1 } as const;
   const sandbox = await createSandbox({
-    keys: [{ key: API_KEY }],
     ...{ activationDelayMs: 0, ackDelayMs: 2_000, rateWindowMs: 2_000 },
-    seed: { faults: [expired] },
+    seed: { keys: [{ key: API_KEY }], faults: [expired] },
   });
   const env = {
     EBRC_METRICS: `127.0.0.1:${metricsPort}`,

@@ -204,6 +204,15 @@ it('prefers the invoice list to the data of a filed row, and closes what is cert
   expect(documents(await ageingOn('2026-09-30'))?.map(([name]) => name)).toEqual(['INV-3', 'INV-2', 'inv - 1']);
 });
 
+it('opens a document again whose certificate was cancelled at the authority', async () => {
+  const become = (status: string) =>
+    ledger.pool.query(`UPDATE certificates SET status = $1 WHERE ebrc_number = 'EB777'`, [status]);
+  await become('Cancelled');
+  expect(documents(await ageingOn('2026-09-30'))).toContainEqual(['777', '3000', '2027-04-03', expect.anything()]);
+  await become('Utilised');
+  expect(documents(await ageingOn('2026-09-30'))?.map(([name]) => name)).not.toContain('777');
+});
+
 it('forgets what a row said of its document once the row was corrected', async () => {
   const row = { sbCumInvoiceNumber: '0000779', mappedIRMAmountFCC: 10 };
   const wrong = { ...row, sbCumInvoiceDate: '03011926', becomes: { errors: ['ERR28: date'] } };

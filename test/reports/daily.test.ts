@@ -271,3 +271,11 @@ describe('as a page', () => {
     expect(html.match(/<svg /gu)?.length).toBeGreaterThan(8);
   });
 });
+
+it('counts a row whose certificate was found after a lost answer as accepted: no step has more than the one before', async () => {
+  await ledger.pool.query(
+    `DELETE FROM requests r USING filings f WHERE f.filing_id = r.filing_id AND f.reference = 'GOOD'`,
+  );
+  const lost = await dailyReport(ledger.pool, requestOf());
+  expect(figures('funnel', lost)).toMatchObject({ acknowledged: 4, processed: 3 });
+});

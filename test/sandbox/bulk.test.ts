@@ -1,5 +1,5 @@
 import { Workbook } from 'exceljs';
-import { HOUR, readyClient, startSandbox, type Harness } from './support';
+import { HOUR, irm, readyClient, seedOf, startSandbox, type Harness } from './support';
 import { FIELDS, upload, workbookOf, type RowValues } from './workbook-support';
 
 let harness: Harness;
@@ -90,6 +90,12 @@ describe('cells', () => {
       'irmDt',
       'Invalid date value "31/02/2026" for irmDt. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, or a real Excel date cell',
     ],
+    [
+      'a day that is no day of a filing, in a cell of dates',
+      { irmDt: new Date(Date.UTC(1850, 0, 2)) },
+      'irmDt',
+      'Invalid date value "02011850" for irmDt. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, or a real Excel date cell',
+    ],
   ])('%s is reported once, with row, field and message', async (_what, values, field, message) => {
     const refused = await send([{ mappedIRMAmountFCC: 1 }, null, { mappedIRMAmountFCC: 1, ...values }]);
     expect(refused.status).toBe(400);
@@ -99,6 +105,27 @@ describe('cells', () => {
       errors: [{ row: 4, field, message }],
     });
   });
+});
+
+test('a cell of dates with a number that is no day is no date', async () => {
+  const workbook = new Workbook();
+  await workbook.xlsx.load((await workbookOf([{}])) as unknown as ArrayBuffer);
+  const cell = workbook.worksheets[0]!.getRow(2).getCell(FIELDS.indexOf('irmDt') + 1);
+  cell.value = 1e12;
+  cell.numFmt = 'dd/mm/yyyy';
+  const refused = await upload(harness, id, Buffer.from(await workbook.xlsx.writeBuffer()));
+  expect(refused.body.errors).toEqual([
+    { row: 2, field: 'irmDt', message: expect.stringContaining('Invalid date value') },
+  ]);
+});
+
+test('a link is read as its text, formatted or not', async () => {
+  const hyperlink = 'https://books.example/7';
+  const formatted = { text: { richText: [{ text: 'INV/' }, { font: { bold: true }, text: '7' }] }, hyperlink };
+  const answered = await send([{ billNo: formatted as never }, { billNo: { text: 'INV/8', hyperlink } }]);
+  expect(answered.status).toBe(200);
+  const { filings } = await harness.sandbox.state();
+  expect([...filings.values()].at(-1)?.rows.map(({ item }) => item.billNo)).toEqual(['INV/7', 'INV/8']);
 });
 
 describe('sums per IRM', () => {
@@ -122,6 +149,15 @@ describe('sums per IRM', () => {
     const refused = await upload(own, client, await workbookOf([{ mappedIRMAmountFCC: 1_001 }]));
     expect(refused.body.errors).toEqual([
       { row: 2, field: 'mappedIRMAmountFCC', message: expect.stringContaining('still available 1000.00') },
+    ]);
+  });
+
+  test('an IRM is the same one by the date of its issue and by that of its remittance', async () => {
+    const own = await startSandbox({ seed: seedOf({ irms: [irm({ remittanceDate: '10052026' })] }) });
+    const rows = [{ mappedIRMAmountFCC: 6_000 }, { mappedIRMAmountFCC: 5_000, irmDt: '10052026' }];
+    const refused = await upload(own, await readyClient(own), await workbookOf(rows));
+    expect(refused.body.errors).toEqual([
+      { row: 3, field: 'mappedIRMAmountFCC', message: expect.stringContaining('remittance') },
     ]);
   });
 

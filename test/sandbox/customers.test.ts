@@ -1,15 +1,19 @@
-import { HOUR, createClient, link, seedOf, startSandbox, type Harness } from './support';
+import { DEFAULT_SEED } from '../../src/sandbox/authority/default-seed';
+import { HOUR, createClient, link, seedOf, seedWith, startSandbox, type Harness } from './support';
 
 let harness: Harness;
 beforeEach(async () => {
   harness = await startSandbox({
-    keys: [
-      { key: 'dev_viewer', kind: 'other' },
-      { key: 'dev_no_nda', ndaSigned: false },
-      { key: 'dev_no_mpa', masterAgreementSigned: false },
-      { key: 'dev_revoked', revoked: true },
-      { key: 'dev_neighbour', platformId: 'another-platform' },
-    ],
+    seed: seedWith({
+      keys: [
+        ...DEFAULT_SEED.keys,
+        { key: 'dev_viewer', kind: 'other' },
+        { key: 'dev_no_nda', ndaSigned: false },
+        { key: 'dev_no_mpa', masterAgreementSigned: false },
+        { key: 'dev_revoked', revoked: true },
+        { key: 'dev_neighbour', platformId: 'another-platform' },
+      ],
+    }),
   });
 });
 
@@ -88,6 +92,11 @@ describe('create', () => {
         'shoeSize: property shoeSize should not exist',
       ],
     });
+  });
+
+  test('letters whose capitals are two are no letters of an IEC', async () => {
+    const refused = await harness.api.post('/platform-customers', { ...valid, iec: 'AAAAAAAA\u00df' });
+    expect(refused.body.errors).toEqual(['iec: iec must be exactly 10 alphanumeric characters']);
   });
 
   test('e-mail and username are unique in a platform and mode', async () => {

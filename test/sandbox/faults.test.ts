@@ -1,5 +1,6 @@
 import { Agent, request as undiciRequest } from 'undici';
 import type { FaultInput } from '../../src/sandbox/faults/fault-schema';
+import { eventually } from '../support/processes';
 import { fetchDetails, HOUR, item, link, message, readyClient, startSandbox, type Harness } from './support';
 
 let harness: Harness;
@@ -100,10 +101,8 @@ describe('connections that go away', () => {
     await harness.sandbox.refuseConnections(false);
     expect((await raw('/platform-customers')).status).toBe(200);
     expect((await harness.control('POST', '/refuse', { forMs: 300 })).body).toEqual({ refusingForMs: 300 });
-    await new Promise((resolve) => setTimeout(resolve, 60));
-    expect((await raw('/platform-customers')).code).toBe('ECONNREFUSED');
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    expect((await raw('/platform-customers')).status).toBe(200);
+    await eventually(async () => (await raw('/platform-customers')).code === 'ECONNREFUSED');
+    await eventually(async () => (await raw('/platform-customers')).status === 200);
   });
 });
 
@@ -301,6 +300,20 @@ describe('when a fault strikes', () => {
     arm({ operation: 'push-irm', kind: '502-bare', match: { document: '8' } });
     expect((await push()).status).toBe(200);
     expect((await push([item({ sbCumInvoiceNumber: '8' })])).status).toBe(502);
+  });
+
+  test('of two that decide how an answer travels the second waits for its call', async () => {
+    arm({ operation: 'list-customers', kind: '500' });
+    arm({ operation: 'list-customers', kind: '502-bare' });
+    expect(await strikes(3)).toEqual([2]);
+  });
+
+  test('a call without an effect uses none up', async () => {
+    arm({ operation: 'push-irm', kind: '502-bare' });
+    arm({ operation: 'push-irm', kind: 'failed-ack' });
+    expect((await push()).status).toBe(502);
+    expect(lastCall().faults).toEqual(['502-bare']);
+    expect((await push()).data.ackStatus).toBe('Failed');
   });
 
   test('an effect and a transport fault can strike one call', async () => {

@@ -74,6 +74,23 @@ describe('push-irm', () => {
     expect(taken.data.observations).toEqual(['Row 1: no held IRM record for NOBODY-KNOWS']);
   });
 
+  test("the held record is the one of the row's date, where a number recurs", async () => {
+    const irms = [irm(), irm({ irmIssueDate: '13062026', remittanceFCC: 'EUR', remittanceFCCAmount: 10 })];
+    const own = await startSandbox({ seed: seedOf({ irms }) });
+    const client = await readyClient(own);
+    const taken = await own.api.post(
+      '/genebrc/push-irm',
+      message(client, [
+        item({ irmDt: '13062026', irmFCC: 'EUR', mappedIRMAmountFCC: 20 }),
+        item({ serialNo: 2, irmDt: '14062026' }),
+      ]),
+    );
+    expect(taken.data.observations).toEqual([
+      'Row 1: mappedIRMAmountFCC is more than the held available amount',
+      'Row 2: no held IRM record for IRM1',
+    ]);
+  });
+
   test.each([
     ['password', { password: 'Changed#1' }, 'DGFT_CREDENTIALS_INVALID'],
     ['lock', { locked: true }, 'DGFT_ACCOUNT_LOCKED'],

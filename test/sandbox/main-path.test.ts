@@ -8,6 +8,8 @@ import {
   item,
   link,
   createClient,
+  irm,
+  seedOf,
   HOUR,
   type Harness,
 } from './support';
@@ -72,6 +74,16 @@ test('a state file carries everything to the next start', async () => {
   expect(irms.data.data[0]).toMatchObject({ irmAvailableAmt: 6_000 });
 });
 
+test('what was accepted is in the state file before its answer goes out, or is lost', async () => {
+  const stateFile = join(folder, 'killed');
+  const killed = await startSandbox({ stateFile });
+  const id = await readyClient(killed);
+  killed.sandbox.addFault({ operation: 'push-irm', kind: 'accept-then-drop' });
+  await expect(killed.api.post('/genebrc/push-irm', message(id))).rejects.toThrow();
+  const next = await startSandbox({ stateFile });
+  expect((await next.sandbox.state()).filings.size).toBe(1);
+});
+
 test('refreshing before the activation time is refused with the documented code and body', async () => {
   const id = await createClient(harness);
   const linked = await link(harness, id);
@@ -129,6 +141,18 @@ test('an identical mapping filed twice becomes two certificates, and is counted'
       eBRCNumbers: [expect.any(String), expect.any(String)],
     },
   ]);
+});
+
+test('so is one that names its IRM by the other of its dates', async () => {
+  const own = await startSandbox({ seed: seedOf({ irms: [irm({ remittanceDate: '10052026' })] }) });
+  const id = await readyClient(own);
+  for (const irmDt of ['12052026', '10052026']) {
+    const taken = await own.api.post('/genebrc/push-irm', message(id, [item({ irmDt })]));
+    expect(taken.data).not.toHaveProperty('observations');
+  }
+  own.advance(2 * HOUR);
+  await own.sandbox.state();
+  expect(own.sandbox.doubleFilings()).toMatchObject([{ eBRCNumbers: [expect.any(String), expect.any(String)] }]);
 });
 
 test('a mapping that the authority refused may be filed again without being counted', async () => {

@@ -9,7 +9,7 @@ export type RowValues = Record<string, CellValue>;
 /** A bulk workbook with one row for each set of values; `header` rewrites a label. */
 export async function workbookOf(
   rows: (RowValues | null)[],
-  options: { header?: (label: string) => string; date1904?: boolean; fields?: string[]; dateFormat?: boolean } = {},
+  options: { header?: (label: string) => string; date1904?: boolean; fields?: string[] } = {},
 ): Promise<Buffer> {
   const workbook = new Workbook();
   if (options.date1904) workbook.properties.date1904 = true;

@@ -235,7 +235,9 @@ describe('a file that cannot be filed', () => {
 
 describe('ebrc sandbox', () => {
   it('prints its address in one line, stays up, and ends with a signal', async () => {
-    const args = ['sandbox', '--json', '--ack-delay', '5s', '--fault', 'push-irm:accept-then-drop,every=3'];
+    const fault = { match: { irmNumber: 'IRM1', document: '7' }, every: 3 };
+    const given = `push-irm:accept-then-drop,match=${JSON.stringify(fault.match)},every=3`;
+    const args = ['sandbox', '--json', '--ack-delay', '5s', '--fault', given];
     const child = spawn(process.execPath, [...programArguments('src/starter/cli.ts'), ...args], {
       env: cleanEnvironment(),
     });
@@ -244,7 +246,7 @@ describe('ebrc sandbox', () => {
     const refused = await fetch(`${url}/platform-customers`);
     expect(refused.status).toBe(401);
     const faults = await fetch(`${controlUrl}/faults`);
-    expect(JSON.stringify(await faults.json())).toContain('accept-then-drop');
+    expect(await faults.json()).toMatchObject([{ fault: { kind: 'accept-then-drop', ...fault } }]);
     const wrong = await fetch(`${controlUrl}/refuse`, { method: 'POST' });
     expect(await wrong.text()).toContain('allowed: an object');
     child.kill('SIGTERM');

@@ -113,7 +113,7 @@ it('a Temporal server that takes requests and does not answer: whether something
     const slow = { TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` };
     const client = await connectTemporal(loadConfig({ ...env, ...slow }, { need: ['temporal', 'payloads'] }));
     proxy.swallow(true, 'back');
-    expect(await silenceNotice(client, 'ebrc')).toMatch(/not known whether what was asked is under way.*twice/u);
+    expect(await silenceNotice(client, 'ebrc')).toMatch(/not known whether the request is under way.*twice/u);
     const started = { workflowId: 'file/test/SLOW', reference: 'SLOW', n: 1, exporterId: 'X' };
     const following = followFiling(
       { ...({ pool: database.pool, mode: 'test' } as EbrcClientDependencies), temporal: client, taskQueue: 'ebrc' },

@@ -2,12 +2,12 @@ import { comparableDate, comparableText, irmIdentity } from '../identity';
 import { listed } from '../rules/value-messages';
 import type { StoredAnswer } from './attempt';
 
-/** What of a row that was sent, and of an entry of `irms`, is compared; anything may stand in the latter. */
+/** The compared fields of a sent row, or of an entry of `irms`, whose values may have any type. */
 type ComparedRow = Partial<
   Record<'serialNo' | 'irmNumber' | 'irmDt' | 'irmAdCode' | 'irmIfscCode' | 'sbCumInvoiceNumber', unknown>
 >;
 
-/** Compares the rows reported as read with those sent, by `irms`, never `irmNumbers`; null: they agree. */
+/** Compares the rows that the service read (by `irms`, never `irmNumbers`) with those sent. Null if they agree. */
 export function uploadMismatch(sent: readonly ComparedRow[], answer: StoredAnswer): string | null {
   const differences: string[] = [];
   const failed = answer.ackStatus?.trim().toLowerCase() === 'failed';
@@ -26,7 +26,7 @@ function rowDifferences(sent: readonly ComparedRow[], read: readonly ComparedRow
   for (const entry of read) count(ours, keyOf(entry), -1);
   const off = [...ours].filter(([, balance]) => balance !== 0);
   if (off.length > 0) return [`${off.length} of the IRM-to-document rows it read are not the ones that were sent`];
-  // `irms` is in file order (spec: "POST /genebrc/bulk-upload"), so the rows correspond by their place.
+  // `irms` is in file order (spec: "POST /genebrc/bulk-upload"), so rows correspond by position.
   const inPlace = sent.map((row, place) => keyOf(row) === keyOf(read[place] ?? {}));
   const moved = sent.filter((_row, place) => !inPlace[place]);
   const order = moved.length === 0 ? [] : [`it read ${serials(moved)} in another order`];
@@ -40,7 +40,7 @@ function rowDifferences(sent: readonly ComparedRow[], read: readonly ComparedRow
   return [...order, ...values];
 }
 
-/** Compared place by place, where the answer states them. */
+/** Fields that are compared by position, if the answer has them. */
 const COMPARED_VALUES = [
   ['serialNo', comparableText],
   ['irmDt', comparableDate],

@@ -7,16 +7,16 @@ import type { SubmissionKey } from '../../domain/filing/attempt';
 const SMALLEST_UNIT = '0.01';
 
 interface Asked extends SubmissionKey {
-  /** The row that fetch-details shows a certificate for, and the certificate's day of issue (DDMMYYYY). */
+  /** The row that fetch-details shows a certificate for, and the certificate's issue date (DDMMYYYY). */
   position: number;
   eBRCDate: string | null;
-  /** Every row of the submission that a certificate is shown for in the same look. */
+  /** Every row of the submission that the same look shows a certificate for. */
   matched: readonly number[];
-  /** Whether the settle window is over: what was filed and is not shown by then was not filed. */
+  /** Whether the settle window is over: a row that no certificate is shown for by then was not filed. */
   windowOver: boolean;
 }
 
-/** The first send of a submission that a snapshot was taken before, as `sent`; $1 is the filing, $2 the submission. */
+/** SQL: `sent` is the submission's first send with a snapshot from before it. $1: filing, $2: submission. */
 const SENT = `sent AS (
     SELECT a.marked_at, s.taken_at, s.balances FROM attempts a JOIN snapshots s USING (snapshot_id)
      WHERE a.filing_id = $1 AND a.submission = $2 AND a.marked_at IS NOT NULL ORDER BY a.number LIMIT 1)`;
@@ -24,7 +24,7 @@ const SENT = `sent AS (
 interface Filed {
   amount: string;
   sentAt: Date | null;
-  /** When it was certified; null: it has no outcome. */
+  /** When the row was certified; null: it has no outcome. */
   certifiedAt: Date | null;
 }
 
@@ -36,9 +36,9 @@ interface Reading {
 const UNREAD = 'the balance of its IRM was not read between the issue of the certificate and the look that shows it';
 
 /**
- * Why an IRM's balance does not bear out a certificate of a row; null where it does. It has to be read after the issue
- * and before the look that shows it, and to have fallen by these rows and what was certified on it since. Within the
- * settle window every other row that was sent on it counts too: it may be what used the balance.
+ * Why an IRM's balance contradicts a row's certificate; null: it does not. The balance must have been read between the
+ * certificate's issue and the look that shows it, and must have fallen by the matched rows and all that was certified
+ * on the IRM since. Within the settle window every other sent row counts too, because it may have used the balance.
  */
 export async function contradictedByBalance(db: Queryable, asked: Asked): Promise<string | null> {
   const { irmNumber, at, before, now } = await balanceAround(db, asked);
@@ -54,9 +54,9 @@ export async function contradictedByBalance(db: Queryable, asked: Asked): Promis
 }
 
 /**
- * The readings to compare the balance with, and what has to have used it since. Of a row on its way at the snapshot's
- * reading nobody knows whether that shows it: the newest reading that comes between no row's send and its outcome is
- * compared too, and since the snapshot's own only what was sent after it.
+ * The readings to compare the balance with, and the rows that must have used it since each. The snapshot's reading may
+ * or may not include a row that was on its way at that time, so that row is left out. It is counted from the newest
+ * reading that falls between no row's send and its outcome.
  */
 async function comparisons(
   db: Queryable,
@@ -79,16 +79,16 @@ async function comparisons(
 }
 
 /**
- * What speaks against an absence: an IRM of rows without a certificate fell since the first send by as much as the
- * smallest of them, and no certificate accounts for it. One of a row on its way at the first reading, or from after the
- * last, does not, nor one whose certificate was cancelled since. Or a balance was not read before the send, or since
- * the `window`. A send without a snapshot, as one of a lost time, is held against the reading before it. null: nothing.
+ * Why balances speak against an absence: an IRM of rows without a certificate fell since the first send by at least the
+ * smallest of them, and no certificate accounts for it (those of rows sent before the first reading, certified after
+ * the last, or cancelled since, do not). Or the balance was not read before the send, or not since `window`. A send
+ * without a snapshot is compared with the last reading before it. null: nothing speaks against the absence.
  */
 export async function unexplainedUse(
   db: Queryable,
   { filingId, submission, positions, window }: SubmissionKey & { positions?: readonly number[]; window: Date },
 ): Promise<string | null> {
-  // A remittance that takes the same number later adds to no balance of the snapshot: as many records count as it has.
+  // A remittance that got the same number later is not in the snapshot: only as many records count as the snapshot has.
   const { rows } = await db.query<{
     irmNumber: string;
     unexplained: boolean;
@@ -107,7 +107,8 @@ export async function unexplainedUse(
        known AS (
          SELECT o.*, b.available AS before, b.available - n.available AS fell, b.read_at AS since, n.read_at AS until
            FROM open o, sent s,
-                LATERAL (SELECT sum(available) AS available, coalesce(max(read_at), s.taken_at) AS read_at, count(*) AS records FROM (
+                LATERAL (SELECT CASE WHEN bool_and(available IS NOT NULL) THEN sum(available) END AS available,
+                                coalesce(max(read_at), s.taken_at) AS read_at, count(*) AS records FROM (
                            SELECT (e->>'available')::numeric AS available, (e->>'readAt')::timestamptz AS read_at
                              FROM jsonb_array_elements(s.balances) AS e WHERE e->>'irmKey' = o.irm_key
                            UNION ALL
@@ -142,7 +143,7 @@ export async function unexplainedUse(
   return `the balance of IRM ${irmNumber} fell by ${fell} since the send, and certificates account for ${certified} of it`;
 }
 
-/** The balance in the snapshot before the send, and as it is now where that was read at a time that counts. */
+/** The balance in the snapshot before the send, and `now` if read between the certificate's issue and the last look. */
 async function balanceAround(
   db: Queryable,
   { filingId, submission, position, eBRCDate }: Asked,
@@ -164,7 +165,7 @@ async function balanceAround(
   return rows[0] ?? { irmNumber: '', at: null, before: null, now: null };
 }
 
-/** What counts as filed on the row's IRM: certified, a row that a certificate is shown for now, or perhaps filed. */
+/** The rows that count as filed on the row's IRM: certified, matched, or (within the window) perhaps filed. */
 async function filedOnIrm(db: Queryable, { filingId, position, matched, windowOver }: Asked): Promise<Filed[]> {
   const { rows } = await db.query<Filed>(
     `SELECT o.mapped_amount::text AS amount, o.submitted_at AS "sentAt",
@@ -178,7 +179,7 @@ async function filedOnIrm(db: Queryable, { filingId, position, matched, windowOv
   return rows;
 }
 
-/** What the row's IRM had before `until`, newest first: the sum of its records, from when each of them was known. */
+/** Balances of the row's IRM before `until`, newest first: sums over its records, since all of them were known. */
 async function earlierReadings(db: Queryable, { filingId, position }: Asked, until: Date): Promise<Reading[]> {
   const { rows } = await db.query<Reading>(
     `WITH record AS (

@@ -1,12 +1,12 @@
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
 
-/** Spec, "Validate credentials": after five failures in fifteen minutes, checks are refused for fifteen more. */
+/** Spec, "Validate credentials": five failures in fifteen minutes cause a refusal for fifteen more. */
 const FAILURES = 5;
 const SPAN_MS = 15 * 60_000;
 const REFUSAL_MS = 15 * 60_000;
 
-/** The service counts failures for each exporter in the mode of the key. */
+/** The service counts failures per exporter and mode. */
 export interface Check {
   mode: Mode;
   exporterId: string;
@@ -14,8 +14,8 @@ export interface Check {
 }
 
 /**
- * Records a refused check when its answer arrives, never before the service counted it; a 500 does not count. Repeated
- * with the same time it counts once.
+ * Records a refused check. Call it when the answer arrives, so that it is never counted before the service counts it; a
+ * 500 does not count. Repeated with the same time it counts once.
  */
 export async function recordFailedCheck(db: Queryable, { mode, exporterId, at }: Check): Promise<void> {
   await db.query(
@@ -24,7 +24,7 @@ export async function recordFailedCheck(db: Queryable, { mode, exporterId, at }:
   );
 }
 
-/** Until when a check would be refused; null: one may be sent. Any five failures count. */
+/** Until when the service would refuse a check; null: it would not. Any five failures in the span count. */
 export async function fuseBlownUntil(db: Queryable, { mode, exporterId, at }: Check): Promise<Date | null> {
   const { rows } = await db.query<{ blownAt: Date | null }>(
     `SELECT max(failed_at) AS "blownAt" FROM (
@@ -39,7 +39,7 @@ export async function fuseBlownUntil(db: Queryable, { mode, exporterId, at }: Ch
   return until > at ? until : null;
 }
 
-/** Deletes failures that no longer matter at `at`; returns how many. */
+/** Deletes failures that no longer matter at `at`. @returns how many */
 export async function pruneFailedChecks(db: Queryable, at: Date): Promise<number> {
   const { rowCount } = await db.query('DELETE FROM credential_failures WHERE failed_at < $1', [
     new Date(at.getTime() - REFUSAL_MS - SPAN_MS),

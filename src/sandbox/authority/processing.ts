@@ -3,7 +3,7 @@ import { Decimal } from 'decimal.js';
 import { kolkataDate } from './calendar';
 import type { Settings } from '../options';
 import { DIRECT_EXPORT, type PushItem } from '../endpoints/push-message';
-import type { Filing, FilingRow, PortalAccount, PortalIrm, World } from './world';
+import { namesIrm, type Filing, type FilingRow, type PortalAccount, type PortalIrm, type World } from './world';
 
 /** Decides on the filings that are due by `now` (sandbox clock, ms). No timers, so the clock may jump by a day. */
 export function processDue({ world, settings }: { world: World; settings: Settings }, now: number): void {
@@ -55,7 +55,11 @@ function judge(item: PushItem, account: PortalAccount | undefined, serialNos: Re
   if (!account) return ['The exporter has no account at the portal any more'];
   if (serialNos.has(item.serialNo)) return ['ERR11: Duplicate serial number in the request'];
   const irm = findIrm(account, item);
-  if (typeof irm === 'string') return [irm];
+  if (!irm) {
+    const numbered = account.irms.filter(({ irmNumber }) => irmNumber === item.irmNumber);
+    const elsewhere = numbered.length > 0 && numbered.every((each) => each.remittanceAdCode !== item.irmAdCode);
+    return [elsewhere ? 'ERR16: AD code does not match the IRM' : 'ERR19: No IRM with this number and date'];
+  }
   const errors: string[] = [];
   if (/^cancel/i.test(irm.irmStatus)) errors.push('ERR19: The IRM is cancelled');
   if (irm.ifscCode !== item.irmIfscCode) errors.push('ERR15: IFSC does not match the IRM');
@@ -74,23 +78,17 @@ function judge(item: PushItem, account: PortalAccount | undefined, serialNos: Re
   return errors;
 }
 
-/** The IRM that a row names, by number, AD code and one of its two dates; an error text when there is none. */
-export function findIrm(account: PortalAccount, item: PushItem): PortalIrm | string {
-  const numbered = account.irms.filter((irm) => irm.irmNumber === item.irmNumber);
-  const atBank = numbered.filter((irm) => irm.remittanceAdCode === item.irmAdCode);
-  const dated = atBank.filter((irm) => irm.irmIssueDate === item.irmDt || irm.remittanceDate === item.irmDt);
-  if (dated[0]) return dated.find((irm) => irm.ifscCode === item.irmIfscCode) ?? dated[0];
-  if (numbered.length > 0 && atBank.length === 0) return 'ERR16: AD code does not match the IRM';
-  return 'ERR19: No IRM with this number and date';
+/** The IRM that a row names; of two, one of the row's branch. */
+export function findIrm({ irms }: PortalAccount, item: PushItem): PortalIrm | undefined {
+  const named = irms.filter((irm) => namesIrm(item, irm));
+  return named.find(({ ifscCode }) => ifscCode === item.irmIfscCode) ?? named[0];
 }
 
 function mint(row: FilingRow, filing: Filing, account: PortalAccount, settings: Settings): void {
   const { item } = row;
   const irm = findIrm(account, item);
   // A scripted outcome may process a row whose IRM does not exist; then there is no balance to reduce.
-  if (typeof irm !== 'string') {
-    irm.available = Decimal.max(0, new Decimal(irm.available).minus(item.mappedIRMAmountFCC)).toFixed();
-  }
+  if (irm) irm.available = Decimal.max(0, new Decimal(irm.available).minus(item.mappedIRMAmountFCC)).toFixed();
   row.processingStatus = 'Processed';
   row.eBRCNumber = `EB${randomBytes(9).toString('hex').toUpperCase()}`;
   row.eBRCDt = kolkataDate(filing.processAt);
@@ -104,7 +102,7 @@ function mint(row: FilingRow, filing: Filing, account: PortalAccount, settings: 
     sbCumInvoiceDate: item.sbCumInvoiceDate,
     realisedValueFCC: item.mappedIRMAmountFCC,
     currencyCode: item.irmFCC,
-    realizationDt: typeof irm === 'string' ? item.irmDt : irm.remittanceDate,
+    realizationDt: irm?.remittanceDate ?? item.irmDt,
     eBRCStatus: 'Issued',
     brcUtilStatus: 'Unutilised',
     isGstAvailed: item.isGstAvail,

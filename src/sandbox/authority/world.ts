@@ -146,7 +146,13 @@ export function portalIrm({ irmAvailableAmt, remittanceDate, ...irm }: SeedIrm):
   };
 }
 
-/** Identifies an IRM: the number alone recurs under other AD codes and dates. */
+/** Identifies an IRM: the number alone recurs under other AD codes and dates (spec: "Saved IRM record"). */
 export function irmKey(irm: PortalIrm): string {
-  return [irm.irmNumber, irm.remittanceAdCode, irm.ifscCode, irm.irmIssueDate].join('|');
+  return [irm.irmNumber, irm.remittanceAdCode, irm.irmIssueDate].join('|');
+}
+
+/** Whether a row names an IRM: by number, AD code and one of its two dates. The branch is no part of its identity. */
+export function namesIrm(row: Pick<PushItem, 'irmNumber' | 'irmAdCode' | 'irmDt'>, irm: PortalIrm): boolean {
+  const dates = [irm.irmIssueDate, irm.remittanceDate];
+  return irm.irmNumber === row.irmNumber && irm.remittanceAdCode === row.irmAdCode && dates.includes(row.irmDt);
 }

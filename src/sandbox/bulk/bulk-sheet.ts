@@ -132,14 +132,16 @@ function read(cell: Cell): CellContent {
 
 function content(value: CellValue): CellContent {
   if (value === null || value === undefined) return { text: '', isDate: false };
-  if (value instanceof Date) return { text: dateOfUtcDay(value), isDate: true };
+  // A number that is too large for a day, in a cell of dates, is an invalid Date.
+  if (value instanceof Date) return { text: Number.isNaN(+value) ? String(value) : dateOfUtcDay(value), isDate: true };
   if (typeof value === 'string') return plain(value);
   // Without an exponent, however large: 1e21 is not digits.
   if (typeof value === 'number') return plain(new Decimal(value).toFixed());
   if (typeof value === 'boolean') return plain(value ? 'TRUE' : 'FALSE');
   if ('richText' in value) return plain(value.richText.map(({ text }) => text).join(''));
   if ('error' in value) return plain(value.error);
-  if ('hyperlink' in value) return plain(value.text);
+  // The text of a link may be formatted in parts, which the type does not say.
+  if ('hyperlink' in value) return content(value.text);
   return content(value.result);
 }
 

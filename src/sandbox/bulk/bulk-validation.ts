@@ -10,12 +10,20 @@ import {
   itemOf,
   type PushItem,
 } from '../endpoints/push-message';
-import type { SavedIrm } from '../authority/world';
+import { namesIrm, type SavedIrm } from '../authority/world';
 
 const MAX_ROWS = 999;
 
 /** A cell that was read: its value in the form of the JSON message, or why it has none. */
 type Reading = { value: string | null } | { error: string };
+
+/** The values of a row by JSON field name; a cell that was not read has none. */
+type Values = Map<string, string | null>;
+
+interface ReadRow {
+  row: number;
+  values: Values;
+}
 
 /**
  * Validates a bulk workbook (spec: "Validation rules"), which passes in full or not at all.
@@ -36,12 +44,10 @@ export function validateBulk(
   }
   const errors: CellError[] = [];
   const read = rows.map((row) => ({ row: row.row, values: readRow(row, uploadType, errors) }));
-  errors.push(...checkSums(read, held, errors));
+  errors.push(...checkSums(read, held));
   errors.sort((a, b) => a.row - b.row);
   return { items: errors.length > 0 ? [] : read.map(({ values }) => toItem(values)), errors };
 }
-
-type Values = Map<string, string | null>;
 
 function readRow({ row, cells }: SheetRow, uploadType: string, errors: CellError[]): Values {
   const values: Values = new Map();
@@ -54,12 +60,11 @@ function readRow({ row, cells }: SheetRow, uploadType: string, errors: CellError
   return values;
 }
 
-function readCell(column: BulkColumn, { text, isDate }: CellContent): Reading {
-  const { field, kind } = column;
-  if (text === '') return column.mandatory ? { error: `Required field ${field} is missing` } : { value: null };
+function readCell({ field, kind, mandatory }: BulkColumn, { text, isDate }: CellContent): Reading {
+  if (text === '') return mandatory ? { error: `Required field ${field} is missing` } : { value: null };
   switch (kind) {
     case 'date': {
-      const date = isDate ? text : readWorkbookDate(text);
+      const date = readWorkbookDate(text);
       return date === null ? { error: invalidDate(field, text) } : { value: date };
     }
     case 'yesNo':
@@ -67,9 +72,11 @@ function readCell(column: BulkColumn, { text, isDate }: CellContent): Reading {
         ? { value: text.toUpperCase() }
         : { error: `Invalid yesno value "${text}" for ${field}. Expected Y or N` };
     case 'whole':
-      return !isDate && /^\d+$/.test(text) ? { value: text } : { error: invalidNumber(field, text) };
-    case 'amount':
-      return !isDate && /^\d+(\.\d+)?$/.test(text) ? { value: text } : { error: invalidNumber(field, text) };
+    case 'amount': {
+      const form = kind === 'whole' ? /^\d+$/ : /^\d+(\.\d+)?$/;
+      const isNumber = !isDate && form.test(text);
+      return isNumber ? { value: text } : { error: `Invalid number value "${text}" for ${field}. Expected digits` };
+    }
     default:
       return { value: text };
   }
@@ -92,70 +99,36 @@ function checkRules(field: string, value: string | null, row: Values, uploadType
   return { value };
 }
 
-/** Mapped amounts are summed per IRM; the row at which the sum first passes a limit is reported, once for each. */
-function checkSums(
-  rows: readonly { row: number; values: Values }[],
-  held: readonly SavedIrm[],
-  errors: readonly CellError[],
-): CellError[] {
-  const failed = new Set(errors.map(({ row, field }) => `${row} ${field}`));
-  const sums = limitsOf(rows, held);
-  const found: CellError[] = [];
-  for (const { row, values } of rows) {
-    const sum = sums.get(keyOf(values) ?? '');
-    const mapped = values.get('mappedIRMAmountFCC');
-    if (!sum || mapped === undefined || mapped === null) continue;
-    sum.mapped = sum.mapped.plus(mapped);
-    const limit = Decimal.min(sum.remittance, sum.available ?? sum.remittance);
-    if (sum.reported || sum.mapped.lessThanOrEqualTo(limit) || failed.has(`${row} mappedIRMAmountFCC`)) continue;
-    sum.reported = true;
-    const what = limit.lessThan(sum.remittance) ? 'amount still available' : 'remittance amount';
-    found.push({
-      row,
-      field: 'mappedIRMAmountFCC',
-      message: `Mapped amounts of IRM ${values.get('irmNumber')} add up to more than the ${what} ${limit.toFixed(2)}`,
-    });
+/** Mapped amounts are summed per IRM; the row at which a sum first passes its limit is reported. */
+function checkSums(rows: readonly ReadRow[], held: readonly SavedIrm[]): CellError[] {
+  const byIrm = new Map<string, { rows: ReadRow[]; irm: SavedIrm | undefined }>();
+  for (const each of rows) {
+    const [irmNumber, irmAdCode, irmDt] = ['irmNumber', 'irmAdCode', 'irmDt'].map((field) => each.values.get(field));
+    if (!irmNumber || !irmAdCode || !irmDt) continue;
+    const irm = held.find(({ record }) => namesIrm({ irmNumber, irmAdCode, irmDt }, record));
+    const key = irm?.id ?? [irmNumber, irmAdCode, irmDt].join('|');
+    const known = byIrm.get(key) ?? { rows: [], irm };
+    known.rows.push(each);
+    byIrm.set(key, known);
   }
-  return found;
+  return [...byIrm.values()].flatMap((each) => firstBeyondLimit(each.rows, each.irm) ?? []);
 }
 
-/** Each IRM of the file with its remittance and its held balance, of which nothing is mapped yet. */
-function limitsOf(rows: readonly { values: Values }[], held: readonly SavedIrm[]) {
-  const sums = new Map<
-    string,
-    { mapped: Decimal; remittance: Decimal; available: Decimal | null; reported: boolean }
-  >();
-  for (const { values } of rows) {
-    const key = keyOf(values);
-    const remittance = values.get('irmRemitAmtFCC');
-    if (key === null || remittance === undefined || remittance === null) continue;
-    const sum = sums.get(key) ?? {
-      mapped: new Decimal(0),
-      remittance: new Decimal(0),
-      available: null,
-      reported: false,
-    };
-    sum.remittance = Decimal.max(sum.remittance, remittance);
-    sum.available ??= heldAvailable(values, held);
-    sums.set(key, sum);
-  }
-  return sums;
-}
-
-/** An IRM number recurs under a different AD code or date; the branch is no part of it (spec: "Saved IRM record"). */
-function keyOf(values: Values): string | null {
-  const parts = ['irmNumber', 'irmAdCode', 'irmDt'].map((field) => values.get(field));
-  return parts.every((part) => typeof part === 'string') ? parts.join('|') : null;
-}
-
-function heldAvailable(values: Values, held: readonly SavedIrm[]): Decimal | null {
-  const irm = held.find(
-    ({ record }) =>
-      record.irmNumber === values.get('irmNumber') &&
-      record.remittanceAdCode === values.get('irmAdCode') &&
-      [record.irmIssueDate, record.remittanceDate].includes(values.get('irmDt') ?? ''),
-  );
-  return irm ? new Decimal(irm.record.available) : null;
+function firstBeyondLimit(rows: readonly ReadRow[], irm: SavedIrm | undefined): CellError | undefined {
+  const remittances = rows.flatMap(({ values }) => values.get('irmRemitAmtFCC') ?? []);
+  if (remittances.length === 0) return undefined;
+  const remittance = Decimal.max(...remittances);
+  const limit = Decimal.min(remittance, irm?.record.available ?? remittance);
+  let sum = new Decimal(0);
+  const beyond = rows.find(({ values }) => {
+    sum = sum.plus(values.get('mappedIRMAmountFCC') ?? 0);
+    return sum.greaterThan(limit) && values.has('mappedIRMAmountFCC');
+  });
+  if (!beyond) return undefined;
+  const what = limit.lessThan(remittance) ? 'amount still available' : 'remittance amount';
+  const irmNumber = beyond.values.get('irmNumber');
+  const message = `Mapped amounts of IRM ${irmNumber} add up to more than the ${what} ${limit.toFixed(2)}`;
+  return { row: beyond.row, field: 'mappedIRMAmountFCC', message };
 }
 
 /** A valid row as a push item; optional columns that a push item lacks are dropped. */
@@ -171,8 +144,4 @@ function invalidDate(field: string, text: string): string {
     `Invalid date value "${text}" for ${field}. Expected a date as DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD, ` +
     'or a real Excel date cell'
   );
-}
-
-function invalidNumber(field: string, text: string): string {
-  return `Invalid number value "${text}" for ${field}. Expected digits`;
 }

@@ -103,8 +103,7 @@ function list(call: Call) {
   const found = sameAccount(call)
     .filter(({ name, email }) => [name, email].some((text) => text.toLowerCase().includes(search)))
     .map((customer) => listedObject(customer, call.now));
-  const page = pageOf(found, window);
-  return json(call.context.settings.customerListShape === 'array' ? page.data : page);
+  return json(pageOf(found, window));
 }
 
 /** The client object of create, update and validate, or (without mode) of get. */
@@ -157,9 +156,9 @@ function pathId(call: Call): string {
 
 function readIec(value: unknown, errors: FieldErrors): string | null {
   if (value === undefined || value === null) return null;
-  const iec = typeof value === 'string' ? value.trim().toUpperCase() : '';
-  if (!/^[A-Z0-9]{10}$/.test(iec)) errors.add('iec', 'iec must be exactly 10 alphanumeric characters');
-  return iec;
+  const iec = typeof value === 'string' ? value.trim() : '';
+  if (!/^[A-Za-z0-9]{10}$/.test(iec)) errors.add('iec', 'iec must be exactly 10 alphanumeric characters');
+  return iec.toUpperCase();
 }
 
 function optionalText(body: Record<string, unknown>, field: string, errors: FieldErrors): void {

@@ -2,9 +2,9 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { Decimal } from 'decimal.js';
 import { effectOf } from '../faults/faults';
 import { findIrm } from '../authority/processing';
-import { mappingFingerprint, type PushItem } from './push-message';
+import type { PushItem } from './push-message';
 import type { Call } from '../http/route';
-import type { Customer, Filing, FilingRow, PortalAccount, World } from '../authority/world';
+import { irmKey, type Customer, type Filing, type FilingRow, type PortalAccount, type World } from '../authority/world';
 
 /**
  * Accepts a submission, which is processed even if the answer is lost. An identical mapping is accepted, as by the
@@ -19,10 +19,9 @@ export function acceptFiling(
   const { world, settings } = call.context;
   const failed = effectOf(call.effects, 'failed-ack');
   const hidden = effectOf(call.effects, 'accepted-but-invisible');
-  const jitter = call.context.random() * settings.ackJitterMs;
   const rows = items.map((item): FilingRow => ({
     item,
-    fingerprint: mappingFingerprint(account.iec, item),
+    fingerprint: fingerprintOf(account, item),
     processingStatus: null,
     errorDetails: [],
     eBRCNumber: null,
@@ -38,7 +37,7 @@ export function acceptFiling(
     ackStatus: failed ? 'Failed' : 'Validated',
     known: failed ? failed.statusKnown : true,
     acceptedAt: call.now,
-    processAt: call.now + Math.max(settings.ackDelayMs + jitter, hidden?.delayMs ?? 0),
+    processAt: call.now + Math.max(settings.ackDelayMs, hidden?.delayMs ?? 0),
     processed: false,
     forcedErrored: failed?.outcome === 'Errored',
     rows,
@@ -57,6 +56,15 @@ export function acceptFiling(
     recordResCount: rows.length,
     errorDetails: failed ? ['The authority did not validate the request'] : [],
   };
+}
+
+/** One exporter's remittance, document and mapped amount. As numbers: 100 and 100.00 are the same. */
+function fingerprintOf(account: PortalAccount, item: PushItem): string {
+  const { irmNumber, irmAdCode, irmDt, sbCumInvoiceNumber, sbCumInvoiceDate, mappedIRMAmountFCC } = item;
+  // An IRM has two dates, and a row names it by either.
+  const irm = findIrm(account, item);
+  const remittance = irm ? irmKey(irm) : [irmNumber, irmAdCode, irmDt].join('|');
+  return [account.iec, remittance, sbCumInvoiceNumber, sbCumInvoiceDate, mappedIRMAmountFCC].join('|');
 }
 
 /** Whether the filing's rows may become certificates. */
@@ -84,11 +92,8 @@ function changeIrms(call: Call, account: PortalAccount, items: readonly PushItem
   const cancelled = effectOf(call.effects, 'irm-cancelled');
   if (!amended && !cancelled) return;
   const only = (amended ?? cancelled)?.match.irmNumber;
-  const named = new Set(
-    items.filter((item) => (only ?? item.irmNumber) === item.irmNumber).map((item) => findIrm(account, item)),
-  );
-  for (const irm of named) {
-    if (typeof irm === 'string') continue;
+  const named = items.filter((item) => (only ?? item.irmNumber) === item.irmNumber);
+  for (const irm of new Set(named.flatMap((item) => findIrm(account, item) ?? []))) {
     if (amended) {
       irm.irmStatus = 'amended';
       irm.available = new Decimal(amended.availableAmount ?? new Decimal(irm.available).div(2)).toFixed();

@@ -22,7 +22,7 @@ function refresh(call: Call) {
   const customer = namedCustomer(call, call.body['platformCustomerId'] === undefined ? call.query : call.body);
   const account = logInAtPortal(call, customer);
   if (!effectOf(call.effects, 'stale-balance')) save(customer, account, call.now);
-  const records = customer.irms.map((saved) => irmRecord(saved, customer, account, call));
+  const records = customer.irms.map((saved) => irmRecord(saved, customer, account));
   return json(pageOf(records, { page: 1, limit: Math.max(records.length, 1) }));
 }
 
@@ -41,7 +41,7 @@ function list(call: Call) {
     return issued >= from && issued <= to && (query['irmNumber'] ?? record.irmNumber) === record.irmNumber;
   });
   const page = pageOf(found, window);
-  return json({ ...page, data: page.data.map((saved) => irmRecord(saved, customer, account, call)) });
+  return json({ ...page, data: page.data.map((saved) => irmRecord(saved, customer, account)) });
 }
 
 /** Upserts by the whole key; the saved copy keeps the balance of this moment. */
@@ -58,16 +58,11 @@ function irmRecord(
   { id, record, createdAt, updatedAt }: SavedIrm,
   customer: Customer,
   account: PortalAccount | undefined,
-  call: Call,
 ) {
-  const date = (ddmmyyyy: string): string =>
-    call.context.settings.irmDateForm === 'iso' ? `${isoOf(ddmmyyyy)}T00:00:00.000Z` : ddmmyyyy;
   const { available, ...irm } = record;
   return {
     id,
     ...irm,
-    irmIssueDate: date(irm.irmIssueDate),
-    remittanceDate: date(irm.remittanceDate),
     irmAvailableAmt: Number(available),
     irmUtilizedAmt: new Decimal(irm.remittanceFCCAmount).minus(available).toNumber(),
     iecCode: account?.iec ?? customer.iec,

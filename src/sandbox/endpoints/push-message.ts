@@ -46,17 +46,3 @@ export function isShippingBillNumber(text: string): boolean {
 
 export const NOT_A_SHIPPING_BILL =
   'sbCumInvoiceNumber is not a shipping bill number (digits only, at most 7); the invoice reference belongs in billNo';
-
-/** One exporter's remittance, document and mapped amount. As numbers: 100 and 100.00 are the same. */
-export function mappingFingerprint(iec: string, item: PushItem): string {
-  return [
-    iec,
-    item.irmNumber,
-    item.irmAdCode,
-    item.irmIfscCode,
-    item.irmDt,
-    item.sbCumInvoiceNumber,
-    item.sbCumInvoiceDate,
-    String(item.mappedIRMAmountFCC),
-  ].join('|');
-}

@@ -14,7 +14,7 @@ import { acceptFiling } from './filings';
 import { customerOf, logInAtPortal } from '../authority/portal-access';
 import { json } from '../http/problem';
 import type { Call, Route } from '../http/route';
-import type { Customer } from '../authority/world';
+import { namesIrm, type Customer } from '../authority/world';
 
 const YES_NO = ['Y', 'N'] as const;
 const fieldsOf = (...kinds: string[]) =>
@@ -25,8 +25,7 @@ const WHOLE_NUMBERS = ['serialNo', 'branchSlNo'] as const;
 
 /**
  * Reads a push message (spec: "Push message (JSON submission)", Rules), ignoring other properties.
- * @throws Problem 400
- * with a text for each wrong field, as `ebrcBulkGenDtos.<index>.<field>`
+ * @throws Problem 400 with a text for each wrong field, as `ebrcBulkGenDtos.<index>.<field>`
  */
 function readPushMessage(body: Record<string, unknown>): { platformCustomerId: string; items: PushItem[] } {
   const errors = new FieldErrors();
@@ -120,9 +119,7 @@ function push(call: Call) {
 
 /** Disagreements of an accepted row with the held IRM record; they refuse nothing. */
 function observe(item: PushItem, customer: Customer): string[] {
-  const held = customer.irms.find(
-    ({ record }) => record.irmNumber === item.irmNumber && record.remittanceAdCode === item.irmAdCode,
-  );
+  const held = customer.irms.find(({ record }) => namesIrm(item, record));
   const about = `Row ${item.serialNo}: `;
   if (!held) return [`${about}no held IRM record for ${item.irmNumber}`];
   const { record } = held;

@@ -19,14 +19,17 @@ const certificateChange = z.strictObject({
   currencyCode: z.string().length(3).optional(),
   sbCumInvoiceNumber: z.string().optional(),
 });
-const keyChange = keySchema.partial().required({ key: true });
 
-/** Control endpoints below `/__sandbox`: not part of the service, without key and limits. */
+/** Control endpoints below `/__sandbox`: not part of the service, without key and limits. `refuse`: see `Sandbox`. */
 export function addControlRoutes(
   app: FastifyInstance,
   context: Context,
   refuse: (refuse: boolean) => Promise<void>,
 ): void {
+  app.addHook('onSend', (_request, _reply, _payload, done) => {
+    context.keep();
+    done();
+  });
   addFaultRoutes(app, context);
   addAccountRoutes(app, context);
   addCertificateRoutes(app, context);
@@ -35,12 +38,13 @@ export function addControlRoutes(
 
   app.post('/refuse', async (request, reply) => {
     const { forMs } = bodyOf(request, refusal);
-    // The answer is sent first, because closing the port closes every connection.
-    reply.raw.once('close', () => void refuse(true));
-    void sleep(forMs, undefined, { signal: context.stop }).then(
-      () => refuse(false),
-      () => undefined,
-    );
+    const refuseForAWhile = async () => {
+      await refuse(true);
+      await sleep(forMs, undefined, { signal: context.stop });
+      await refuse(false);
+    };
+    // Once the answer is sent, because closing the port closes every connection. A sandbox that closes ends the wait.
+    reply.raw.once('close', () => void refuseForAWhile().catch(() => undefined));
     return reply.header('connection', 'close').send({ refusingForMs: forMs });
   });
 }
@@ -131,10 +135,11 @@ function addSettingRoutes(app: FastifyInstance, { world }: Context): void {
     return change;
   });
   app.post('/keys', (request, reply) => {
-    const change = bodyOf(request, keyChange);
-    const known = world.keys.find(({ key }) => key === change.key);
-    if (known) Object.assign(known, change);
-    else world.keys.push(keySchema.parse(change));
+    const { key } = bodyOf(request, z.looseObject({ key: z.string() }));
+    const known = world.keys.find((each) => each.key === key);
+    // What a change leaves out stays as it is.
+    const wanted = bodyOf({ body: { ...known, ...(request.body as object) } }, keySchema);
+    world.keys = [...world.keys.filter((each) => each !== known), wanted];
     return reply.code(201).send({ added: !known });
   });
 }
@@ -165,7 +170,7 @@ function addReportRoutes(app: FastifyInstance, context: Context): void {
 }
 
 /** @throws Problem 400 for an invalid body */
-function bodyOf<T>({ body }: FastifyRequest, schema: z.ZodType<T>): T {
+function bodyOf<T>({ body }: Pick<FastifyRequest, 'body'>, schema: z.ZodType<T>): T {
   const parsed = schema.safeParse(body);
   if (!parsed.success) throw problem(400, z.prettifyError(parsed.error));
   return parsed.data;

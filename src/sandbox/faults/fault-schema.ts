@@ -63,6 +63,7 @@ export const EFFECT_FAULTS = [
   'activation-pending',
   'portal-down',
 ] as const;
+export type EffectKind = (typeof EFFECT_FAULTS)[number];
 
 export const faultSchema = z.strictObject({
   operation: z.union([z.enum(OPERATIONS), z.literal('*')]),
@@ -108,3 +109,26 @@ export const faultSchema = z.strictObject({
 
 export type FaultInput = z.input<typeof faultSchema>;
 export type Fault = z.output<typeof faultSchema>;
+
+/**
+ * A fault as a command line gives it, `push-irm:accept-then-drop,every=3`; values are JSON where they can be parsed.
+ * @throws ZodError when it is none
+ */
+export function parseFault(text: string): Fault {
+  // A comma inside a JSON value has no NAME= behind it.
+  const [head = '', ...pairs] = text.split(/,(?=\w+=)/);
+  const [operation, kind] = head.split(':');
+  const settings = pairs.map((pair) => {
+    const at = pair.indexOf('=');
+    return [pair.slice(0, at), jsonOrText(pair.slice(at + 1))];
+  });
+  return faultSchema.parse({ operation, kind, ...Object.fromEntries(settings) });
+}
+
+function jsonOrText(value: string): unknown {
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}

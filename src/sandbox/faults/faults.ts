@@ -1,5 +1,5 @@
-import { EFFECT_FAULTS, TRANSPORT_FAULTS, faultSchema } from './fault-schema';
-import type { Fault, FaultInput, FaultedOperation } from './fault-schema';
+import { TRANSPORT_FAULTS, faultSchema, type EffectKind, type Fault } from './fault-schema';
+import type { FaultInput, FaultedOperation } from './fault-schema';
 
 export interface CallFacts {
   irmNumbers?: readonly string[];
@@ -51,9 +51,13 @@ const CONCERNS: Partial<Record<Fault['kind'], readonly FaultedOperation[]>> = {
 
 const BEFORE_ACCEPT: readonly Fault['kind'][] = ['drop-before-accept', 'reset-before-accept', 'close-keep-alive'];
 
-/** Armed faults; of several that match, the first one added applies. */
+interface Armed extends ArmedFault {
+  random: () => number;
+}
+
+/** Armed faults, in the order in which they were added. */
 export class FaultRegistry {
-  private armed: (ArmedFault & { random: () => number })[] = [];
+  private armed: Armed[] = [];
   private nextId = 1;
 
   constructor(initial: readonly FaultInput[]) {
@@ -82,34 +86,33 @@ export class FaultRegistry {
     return this.armed.map(view);
   }
 
-  /** The transport fault of a call whose headers have come and whose body has not been read. */
-  atHeaders(operation: FaultedOperation, reused: boolean): Fault | null {
-    return this.due(operation, (fault) => isEarly(fault) && fitsConnection(fault, reused))[0] ?? null;
-  }
-
-  /** The transport fault of a call that has been read. */
-  atBody(operation: FaultedOperation, facts: CallFacts, reused: boolean): Fault | null {
+  /**
+   * The transport fault of a call: of several that are due the first, and the others stay due.
+   * @param facts left out while only the headers of the call have come
+   */
+  transport(operation: FaultedOperation, reused: boolean, facts?: CallFacts): Fault | undefined {
     const suits = (fault: Fault) =>
-      isTransport(fault) && !isEarly(fault) && fitsConnection(fault, reused) && matches(fault, facts);
-    return this.due(operation, suits)[0] ?? null;
+      isTransport(fault) && isEarly(fault) === (facts === undefined) && (fault.kind !== 'close-keep-alive' || reused);
+    return this.due(operation, facts ?? {}, suits)
+      .slice(0, 1)
+      .map(applied)[0];
   }
 
-  /** The effect faults of a call that has been read. */
+  /** The effect faults of a call that takes effect. */
   effects(operation: FaultedOperation, facts: CallFacts): Fault[] {
-    return this.due(operation, (fault) => isEffect(fault) && matches(fault, facts));
+    return this.due(operation, facts, (fault) => !isTransport(fault)).map(applied);
   }
 
-  /** Every fault that matches counts the call, so that two on one operation do not disturb each other's counts. */
-  private due(operation: FaultedOperation, suits: (fault: Fault) => boolean): Fault[] {
+  /** Every fault that a call matches counts it, so that two on one operation do not disturb each other's counts. */
+  private due(operation: FaultedOperation, facts: CallFacts, suits: (fault: Fault) => boolean): Armed[] {
     return this.armed
-      .filter(({ fault }) => concerns(fault, operation) && suits(fault))
-      .filter(isDue)
-      .map(({ fault }) => fault);
+      .filter(({ fault }) => concerns(fault, operation) && suits(fault) && matches(fault, facts))
+      .filter(isDue);
   }
 }
 
-/** Counts a matching call. @returns whether the fault applies to it */
-function isDue(entry: ArmedFault & { random: () => number }): boolean {
+/** Counts a matching call. @returns whether the fault is due at it */
+function isDue(entry: Armed): boolean {
   const { fault } = entry;
   entry.seen += 1;
   if (entry.seen <= fault.skip) return false;
@@ -117,9 +120,12 @@ function isDue(entry: ArmedFault & { random: () => number }): boolean {
   const times = fault.times ?? (repeats ? Number.POSITIVE_INFINITY : 1);
   if (entry.applied >= times) return false;
   if (fault.every !== undefined && (entry.seen - fault.skip) % fault.every !== 0) return false;
-  if (fault.probability !== undefined && entry.random() >= fault.probability) return false;
+  return fault.probability === undefined || entry.random() < fault.probability;
+}
+
+function applied(entry: Armed): Fault {
   entry.applied += 1;
-  return true;
+  return entry.fault;
 }
 
 /** Whether it applies before the body is read; a `match` needs the body. */
@@ -127,21 +133,13 @@ function isEarly(fault: Fault): boolean {
   return BEFORE_ACCEPT.includes(fault.kind) && Object.keys(fault.match).length === 0;
 }
 
-function isTransport(fault: Fault): boolean {
-  return TRANSPORT_FAULTS.some((kind) => kind === fault.kind);
-}
-
-function isEffect(fault: Fault): boolean {
-  return EFFECT_FAULTS.some((kind) => kind === fault.kind);
+function isTransport({ kind }: Fault): boolean {
+  return (TRANSPORT_FAULTS as readonly string[]).includes(kind);
 }
 
 function concerns(fault: Fault, operation: FaultedOperation): boolean {
   if (fault.operation !== '*' && fault.operation !== operation) return false;
   return CONCERNS[fault.kind]?.includes(operation) ?? true;
-}
-
-function fitsConnection(fault: Fault, reused: boolean): boolean {
-  return fault.kind !== 'close-keep-alive' || reused;
 }
 
 function matches({ match }: Fault, facts: CallFacts): boolean {
@@ -159,11 +157,11 @@ function view({ id, fault, seen, applied }: ArmedFault): ArmedFault {
 }
 
 /** The first effect fault of a kind among those that apply to a call. */
-export function effectOf(effects: readonly Fault[], kind: (typeof EFFECT_FAULTS)[number]): Fault | undefined {
+export function effectOf(effects: readonly Fault[], kind: EffectKind): Fault | undefined {
   return effects.find((fault) => fault.kind === kind);
 }
 
-/** mulberry32, numbers in [0, 1): the same seed gives the same run of faults and delays. */
+/** mulberry32, numbers in [0, 1): the same seed gives the same run of faults. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Fault } from '../faults/fault-schema';
-import { type Rendered, type Answer, type Problem, envelope, portalProblem, problem, tooManyRequests } from './problem';
+import { envelope, portalProblem, problem, tooManyRequests, type Answer, type Problem, type Rendered } from './problem';
 
 /** Characters that a client has to remove; without them a text is as it was. */
 const HOSTILE = '\u0000\ud800';
@@ -98,12 +98,12 @@ const PROXY_PAGE =
 
 /** Faults that answer with something else; the call itself is made only where `process` says so. */
 const REPLACEMENTS: Partial<
-  Record<Fault['kind'], { process: boolean; answer: (fault: Fault, request: FastifyRequest, now: number) => Rendered }>
+  Record<Fault['kind'], { process: boolean; answer: (fault: Fault, path: string, now: number) => Rendered }>
 > = {
   'status-429': { process: false, answer: () => renderProblem(tooManyRequests()) },
   '502-with-code': {
     process: false,
-    answer: (_fault, { url }, now) => renderProblem(portalProblem('DGFT_PORTAL_UNAVAILABLE', url, now)),
+    answer: (_fault, path, now) => renderProblem(portalProblem('DGFT_PORTAL_UNAVAILABLE', path, now)),
   },
   '502-bare': { process: false, answer: () => renderProblem(problem(502, 'Bad Gateway')) },
   '500': { process: false, answer: () => renderProblem(problem(500, 'Internal server error')) },
@@ -122,11 +122,19 @@ const CHANGES: Partial<Record<Fault['kind'], (rendered: Rendered) => Rendered>> 
   'not-a-pdf': asTextInsteadOfPdf,
 };
 
+interface Delivery {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  path: string;
+  now: number;
+  stop: AbortSignal;
+}
+
 /** Runs a call and sends its answer, changed by a fault. `stop` ends slow answers. Null: nothing was sent. */
 export async function deliver(
-  fault: Fault | null,
+  fault: Fault | undefined,
   run: () => Promise<Rendered>,
-  { request, reply, now, stop }: { request: FastifyRequest; reply: FastifyReply; now: number; stop: AbortSignal },
+  { request, reply, path, now, stop }: Delivery,
 ): Promise<Rendered | null> {
   const send = (rendered: Rendered): Rendered => {
     void reply.code(rendered.status).headers(rendered.headers).send(rendered.body);
@@ -136,7 +144,7 @@ export async function deliver(
   const replacement = REPLACEMENTS[fault.kind];
   if (replacement) {
     if (fault.process ?? replacement.process) await run();
-    return send(replacement.answer(fault, request, now));
+    return send(replacement.answer(fault, path, now));
   }
   const change = CHANGES[fault.kind];
   if (change) return send(change(await run()));

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { authenticate, authenticateExtraction, authorize, type Caller, type RateLimiter } from './admission';
 import { deliver, drop, renderAnswer, renderJson, renderProblem } from './delivery';
-import { type Rendered, Problem, type Answer } from './problem';
+import { Problem, type Answer, type Rendered } from './problem';
 import type { Fault, FaultedOperation } from '../faults/fault-schema';
 import type { CallFacts, FaultRegistry } from '../faults/faults';
 import type { Settings } from '../options';
@@ -63,9 +63,10 @@ export interface Context {
   faults: FaultRegistry;
   calls: CallLog;
   limiter: RateLimiter;
-  random: () => number;
   /** Aborted when the sandbox closes. */
   stop: AbortSignal;
+  /** Writes the state into its file, if it has one: before an answer goes out, as what was accepted is not forgotten. */
+  keep: () => void;
 }
 
 export interface Call {
@@ -97,15 +98,15 @@ export interface Route<Prepared = unknown> {
 }
 
 /** Registers an endpoint: log, header faults, key and limit, reading, agreements, processing, faults, delivery. */
-export function addRoute(app: FastifyInstance, context: Context, route: Route): void {
-  const records = new WeakMap<FastifyRequest, { record: CallRecord; caller: Caller | null }>();
+export function addRoute(app: FastifyInstance, context: Context, prefix: string, route: Route): void {
+  const records = new WeakMap<FastifyRequest, { record: CallRecord; caller: Caller }>();
 
   app.route({
     method: route.method,
-    url: route.url,
+    url: `${prefix}${route.url}`,
     async onRequest(request, reply) {
       const record = context.calls.add(await openRecord(context, route, request));
-      const early = context.faults.atHeaders(route.operation, record.reusedConnection);
+      const early = context.faults.transport(route.operation, record.reusedConnection);
       if (early) {
         record.faults.push(early.kind);
         drop(request, reply, early.kind === 'reset-before-accept' ? 'reset' : undefined);
@@ -128,19 +129,18 @@ export function addRoute(app: FastifyInstance, context: Context, route: Route): 
       done();
     },
     async handler(request, reply) {
-      const { record, caller } = records.get(request) ?? {};
-      if (!record || !caller) throw new Error(`A ${route.operation} call reached its handler without a caller`);
+      const admitted = records.get(request);
+      if (!admitted) throw new Error(`A ${route.operation} call reached its handler without a caller`);
       const now = await context.settings.clock();
       const call: Call = {
         context,
-        caller,
+        ...admitted,
         now,
         body: asObject(request.body),
         query: asObject(request.query),
         params: request.params as Record<string, string>,
         path: request.url.split('?')[0] ?? request.url,
         effects: [],
-        record,
         request,
       };
       await answer(route, call, reply);
@@ -152,27 +152,30 @@ export function addRoute(app: FastifyInstance, context: Context, route: Route): 
 async function answer(route: Route, call: Call, reply: FastifyReply): Promise<void> {
   const { context, record, now, request } = call;
   let prepared: unknown;
-  let transport: Fault | null = null;
+  let facts: CallFacts;
   try {
     authorize(call.caller, route.operation);
     prepared = await route.prepare?.(request);
     processDue(context, now);
-    const facts = route.facts?.(call, prepared) ?? { platformCustomerId: customerIdOf(call) };
+    facts = route.facts?.(call, prepared) ?? { platformCustomerId: customerIdOf(call) };
     record.platformCustomerId = facts.platformCustomerId ?? null;
-    transport = context.faults.atBody(route.operation, facts, record.reusedConnection);
-    call.effects = context.faults.effects(route.operation, facts);
-    record.faults.push(...[...(transport ? [transport] : []), ...call.effects].map((fault) => fault.kind));
   } catch (error) {
     return refuse(error, record, reply);
   }
+  const transport = context.faults.transport(route.operation, record.reusedConnection, facts);
+  if (transport) record.faults.push(transport.kind);
   const run = async (): Promise<Rendered> => {
     try {
+      call.effects = context.faults.effects(route.operation, facts);
+      record.faults.push(...call.effects.map(({ kind }) => kind));
       return renderAnswer(await route.handle(call, prepared), now);
     } catch (error) {
       return rendered(error, context, route.operation);
+    } finally {
+      context.keep();
     }
   };
-  const sent = await deliver(transport, run, { request, reply, now, stop: context.stop });
+  const sent = await deliver(transport, run, { request, reply, path: call.path, now, stop: context.stop });
   record.status = sent?.status ?? null;
   record.errorCode = sent?.errorCode ?? null;
   context.settings.log.info(

@@ -298,6 +298,17 @@ describe('two persons', () => {
     expect(await word({ ...sent, by: 'meera' })).toEqual(again);
   });
 
+  it('say so where the balance of one of the number’s remittances was not known before the send', async () => {
+    const party = await exporter();
+    const { exporterId, iec } = party;
+    const later = { ...irmRecord(0, iec), irmIssueDate: '01062026', irmAvailableAmt: null };
+    await saveIrms(ledger.pool, exporterId, [irmRecord(10_000, iec), later], NOW);
+    const sent = await party.sent();
+    await party.look(OVER);
+    await balancesOf(party, [9_995, 300]);
+    expect(await word({ ...about(sent), by: 'ravi' })).toEqual(stands(/was not read before the send/u));
+  });
+
   it('say so where the certificate that may account for it came after the balance was read', async () => {
     const sent = await looked();
     const other = await sent.party.sent([{}], { at: minutesLater(1) });
@@ -536,7 +547,7 @@ describe('filed', () => {
     await accept(await party.sendAttempt(filingId), requestId);
     const second = { filingId, attemptId: await opened(filingId, 2) };
     await gates.mark(second.attemptId);
-    expect(await filed(second, requestId)).toEqual(refused(/is the one of submission 1/u));
+    expect(await filed(second, requestId)).toEqual(refused(/belongs to submission 1/u));
     expect(await requests(filingId)).toMatchObject([{ id: requestId }]);
   });
 
@@ -665,6 +676,22 @@ describe('filed', () => {
     const sent = await lost();
     const certificates = [{ row: 9, eBRCNumber: 'EB-NINE' }];
     expect(await word({ ...about(sent), kind: 'filed', by: 'ravi', certificates })).toEqual(refused(/no row 9/u));
+  });
+});
+
+describe('an attempt whose named request the service denies', () => {
+  it('is not filed by what was seen after that alone: until then it may have been processed', async () => {
+    const sent = await looked();
+    const named = newId();
+    await word({ ...about(sent), kind: 'filed', requestId: named, by: 'ravi' });
+    await gates.poll(sent.filingId, named, 'unknown_request', minutesLater(300));
+    const say = (minutes: number) => word({ ...about(sent), by: 'ravi', at: minutesLater(minutes) });
+    // Its certificate came meanwhile, and the look that would show it failed.
+    expect(await say(541)).toEqual(refused(/no complete look at the certificates was possible since/u));
+    await sent.party.look(minutesLater(542), { balances: false });
+    expect(await say(543)).toEqual(stands(/was not read since/u));
+    await sent.party.look(minutesLater(544));
+    expect(await say(545)).toEqual(again);
   });
 });
 

@@ -180,6 +180,20 @@ it('closes what is gone, and keeps the rest', async () => {
   expect(await reconcile(300)).toEqual({ opened: 0, closed: 1, open: 0 });
 });
 
+it('expects neither that the authority gives the amount of a cancelled certificate back nor that it does not', async () => {
+  const all = authority;
+  authority = all.map((each) => (each.eBRCNumber === 'EB4' ? { ...each, eBRCStatus: 'Cancelled' } : each));
+  await reconcile(301);
+  expect((await findings()).map(({ kind }) => kind)).toEqual(['status_changed']);
+  await readBalance(ledger, 6_000, new Date(ISSUED.getTime() + 3 * HOUR_MS));
+  await reconcile(302);
+  expect((await findings()).map(({ kind }) => kind)).toEqual(['status_changed']);
+  authority = all;
+  await readBalance(ledger, 5_000, new Date(ISSUED.getTime() + 4 * HOUR_MS));
+  await reconcile(303);
+  expect(await findings()).toEqual([]);
+});
+
 it('keeps the finding of a damaged PDF until it was fetched again', async () => {
   const found = 'a'.repeat(64);
   await savePdfChecks(ledger.pool, { partyId, looks: [{ eBRCNumber: 'EB5', found, problem: 'damaged' }], at: NOW });

@@ -175,7 +175,7 @@ it('believes nobody that something was not filed before the certificates of the 
   const filingId = await filing();
   await restored();
   const attemptId = await doubted(filingId);
-  const say = (at: Date) => word({ filingId, attemptId, by: 'ravi', at });
+  const say = (at: Date, by = 'ravi') => word({ filingId, attemptId, by, at });
   const early = { outcome: 'refused', why: expect.stringContaining(UNTIL.toISOString()) as string };
   expect(await say(minutesLater(60 + 4 * 60))).toEqual(early);
   const unread = { outcome: 'refused', why: expect.stringContaining('no complete look') as string };

@@ -1,8 +1,13 @@
-/** CPU time of processes with all that they started, as Linux counts it. */
+/** Memory of a process, and CPU time of processes with all that they started, as Linux counts them. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** `CLK_TCK`, the same on every Linux that Node runs on. */
 const TICKS_PER_SECOND = 100;
+
+/** Resident memory in MB. */
+export function residentMb(pid: number): number {
+  return Math.round(Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1_024);
+}
 
 interface Process {
   parent: number;
