@@ -82,7 +82,10 @@ const certificateList = z.unknown().transform((value, context) => {
   if (page !== null) {
     const list = CERTIFICATES.parse(page.items);
     // The specification shows no pages here, so further pages count as an unread entry.
-    return (page.totalPages ?? 1) > 1 ? { ...list, unread: list.unread + 1 } : list;
+    const isWhole = (page.totalPages ?? 1) <= 1 && (page.total ?? 0) <= page.items.length;
+    // An empty list by another name may be one of errors.
+    const isList = Array.isArray(value) || (isObject(value) && 'data' in value) || page.items.length > 0;
+    return isWhole && isList ? list : { ...list, unread: list.unread + 1 };
   }
   const single = CERTIFICATES.parse(value);
   if (single.records.some(({ eBRCNumber }) => eBRCNumber !== null)) return single;
@@ -129,8 +132,8 @@ export function createFilingsApi(caller: Caller) {
       } catch (error) {
         // A 404 for an empty result. Only its error code proves that there are no certificates, not its message.
         if (!(error instanceof ApiError) || error.kind !== 'certificate_not_ready') throw error;
-        const isCoded = kindOfErrorCode(error.errorCode) === error.kind;
-        return { certificates: [], unread: isCoded ? 0 : NO_LIST.unread };
+        const isEmptyList = error.status === 404 && kindOfErrorCode(error.errorCode) === error.kind;
+        return { certificates: [], unread: isEmptyList ? 0 : NO_LIST.unread };
       }
     },
     async downloadPdf<T>(
