@@ -8,7 +8,7 @@ import { FINDING_KINDS, RECONCILE_CHECKS } from './reconciliation/findings';
 export const isoDate = z
   .string()
   .regex(/^\d{4}-\d{2}-\d{2}$/u, 'a date is YYYY-MM-DD')
-  .refine((text) => parseFilingDate(text).ok, 'no calendar has this day');
+  .refine((text) => parseFilingDate(text).ok, 'is not a calendar day');
 
 export const reconcileInput = z
   .strictObject({

@@ -96,7 +96,7 @@ it('is a page and a workbook of the day in the document store; the result has th
 });
 
 it.each<[Partial<DailyReportInput>, string, RegExp]>([
-  [{ on: '2026-02-30' }, 'invalid_input', /on: no calendar has this day/],
+  [{ on: '2026-02-30' }, 'invalid_input', /on: is not a calendar day/],
   [{ on: '2026-02-21' }, 'invalid_input', /has not come yet/],
   [{ mode: 'live' }, 'wrong_mode', /works in test mode/],
 ])('refuses %j and says why', async (input, type, message) => {

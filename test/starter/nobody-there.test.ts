@@ -92,7 +92,7 @@ it('no worker, for what only a worker can answer', async () => {
 });
 
 it.each([
-  [['reconcile', '--from', '2026-02-30'], 'invalid_input', 'from: no calendar has this day'],
+  [['reconcile', '--from', '2026-02-30'], 'invalid_input', 'from: is not a calendar day'],
   [['reconcile', '--from', '2026-03-02', '--to', '2026-03-01'], 'invalid_input', 'from: is after `to`'],
   [['abandon', 'NO-SUCH', '--note', ' '], 'invalid_input', 'note: is empty: say why'],
   [['exporter', EMAIL, '--name', ' '], 'invalid_input', 'name: allowed: at least 1 characters'],

@@ -244,7 +244,7 @@ class Exchange {
 
 /** Texts for error codes; other codes, such as those of TLS, are shown as they are. */
 const CODES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody answers at the address',
+  ECONNREFUSED: 'nothing listens at the address',
   ENOTFOUND: 'no such host name',
   EAI_AGAIN: 'the host name cannot be looked up',
   ECONNRESET: 'the other side closed it',
