@@ -15,7 +15,7 @@ import { otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { compareParty } from '../ledger/reconciliation/compare';
 import { readWithHash } from '../documents/stored-document';
-import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs, type PdfCheck } from '../ledger/certificates/pdfs';
+import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs } from '../ledger/certificates/pdfs';
 import { countFindings, explainNearMatches, noteHealed, repairable } from '../ledger/reconciliation/findings';
 import type { RepairableFinding } from '../ledger/reconciliation/findings';
 import {
@@ -158,7 +158,7 @@ async function checkDocuments(
   const began = args.after === '' ? now(deps) : new Date(args.after);
   for (;;) {
     const stored = await storedPdfs(pool, { partyId, began, limit: DOCUMENTS_PER_LOOK, each });
-    const looks: PdfCheck[] = [];
+    const looks: Parameters<typeof savePdfChecks>[1]['looks'] = [];
     for (const { eBRCNumber, document, sha256 } of stored) {
       Context.current().heartbeat();
       const found = (await readWithHash(documents, document))?.sha256 ?? null;

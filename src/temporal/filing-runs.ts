@@ -1,7 +1,7 @@
 /** Runs of filings in Temporal: the status of the newest one, and starting one that continues from the ledger. */
 import { WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
 import { WorkflowIdConflictPolicy } from '@temporalio/common';
-import { type FilingRunStatus, judgeRun, resumeInput, type ResumedFiling } from '../domain/filing/run-judgement';
+import { type FilingRunStatus, judgeRun, resumeInput } from '../domain/filing/run-judgement';
 import { needsAttention, type FilingState } from '../domain/filing/states';
 import type { Mode } from '../domain/names';
 import { searchAttributes } from '../domain/names';
@@ -62,7 +62,7 @@ export async function withFilingAttributes<T>(
 }
 
 /** Start options of a run that continues from the ledger. A running one is used. */
-export function resumeOptions(filing: ResumedFiling & { workflowId: string }, taskQueue: string) {
+export function resumeOptions(filing: Parameters<typeof resumeInput>[0] & { workflowId: string }, taskQueue: string) {
   return {
     workflowId: filing.workflowId,
     taskQueue,

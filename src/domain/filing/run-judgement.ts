@@ -10,13 +10,6 @@ export interface FilingRunStatus {
   taskAttempt: number;
 }
 
-export interface JudgedFiling {
-  /** Whether anything of the filing was, or may have been, sent. */
-  sent: boolean;
-  /** When its next state change is due at the latest; null if it waits for a person. */
-  dueAt: Date | null;
-}
-
 /** How late a state change may be before the sweep reports it; the workflow itself reports it earlier. */
 export const LATE_MS = 15 * 60_000;
 /** From this attempt of a workflow task on, its failure is not considered temporary. */
@@ -24,7 +17,12 @@ const FAILING_FROM = 4;
 
 /** What to do about an open filing. `report`: show `problem` (null clears it). `resume`: start a new run. */
 export function judgeRun(
-  filing: JudgedFiling,
+  filing: {
+    /** Whether anything of the filing was, or may have been, sent. */
+    sent: boolean;
+    /** When its next state change is due at the latest; null if it waits for a person. */
+    dueAt: Date | null;
+  },
   run: FilingRunStatus,
   now: Date,
 ): { action: 'report'; problem: string | null } | { action: 'resume'; why: string } {
@@ -37,7 +35,11 @@ export function judgeRun(
   };
 }
 
-function problemOfRunning({ dueAt }: JudgedFiling, { taskAttempt }: FilingRunStatus, now: Date): string | null {
+function problemOfRunning(
+  { dueAt }: { dueAt: Date | null },
+  { taskAttempt }: FilingRunStatus,
+  now: Date,
+): string | null {
   if (taskAttempt >= FAILING_FROM) {
     return 'Its workflow tasks keep failing: see the workflow in the Temporal UI, and the log of the workers.';
   }
@@ -47,18 +49,22 @@ function problemOfRunning({ dueAt }: JudgedFiling, { taskAttempt }: FilingRunSta
   return null;
 }
 
-/** What a new run needs to continue a filing; everything else is in the ledger. */
-export interface ResumedFiling {
+/** The input of `fileRemittances` for a run that continues a filing from the ledger, which has everything else. */
+export function resumeInput({
+  filingId,
+  mode,
+  exporterId,
+  reference,
+  madeBy,
+  n,
+}: {
   filingId: string;
   mode: Mode;
   exporterId: string;
   reference: string;
   madeBy: string;
   n: number;
-}
-
-/** The input of `fileRemittances` for a run that continues a filing from the ledger. */
-export function resumeInput({ filingId, mode, exporterId, reference, madeBy, n }: ResumedFiling): FileInput {
+}): FileInput {
   return { mode, exporterId, reference, madeBy, n, resume: filingId };
 }
 
