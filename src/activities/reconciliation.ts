@@ -9,7 +9,7 @@ import {
   WINDOW_DAYS,
   DAY_MS,
 } from '../domain/dates';
-import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/findings';
+import type { FindingKind, ReconcileCheck } from '../domain/reconciliation/findings';
 import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import { otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
@@ -218,7 +218,7 @@ async function followLostFiling(deps: Deps, { filingId }: { filingId: string }):
 async function endReconciliation(
   deps: Deps,
   args: { runId: string; exporterId?: string; result: ReconcileResult },
-): Promise<{ counts: FindingCounts }> {
+): Promise<{ counts: Record<FindingKind, number> }> {
   const { pool, mode } = deps;
   const party = args.exporterId === undefined ? null : await partyToReconcile(pool, args.exporterId);
   const counts = await countFindings(pool, { mode, partyId: party?.partyId });

@@ -3,13 +3,6 @@ import type { FileInput } from '../contracts';
 import type { Mode } from '../names';
 import { mayFollow, type FilingState } from './states';
 
-/** Status of the newest run of a filing's workflow; `gone`: Temporal does not know the workflow. */
-export interface FilingRunStatus {
-  status: 'running' | 'gone' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out';
-  /** Attempt number of the current workflow task; above one, the previous attempts failed. */
-  taskAttempt: number;
-}
-
 /** How late a state change may be before the sweep reports it; the workflow itself reports it earlier. */
 export const LATE_MS = 15 * 60_000;
 /** From this attempt of a workflow task on, its failure is not considered temporary. */
@@ -23,7 +16,13 @@ export function judgeRun(
     /** When its next state change is due at the latest; null if it waits for a person. */
     dueAt: Date | null;
   },
-  run: FilingRunStatus,
+  /** The newest run of its workflow. */
+  run: {
+    /** `gone`: Temporal does not know the workflow. */
+    status: 'running' | 'gone' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out';
+    /** Attempt number of the current workflow task; above one, the previous attempts failed. */
+    taskAttempt: number;
+  },
   now: Date,
 ): { action: 'report'; problem: string | null } | { action: 'resume'; why: string } {
   if (run.status === 'running') return { action: 'report', problem: problemOfRunning(filing, run, now) };
@@ -37,7 +36,7 @@ export function judgeRun(
 
 function problemOfRunning(
   { dueAt }: { dueAt: Date | null },
-  { taskAttempt }: FilingRunStatus,
+  { taskAttempt }: { taskAttempt: number },
   now: Date,
 ): string | null {
   if (taskAttempt >= FAILING_FROM) {

@@ -1,5 +1,5 @@
 /** Pages of filings, of their rows and of their events. */
-import type { FilingCounts } from '../../domain/contracts';
+import type { FilingResult } from '../../domain/contracts';
 import type { RowView } from '../../domain/filing/view';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
@@ -74,11 +74,14 @@ export interface PagedSubmission {
 export async function partsOf(
   db: Queryable,
   filingIds: readonly string[],
-): Promise<Map<string, { counts: FilingCounts; submissions: PagedSubmission[] }>> {
+): Promise<Map<string, { counts: FilingResult['counts']; submissions: PagedSubmission[] }>> {
   // PostgreSQL caches a plan for `= $1`, but plans `= ANY($1)` at each call.
   const [of, value] = filingIds.length === 1 ? ['= $1', filingIds[0]] : ['= ANY($1)', filingIds];
   const { rows } = await db.query<
-    FilingCounts & { filingId: string; submissions: (Omit<PagedSubmission, 'since'> & { since: string | null })[] }
+    FilingResult['counts'] & {
+      filingId: string;
+      submissions: (Omit<PagedSubmission, 'since'> & { since: string | null })[];
+    }
   >(
     `SELECT f.filing_id AS "filingId", counts.*,
             coalesce((SELECT jsonb_agg(to_jsonb(one) ORDER BY one.submission) FROM (

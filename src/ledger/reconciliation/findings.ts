@@ -1,5 +1,5 @@
 import { adviceOfKind, FINDING_KINDS, noFindings, checkOfKind } from '../../domain/reconciliation/findings';
-import type { FindingCounts, FindingKind, FindingView, ReconcileCheck } from '../../domain/reconciliation/findings';
+import type { FindingKind, FindingView, ReconcileCheck } from '../../domain/reconciliation/findings';
 import { nearMatcher, type NearSide } from '../../domain/reconciliation/near-match';
 import { IS_ASKED } from '../filings/filings';
 import { evidenceUntil } from '../questions/waiting';
@@ -64,7 +64,7 @@ export async function healedFindings(
 export async function countFindings(
   db: Queryable,
   { mode, partyId }: { mode: string; partyId?: number | null },
-): Promise<FindingCounts> {
+): Promise<Record<FindingKind, number>> {
   const { rows } = await db.query<{ kind: FindingKind; n: number }>(
     `SELECT kind, count(*)::int AS n FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND closed_at IS NULL AND kind = ANY($3)
