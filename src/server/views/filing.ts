@@ -121,8 +121,6 @@ const NO_QUESTIONS = new Map<string, never[]>();
 /** How long the mean acknowledgement time is cached. */
 const MEAN_CACHED_MS = 60_000;
 
-export type FilingReader = ReturnType<typeof createFilingReader>;
-
 /** Reads filings in the API's form. */
 export function createFilingReader({ pool, mode, cadence }: EbrcReaderDependencies) {
   let mean: { ms: Promise<number>; at: number } | undefined;
