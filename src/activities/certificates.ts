@@ -4,7 +4,6 @@ import type { StoredDocument } from '../documents/document-store';
 import { compareFilingDates, filingDateFromAnything, filingDateInKolkata, type FilingDate } from '../domain/dates';
 import { readDetailsToRead } from '../ledger/certificates/certificates';
 import { markArchived, postponePdf, readMissing, readPdfToFetch } from '../ledger/certificates/pdfs';
-import type { PdfsToArchive } from '../ledger/certificates/pdfs';
 import { lockFiling } from '../ledger/filings/filing-lock';
 import { certifyByDetails } from '../ledger/gates/certify';
 import { windowIsOver } from '../ledger/gates/absence';
@@ -26,7 +25,7 @@ export interface FetchedCertificates {
   open: number;
   problem: string | null;
   /** The first certificates without a PDF, if asked for here, because a separate step is another billable action. */
-  toArchive: PdfsToArchive | null;
+  toArchive: Awaited<ReturnType<typeof readMissing>>['toArchive'] | null;
   filing: FilingNow | null;
 }
 

@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { FilingApi } from '../api/client';
-import type { ExtractionApi } from '../api/endpoints/extraction';
+import type { createExtractionApi } from '../api/endpoints/extraction';
 import type { DocumentStore } from '../documents/document-store';
 import type { Cadence } from '../domain/filing/poll-cadence';
 import { changeExporterInput, refreshIrmsInput, updateCredentialsInput } from '../domain/contracts';
@@ -35,7 +35,7 @@ export const cadenceOf = ({ rateWindowMs, pollFirstMs, pollMinMs, pollMaxMs }: W
 
 /** The extraction service; without it every extraction is refused as extraction_unconfigured. */
 export interface ExtractionDependencies {
-  api: ExtractionApi;
+  api: ReturnType<typeof createExtractionApi>;
   /** Address and version of the service, by which answers are kept. */
   service: string;
   /** Hash of the address and the key; a failure that they cause is kept until one of them changes. */

@@ -9,13 +9,13 @@ import {
   WINDOW_DAYS,
   DAY_MS,
 } from '../domain/dates';
-import type { FindingCounts, ReconcileCheck } from '../domain/reconciliation/findings';
+import type { FindingKind, ReconcileCheck } from '../domain/reconciliation/findings';
 import { IN_PLAIN_WORDS, issueText } from '../domain/issues';
 import { otherModeText } from '../domain/values';
 import { saveCertificates } from '../ledger/certificates/certificates';
 import { compareParty } from '../ledger/reconciliation/compare';
 import { readWithHash } from '../documents/stored-document';
-import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs, type PdfCheck } from '../ledger/certificates/pdfs';
+import { markPdfMissing, pdfProblem, savePdfChecks, storedPdfs } from '../ledger/certificates/pdfs';
 import { countFindings, explainNearMatches, noteHealed, repairable } from '../ledger/reconciliation/findings';
 import type { RepairableFinding } from '../ledger/reconciliation/findings';
 import {
@@ -158,7 +158,7 @@ async function checkDocuments(
   const began = args.after === '' ? now(deps) : new Date(args.after);
   for (;;) {
     const stored = await storedPdfs(pool, { partyId, began, limit: DOCUMENTS_PER_LOOK, each });
-    const looks: PdfCheck[] = [];
+    const looks: Parameters<typeof savePdfChecks>[1]['looks'] = [];
     for (const { eBRCNumber, document, sha256 } of stored) {
       Context.current().heartbeat();
       const found = (await readWithHash(documents, document))?.sha256 ?? null;
@@ -218,7 +218,7 @@ async function followLostFiling(deps: Deps, { filingId }: { filingId: string }):
 async function endReconciliation(
   deps: Deps,
   args: { runId: string; exporterId?: string; result: ReconcileResult },
-): Promise<{ counts: FindingCounts }> {
+): Promise<{ counts: Record<FindingKind, number> }> {
   const { pool, mode } = deps;
   const party = args.exporterId === undefined ? null : await partyToReconcile(pool, args.exporterId);
   const counts = await countFindings(pool, { mode, partyId: party?.partyId });

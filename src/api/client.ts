@@ -3,11 +3,11 @@ import { createCustomerApi, createIrmApi } from './endpoints/exporters';
 import { createFilingsApi } from './endpoints/filings';
 import type { Budget } from '../budget/ports';
 
-/** `baseUrl` ends in `/api/v1`; `apiKey` determines the mode; the service's rate limits require a budget. */
-export type FilingApiOptions = CallerOptions & { budget: Budget };
-
-/** Client of the filing service: one method per endpoint, one attempt per call. Rejects with `ApiError`. */
-export function createFilingApi(options: FilingApiOptions) {
+/**
+ * Client of the filing service: one method per endpoint, one attempt per call. Rejects with `ApiError`.
+ * @param options `baseUrl` ends in `/api/v1`; `apiKey` determines the mode; the service's rate limits require a budget
+ */
+export function createFilingApi(options: CallerOptions & { budget: Budget }) {
   const caller = createCaller(options);
   return {
     ...createCustomerApi(caller),

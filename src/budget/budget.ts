@@ -2,18 +2,11 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RATE_CLASSES, RATE_LIMITS, type RateClass } from '../domain/names';
 import { createBudgetGate, type BudgetGate } from './gate';
-import { createTicketQueue, type TicketQueue } from './ticket-queue';
+import { createTicketQueue } from './ticket-queue';
 import { BudgetStoppedError, type Budget, type BudgetSlot } from './ports';
 import { createSlotReporter, type GrantedTicket } from './slot';
 import type { BudgetStore } from './store';
 import { budgetTiming } from './timing';
-
-export interface BudgetMetrics {
-  /** A call got its slot after `ms` milliseconds. */
-  granted(rateClass: RateClass, ms: number): void;
-  /** The service answered 429, so something else uses the key; the class is closed for one window. */
-  refused(rateClass: RateClass): void;
-}
 
 export interface BudgetOptions {
   store: BudgetStore;
@@ -25,7 +18,12 @@ export interface BudgetOptions {
   limits?: Record<RateClass, number>;
   /** The most tasks of a class in this process; default {@link MAX_TASKS}. */
   maxTasks?: number;
-  metrics?: BudgetMetrics;
+  metrics?: {
+    /** A call got its slot after `ms` milliseconds. */
+    granted(rateClass: RateClass, ms: number): void;
+    /** The service answered 429, so something else uses the key; the class is closed for one window. */
+    refused(rateClass: RateClass): void;
+  };
   /** Called when a report of a call could not be stored after several attempts. */
   onLostReport?: (error: unknown) => void;
 }
@@ -68,7 +66,7 @@ export function createBudget(options: BudgetOptions): StoppableBudget {
       const queue = createTicketQueue({ store, timing, rateClass, limit: limits[rateClass], onUnclaimed });
       return [rateClass, { queue, gate: createBudgetGate({ maxTasks }) }];
     }),
-  ) as Record<RateClass, { queue: TicketQueue; gate: BudgetGate }>;
+  ) as Record<RateClass, { queue: ReturnType<typeof createTicketQueue>; gate: BudgetGate }>;
   let stopped = false;
 
   function slotOf(granted: GrantedTicket, rateClass: RateClass): BudgetSlot {

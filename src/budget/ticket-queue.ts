@@ -183,5 +183,3 @@ export function createTicketQueue(args: {
     },
   };
 }
-
-export type TicketQueue = ReturnType<typeof createTicketQueue>;

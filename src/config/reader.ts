@@ -66,19 +66,13 @@ export interface Reader {
   problems(): ConfigProblem[];
 }
 
-/** The text of a variable; `problem` if its file cannot be read. */
-interface GivenText {
-  text?: string;
-  problem?: string;
-  file?: string;
-}
-
 export function createReader(env: Environment): Reader {
   const problems = new Map<string, string>();
   const report = (variable: string, problem: string) => {
     if (!problems.has(variable)) problems.set(variable, problem);
   };
-  const lookUp = (name: Variable): GivenText => {
+  /** The text of a variable; `problem` if its file cannot be read. */
+  const lookUp = (name: Variable): { text?: string; problem?: string; file?: string } => {
     const { default: byDefault, secret } = VARIABLES[name] as { default?: string; secret?: true };
     const text = env[name]?.trim();
     const file = secret && env[`${name}_FILE`]?.trim();
@@ -88,7 +82,7 @@ export function createReader(env: Environment): Reader {
     if ('problem' in read) report(`${name}_FILE`, read.problem);
     return { ...read, file };
   };
-  const lookedUp = new Map<Variable, GivenText>();
+  const lookedUp = new Map<Variable, ReturnType<typeof lookUp>>();
   const textOf = (name: Variable) => {
     const found = lookedUp.get(name) ?? lookUp(name);
     lookedUp.set(name, found);

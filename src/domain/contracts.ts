@@ -153,9 +153,15 @@ const counts = z.object({
   corrected: z.number().int().describe('errored rows that a correction has taken over'),
   open: z.number().int(),
 });
-export type FilingCounts = z.infer<typeof counts>;
 
-export const NO_ROWS: FilingCounts = { rows: 0, certified: 0, archived: 0, errored: 0, corrected: 0, open: 0 };
+export const NO_ROWS: FilingResult['counts'] = {
+  rows: 0,
+  certified: 0,
+  archived: 0,
+  errored: 0,
+  corrected: 0,
+  open: 0,
+};
 
 /** A problem of a filing, as the command line, workbooks and the ledger have it. */
 export const finding = z.object({

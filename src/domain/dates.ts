@@ -6,8 +6,6 @@
 /** A calendar date as DDMMYYYY text. */
 export type FilingDate = string;
 
-export type ParsedFilingDate = { ok: true; date: FilingDate } | { ok: false; reason: 'form' | 'impossible' };
-
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
@@ -32,7 +30,9 @@ const MONTHS = 'january february march april may june july august september octo
 export const DATE_FORMS = 'DD/MM/YYYY, DD-MM-YYYY, DDMMYYYY, YYYY-MM-DD';
 
 /** Parses a date in the spec's forms, day first. `form`: none of them; `impossible`: no real day (31/02/2026). */
-export function parseFilingDate(text: string): ParsedFilingDate {
+export function parseFilingDate(
+  text: string,
+): { ok: true; date: FilingDate } | { ok: false; reason: 'form' | 'impossible' } {
   const trimmed = text.trim();
   const dayFirst = DAY_FIRST.exec(trimmed);
   if (dayFirst) {
@@ -150,7 +150,7 @@ export function splitWindow(from: FilingDate, to: FilingDate) {
   return windows;
 }
 
-function fromParts(year: number, month: number, day: number): ParsedFilingDate {
+function fromParts(year: number, month: number, day: number): ReturnType<typeof parseFilingDate> {
   const date = new Date(Date.UTC(year, month - 1, day));
   const real =
     year >= FIRST_YEAR && year <= LAST_YEAR && date.getUTCMonth() === month - 1 && date.getUTCDate() === day && day > 0;

@@ -109,15 +109,18 @@ export function readIrmCursor(
   }
 }
 
-export interface FilingContent {
+/** A filing's canonical text, independent of row order and spelling. Its SHA-256 is the content hash. */
+export function canonicalContent({
+  exporterId,
+  uploadType,
+  declaration,
+  rows,
+}: {
   exporterId: string;
   uploadType: number;
   declaration: string;
   rows: readonly Pick<MappingRow, 'mapping' | 'extra'>[];
-}
-
-/** A filing's canonical text, independent of row order and spelling. Its SHA-256 is the content hash. */
-export function canonicalContent({ exporterId, uploadType, declaration, rows }: FilingContent): string {
+}): string {
   const texts = rows.map(({ mapping, extra }) => JSON.stringify([canonicalMapping(mapping), canonicalExtra(extra)]));
   return JSON.stringify([comparableId(exporterId), uploadType, declaration, texts.sort()]);
 }

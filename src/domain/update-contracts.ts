@@ -84,4 +84,3 @@ export const refusalDetails = z.object({
   holder: z.string().nullable().optional().describe('reference_taken: id of the filing that has the reference'),
   state: z.string().nullable().optional().describe('reference_taken: the state of that filing'),
 });
-export type RefusalDetails = z.infer<typeof refusalDetails>;

@@ -18,11 +18,6 @@ export interface CodecServerOptions {
   tls?: { cert: string; key: string };
 }
 
-export interface CodecServer {
-  url: string;
-  close(): Promise<void>;
-}
-
 /** A page of a history can hold megabytes of payloads; base64 adds a third. */
 const BODY_LIMIT = 32 * 1024 * 1024;
 
@@ -33,7 +28,7 @@ const body = z.object({
 });
 
 /** Serves POST /decode; POST /encode only with a token, because encoded payloads count as our own. */
-export async function startCodecServer(options: CodecServerOptions): Promise<CodecServer> {
+export async function startCodecServer(options: CodecServerOptions): Promise<{ url: string; close(): Promise<void> }> {
   const { codec, host, port, tls, token } = options;
   const app: FastifyInstance = tls
     ? Fastify({ logger: false, bodyLimit: BODY_LIMIT, https: tls })

@@ -17,7 +17,19 @@ const text = new TextDecoder();
 
 const NULL: Payload = { metadata: { encoding: utf8.encode('json/plain') }, data: utf8.encode('null') };
 
-export interface PayloadCodecOptions {
+/** Rows of a filing have about 75,000 values in 2 MB, Temporal's limit of a payload. */
+const MAX_VALUES = 100_000;
+
+/**
+ * Encrypts payloads with AES-256-GCM under the first key, whose id is in the metadata. Decrypts payloads under any of
+ * the keys, and passes unencrypted ones through.
+ * @throws EncryptionError for keys that cannot be used
+ */
+export function createPayloadCodec({
+  keys,
+  onUnreadable,
+  bounded = false,
+}: {
   /** The payload keys, the current one first. */
   keys: readonly EncryptionKey[];
   /** Called for a payload that cannot be decrypted. */
@@ -27,17 +39,7 @@ export interface PayloadCodecOptions {
    * thread, and would end one worker after another.
    */
   bounded?: boolean;
-}
-
-/** Rows of a filing have about 75,000 values in 2 MB, Temporal's limit of a payload. */
-const MAX_VALUES = 100_000;
-
-/**
- * Encrypts payloads with AES-256-GCM under the first key, whose id is in the metadata. Decrypts payloads under any of
- * the keys, and passes unencrypted ones through.
- * @throws EncryptionError for keys that cannot be used
- */
-export function createPayloadCodec({ keys, onUnreadable, bounded = false }: PayloadCodecOptions): PayloadCodec {
+}): PayloadCodec {
   const usable = checkedKeys(keys);
   const [current] = usable;
   return {
@@ -102,7 +104,7 @@ export const FAILURE_CONVERTER = require.resolve(join(__dirname, 'failure-conver
 /** The data converter of clients and workers; undefined without keys. @throws EncryptionError for unusable keys */
 export function dataConverterOf(
   keys: readonly EncryptionKey[],
-  options: Omit<PayloadCodecOptions, 'keys'> = {},
+  options: Omit<Parameters<typeof createPayloadCodec>[0], 'keys'> = {},
 ): DataConverter | undefined {
   if (keys.length === 0) return undefined;
   return { payloadCodecs: [createPayloadCodec({ keys, ...options })], failureConverterPath: FAILURE_CONVERTER };

@@ -8,13 +8,6 @@ export interface PublicKey {
   publicKey: Buffer;
 }
 
-/** Opens boxes with the key pairs that are derived from the vault's keys; the first public key is the current one. */
-export interface BoxOpener {
-  publicKeys(): Promise<[PublicKey, ...PublicKey[]]>;
-  /** @throws EncryptionError `key_missing` or `unreadable` */
-  open(box: { keyId: string; sealed: Buffer }, context: string): Promise<Buffer>;
-}
-
 const suite = new CipherSuite({ kem: new DhkemP256HkdfSha256(), kdf: new HkdfSha256(), aead: new Aes256Gcm() });
 
 /** Seals bytes for the holder of the private key. They open only with the same `context`, which is not stored. */
@@ -29,14 +22,17 @@ const keyPair = async ({ id, key }: EncryptionKey) => ({
   pair: (await suite.kem.deriveKeyPair(key)) as webcrypto.CryptoKeyPair,
 });
 
-/** @throws EncryptionError `keys_invalid` */
-export function createBoxOpener(keys: readonly EncryptionKey[]): BoxOpener {
+/**
+ * Opens boxes with the key pairs that are derived from the vault's keys; the first public key is the current one.
+ * @throws EncryptionError `keys_invalid`
+ */
+export function createBoxOpener(keys: readonly EncryptionKey[]) {
   const [first, ...more] = subKeys(keys, 'vault');
   // Derived at first use, because derivation is asynchronous.
   let derived: Promise<{ keyId: string; pair: webcrypto.CryptoKeyPair }[]> | undefined;
   const pairs = () => (derived ??= Promise.all([first, ...more].map(keyPair)));
   return {
-    async publicKeys() {
+    async publicKeys(): Promise<[PublicKey, ...PublicKey[]]> {
       const [current, ...older] = await Promise.all(
         (await pairs()).map(async ({ keyId, pair }) => ({
           keyId,
@@ -46,7 +42,8 @@ export function createBoxOpener(keys: readonly EncryptionKey[]): BoxOpener {
       return [current as PublicKey, ...older];
     },
 
-    async open({ keyId, sealed }, context) {
+    /** @throws EncryptionError `key_missing` or `unreadable` */
+    async open({ keyId, sealed }: { keyId: string; sealed: Buffer }, context: string): Promise<Buffer> {
       const known = (await pairs()).find((pair) => pair.keyId === keyId);
       if (!known) throw missingKey(keyId);
       const { encSize } = suite.kem;

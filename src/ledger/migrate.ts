@@ -9,19 +9,20 @@ const LOCK = 4_720_118_252_021;
 
 const LOCK_WAIT = '5min';
 
-export interface MigrateOptions {
-  /** Folder of `NNN_name.sql` files. Default: the package's `migrations/`. */
-  folder?: string;
-  /** Grants the roles their rights even if no migration is missing, because the roles may be newer than the ledger. */
-  grants?: boolean;
-  log?: (message: string) => void;
-}
-
 /**
  * Brings the schema up to date, forward only, all or nothing. Workers that start together wait for each other.
  * @returns the names of applied migrations @throws if a migration fails or was edited, or after five minutes
  */
-export async function migrate(target: pg.Pool | string, options: MigrateOptions = {}): Promise<string[]> {
+export async function migrate(
+  target: pg.Pool | string,
+  options: {
+    /** Folder of `NNN_name.sql` files. Default: the package's `migrations/`. */
+    folder?: string;
+    /** Grants the roles their rights even if no migration is missing, because the roles may be newer than the ledger. */
+    grants?: boolean;
+    log?: (message: string) => void;
+  } = {},
+): Promise<string[]> {
   const url = typeof target === 'string' ? target : target.options.connectionString;
   if (url === undefined)
     throw new Error('The ledger is migrated through a pool of createPool, or a connection string.');
@@ -36,7 +37,7 @@ export async function migrate(target: pg.Pool | string, options: MigrateOptions 
 
 async function migrateWith(
   pool: pg.Pool,
-  { folder = MIGRATIONS, grants = false, log }: MigrateOptions,
+  { folder = MIGRATIONS, grants = false, log }: NonNullable<Parameters<typeof migrate>[1]>,
 ): Promise<string[]> {
   await access(folder).catch(() => {
     throw new Error(`No migrations at ${folder}: the package is incomplete, install or build it again.`);

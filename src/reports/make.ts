@@ -1,7 +1,7 @@
 /** Makes the daily report and the ageing report from the ledger alone. */
 import type pg from 'pg';
 import type { Queryable } from '../ledger/pool';
-import { BUCKETS, realisationAgeing, type Ageing, type BucketId, type RealisationRule } from '../ledger/reports/ageing';
+import { BUCKETS, realisationAgeing, type Ageing, type RealisationRule } from '../ledger/reports/ageing';
 import { type ReportScope, inSnapshot } from '../ledger/reports/scope';
 import { ageingGroup, irmGroup } from './groups/balances';
 import { funnelGroup, latencyGroup, rejectionsGroup, unknownGroup } from './groups/filings';
@@ -82,7 +82,8 @@ function notesOf({ now, on }: ReportInput): string[] {
 function exporterGroup({ byExporter }: Ageing): Group {
   const groups = groupBy(byExporter, ({ exporter, currency }) => JSON.stringify([exporter, currency]));
   const rows = [...groups.values()].map((ofExporter) => {
-    const of = (bucket: BucketId) => ofExporter.find((each) => each.bucket === bucket)?.outstanding ?? '0';
+    const of = (bucket: (typeof BUCKETS)[number]['id']) =>
+      ofExporter.find((each) => each.bucket === bucket)?.outstanding ?? '0';
     return { ...ofExporter[0], total: sumAmounts(ofExporter.map(({ outstanding }) => outstanding)), of };
   });
   return {

@@ -33,15 +33,16 @@ export function workflowLinks(
   return (workflowId) => `${root}/${encodeURIComponent(workflowId)}`;
 }
 
-/** A job of the report thread. */
-interface ReportJob {
+/** The thread's entry point; it renders one report at a time. */
+export default function runJob({
+  report,
+  form,
+  grouping,
+}: {
   report: Report;
   form: ReportForm;
   grouping: Grouping;
-}
-
-/** The thread's entry point; it renders one report at a time. */
-export default function runJob({ report, form, grouping }: ReportJob): Promise<Uint8Array> {
+}): Promise<Uint8Array> {
   return reportsInProcess.render(report, { form, grouping });
 }
 
@@ -54,7 +55,7 @@ export function createReportThread({
   memoryMb = 256,
   execArgv,
 }: BoundedThread = {}): ReportRenderer {
-  const thread = createBoundedThread<ReportJob, Uint8Array>(__filename, {
+  const thread = createBoundedThread<Parameters<typeof runJob>[0], Uint8Array>(__filename, {
     idleMs: IDLE_MS,
     timeoutMs,
     memoryMb,

@@ -183,7 +183,7 @@ function watchRoutes(app: FastifyInstance): () => void {
   };
 }
 
-function observeRequests(app: FastifyInstance, metrics: DoorMetrics, logger: Logger): void {
+function observeRequests(app: FastifyInstance, metrics: ReturnType<typeof createDoorMetrics>, logger: Logger): void {
   app.addHook('onSend', (request, reply, _payload, done) => {
     void reply.header('x-request-id', request.id).header('cache-control', 'no-store');
     done();
@@ -229,7 +229,7 @@ const DESCRIPTION = {
 function addHealthRoutes(
   app: FastifyInstance,
   { deps: { pool, temporal }, isStopping }: Door,
-  metrics: DoorMetrics,
+  metrics: ReturnType<typeof createDoorMetrics>,
 ): void {
   app.get('/healthz', { schema: { hide: true } }, () => ({ ok: true }));
 
@@ -248,8 +248,6 @@ function addHealthRoutes(
 
 /** Upper bounds of the histogram, in seconds. */
 const BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60] as const;
-
-type DoorMetrics = ReturnType<typeof createDoorMetrics>;
 
 /** Counts and durations of requests, in Prometheus's text format. */
 function createDoorMetrics() {

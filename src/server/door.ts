@@ -17,20 +17,16 @@ const BOUNDS: Bounds = {
   requestsPerSecond: 2_000,
 };
 
-export interface DoorOptions {
-  deps: EbrcClientDependencies;
-  logger: Logger;
-  address: ListenAddress;
-  bounds?: Partial<Bounds>;
-}
-
-export type RunningDoor = Awaited<ReturnType<typeof startDoor>>;
-
 /** How long closing waits for requests that are being handled. */
 const CLOSE_WITHIN_MS = 15_000;
 
 /** @throws Error if it cannot listen on the address */
-export async function startDoor(options: DoorOptions) {
+export async function startDoor(options: {
+  deps: EbrcClientDependencies;
+  logger: Logger;
+  address: ListenAddress;
+  bounds?: Partial<Bounds>;
+}) {
   const { deps, logger, address } = options;
   const bounds = { ...BOUNDS, ...options.bounds };
   const { pool, mode } = deps;

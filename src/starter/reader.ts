@@ -1,7 +1,7 @@
 import type { FilingView, FilingSummary } from '../domain/filing/view';
 import { pageOfCertificates, type PagedCertificate } from '../ledger/certificates/certificates';
 import { getExporter, listExporters, type ExporterRow } from '../ledger/exporters/exporters';
-import { markBehind, pageOfEvents, type PagedEvent } from '../ledger/filings/filing-pages';
+import { markBehind, pageOfEvents } from '../ledger/filings/filing-pages';
 import { listFilingViews } from '../ledger/filings/filing-view';
 import { RefusedError } from './errors';
 import type { EbrcReaderDependencies } from './dependencies';
@@ -59,7 +59,7 @@ const PAGE_SIZE = 1_000;
 const MAX_EVENTS = 10_000;
 
 /** An event of a filing: a transition, a statement of a person, or a finding. */
-export type FilingEventView = Omit<PagedEvent, 'at' | 'id'> & { at: string };
+export type FilingEventView = Omit<Awaited<ReturnType<typeof pageOfEvents>>[number], 'at' | 'id'> & { at: string };
 
 const unknownEntry = (what: string) =>
   new RefusedError([{ code: 'unknown_entry', message: `${what} is not in this list: --after takes its last entry.` }]);

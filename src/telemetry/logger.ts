@@ -22,7 +22,14 @@ function logScope(): LogScope {
   return current.getStore() ?? {};
 }
 
-export interface LoggerOptions {
+/** Logs one JSON line per event (on a terminal readable text), with masked fields of `log-fields.ts` only. */
+export function createLogger({
+  level,
+  name = 'ebrc',
+  tracer,
+  stderr = false,
+  destination,
+}: {
   level: string;
   /** The program's name in each line; default `ebrc`. */
   name?: string;
@@ -32,10 +39,7 @@ export interface LoggerOptions {
   stderr?: boolean;
   /** Overrides the output, for tests. */
   destination?: DestinationStream;
-}
-
-/** Logs one JSON line per event (on a terminal readable text), with masked fields of `log-fields.ts` only. */
-export function createLogger({ level, name = 'ebrc', tracer, stderr = false, destination }: LoggerOptions): Logger {
+}): Logger {
   const options: pino.LoggerOptions = {
     name,
     level,

@@ -87,16 +87,6 @@ function bareAttributes({ attributes, events }: ReadableSpan): Attributes {
   return kept;
 }
 
-export interface TelemetryOptions {
-  /** Root of the OTLP/HTTP receiver, without a trailing slash; spans go to `/v1/traces` below it. */
-  endpoint: string;
-  /** `service.name`, unless OTEL_SERVICE_NAME is set. */
-  service: string;
-  version: string;
-  /** Called if spans could not be sent, which affects nothing else. */
-  onLost?: (reason: string) => void;
-}
-
 export interface Telemetry {
   tracer: Tracer;
   /** For Temporal's client: adds the trace context to starts, signals and updates. */
@@ -112,7 +102,20 @@ export interface Telemetry {
 }
 
 /** Call once per process, because OpenTelemetry's context is global. */
-export function startTelemetry({ endpoint, service, version, onLost }: TelemetryOptions): Telemetry {
+export function startTelemetry({
+  endpoint,
+  service,
+  version,
+  onLost,
+}: {
+  /** Root of the OTLP/HTTP receiver, without a trailing slash; spans go to `/v1/traces` below it. */
+  endpoint: string;
+  /** `service.name`, unless OTEL_SERVICE_NAME is set. */
+  service: string;
+  version: string;
+  /** Called if spans could not be sent, which affects nothing else. */
+  onLost?: (reason: string) => void;
+}): Telemetry {
   setGlobalErrorHandler((error) => onLost?.(reasonOf(error)));
   const resource = new Resource({ 'service.name': service, 'service.version': version }).merge(
     // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have their standard meaning.

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Span, Telemetry, TelemetryOptions, Tracer } from './open-telemetry';
+import type { Span, Telemetry, Tracer } from './open-telemetry';
 
 export type { Span, SpanAttributes, Tracer } from './open-telemetry';
 
@@ -15,7 +15,7 @@ export const NO_TRACES: Tracer = {
 /** Loads telemetry if an endpoint is given; null otherwise. */
 export async function loadTelemetry(
   endpoint: string | undefined,
-  options: Pick<TelemetryOptions, 'service' | 'onLost'>,
+  options: { service: string; onLost?: (reason: string) => void },
 ): Promise<Telemetry | null> {
   if (endpoint === undefined) return null;
   const [{ startTelemetry }, text] = await Promise.all([

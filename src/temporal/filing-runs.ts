@@ -1,7 +1,7 @@
 /** Runs of filings in Temporal: the status of the newest one, and starting one that continues from the ledger. */
 import { WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
 import { WorkflowIdConflictPolicy } from '@temporalio/common';
-import { type FilingRunStatus, judgeRun, resumeInput, type ResumedFiling } from '../domain/filing/run-judgement';
+import { judgeRun, resumeInput } from '../domain/filing/run-judgement';
 import { needsAttention, type FilingState } from '../domain/filing/states';
 import type { Mode } from '../domain/names';
 import { searchAttributes } from '../domain/names';
@@ -11,7 +11,7 @@ import { openFiling, recordRunProblem, type OpenFilingRun } from '../ledger/fili
 import { isGrpcStatus } from './grpc-status';
 
 /** Temporal's execution statuses in our terms. A run that continued as new has a newer one, so it counts as running. */
-const STATUS: Readonly<Record<string, FilingRunStatus['status']>> = {
+const STATUS: Readonly<Record<string, Parameters<typeof judgeRun>[1]['status']>> = {
   RUNNING: 'running',
   PAUSED: 'running',
   CONTINUED_AS_NEW: 'running',
@@ -23,7 +23,7 @@ const STATUS: Readonly<Record<string, FilingRunStatus['status']>> = {
 };
 
 /** Describes the newest run, because lists lag behind. "Not found" gives `gone`. @throws any other failure */
-export async function describeRun(temporal: Client, workflowId: string): Promise<FilingRunStatus> {
+export async function describeRun(temporal: Client, workflowId: string): Promise<Parameters<typeof judgeRun>[1]> {
   try {
     const { status, raw } = await temporal.workflow.getHandle(workflowId).describe();
     // Treat an unknown status as running, because nothing may be concluded from it.
@@ -62,7 +62,7 @@ export async function withFilingAttributes<T>(
 }
 
 /** Start options of a run that continues from the ledger. A running one is used. */
-export function resumeOptions(filing: ResumedFiling & { workflowId: string }, taskQueue: string) {
+export function resumeOptions(filing: Parameters<typeof resumeInput>[0] & { workflowId: string }, taskQueue: string) {
   return {
     workflowId: filing.workflowId,
     taskQueue,
@@ -71,21 +71,19 @@ export function resumeOptions(filing: ResumedFiling & { workflowId: string }, ta
   };
 }
 
-export interface CheckRunDependencies {
-  pool: pg.Pool;
-  temporal: Client;
-  /** The main task queue, on which filings run. */
-  taskQueue: string;
-  logger: Logger;
-  clock: () => number;
-}
-
 /**
  * Checks a filing's run. If it is lost, starts a new one if something may have been sent; otherwise reports a problem,
  * because a person may have stopped it on purpose. May run concurrently. @throws if Temporal cannot be queried
  */
 export async function checkRun(
-  deps: CheckRunDependencies,
+  deps: {
+    pool: pg.Pool;
+    temporal: Client;
+    /** The main task queue, on which filings run. */
+    taskQueue: string;
+    logger: Logger;
+    clock: () => number;
+  },
   filing: OpenFilingRun,
 ): Promise<{ resumed: boolean; reported: boolean; why: string | null }> {
   const { pool, temporal, taskQueue, logger, clock } = deps;

@@ -4,11 +4,9 @@ import { HOUR_MS, MINUTE_MS } from '../domain/dates';
 import type { Mode } from '../domain/names';
 import { openFilingsAfter } from '../ledger/filings/open-filings';
 import { endedWithRequests } from '../ledger/submissions/requests';
-import { checkRun, type CheckRunDependencies } from './filing-runs';
+import { checkRun } from './filing-runs';
 
-export interface SweepDependencies extends CheckRunDependencies {
-  mode: Mode;
-}
+export type SweepDependencies = Parameters<typeof checkRun>[0] & { mode: Mode };
 
 export interface Swept {
   filings: number;

@@ -70,18 +70,13 @@ const LOOK_EVERY_MS = 5_000;
 /** Number of checks without a worker before a call is given up, because a worker may be starting or busy. */
 const LOOKS = 6;
 
-export interface WorkerWatch {
-  temporal: Client;
-  taskQueue: string;
-  lookForWorkerEveryMs?: number;
-}
-
 /** Makes a call that only a worker can answer. @throws NoWorkerError if no worker polls or takes the task */
 export async function answeredByWorker<T>(
-  { temporal: client, taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: WorkerWatch,
+  of: { temporal: Client; taskQueue: string; lookForWorkerEveryMs?: number },
   workflowId: string,
   call: () => Promise<T>,
 ): Promise<T> {
+  const { temporal: client, taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS } = of;
   const stop = new AbortController();
   // Each call of a long poll adds a listener, which Node would report as a leak.
   setMaxListeners(0, stop.signal);
@@ -116,7 +111,7 @@ async function isUntaken(client: Client, workflowId: string): Promise<boolean> {
 
 /** Waits until `isThere` finds what the first worker creates at its start. @throws NoWorkerError if it does not */
 export async function waitForFirstWorker(
-  { taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: WorkerWatch,
+  { taskQueue, lookForWorkerEveryMs = LOOK_EVERY_MS }: { taskQueue: string; lookForWorkerEveryMs?: number },
   isThere: () => Promise<boolean>,
 ): Promise<void> {
   for (const until = Date.now() + LOOKS * lookForWorkerEveryMs; !(await isThere());) {

@@ -84,19 +84,17 @@ function finishTemplate(workbook: Workbook, sheet: Worksheet, known: KnownIrms):
   return finishBulkSheet(workbook, sheet);
 }
 
-/** What the ledger knows of an IRM beyond the template. Dates are DDMMYYYY. */
-interface KnownIrm {
-  irmNumber: string;
-  irmAdCode: string;
-  irmIssueDate: string;
-  remittanceDate: string | null;
-  remitterName: string | null;
-  /** Exact decimal text; null if it is not known. */
-  free: string | null;
-}
-
+/** What the ledger knows of IRMs beyond the template. Dates are DDMMYYYY. */
 export interface KnownIrms {
-  irms?: readonly KnownIrm[];
+  irms?: readonly {
+    irmNumber: string;
+    irmAdCode: string;
+    irmIssueDate: string;
+    remittanceDate: string | null;
+    remitterName: string | null;
+    /** Exact decimal text; null if it is not known. */
+    free: string | null;
+  }[];
   /** Also IRMs without a free balance. */
   all?: boolean;
 }
@@ -112,7 +110,7 @@ function completeRows(sheet: Worksheet, { irms = [], all = false }: KnownIrms): 
     irms.map((irm) => ({ ...irm, issueDate: irm.irmIssueDate })),
     irmIdentity,
   );
-  const irmOfRow = (row: number): KnownIrm | undefined => {
+  const irmOfRow = (row: number) => {
     const cell = (field: string) => sheet.getCell(row, fields.get(field) ?? 1);
     const alike =
       irmsByIdentity.get(irmIdentity({ irmNumber: cell('irmNumber').text, irmAdCode: cell('irmAdCode').text })) ?? [];
@@ -142,7 +140,7 @@ function completeRows(sheet: Worksheet, { irms = [], all = false }: KnownIrms): 
   sheet.getColumn(firstAdded + 1).numFmt = '#,##0.00';
 }
 
-function leaveOutExhausted(sheet: Worksheet, irmOfRow: (row: number) => KnownIrm | undefined): void {
+function leaveOutExhausted(sheet: Worksheet, irmOfRow: (row: number) => { free: string | null } | undefined): void {
   for (let row = sheet.rowCount; row >= 2; row -= 1) {
     const free = irmOfRow(row)?.free;
     if (free != null && compareAmounts(free, 0) <= 0) sheet.spliceRows(row, 1);

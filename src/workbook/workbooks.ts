@@ -32,7 +32,6 @@ export const workbooksInProcess: Workbooks = {
 };
 
 type WorkbookOperation = Exclude<keyof Workbooks, 'of' | 'close'>;
-type ResultOf<O extends WorkbookOperation> = Awaited<ReturnType<Workbooks[O]>>;
 
 interface Job {
   do: WorkbookOperation;
@@ -71,12 +70,12 @@ export function createWorkbookThreads({ timeoutMs = 60_000, memoryMb = 192, exec
     async function run<O extends WorkbookOperation>(
       operation: O,
       args: Parameters<Workbooks[O]>,
-    ): Promise<ResultOf<O>> {
+    ): Promise<Awaited<ReturnType<Workbooks[O]>>> {
       const outcome = await thread.run({ do: operation, args }, owner).catch((error: unknown) => {
         throw limitOf(error) ?? error;
       });
       if ('refused' in outcome) throw new WorkbookRefused(outcome.refused.code, outcome.refused.message);
-      return outcome.result as ResultOf<O>;
+      return outcome.result as Awaited<ReturnType<Workbooks[O]>>;
     }
     return {
       check: (...args) => run('check', args),

@@ -17,11 +17,6 @@ export interface BackgroundJob {
   run: (signal: AbortSignal) => Promise<void>;
 }
 
-export interface JobOutcome {
-  id: string;
-  ok: boolean;
-}
-
 /** How long a stop waits for running jobs, which must not delay the end of the process. */
 export const STOP_WITHIN_MS = 5_000;
 
@@ -29,7 +24,7 @@ export const STOP_WITHIN_MS = 5_000;
 export function startBackgroundJobs(
   jobs: readonly BackgroundJob[],
   logger: Logger,
-  onRun: (outcome: JobOutcome) => void = () => undefined,
+  onRun: (outcome: { id: string; ok: boolean }) => void = () => undefined,
 ): {
   /** Starts no further runs. Resolves when current runs ended, or after {@link STOP_WITHIN_MS}. */
   stop(): Promise<void>;
@@ -48,7 +43,7 @@ async function runForever(
   { id, name, everyMs, run }: BackgroundJob,
   signal: AbortSignal,
   logger: Logger,
-  onRun: (outcome: JobOutcome) => void,
+  onRun: (outcome: { id: string; ok: boolean }) => void,
 ): Promise<void> {
   while (!signal.aborted) {
     try {
@@ -82,7 +77,7 @@ export function leaderJob(args: {
   mode: Mode;
   jobs: readonly BackgroundJob[];
   logger: Logger;
-  onRun?: (outcome: JobOutcome) => void;
+  onRun?: (outcome: { id: string; ok: boolean }) => void;
 }): BackgroundJob {
   const { pool, mode, jobs, logger, onRun } = args;
   const channel = `ebrc_lead_${mode}`;

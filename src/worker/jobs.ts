@@ -22,15 +22,8 @@ import { NotReady, type Probe } from '../telemetry/readiness';
 /** Younger secrets are kept, because a secret is stored just before its workflow starts. */
 const SETTLED_AFTER_MS = 10 * 60_000;
 
-export interface SecretSweep {
-  pool: pg.Pool;
-  client: Client;
-  mode: Mode;
-  logger: Logger;
-}
-
 /** Removes passwords that are no longer needed, e.g. of an onboarding that was refused or never started. */
-export function secretSweepJob(sweep: SecretSweep): BackgroundJob {
+export function secretSweepJob(sweep: Parameters<typeof sweepSecrets>[0] & { logger: Logger }): BackgroundJob {
   return {
     id: 'sweep_secrets',
     name: 'remove passwords that no workflow needs',
@@ -44,7 +37,7 @@ export function secretSweepJob(sweep: SecretSweep): BackgroundJob {
 
 /** Removes secrets without a version whose workflow has ended or is gone. @throws if Temporal cannot be queried */
 export async function sweepSecrets(
-  { pool, client, mode }: Omit<SecretSweep, 'logger'>,
+  { pool, client, mode }: { pool: pg.Pool; client: Client; mode: Mode },
   olderThanMs = SETTLED_AFTER_MS,
 ): Promise<number> {
   const byWorkflow = new Map<string | null, string[]>();

@@ -48,16 +48,14 @@ export const CLOSE_WITHIN_MS = 10_000;
 const MARGIN_MS = 5_000;
 
 /** Time limits of a shutdown, in milliseconds. */
-export interface ShutdownTimes {
+export function shutdownTimes(httpTimeoutMs: number): {
   /** For running activities to finish. */
   graceMs: number;
   /** From the signal until the workers are given up. */
   forceMs: number;
   /** From the signal to the end of the process in any case. A supervisor must wait longer than this. */
   boundMs: number;
-}
-
-export function shutdownTimes(httpTimeoutMs: number): ShutdownTimes {
+} {
   const graceMs = GRACE_HTTP_TIMEOUTS * httpTimeoutMs + GRACE_EXTRA_MS;
   const forceMs = graceMs + FORCE_EXTRA_MS;
   return { graceMs, forceMs, boundMs: JOBS_WITHIN_MS + forceMs + CLOSE_WITHIN_MS + MARGIN_MS };

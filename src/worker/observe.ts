@@ -3,10 +3,10 @@ import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from
 import type { ApiCall } from '../domain/service/operations';
 import type { Config } from '../config/config';
 import { clientCertificateEnds } from '../temporal/connect';
-import type { BudgetMetrics } from '../budget/budget';
+import type { BudgetOptions } from '../budget/budget';
 import type { Vault } from '../ledger/vault/vault';
 import type { Swept } from '../temporal/sweep';
-import type { JobOutcome, BackgroundJob } from './background-jobs';
+import type { BackgroundJob } from './background-jobs';
 import type { Metrics } from './metrics';
 import { totalmem } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -23,7 +23,10 @@ export function observeCall(metrics: Metrics, { operation, kind, latencyMs }: Ap
   metrics.observe('ebrc_api_call_seconds', latencyMs / 1_000, { operation });
 }
 
-export function budgetMetrics(metrics: Metrics, onRefused: (rateClass: string) => void): BudgetMetrics {
+export function budgetMetrics(
+  metrics: Metrics,
+  onRefused: (rateClass: string) => void,
+): NonNullable<BudgetOptions['metrics']> {
   return {
     granted: (rateClass, ms) => metrics.observe('ebrc_budget_wait_seconds', ms / 1_000, { rate_class: rateClass }),
     refused: (rateClass) => {
@@ -54,7 +57,7 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' && /^\w{1,40}$/.test(code) ? code : 'other';
 }
 
-export function observeJob(metrics: Metrics, { id, ok }: JobOutcome): void {
+export function observeJob(metrics: Metrics, { id, ok }: { id: string; ok: boolean }): void {
   metrics.count('ebrc_job_runs', { job_id: id, outcome: ok ? 'ok' : 'failed' });
   if (ok) metrics.set('ebrc_job_last_success_timestamp_seconds', Date.now() / 1_000, { job_id: id });
 }

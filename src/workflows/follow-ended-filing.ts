@@ -5,17 +5,15 @@ import { calls, steps } from './activity-profiles';
 import { collectionOf, startCollection } from './collect-certificates';
 import { orNull } from './failures';
 
-export interface EndedFilingArgs {
+/** Carries out the answer, polls each request once, and starts collecting missing PDFs. */
+export async function followEndedFiling(ended: {
   filingId: string;
   exporterId: string;
   /** Submissions with a request that is still followed. */
   submissions: number[];
   /** A person's answer about a send or a request; carried out before the requests are polled. */
   answer?: ResolveArgs & { submission: number };
-}
-
-/** Carries out the answer, polls each request once, and starts collecting missing PDFs. */
-export async function followEndedFiling(ended: EndedFilingArgs) {
+}) {
   const { filingId, answer } = ended;
   const answered = answer ? await carryOut(ended, answer) : { refused: null };
   if (answered.refused !== null) return answered;
@@ -26,7 +24,7 @@ export async function followEndedFiling(ended: EndedFilingArgs) {
   return answered;
 }
 
-async function askOnce(ended: EndedFilingArgs, submission: number): Promise<void> {
+async function askOnce(ended: { filingId: string; exporterId: string }, submission: number): Promise<void> {
   const { filingId, exporterId } = ended;
   const status = { summary: `Status of submission ${submission}`, rateClass: 'api', exporterId } as const;
   const polled = await orLater(() =>
@@ -40,7 +38,7 @@ async function askOnce(ended: EndedFilingArgs, submission: number): Promise<void
 
 /** Looks at the certificates and certifies the rows that have theirs. */
 function look(
-  { filingId, exporterId }: EndedFilingArgs,
+  { filingId, exporterId }: { filingId: string; exporterId: string },
   submission: number,
   attemptId: string | null,
 ): Promise<unknown> {
@@ -54,8 +52,8 @@ function look(
  * open until a second person says the same
  */
 async function carryOut(
-  ended: EndedFilingArgs,
-  answer: NonNullable<EndedFilingArgs['answer']>,
+  ended: { filingId: string; exporterId: string },
+  answer: ResolveArgs & { submission: number },
 ): Promise<{ refused: string | null; stands?: boolean }> {
   const { filingId, exporterId } = ended;
   const { as, by, note, submission, attemptId = null, requestId = null, rows = null } = answer;

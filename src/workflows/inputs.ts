@@ -2,7 +2,7 @@
 import type { UpdateDefinition } from '@temporalio/common';
 import { ApplicationFailure, setHandler } from '@temporalio/workflow';
 import type { z } from 'zod';
-import type { RefusalDetails } from '../domain/update-contracts';
+import type { refusalDetails } from '../domain/update-contracts';
 import { IN_PLAIN_WORDS, invalidInput } from '../domain/issues';
 import { cutText } from '../domain/text';
 import { errorAt } from '../domain/rules/finding';
@@ -33,7 +33,7 @@ export function needInput<T>(workflow: string, input: T): T {
 }
 
 /** Refuses an update. @throws ApplicationFailure */
-export function refuse(message: string, details: Partial<RefusalDetails> = {}): never {
+export function refuse(message: string, details: Partial<z.infer<typeof refusalDetails>> = {}): never {
   const { code = 'refused', errors = [errorAt(null, null, code, message)] } = details;
   throw ApplicationFailure.create({ message, type: code, nonRetryable: true, details: [{ ...details, code, errors }] });
 }

@@ -5,7 +5,7 @@ import { Workbook } from 'exceljs';
 import type { RealisationRule } from '../../src/ledger/reports/ageing';
 import { ageingReport, readRealisationRules } from '../../src/reports/make';
 import type { Report, Value } from '../../src/reports/report';
-import type { InvoiceImportOutcome } from '../../src/assistant/proposals/import-invoices';
+import type { importInvoices } from '../../src/assistant/proposals/import-invoices';
 import { saveCertificates } from '../../src/ledger/certificates/certificates';
 import { saveInvoices } from '../../src/ledger/reports/invoices';
 import { takeOverRows } from '../../src/ledger/rows/row-takeover';
@@ -47,7 +47,7 @@ async function imported(name: string, content: string | Workbook, ...args: strin
   await writeFile(path, typeof content === 'string' ? content : Buffer.from(await content.xlsx.writeBuffer()));
   const env = { DATABASE_URL: ledger.url, EBRC_MODE: 'test' };
   const result = await ebrc(['invoices', 'import', path, ...args, '--json'], { env });
-  return { code: result.code, ...result.json<InvoiceImportOutcome>() };
+  return { code: result.code, ...result.json<Awaited<ReturnType<typeof importInvoices>>>() };
 }
 
 const ageingOn = (

@@ -19,7 +19,7 @@ import { countIrms } from '../../ledger/exporters/irms';
 import { VaultError } from '../../ledger/vault/vault';
 import { notYet } from '../application-failure';
 import { withHeartbeat, keepTrying } from '../call-context';
-import type { CredentialKind, RefusalKind } from '../../domain/service/retry-table';
+import type { KindWith } from '../../domain/service/retry-table';
 import type { Deps } from '../dependencies';
 import { exporterState, type ExporterState } from './exporters';
 
@@ -162,7 +162,12 @@ const UNDECIDED: typeof REJECTED = {
 };
 
 /** Null: not an answer of the check, which is retried. */
-const REFUSALS: Readonly<Record<RefusalKind | CredentialKind | 'secret_missing', typeof REJECTED | null>> = {
+const REFUSALS: Readonly<
+  Record<
+    KindWith<{ action: 'refuse' } | { action: 'pause'; state: 'needs_credentials' }> | 'secret_missing',
+    typeof REJECTED | null
+  >
+> = {
   credentials_rejected: REJECTED,
   // The same refusal of the login, in the words of another endpoint.
   credentials_invalid: REJECTED,

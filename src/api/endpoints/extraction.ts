@@ -34,8 +34,6 @@ export function createExtractionApi(options: Omit<CallerOptions, 'budget'>) {
   };
 }
 
-export type ExtractionApi = ReturnType<typeof createExtractionApi>;
-
 async function extractWith(
   { caller, operation, redact }: { caller: Caller; operation: Operation; redact: Redactor },
   pdf: { file: Buffer; fileName: string },

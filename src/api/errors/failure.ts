@@ -45,15 +45,11 @@ export async function refusalOf(
   });
 }
 
-interface FailureContext {
-  operation: Operation;
-  status: number | null;
-  written: boolean;
-  redact: Redactor;
-}
-
 /** The error of a failed call: an {@link ApiError}, or the unchanged error of the reader of a streamed body. */
-export function failureOf(error: unknown, context: FailureContext): Error {
+export function failureOf(
+  error: unknown,
+  context: { operation: Operation; status: number | null; written: boolean; redact: Redactor },
+): Error {
   const { operation, redact, written } = context;
   const { submits } = OPERATIONS[operation];
   if (error instanceof ApiError) return error;
@@ -71,7 +67,10 @@ export function failureOf(error: unknown, context: FailureContext): Error {
 }
 
 /** The error for a 2xx with an unreadable body. */
-function unreadableAnswer(error: BadAnswerError, { operation, status, redact }: FailureContext): ApiError {
+function unreadableAnswer(
+  error: BadAnswerError,
+  { operation, status, redact }: Parameters<typeof failureOf>[1],
+): ApiError {
   return new ApiError({
     kind: OPERATIONS[operation].submits ? 'outcome_unknown' : 'bad_answer',
     operation,
@@ -80,7 +79,10 @@ function unreadableAnswer(error: BadAnswerError, { operation, status, redact }: 
   });
 }
 
-function failedExchange(error: TransportError, { operation, status, redact }: FailureContext): ApiError {
+function failedExchange(
+  error: TransportError,
+  { operation, status, redact }: Parameters<typeof failureOf>[1],
+): ApiError {
   const ofHook = error.reason === 'before_write';
   if (ofHook && error.cause instanceof ApiError) return error.cause;
   return new ApiError({

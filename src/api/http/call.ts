@@ -13,7 +13,8 @@ export interface CallerOptions {
   /** Time-out of one request in ms; an operation may use a multiple of it (`callTimeoutMs`). */
   httpTimeoutMs: number;
   budget?: Budget;
-  audit?: Audit;
+  /** Stores a call. Its failure is logged and does not affect the call. */
+  audit?: (call: ApiCall) => void | Promise<void>;
   logger?: Logger;
   tracer?: Tracer;
   /** Overrides time-outs that are derived from `httpTimeoutMs`. */
@@ -90,8 +91,6 @@ export function createCaller(options: CallerOptions) {
   };
 }
 
-type CallOutcome<T> = { taken: true; result: T } | { taken: false; refusal: ApiError };
-
 class Call {
   private readonly redact;
   private slot: BudgetSlot | null = null;
@@ -163,7 +162,7 @@ class Call {
   private async exchange<T>(consume: (answer: TransportAnswer) => Promise<T>): Promise<T> {
     const { request, deps } = this;
     const { method, submits } = OPERATIONS[request.operation];
-    const outcome = await deps.transport.exchange<CallOutcome<T>>(
+    const outcome = await deps.transport.exchange<{ taken: true; result: T } | { taken: false; refusal: ApiError }>(
       {
         method,
         path: this.path(),
@@ -234,9 +233,6 @@ class Call {
     });
   }
 }
-
-/** Stores a call. Its failure is logged and does not affect the call. */
-export type Audit = (call: ApiCall) => void | Promise<void>;
 
 /** The part of a pino logger that the client uses. */
 export interface Logger {

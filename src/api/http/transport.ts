@@ -6,8 +6,6 @@ import { codeOf } from '../errors/redact';
 import { TransportError } from '../errors/api-error';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 
-type Headers = TransportAnswer['headers'];
-
 const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
   ['gzip', () => createGunzip()],
   ['x-gzip', () => createGunzip()],
@@ -19,7 +17,7 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Tra
  * Decompresses a body, because a proxy may compress it although calls ask for `identity`, and an unreadable
  * acknowledgement would be an unknown outcome. An unknown coding is left as it is.
  */
-function decoded(body: Readable, headers: Headers): { body: Readable; headers: Headers } {
+function decoded(body: Readable, headers: TransportAnswer['headers']): Pick<TransportAnswer, 'body' | 'headers'> {
   const coding = headers['content-encoding'];
   const decoder = typeof coding === 'string' ? DECODERS.get(coding.trim().toLowerCase())?.() : undefined;
   if (!decoder) return { body, headers };

@@ -82,23 +82,22 @@ function documentCells(document: DocumentFacts): DraftCells {
 /** Fields that only a document states. The mapped amount follows from the document and the IRM. */
 const STATED_BY_DOCUMENT = INVOICE_FIELDS.filter((field) => field !== 'mappedIRMAmountFCC');
 
-export interface Drafted {
-  irm: OpenIrm | null;
-  document: DocumentFacts;
-  amount: string | null;
-  confidence: number | null;
-  reasons: readonly string[];
-  alternatives: OpenIrm[];
-}
-
 /** A proposed IRM with less confidence is marked as a guess. */
 const SURE_CONFIDENCE = 0.8;
 
 /** A row of the upload form, each cell with its source. */
 export function draftRow(
-  { irm, document, amount, confidence, reasons, alternatives }: Drafted,
+  drafted: {
+    irm: OpenIrm | null;
+    document: DocumentFacts;
+    amount: string | null;
+    confidence: number | null;
+    reasons: readonly string[];
+    alternatives: OpenIrm[];
+  },
   serialNo: number,
 ): DraftRow {
+  const { irm, document, amount, confidence, reasons, alternatives } = drafted;
   const unsure = confidence !== null && (confidence < SURE_CONFIDENCE || alternatives.length > 0);
   const why = reasons.join('; ');
   const others = alternatives

@@ -5,6 +5,7 @@ import { MAPPING_FIELDS, type MappingField } from '../../domain/filing/mapping';
 import { groupBy } from '../../domain/values';
 import type { OpenIrm } from '../proposals/score';
 import { BULK_COLUMNS, type ColumnField, headerOf, isExtraField } from '../../domain/rules/columns';
+import type { Finding } from '../../domain/rules/finding';
 import { cutText, harmless } from '../../domain/text';
 import { finishBulkSheet } from '../../workbook/bulk-sheet';
 import type { NewCell } from '../../workbook/read';
@@ -22,23 +23,16 @@ const LEGEND: readonly (readonly [CellMark | null, string])[] = [
 const NOTE_BYTES = 1_000;
 const IRM_SHEET = 'IRMs';
 
-interface DraftWorkbook {
-  rows: readonly DraftRow[];
-  /** Text at the top of the legend. */
-  title: string;
-  /** Findings of the check, by Excel row and field. */
-  findings: readonly { row: number | null; field: string | null; severity: string; message: string }[];
-}
-
 /**
  * Checks drafted rows as `ebrc check` does, and writes them into a workbook with the findings.
  * @param of the exporter's id or e-mail, and a name for the checked sheet
+ * @param draft its rows, and the text at the top of the legend
  * @returns the bytes, whether the check passed, and its errors
  */
 export async function checkedDraft(
   deps: LedgerDependencies,
   of: { exporter: string; name: string },
-  draft: Omit<DraftWorkbook, 'findings'>,
+  draft: { rows: readonly DraftRow[]; title: string },
 ): Promise<Pick<CheckOutcome, 'ok' | 'errors'> & { workbook: Buffer }> {
   const source = { name: of.name, cells: draftValues(draft.rows) };
   const { ok, errors, warnings } = await checkFile(deps, { source, exporter: of.exporter });
@@ -49,7 +43,10 @@ export async function checkedDraft(
  * Writes rows in the form of the upload template. Notes give each cell's source; gaps and guesses are coloured;
  * choosing another IRM from a list changes the row's other IRM cells.
  */
-async function writeDraftWorkbook({ rows, title, findings }: DraftWorkbook): Promise<Buffer> {
+async function writeDraftWorkbook(
+  draft: Parameters<typeof checkedDraft>[2] & { findings: readonly Finding[] },
+): Promise<Buffer> {
+  const { rows, title, findings } = draft;
   const workbook = new Workbook();
   const sheet = workbook.addWorksheet(BULK_SHEET);
   for (const cells of draftValues(rows)) sheet.addRow(cells);
@@ -164,7 +161,7 @@ function literal(field: MappingField, value: string | number): string {
   return `DATE(${year},${month},${day})`;
 }
 
-function writeLegend(workbook: Workbook, title: string, findings: DraftWorkbook['findings']): void {
+function writeLegend(workbook: Workbook, title: string, findings: readonly Finding[]): void {
   const sheet = workbook.addWorksheet('Legend');
   sheet.getColumn(1).width = 12;
   sheet.getColumn(2).width = 110;

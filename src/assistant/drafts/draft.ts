@@ -1,5 +1,5 @@
-import { draftRow, gapsOf, type DocumentFacts, type Drafted, type DraftRow } from './cells';
-import { documentKey, earlierFirst, joinDocuments, withoutBill, type JoinedDocuments } from './join';
+import { draftRow, gapsOf, type DocumentFacts, type DraftRow } from './cells';
+import { documentKey, earlierFirst, joinDocuments, withoutBill } from './join';
 import type { ExtractionMapping } from '../extraction/mapping';
 import type { MappingField } from '../../domain/filing/mapping';
 import { subtractAmounts } from '../../domain/money';
@@ -67,17 +67,8 @@ export async function draftFiling(
   return { workbook, uploadType: type, rows: rows.length, gaps, files, ok, notes };
 }
 
-interface Selection {
-  type: UploadType;
-  facts: DocumentFacts[];
-  notes: string[];
-  out: { document: DocumentFacts; why: string }[];
-  /** Note and mark of the cell `uploadType`. */
-  cell: { note: string; mark?: 'guess' };
-}
-
 /** Chooses the filing's upload type. Documents that need another type are reported and left out. */
-function chooseType(joined: JoinedDocuments, asked: UploadType | undefined): Selection {
+function chooseType(joined: ReturnType<typeof joinDocuments>, asked: UploadType | undefined) {
   const selected = selectDocuments(joined, asked);
   const { type, cell } = selected;
   const typeCell = { value: type, ...cell };
@@ -89,7 +80,17 @@ function chooseType(joined: JoinedDocuments, asked: UploadType | undefined): Sel
   return { ...selected, facts: typed.sort(earlierFirst) };
 }
 
-function selectDocuments({ bills, invoices }: JoinedDocuments, asked: UploadType | undefined): Selection {
+function selectDocuments(
+  { bills, invoices }: ReturnType<typeof joinDocuments>,
+  asked: UploadType | undefined,
+): {
+  type: UploadType;
+  facts: DocumentFacts[];
+  notes: string[];
+  out: { document: DocumentFacts; why: string }[];
+  /** Note and mark of the cell `uploadType`. */
+  cell: { note: string; mark?: 'guess' };
+} {
   if (asked === DIRECT_EXPORT || asked === 104) {
     const facts = [...bills, ...invoices.map(withoutBill)];
     return { type: asked, cell: REQUESTED_TYPE, facts, out: [], notes: [] };
@@ -152,7 +153,7 @@ const NO_REMITTANCE = {
 
 function rowsOf(irms: readonly OpenIrm[], documents: readonly DocumentFacts[]): DraftRow[] {
   const { proposals } = propose(irms, documents);
-  const rows = documents.flatMap((document): Drafted[] => {
+  const rows = documents.flatMap((document): Parameters<typeof draftRow>[0][] => {
     const matching = proposals.filter((proposal) => proposal.document === document);
     if (matching.length > 0) return matching.map((proposal) => ({ ...proposal, document }));
     return [{ ...NO_REMITTANCE, document }];

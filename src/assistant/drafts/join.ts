@@ -1,22 +1,13 @@
 import { compareFilingDates, dayNumber, isFilingDate } from '../../domain/dates';
 import type { ExtractionKind } from '../extraction/contracts';
-import type { DocumentField, MappedDocument } from '../extraction/mapping';
+import type { DocumentField, mapDocument } from '../extraction/mapping';
 import type { MappingField } from '../../domain/filing/mapping';
 import { groupBy } from '../../domain/values';
 import { comparableText } from '../../domain/identity';
 import { compareAmounts, sumAmounts } from '../../domain/money';
 import type { CellMark, DocumentFacts, DraftCell, DraftCells } from './cells';
 
-export interface ReadDocument extends MappedDocument {
-  file: string;
-}
-
-export interface JoinedDocuments {
-  /** Shipping bills, each with its invoices. */
-  bills: DocumentFacts[];
-  /** Invoices without a shipping bill. */
-  invoices: DocumentFacts[];
-}
+export type ReadDocument = ReturnType<typeof mapDocument> & { file: string };
 
 /** An invoice of a shipping bill. `guess`: they were not matched by a number. */
 interface JoinedInvoice {
@@ -31,7 +22,12 @@ const MAX_VALUE_DIFFERENCE = 0.25;
 const MAX_BILL_NO_LENGTH = 20;
 
 /** Matches bills and invoices by number, else by currency, value and date if just one bill fits, which is a guess. */
-export function joinDocuments(documents: readonly ReadDocument[]): JoinedDocuments {
+export function joinDocuments(documents: readonly ReadDocument[]): {
+  /** Shipping bills, each with its invoices. */
+  bills: DocumentFacts[];
+  /** Invoices without a shipping bill. */
+  invoices: DocumentFacts[];
+} {
   const bills = documents.filter(({ kind }) => kind === 'shipping-bill');
   const invoices = documents.filter(({ kind }) => kind === 'invoice');
   const joined = new Map<ReadDocument, JoinedInvoice[]>();

@@ -19,7 +19,6 @@ import {
   noteFailedCall,
   takeSlot,
   type Pace,
-  type FailureScope,
 } from './extractions';
 import { readWithHash } from '../../documents/stored-document';
 import { failureOf, notYet, refusal } from '../../activities/application-failure';
@@ -31,7 +30,7 @@ const DOCUMENT_TRIES = 2;
 const RATE_LIMIT_TRIES = 6;
 
 /** Where a failed call's cause lies, or that the service refused the document. Other kinds are caused on our side. */
-const SCOPE_OF_KIND: Readonly<Partial<Record<ErrorKind, FailureScope | 'refused'>>> = {
+const SCOPE_OF_KIND: Readonly<Partial<Record<ErrorKind, 'document' | 'rate' | 'service' | 'refused'>>> = {
   not_sent: 'service',
   timeout: 'document',
   connection_lost: 'document',

@@ -6,8 +6,6 @@ import { meansNoValue } from '../../domain/text';
 export const CONVERTERS = ['text', 'date', 'amount', 'currency', 'digits', 'code', 'port'] as const;
 export type Converter = (typeof CONVERTERS)[number];
 
-export type Converted = { ok: true; value: string } | { ok: false; why: string };
-
 /** No date, amount or currency is longer, and some of their patterns backtrack on long texts. */
 const MAX_LENGTH = 200;
 const UNLIMITED: readonly Converter[] = ['text', 'digits', 'code', 'port'];
@@ -22,7 +20,10 @@ const UNLIMITED: readonly Converter[] = ['text', 'digits', 'code', 'port'];
  * - `code`: letters and digits, upper-cased.
  * - `port`: the first port code in the text, such as `INNSA1`.
  */
-export function convert(value: unknown, converter: Converter): Converted {
+export function convert(
+  value: unknown,
+  converter: Converter,
+): { ok: true; value: string } | { ok: false; why: string } {
   const text = textOf(value);
   if (text === null) return { ok: false, why: 'it is neither text nor a number' };
   if (meansNoValue(text)) return { ok: false, why: 'it is empty' };
@@ -36,10 +37,10 @@ function textOf(value: unknown): string | null {
   return typeof value === 'number' && Number.isFinite(value) ? canonicalAmount(value) : null;
 }
 
-const orReason = (value: string | null | undefined, why: string): Converted =>
+const orReason = (value: string | null | undefined, why: string): ReturnType<typeof convert> =>
   value ? { ok: true, value } : { ok: false, why };
 
-const CONVERT: Record<Converter, (text: string) => Converted> = {
+const CONVERT: Record<Converter, (text: string) => ReturnType<typeof convert>> = {
   text: (text) => orReason(text, 'it is empty'),
   date: (text) => orReason(dayFirstDate(text), 'it is not a date that names one day'),
   amount: (text) => orReason(amountOf(text), 'it is not an amount'),

@@ -2,9 +2,6 @@ import type { ExtractionEndpoint } from './contracts';
 import { type Queryable, withTransaction } from '../../ledger/pool';
 import type pg from 'pg';
 
-/** `asking`: no answer yet. The others are outcomes. */
-type ExtractionState = 'asking' | 'extracted' | 'refused' | 'failed';
-
 export interface ExtractionRow {
   extractionId: string;
   service: string;
@@ -12,7 +9,8 @@ export interface ExtractionRow {
   sha256: string;
   document: string;
   fileName: string;
-  state: ExtractionState;
+  /** `asking`: no answer yet. The others are outcomes. */
+  state: 'asking' | 'extracted' | 'refused' | 'failed';
   data: Record<string, unknown> | null;
   /** The whole answer, if its shape is not the specification's. */
   answer: unknown;
@@ -22,7 +20,7 @@ export interface ExtractionRow {
 
 export interface ExtractionOutcome {
   extractionId: string;
-  state: Exclude<ExtractionState, 'asking'>;
+  state: Exclude<ExtractionRow['state'], 'asking'>;
   data?: Record<string, unknown> | null;
   answer?: unknown;
   errorCode?: string;
@@ -163,16 +161,14 @@ export async function takeSlot(
   });
 }
 
-/** `document`: counts against the document; `rate`: a 429; `service`: it was not reached. */
-export type FailureScope = 'document' | 'rate' | 'service';
-
 /** Records a failed call that a repeat may fix, and pauses all. @returns its failures, and ms until the next try */
 export async function noteFailedCall(
   pool: pg.Pool,
   call: {
     extractionId: string;
     service: string;
-    scope: FailureScope;
+    /** `document`: counts against the document; `rate`: a 429; `service`: it was not reached. */
+    scope: 'document' | 'rate' | 'service';
     reason: string;
     /** Delay that the service asked for (Retry-After). */
     atLeastMs?: number;

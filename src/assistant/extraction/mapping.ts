@@ -77,16 +77,6 @@ export const extractionMapping = z.strictObject({
 });
 export type ExtractionMapping = z.output<typeof extractionMapping>;
 
-interface Tried {
-  address: string;
-  /** Where a value was found; null if none was. */
-  pointer: string | null;
-  /** The value found, shortened. */
-  raw: string | null;
-  /** Why the value was not used; null if it was used, or if there was none. */
-  why: string | null;
-}
-
 export interface Explained {
   field: DocumentField;
   /** Null if no value could be used. */
@@ -95,13 +85,15 @@ export interface Explained {
   as: Converter;
   /** Whether the address is from the mapping file or a built-in name. */
   by: 'mapping' | 'default';
-  tried: Tried[];
-}
-
-export interface MappedDocument {
-  kind: ExtractionKind;
-  values: Partial<Record<DocumentField, string>> & { invoiceNumbers?: string[] };
-  explained: Explained[];
+  tried: {
+    address: string;
+    /** Where a value was found; null if none was. */
+    pointer: string | null;
+    /** The value found, shortened. */
+    raw: string | null;
+    /** Why the value was not used; null if it was used, or if there was none. */
+    why: string | null;
+  }[];
 }
 
 const RAW_LENGTH = 80;
@@ -110,7 +102,15 @@ const AMOUNT_MEMBERS = ['amount', 'value'];
 const CURRENCY_MEMBERS = ['currency', 'currencyCode'];
 
 /** Reads our fields from extracted data, and records for each where its value came from or what was tried. */
-export function mapDocument(kind: ExtractionKind, data: unknown, mapping: ExtractionMapping = {}): MappedDocument {
+export function mapDocument(
+  kind: ExtractionKind,
+  data: unknown,
+  mapping: ExtractionMapping = {},
+): {
+  kind: ExtractionKind;
+  values: Partial<Record<DocumentField, string>> & { invoiceNumbers?: string[] };
+  explained: Explained[];
+} {
   const rules: Record<string, string[] | undefined> = mapping[kind] ?? {};
   const fields: Record<string, readonly [Converter, readonly string[]]> = DOCUMENT_FIELDS[kind];
   const read = (name: string, [as, names]: readonly [Converter, readonly string[]], inside?: Found): Explained => {
@@ -137,7 +137,7 @@ function readField(
   byDefault: boolean,
   inside?: Found,
 ): Pick<Explained, 'value' | 'from' | 'tried'> {
-  const tried: Tried[] = [];
+  const tried: Explained['tried'] = [];
   const nested = byDefault && inside ? memberByName(inside, CURRENCY_MEMBERS) : null;
   const addresses = nested ? [nested.pointer, ...from] : from;
   for (const each of addresses) {

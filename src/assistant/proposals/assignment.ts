@@ -9,23 +9,19 @@ import {
   type OpenDocument,
   type OpenIrm,
   type Prepared,
-  type Score,
 } from './score';
 
 /** One IRM mapped to one document. Either may be mapped to several of the other. */
-export interface Proposal extends Score {
+export interface Proposal {
+  /** 0 to 1. */
+  confidence: number;
+  reasons: string[];
   irm: OpenIrm;
   document: OpenDocument;
   /** Exact decimal text, in the currency that both have. */
   amount: string;
   /** Other IRMs that would fit the document almost as well, the best first. */
   alternatives: OpenIrm[];
-}
-
-export interface Proposals {
-  proposals: Proposal[];
-  /** Number of pairs that were ignored because both sides have better ones. */
-  cut: number;
 }
 
 /** Pairs with less confidence are ignored. */
@@ -41,7 +37,14 @@ const ALTERNATIVE_MARGIN = 0.15;
  * pair is not available to another, so this is a transportation problem, which taking the best pair first would not
  * solve. Pairs have one currency. Nothing is filed.
  */
-export function propose(irms: readonly OpenIrm[], documents: readonly OpenDocument[]): Proposals {
+export function propose(
+  irms: readonly OpenIrm[],
+  documents: readonly OpenDocument[],
+): {
+  proposals: Proposal[];
+  /** Number of pairs that were ignored because both sides have better ones. */
+  cut: number;
+} {
   const proposals: Proposal[] = [];
   let cut = 0;
   const byCurrency = groupBy(documents, ({ currency }) => currency);
@@ -62,7 +65,7 @@ interface Pair {
   confidence: number;
 }
 
-function proposeIn(irms: readonly OpenIrm[], documents: readonly OpenDocument[]): Proposals {
+function proposeIn(irms: readonly OpenIrm[], documents: readonly OpenDocument[]) {
   const suppliers = irms.map(prepareIrm).filter(({ units }) => units > 0);
   const consumers = [...documents]
     .sort(byDate)
@@ -131,22 +134,15 @@ function decimalOf(units: number): string {
     : `${Math.floor(units / 100)}.${String(part).padStart(2, '0').replace(/0$/, '')}`;
 }
 
-/** A possible flow from a supplier to a consumer. Each unit is worth `worth`. */
-export interface Link {
-  from: number;
-  to: number;
-  /** A positive whole number. */
-  worth: number;
-}
-
 /**
  * Distributes `supply` over `demand` along `links` so that the sum of amount × worth is maximal: the transportation
  * problem, solved by successive cheapest paths. Amounts are whole numbers (minor units).
+ * @param links possible flows from a supplier to a consumer; each unit is worth `worth`, a positive whole number
  */
 export function bestFlow(
   supply: readonly number[],
   demand: readonly number[],
-  links: readonly Link[],
+  links: readonly { from: number; to: number; worth: number }[],
 ): { from: number; to: number; amount: number }[] {
   const network = new Network(supply.length + demand.length + 2);
   const [source, sink] = [0, supply.length + demand.length + 1];

@@ -35,7 +35,7 @@ const MANDATORY: readonly InvoiceColumn[] = ['document', 'date', 'value', 'curre
 /** An invoice of the list, with the exporter as the list names it. */
 type ListedInvoice = Omit<InvoiceRecord, 'exporterId'> & { row: number; exporter: string | null };
 
-interface InvoiceProblem {
+export interface InvoiceProblem {
   row: number;
   field: string | null;
   message: string;
@@ -166,18 +166,6 @@ function amountProblem(amount: string): string | null {
   return `"${printable(amount).slice(0, 40)}" is not an amount; ${hint}.`;
 }
 
-export interface InvoiceImportOutcome {
-  /** Number of invoices that are new in the ledger. */
-  imported: number;
-  /** Number that were in the ledger with different data. */
-  updated: number;
-  /** Number that were in the ledger with the same data. */
-  unchanged: number;
-  /** Rows that were left out. All others are in the ledger. */
-  errors: InvoiceProblem[];
-  ignoredColumns: string[];
-}
-
 /** Rows per statement. */
 const BATCH = 5_000;
 
@@ -194,7 +182,17 @@ export async function importInvoices(
     exporter?: string;
     by: string;
   },
-): Promise<InvoiceImportOutcome> {
+): Promise<{
+  /** Number of invoices that are new in the ledger. */
+  imported: number;
+  /** Number that were in the ledger with different data. */
+  updated: number;
+  /** Number that were in the ledger with the same data. */
+  unchanged: number;
+  /** Rows that were left out. All others are in the ledger. */
+  errors: InvoiceProblem[];
+  ignoredColumns: string[];
+}> {
   const { path, exporter, by } = args;
   const now = new Date();
   const { invoices, errors, ignoredColumns } = await readInvoiceList(path, filingDateInKolkata(now.getTime()));

@@ -2,7 +2,7 @@ import { filingDateFromIso, isFilingDate } from '../../domain/dates';
 import type { Mapping } from '../../domain/filing/mapping';
 import type { Queryable } from '../../ledger/pool';
 import type { OpenIrm } from './score';
-import type { IrmKey, IrmRow } from '../../ledger/exporters/irms';
+import type { IrmRow } from '../../ledger/exporters/irms';
 import { comparableText } from '../../domain/identity';
 import { groupBy } from '../../domain/values';
 import { irmViews } from '../../starter/exporters/views';
@@ -105,7 +105,7 @@ async function irmRemarks(
   exporterId: string,
   irmNumbers: readonly string[],
 ): Promise<Map<string, string>> {
-  const { rows } = await db.query<Omit<IrmKey, 'ifscCode'> & { remarks: string }>(
+  const { rows } = await db.query<Parameters<typeof remarksKey>[0] & { remarks: string }>(
     `SELECT irm_number AS "irmNumber", ad_code AS "adCode", issue_date AS "issueDate", string_agg(t.value #>> '{}', ' ') AS remarks
        FROM irms, jsonb_each(record) AS t
       WHERE exporter_id = $1 AND irm_number = ANY($3) AND jsonb_typeof(t.value) = 'string' AND t.key <> ALL($2)
@@ -115,7 +115,7 @@ async function irmRemarks(
   return new Map(rows.map((row) => [remarksKey(row), row.remarks]));
 }
 
-const remarksKey = ({ irmNumber, adCode, issueDate }: Omit<IrmKey, 'ifscCode'>) =>
+const remarksKey = ({ irmNumber, adCode, issueDate }: Pick<IrmRow, 'irmNumber' | 'adCode' | 'issueDate'>) =>
   JSON.stringify([irmNumber, adCode, issueDate]);
 
 /**

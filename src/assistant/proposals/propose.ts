@@ -11,23 +11,10 @@ import { refusal } from '../../starter/errors';
 import { exporterIdOf } from '../../starter/lookup';
 import { knownDocuments, openIrms } from './open-documents';
 
-export interface ProposalView {
-  irmNumber: string;
-  irmAdCode: string;
-  document: string;
-  documentDate: string | null;
-  uploadType: number;
-  amount: string;
-  currency: string;
-  confidence: number;
-  reasons: string[];
-  alternatives: string[];
-}
-
 export interface ProposeOutcome {
   workbook: Buffer;
   uploadType: number;
-  proposals: ProposalView[];
+  proposals: ReturnType<typeof viewOf>[];
   /** Cells that a person has to fill in before filing; `row` is the Excel row. */
   gaps: ReturnType<typeof gapsOf>;
   /** Whether the workbook passes `ebrc check` unchanged. */
@@ -126,7 +113,7 @@ function rowOf(proposal: Proposal, type: number, serialNo: number): DraftRow {
   return draftRow({ ...proposal, document: { ...facts, cells: { ...asked, ...facts.cells } } }, serialNo);
 }
 
-function viewOf(proposal: Proposal, uploadType: number): ProposalView {
+function viewOf(proposal: Proposal, uploadType: number) {
   const { irm, document, amount, confidence, reasons, alternatives } = proposal;
   return {
     irmNumber: irm.irmNumber,

@@ -36,12 +36,6 @@ export interface OpenDocument {
   billNo: string | null;
 }
 
-export interface Score {
-  /** 0 to 1. */
-  confidence: number;
-  reasons: string[];
-}
-
 /** A payment this long after the document, or an advance this long before it, is unlikely to belong to it. */
 const MAX_GAP_DAYS = 540;
 const ADVANCE = 'P0103';
@@ -102,7 +96,7 @@ export function confidenceOf(irm: Prepared<OpenIrm>, document: Prepared<OpenDocu
 }
 
 /** Like {@link confidenceOf}, with reasons for people. */
-export function explain(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>): Score {
+export function explain(irm: Prepared<OpenIrm>, document: Prepared<OpenDocument>) {
   const reasons: string[] = [];
   const confidence = weigh(irm, document, reasons);
   return { confidence, reasons };

@@ -1,7 +1,7 @@
 /** Moves, and their texts, that both the ledger and the workflow make. */
 import { counted } from '../text';
 import type { FilingState } from './states';
-import type { FilingCounts } from '../contracts';
+import type { FilingResult } from '../contracts';
 
 /** An older balance is read again before it is used. */
 const FRESH_BALANCE_MS = 60 * 60_000;
@@ -74,7 +74,11 @@ const TEXTS: Partial<Record<FilingState, string>> = {
 };
 
 /** The event of a filing's end, and as attention what a person can do next. */
-export function endNote(filingId: string, state: FilingState, { errored }: FilingCounts): Omit<FirstMove, 'state'> {
+export function endNote(
+  filingId: string,
+  state: FilingState,
+  { errored }: FilingResult['counts'],
+): Omit<FirstMove, 'state'> {
   const correctable = state === 'partly_certified' || state === 'rejected' || state === 'needs_correction';
   const what = errored > 0 ? `${errored} ${errored === 1 ? 'row' : 'rows'}` : 'It';
   return {

@@ -1,15 +1,13 @@
 /** When to poll a request next, from an estimate of how long the authority takes. Pure. */
 
-export interface PollBounds {
-  /** The age at which a request may first be polled. */
-  firstMs: number;
-  minMs: number;
-  maxMs: number;
-}
-
 export interface Cadence {
   rateWindowMs: number;
-  poll: PollBounds;
+  poll: {
+    /** The age at which a request may first be polled. */
+    firstMs: number;
+    minMs: number;
+    maxMs: number;
+  };
 }
 
 /** What the poll cadence depends on, beside the request itself. */
@@ -31,7 +29,7 @@ const FIRST_WITHIN = 5;
 /** As long as no answer was seen, one is expected at this multiple of `firstMs`: fast sandboxes are polled fast. */
 const EXPECTED_AT = 8;
 /** The age at which an answer is expected as long as none was seen; at most 2 h. */
-export const typicalAnswerMs = ({ firstMs, minMs }: PollBounds): number =>
+export const typicalAnswerMs = ({ firstMs, minMs }: Cadence['poll']): number =>
   Math.min(TYPICAL_MS, EXPECTED_AT * Math.max(firstMs, minMs));
 
 /** Number of steps in which the poll rate is integrated over a wait. */
@@ -45,7 +43,7 @@ export function nextPollDelayMs(
     /** 0 to 1, constant for a request; spreads the polls of requests that were filed together. */
     spread: number;
   },
-  bounds: PollBounds,
+  bounds: Cadence['poll'],
 ): number {
   const { ageMs, seen, openAgesMs, openRequests, rateWindowMs, spread } = situation;
   const times = estimateAnswerTimes(seen, openAgesMs, typicalAnswerMs(bounds));

@@ -3,20 +3,6 @@ import type { FileInput } from '../contracts';
 import type { Mode } from '../names';
 import { mayFollow, type FilingState } from './states';
 
-/** Status of the newest run of a filing's workflow; `gone`: Temporal does not know the workflow. */
-export interface FilingRunStatus {
-  status: 'running' | 'gone' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out';
-  /** Attempt number of the current workflow task; above one, the previous attempts failed. */
-  taskAttempt: number;
-}
-
-export interface JudgedFiling {
-  /** Whether anything of the filing was, or may have been, sent. */
-  sent: boolean;
-  /** When its next state change is due at the latest; null if it waits for a person. */
-  dueAt: Date | null;
-}
-
 /** How late a state change may be before the sweep reports it; the workflow itself reports it earlier. */
 export const LATE_MS = 15 * 60_000;
 /** From this attempt of a workflow task on, its failure is not considered temporary. */
@@ -24,8 +10,19 @@ const FAILING_FROM = 4;
 
 /** What to do about an open filing. `report`: show `problem` (null clears it). `resume`: start a new run. */
 export function judgeRun(
-  filing: JudgedFiling,
-  run: FilingRunStatus,
+  filing: {
+    /** Whether anything of the filing was, or may have been, sent. */
+    sent: boolean;
+    /** When its next state change is due at the latest; null if it waits for a person. */
+    dueAt: Date | null;
+  },
+  /** The newest run of its workflow. */
+  run: {
+    /** `gone`: Temporal does not know the workflow. */
+    status: 'running' | 'gone' | 'completed' | 'failed' | 'cancelled' | 'terminated' | 'timed out';
+    /** Attempt number of the current workflow task; above one, the previous attempts failed. */
+    taskAttempt: number;
+  },
   now: Date,
 ): { action: 'report'; problem: string | null } | { action: 'resume'; why: string } {
   if (run.status === 'running') return { action: 'report', problem: problemOfRunning(filing, run, now) };
@@ -37,7 +34,11 @@ export function judgeRun(
   };
 }
 
-function problemOfRunning({ dueAt }: JudgedFiling, { taskAttempt }: FilingRunStatus, now: Date): string | null {
+function problemOfRunning(
+  { dueAt }: { dueAt: Date | null },
+  { taskAttempt }: { taskAttempt: number },
+  now: Date,
+): string | null {
   if (taskAttempt >= FAILING_FROM) {
     return 'Its workflow tasks keep failing: see the workflow in the Temporal UI, and the log of the workers.';
   }
@@ -47,18 +48,22 @@ function problemOfRunning({ dueAt }: JudgedFiling, { taskAttempt }: FilingRunSta
   return null;
 }
 
-/** What a new run needs to continue a filing; everything else is in the ledger. */
-export interface ResumedFiling {
+/** The input of `fileRemittances` for a run that continues a filing from the ledger, which has everything else. */
+export function resumeInput({
+  filingId,
+  mode,
+  exporterId,
+  reference,
+  madeBy,
+  n,
+}: {
   filingId: string;
   mode: Mode;
   exporterId: string;
   reference: string;
   madeBy: string;
   n: number;
-}
-
-/** The input of `fileRemittances` for a run that continues a filing from the ledger. */
-export function resumeInput({ filingId, mode, exporterId, reference, madeBy, n }: ResumedFiling): FileInput {
+}): FileInput {
   return { mode, exporterId, reference, madeBy, n, resume: filingId };
 }
 

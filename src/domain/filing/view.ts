@@ -1,4 +1,4 @@
-import type { FilingCounts } from '../contracts';
+import type { FilingResult } from '../contracts';
 import type { Mapping } from './mapping';
 import type { QuestionView } from './questions';
 import { isEnd, type FilingState } from './states';
@@ -26,7 +26,7 @@ export interface FilingSummary {
   madeBy: string | null;
   madeAt: string | null;
   corrects: string | null;
-  counts: FilingCounts;
+  counts: FilingResult['counts'];
   warnings: unknown[];
   errors: unknown[];
   evidence: unknown;
@@ -124,7 +124,7 @@ const SUBJECTS: Partial<Record<FilingState, string>> = {
 /** What a filing in this state waits for; null: it has ended. */
 export function waitsFor(
   { state, asked, waitsFor: wait }: { state: string; asked: boolean; waitsFor?: string | null },
-  counts: FilingCounts,
+  counts: FilingResult['counts'],
 ): string | null {
   if (isEnd(state as FilingState)) return null;
   if (wait === 'activation') return 'the opening of API access for the exporter by the authority';

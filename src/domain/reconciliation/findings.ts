@@ -59,8 +59,6 @@ const FINDINGS = {
 export type FindingKind = keyof typeof FINDINGS;
 export const FINDING_KINDS = Object.keys(FINDINGS) as FindingKind[];
 
-export type FindingCounts = Record<FindingKind, number>;
-
 export const checkOfKind = (kind: FindingKind): ReconcileCheck | null => FINDINGS[kind][0];
 
 /** The advice for a kind of finding; undefined for a question that is no finding. */
@@ -98,6 +96,6 @@ export interface FindingView {
   advice: string;
 }
 
-export function noFindings(): FindingCounts {
-  return Object.fromEntries(FINDING_KINDS.map((kind) => [kind, 0])) as FindingCounts;
+export function noFindings(): Record<FindingKind, number> {
+  return Object.fromEntries(FINDING_KINDS.map((kind) => [kind, 0])) as Record<FindingKind, number>;
 }

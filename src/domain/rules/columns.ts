@@ -2,7 +2,7 @@ import { FIELD_NAMES, MAPPING_FIELDS, NULLABLE_FIELDS, type FieldKind, type Mapp
 
 /** The 37 workbook columns (spec: "Bulk Excel row columns"); 16 labels are assumed (decision record 0007). */
 
-export type ColumnField = MappingField | ExtraField;
+export type ColumnField = MappingField | (typeof EXTRA_COLUMNS)[number][0];
 
 export interface BulkColumn {
   field: ColumnField;
@@ -80,7 +80,6 @@ const EXTRA_COLUMNS = [
   ],
 ] as const satisfies readonly [field: string, kind: FieldKind, header: string, help: string, ...aliases: string[]][];
 
-export type ExtraField = (typeof EXTRA_COLUMNS)[number][0];
 const EXTRA_FIELDS: ReadonlySet<string> = new Set(EXTRA_COLUMNS.map(([field]) => field));
 
 export const BULK_COLUMNS: readonly BulkColumn[] = [
@@ -134,7 +133,7 @@ export function headerOf(field: string | null | undefined): string | null {
 }
 
 /** Whether a field exists in the workbook only, not in the JSON items. */
-export function isExtraField(field: string): field is ExtraField {
+export function isExtraField(field: string): field is Exclude<ColumnField, MappingField> {
   return EXTRA_FIELDS.has(field);
 }
 

@@ -46,19 +46,24 @@ export interface SentRow {
   eBRCDate: string | null;
 }
 
-export type RowVerdict =
-  /** `kept`: the row has its certificate already, and the record does not list it. */
-  | { position: number; outcome: 'certified'; eBRCNumber: string; eBRCDate: string | null; kept?: true }
-  | { position: number; outcome: 'errored'; errors: string[] }
-  | { position: number; outcome: 'open' };
-
 export interface StatusVerdict {
   /**
    * `incomplete`: the authority is done but leaves rows without an outcome, which fetch-details may fill later.
    * `errored_empty`: Errored without counts and list, which is believed only after the settle window and a look.
    */
   verdict: 'terminal' | 'incomplete' | 'errored_empty' | 'not_yet';
-  rows: RowVerdict[];
+  rows: (
+    | {
+        position: number;
+        outcome: 'certified';
+        eBRCNumber: string;
+        eBRCDate: string | null;
+        /** The row has its certificate already, and the record does not list it. */
+        kept?: true;
+      }
+    | { position: number; outcome: 'errored'; errors: string[] }
+    | { position: number; outcome: 'open' }
+  )[];
   /** The authority is done, accounts for every record, and each record is another filing's. */
   strangersOnly?: true;
   reason: string;
@@ -169,7 +174,11 @@ function entriesByPosition(rows: readonly SentRow[], entries: readonly StatusRec
   return found;
 }
 
-function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Set<string>): RowVerdict {
+function verdictOf(
+  row: SentRow,
+  entry: StatusRecordEntry | undefined,
+  taken: Set<string>,
+): StatusVerdict['rows'][number] {
   const { position, eBRCNumber, eBRCDate } = row;
   // Keep a recorded certificate: the counts of a record without a list include it.
   if (!entry && eBRCNumber !== null) return { position, outcome: 'certified', eBRCNumber, eBRCDate, kept: true };
@@ -188,7 +197,11 @@ function verdictOf(row: SentRow, entry: StatusRecordEntry | undefined, taken: Se
 }
 
 /** Keeps an errored row open if a certificate entry without a row (`unplaced`) may be its own. */
-function unlessCertified(row: SentRow, verdict: RowVerdict, unplaced: readonly Names[]): RowVerdict {
+function unlessCertified(
+  row: SentRow,
+  verdict: StatusVerdict['rows'][number],
+  unplaced: readonly Names[],
+): StatusVerdict['rows'][number] {
   if (verdict.outcome !== 'errored') return verdict;
   const names = namesOf(row.mapping);
   return unplaced.some((entry) => agrees(names, entry)) ? { position: row.position, outcome: 'open' } : verdict;
@@ -223,7 +236,7 @@ export function judgeStatus(rows: readonly SentRow[], given: StatusRecord): Stat
   const certified = verdicts.filter((row) => row.outcome === 'certified').length;
   const errored = verdicts.filter((row) => row.outcome === 'errored').length;
   const requestErrors = errorTexts(record.errorDetails ?? []);
-  const restErrored = (): RowVerdict[] =>
+  const restErrored = (): StatusVerdict['rows'] =>
     verdicts.map((row) =>
       row.outcome === 'open' ? { position: row.position, outcome: 'errored', errors: requestErrors } : row,
     );

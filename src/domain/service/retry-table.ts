@@ -96,10 +96,8 @@ const READS = {
   unexpected: { action: 'retry', schedule: ODD },
 } as const satisfies Readonly<Record<ErrorKind, Decision>>;
 
-type KindWith<D> = { [K in ErrorKind]: (typeof READS)[K] extends D ? K : never }[ErrorKind];
-/** The kinds that end a call, and those of bad portal credentials, as types for exhaustive tables. */
-export type RefusalKind = KindWith<{ action: 'refuse' }>;
-export type CredentialKind = KindWith<{ action: 'pause'; state: 'needs_credentials' }>;
+/** The kinds with such a decision, as those that end a call (`refuse`), as types for exhaustive tables. */
+export type KindWith<D> = { [K in ErrorKind]: (typeof READS)[K] extends D ? K : never }[ErrorKind];
 
 /** What differs for submissions. Only the workflow repeats one (`resend`): a repeat may be a second certificate. */
 const SUBMISSIONS: Readonly<Record<KindWith<{ action: 'retry' | 'wait' }> | 'cancelled' | 'attempt_closed', Decision>> =

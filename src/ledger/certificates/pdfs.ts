@@ -3,20 +3,18 @@ import type { Queryable } from '../pool';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
 import { PARTY } from './certificates';
 
-/** PDFs of a filing that can be requested now. `nextInMs`: when the next one can be; null if none is left. */
-export interface PdfsToArchive {
-  due: string[];
-  nextInMs: number | null;
-}
-
 /** What the certificates of a filing still lack; `limit` applies to the PDFs. */
 export async function readMissing(
   db: Queryable,
   { filingId, limit, at }: { filingId: string; limit: number; at: Date },
 ): Promise<{
   withoutDetail: number;
-  /** Certificates without a PDF in the document store; those that were never refused come first. */
-  toArchive: PdfsToArchive;
+  toArchive: {
+    /** Certificates whose PDF can be requested now; those that were never refused come first. */
+    due: string[];
+    /** When the next one can be; null if none is left. */
+    nextInMs: number | null;
+  };
 }> {
   const { rows } = await db.query<{ withoutDetail: number; next: { number: string; nextAt: number | null }[] }>(
     `SELECT (SELECT count(*)::int FROM certificates WHERE filing_id = $1 AND detail IS NULL) AS "withoutDetail",
@@ -96,18 +94,22 @@ export async function storedPdfs(
   return rows;
 }
 
-/** The result of checking a stored PDF; `problem` null: it is intact. */
-export interface PdfCheck {
-  eBRCNumber: string;
-  problem: 'missing' | 'damaged' | null;
-  /** SHA-256 of the stored file, hex; null: there is none. */
-  found: string | null;
-}
-
+/** Records the results of checking stored PDFs. */
 export async function savePdfChecks(
   db: Queryable,
-  { partyId, looks, at }: { partyId: number; looks: readonly PdfCheck[]; at: Date },
+  args: {
+    partyId: number;
+    looks: {
+      eBRCNumber: string;
+      /** Null: it is intact. */
+      problem: 'missing' | 'damaged' | null;
+      /** SHA-256 of the stored file, hex; null: there is none. */
+      found: string | null;
+    }[];
+    at: Date;
+  },
 ): Promise<void> {
+  const { partyId, looks, at } = args;
   await db.query(
     `UPDATE certificates c SET pdf_problem = l.problem, pdf_found = l.found, pdf_checked_at = $3
        FROM jsonb_to_recordset($2::jsonb) AS l ("eBRCNumber" text, problem text, found text)

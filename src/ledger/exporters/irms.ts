@@ -27,18 +27,16 @@ export interface IrmRecord {
   purposeOfRemittance: string | null;
 }
 
-/** The key that distinguishes the IRM records of an exporter (spec: "An IRM number alone is not unique"). */
-export interface IrmKey {
+/**
+ * An IRM of the ledger; the first five distinguish it (spec: "An IRM number alone is not unique"). Dates are DDMMYYYY
+ * if they could be read, amounts exact text in `currency`.
+ */
+export interface IrmRow {
+  exporterId: string;
   irmNumber: string;
   adCode: string;
   ifscCode: string;
-  /** DDMMYYYY if it could be read. */
   issueDate: string;
-}
-
-/** An IRM of the ledger. Dates are DDMMYYYY if they could be read, amounts exact text in `currency`. */
-export interface IrmRow extends IrmKey {
-  exporterId: string;
   remittanceDate: string | null;
   amount: string | null;
   available: string | null;
@@ -149,7 +147,7 @@ export const issueDay = (date: string) => `substr(${date}, 5) || substr(${date},
 export async function listIrms(
   db: Queryable,
   exporterId: string,
-  { after, limit }: { after?: IrmKey; limit?: number } = {},
+  { after, limit }: { after?: Pick<IrmRow, 'irmNumber' | 'adCode' | 'ifscCode' | 'issueDate'>; limit?: number } = {},
 ): Promise<IrmRow[]> {
   const where = new Conditions(exporterId, limit ?? null);
   if (after) {

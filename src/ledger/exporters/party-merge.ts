@@ -3,14 +3,6 @@ import { addEvent } from '../filings/filing-notes';
 import type { Queryable } from '../pool';
 import { askAbout } from '../questions/questions';
 
-/** Two filings with the same mapping or certificate, found when their parties turned out to be one. */
-interface Collision {
-  filingId: string;
-  row: number;
-  besides: string;
-  what: 'mapping' | 'certificate';
-}
-
 interface PartyMove {
   from: number;
   to: number;
@@ -44,7 +36,7 @@ export async function movePartyOf(client: Queryable, move: PartyMove): Promise<v
   for (const collision of collisions) await reportCollision(client, collision, move.at);
 }
 
-async function moveRows(client: Queryable, { from, to, exporterId }: PartyMove): Promise<Collision[]> {
+async function moveRows(client: Queryable, { from, to, exporterId }: PartyMove) {
   const values = [from, to, exporterId];
   await client.query(
     `SELECT 1 FROM filing_rows WHERE party_id = $1 AND ($2::text IS NULL OR exporter_id = $2)
@@ -86,7 +78,7 @@ async function moveRows(client: Queryable, { from, to, exporterId }: PartyMove):
      RETURNING r.filing_id AS "filingId", r.source_row AS row, j.holder, j.claimant`,
     values,
   );
-  return rows.flatMap(({ filingId, row, holder, claimant }): Collision[] => [
+  return rows.flatMap(({ filingId, row, holder, claimant }) => [
     ...(holder === null ? [] : [{ filingId, row, besides: holder, what: 'mapping' as const }]),
     ...(claimant === null ? [] : [{ filingId, row, besides: claimant, what: 'certificate' as const }]),
   ]);
@@ -147,7 +139,7 @@ const COLLISION_TEXTS = {
 /** Records the collision as a warning, a question and an event of both filings. */
 async function reportCollision(
   client: Queryable,
-  { filingId, row, besides, what }: Collision,
+  { filingId, row, besides, what }: Awaited<ReturnType<typeof moveRows>>[number],
   at: Date,
 ): Promise<void> {
   const { code, does, then } = COLLISION_TEXTS[what];

@@ -55,16 +55,6 @@ export const KEPT_DAYS: Readonly<Record<string, { days: number; what: string }>>
   'questions.json': { days: RECONCILIATION_DAYS, what: 'closed questions' },
 };
 
-/** An attempt of the filing, with the proof of what was sent. */
-export interface SentAttempt {
-  attemptId: string;
-  submission: number;
-  /** SHA-256 of the message or workbook that was sent; null: nothing was sent. */
-  payloadHash: string | null;
-  /** Its send numbers, which name its records in the document store. */
-  sends: number[];
-}
-
 const PRETTY = (sql: string) => `(SELECT jsonb_pretty(coalesce(jsonb_agg(to_jsonb(t)), '[]')) FROM (${sql}) t)`;
 const LIST = (sql: string) => `(SELECT coalesce(jsonb_agg(to_jsonb(t)), '[]') FROM (${sql}) t)`;
 
@@ -89,7 +79,14 @@ export async function readFilingEvidence(db: Queryable, filingId: string) {
     ledgerId: string;
     /** When the ledger was restored to an earlier state, if ever. */
     restoredAt: string | null;
-    attempts: SentAttempt[];
+    attempts: {
+      attemptId: string;
+      submission: number;
+      /** SHA-256 of the message or workbook that was sent; null: nothing was sent. */
+      payloadHash: string | null;
+      /** Its send numbers, which name its records in the document store. */
+      sends: number[];
+    }[];
     certificates: { eBRCNumber: string; document: string; sha256: string | null }[];
     sourceName: string | null;
     sourceDocument: string | null;

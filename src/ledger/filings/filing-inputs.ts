@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Finding } from '../../domain/rules/finding';
 import type { MappingRow } from '../../domain/filing/mapping';
 import type { Queryable } from '../pool';
-import { canonicalContent, type FilingContent } from '../../domain/identity';
+import { canonicalContent } from '../../domain/identity';
 import { type PermittedDuplicate, permittedRows } from '../../domain/rules/duplicates';
 
 export interface SavedInput {
@@ -54,7 +54,7 @@ export async function readInput(db: Queryable, inputRef: string): Promise<SavedI
   return rows[0] ?? null;
 }
 
-export function contentHashOf(content: FilingContent): string {
+export function contentHashOf(content: Parameters<typeof canonicalContent>[0]): string {
   return sha256(canonicalContent(content));
 }
 

@@ -13,7 +13,7 @@ import { lockFiling, lockIrms } from './filing-lock';
 import { inputToSave, savesInput } from './filing-inputs';
 import { writeFirstMove } from './first-move';
 import type { FilingRecord } from './filings';
-import { judgeReference, lockReference, type Named, type ReferenceJudgement } from './reference';
+import { judgeReference, lockReference, type ReferenceJudgement } from './reference';
 import { NEEDS_TOKEN } from '../../domain/principal';
 import { checkGrant } from '../principals/grants';
 import { judgeBalances } from '../rows/balance-reservation';
@@ -23,10 +23,12 @@ import { lockExporter } from '../exporters/exporters';
 import { withTransaction, type Queryable } from '../pool';
 import { filedBefore, judgeTakeOver, takeOverRows } from '../rows/row-takeover';
 
-/** The terms of a filing, stored with it unchanged. */
-type Terms = Pick<FilingRecord, 'uploadType' | 'declaration' | 'channel' | 'madeBy' | 'approvalNeeded' | 'grantId'>;
-
-export interface Intent extends Named, Terms {
+/** A filing to be made; what its record has too is stored unchanged. */
+export interface Intent extends Pick<
+  FilingRecord,
+  | ('mode' | 'reference' | 'n' | 'exporterId' | 'contentHash' | 'workflowId' | 'corrects')
+  | ('uploadType' | 'declaration' | 'channel' | 'madeBy' | 'approvalNeeded' | 'grantId')
+> {
   rows: MappingRow[];
   /** The reference of stored rows; null: the rows are stored with the filing. */
   inputRef: string | null;
@@ -40,15 +42,16 @@ export interface Intent extends Named, Terms {
   settings?: StateLimitSettings;
 }
 
-export type IntentOutcome = ReferenceJudgement | { outcome: 'opened'; filingId: string };
-
 /**
  * Writes a filing, its rows and the mappings that they hold, under the locks of its IRMs and of the filings that it
  * takes over, so that no other filing can hold the same mappings. Amounts are reserved if the balances suffice;
  * otherwise the check before the send refuses them.
  */
-export async function recordIntent(pool: pg.Pool, asked: Intent): Promise<IntentOutcome> {
-  return withTransaction(pool, async (client): Promise<IntentOutcome> => {
+export async function recordIntent(
+  pool: pg.Pool,
+  asked: Intent,
+): Promise<ReferenceJudgement | { outcome: 'opened'; filingId: string }> {
+  return withTransaction(pool, async (client) => {
     await lockReference(client, asked);
     const judged = await judgeReference(client, asked);
     if (judged) return judged;
@@ -88,7 +91,7 @@ async function judgeMaker(
   client: Queryable,
   intent: Intent,
   approvalRequired: boolean,
-): Promise<Pick<Intent, 'madeBy' | 'approvalNeeded'> | (IntentOutcome & { outcome: 'refused' })> {
+): Promise<Pick<Intent, 'madeBy' | 'approvalNeeded'> | Extract<ReferenceJudgement, { outcome: 'refused' }>> {
   const { grantId, exporterId, shown, madeBy } = intent;
   const approvalNeeded = intent.approvalNeeded || approvalRequired;
   const refused = (code: string, message: string) => ({

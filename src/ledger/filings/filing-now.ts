@@ -1,5 +1,5 @@
 /** A filing as its run, its lists and the UI see it, read in one statement: state, questions, counts, rows, stages. */
-import type { FilingCounts, FilingResult } from '../../domain/contracts';
+import type { FilingResult } from '../../domain/contracts';
 import type { QueuePlace } from '../../domain/filing/view';
 import { errorsInShort } from '../../domain/service/request-status';
 import { HAS_REQUEST, type AttemptRow } from '../gates/attempts';
@@ -42,7 +42,7 @@ export interface FilingNow extends Pick<
   text: string;
   /** The questions that facts ask about it, whatever its state. */
   standing: string | null;
-  counts: FilingCounts;
+  counts: FilingResult['counts'];
   /** Its first rows; null in states that show none. */
   rows: FilingResult['rows'] | null;
   submissions: SubmissionStage[];

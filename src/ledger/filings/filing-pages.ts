@@ -1,5 +1,5 @@
 /** Pages of filings, of their rows and of their events. */
-import type { FilingCounts } from '../../domain/contracts';
+import type { FilingResult } from '../../domain/contracts';
 import type { RowView } from '../../domain/filing/view';
 import type { Mode } from '../../domain/names';
 import type { Queryable } from '../pool';
@@ -8,21 +8,22 @@ import { ASKS } from '../questions/questions';
 import { ROW_COUNTS, ROWS_AND_CERTIFICATES } from '../rows/filing-rows';
 import { FILING_COLUMNS, IS_ASKED, type FilingRecord } from './filings';
 
-export interface FilingPage {
-  mode: Mode;
-  states?: readonly string[];
-  exporterId?: string;
-  /** Lower-cased ids of the exporters to include; null: all. */
-  exporters?: readonly string[] | null;
-  attention?: boolean;
-  since?: Date;
-  /** Part of a reference, document number, IRM number or certificate number, or a whole id. */
-  search?: string;
-  after?: { madeAt: string; filingId: string };
-  limit: number;
-}
-
-export async function pageOfFilings(db: Queryable, page: FilingPage) {
+export async function pageOfFilings(
+  db: Queryable,
+  page: {
+    mode: Mode;
+    states?: readonly string[];
+    exporterId?: string;
+    /** Lower-cased ids of the exporters to include; null: all. */
+    exporters?: readonly string[] | null;
+    attention?: boolean;
+    since?: Date;
+    /** Part of a reference, document number, IRM number or certificate number, or a whole id. */
+    search?: string;
+    after?: { madeAt: string; filingId: string };
+    limit: number;
+  },
+) {
   const { mode, states, exporterId, exporters = null, attention, since, search, after, limit } = page;
   const where = new Conditions(mode, limit)
     .add(states, (p) => (states?.length === 1 ? `state = (${p}::text[])[1]` : `state = ANY(${p})`))
@@ -55,7 +56,7 @@ const found = (
 
 /** The cursor of the page that follows a filing; undefined if the ledger does not hold the filing. */
 export async function markBehind(db: Queryable, filingId: string) {
-  const { rows } = await db.query<NonNullable<FilingPage['after']>>(
+  const { rows } = await db.query<{ madeAt: string; filingId: string }>(
     `SELECT ${MICROSECONDS('made_at')} AS "madeAt", filing_id AS "filingId" FROM filings WHERE filing_id = $1`,
     [filingId],
   );
@@ -73,11 +74,14 @@ export interface PagedSubmission {
 export async function partsOf(
   db: Queryable,
   filingIds: readonly string[],
-): Promise<Map<string, { counts: FilingCounts; submissions: PagedSubmission[] }>> {
+): Promise<Map<string, { counts: FilingResult['counts']; submissions: PagedSubmission[] }>> {
   // PostgreSQL caches a plan for `= $1`, but plans `= ANY($1)` at each call.
   const [of, value] = filingIds.length === 1 ? ['= $1', filingIds[0]] : ['= ANY($1)', filingIds];
   const { rows } = await db.query<
-    FilingCounts & { filingId: string; submissions: (Omit<PagedSubmission, 'since'> & { since: string | null })[] }
+    FilingResult['counts'] & {
+      filingId: string;
+      submissions: (Omit<PagedSubmission, 'since'> & { since: string | null })[];
+    }
   >(
     `SELECT f.filing_id AS "filingId", counts.*,
             coalesce((SELECT jsonb_agg(to_jsonb(one) ORDER BY one.submission) FROM (
@@ -122,24 +126,22 @@ export async function pageOfRows(
   return rows;
 }
 
-export interface PagedEvent {
-  id: string;
-  seq: number | null;
-  at: Date;
-  kind: string;
-  state: string | null;
-  who: string | null;
-  text: string;
-  /** A person's answer about an unknown outcome, `filed` or `not-filed`; the text is their note. */
-  said: string | null;
-}
-
 /** Events of a filing after an event, oldest first. */
 export async function pageOfEvents(
   db: Queryable,
   { filingId, after, limit }: { filingId: string; after: string; limit: number },
-): Promise<PagedEvent[]> {
-  const { rows } = await db.query<PagedEvent>(
+) {
+  const { rows } = await db.query<{
+    id: string;
+    seq: number | null;
+    at: Date;
+    kind: string;
+    state: string | null;
+    who: string | null;
+    text: string;
+    /** A person's answer about an unknown outcome, `filed` or `not-filed`; the text is their note. */
+    said: string | null;
+  }>(
     `SELECT event_id AS id, seq::int AS seq, at, kind, state, who, text, data->>'as' AS said FROM filing_events
       WHERE filing_id = $1 AND event_id > $2 ORDER BY event_id LIMIT $3`,
     [filingId, after, limit],

@@ -11,7 +11,7 @@ import { ISO } from '../paging';
 import type { Queryable } from '../pool';
 import { readQuestions } from '../questions/questions';
 import { readLastingNotices } from '../submissions/answers';
-import { pageOfFilings, partsOf, ROW_VIEWS, type FilingPage } from './filing-pages';
+import { pageOfFilings, partsOf, ROW_VIEWS } from './filing-pages';
 import { getFiling, listCorrections, numberToFileAgain, type FilingRecord } from './filings';
 import type { Cadence } from '../../domain/filing/poll-cadence';
 import { readWaiting } from '../questions/waiting';
@@ -46,7 +46,11 @@ export async function readFilingView(db: Queryable, filingId: string, cadence: C
   };
 }
 
-export async function listFilingViews(db: Queryable, page: FilingPage, cadence: Cadence): Promise<FilingSummary[]> {
+export async function listFilingViews(
+  db: Queryable,
+  page: Parameters<typeof pageOfFilings>[1],
+  cadence: Cadence,
+): Promise<FilingSummary[]> {
   const filings = await pageOfFilings(db, page);
   const parts = await partsOf(
     db,

@@ -1,5 +1,4 @@
 import type { FilingState } from '../../domain/filing/states';
-import type { ResumedFiling } from '../../domain/filing/run-judgement';
 import type { Mode } from '../../domain/names';
 import { QUESTION_COLUMNS } from '../questions/questions';
 import { MS } from '../paging';
@@ -15,7 +14,13 @@ export class FilingMissing extends Error {
 }
 
 /** The part of a filing's record that its run holds too. */
-export interface FilingHead extends ResumedFiling {
+export interface FilingHead {
+  filingId: string;
+  mode: Mode;
+  exporterId: string;
+  reference: string;
+  madeBy: string;
+  n: number;
   needsAttention: boolean;
   attention: string | null;
   questionCount: number;

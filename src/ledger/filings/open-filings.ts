@@ -1,17 +1,19 @@
 import type pg from 'pg';
 import type { Mode } from '../../domain/names';
-import type { ResumedFiling, JudgedFiling } from '../../domain/filing/run-judgement';
 import { askAbout, closeQuestion } from '../questions/questions';
 import { IS_MAYBE_FILED } from '../gates/attempts';
 import { addEvent } from './filing-notes';
 import { moveOfStep, writeMove } from './filing-progress';
 import type { FilingRecord } from './filings';
 import { withTransaction, type Queryable } from '../pool';
-import { resumesIn } from '../../domain/filing/run-judgement';
+import { resumesIn, type judgeRun, type resumeInput } from '../../domain/filing/run-judgement';
 import { lockFiling, readFacts } from './filing-lock';
 import { closeOpenWords } from '../submissions/words';
 
-export type OpenFilingRun = ResumedFiling & Pick<FilingRecord, 'workflowId' | 'state' | 'seq'> & JudgedFiling;
+/** What is judged of an open filing, and what a new run of it needs. */
+export type OpenFilingRun = Parameters<typeof judgeRun>[0] &
+  Parameters<typeof resumeInput>[0] &
+  Pick<FilingRecord, 'workflowId' | 'state' | 'seq'>;
 
 const OPEN = `SELECT f.filing_id AS "filingId", f.mode, f.exporter_id AS "exporterId", f.reference, f.made_by AS "madeBy",
     f.n, f.state, f.workflow_id AS "workflowId", f.seq::int AS seq, f.due_at AS "dueAt",

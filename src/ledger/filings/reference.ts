@@ -6,11 +6,6 @@ import { errorAt, type Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 import { numberToFileAgain, standingOfReference, type FilingRecord, type Reference } from './filings';
 
-export type Named = Pick<
-  FilingRecord,
-  'mode' | 'reference' | 'n' | 'exporterId' | 'contentHash' | 'workflowId' | 'corrects'
->;
-
 export type ReferenceJudgement =
   /** An earlier run of the same workflow recorded the filing and did not finish. */
   | { outcome: 'resumed'; filingId: string }
@@ -24,7 +19,10 @@ export async function lockReference(client: Queryable, { mode, reference }: Refe
 }
 
 /** What earlier filings under the reference mean for this one; null: it is new. Requires {@link lockReference}. */
-export async function judgeReference(client: Queryable, named: Named): Promise<ReferenceJudgement | null> {
+export async function judgeReference(
+  client: Queryable,
+  named: Pick<FilingRecord, 'mode' | 'reference' | 'n' | 'exporterId' | 'contentHash' | 'workflowId' | 'corrects'>,
+): Promise<ReferenceJudgement | null> {
   const before = await standingOfReference(client, named);
   if (before?.n !== named.n) {
     const next = (before?.n ?? 0) + 1;

@@ -1,5 +1,5 @@
 /** What filings wait for, and their places in the queues for calls to the service (sends and PDFs). */
-import { NO_ROWS, type FilingCounts } from '../../domain/contracts';
+import { NO_ROWS, type FilingResult } from '../../domain/contracts';
 import { waitsFor, type Waiting, queuePlaces, type QueuePlace } from '../../domain/filing/view';
 import { MS } from '../paging';
 import type { Queryable } from '../pool';
@@ -14,7 +14,7 @@ import { RATE_LIMITS } from '../../domain/names';
 export async function readWaiting(
   db: Queryable,
   filings: readonly FilingRecord[],
-  parts: ReadonlyMap<string, { counts: FilingCounts }>,
+  parts: ReadonlyMap<string, { counts: FilingResult['counts'] }>,
   cadence: Cadence,
 ): Promise<Map<string, Waiting>> {
   const subjects = new Map(

@@ -6,19 +6,13 @@ import { withTransaction, type Queryable } from '../pool';
 import { attentionOf, NO_ROW_HAS } from '../questions/questions';
 import { mergeFindings } from './findings';
 
-/** A span of days (YYYY-MM-DD, both included) whose certificates were all read, by a reading begun at `readAt`. */
-export interface ReadWindow {
-  from: string;
-  to: string;
-  readAt: Date;
-}
-
 export interface CompareArgs {
   mode: string;
   partyId: number;
   /** The checks that ran; findings of other checks are neither opened nor closed. */
   checks: readonly ReconcileCheck[];
-  windows: readonly ReadWindow[];
+  /** Spans of days (YYYY-MM-DD, both included) whose certificates were all read, by a reading begun at `readAt`. */
+  windows: readonly { from: string; to: string; readAt: Date }[];
   withoutWorkflow: readonly string[];
   overdueAfterMs: number;
   at: Date;

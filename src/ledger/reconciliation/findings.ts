@@ -1,15 +1,10 @@
 import { adviceOfKind, FINDING_KINDS, noFindings, checkOfKind } from '../../domain/reconciliation/findings';
-import type { FindingCounts, FindingKind, FindingView, ReconcileCheck } from '../../domain/reconciliation/findings';
+import type { FindingKind, FindingView, ReconcileCheck } from '../../domain/reconciliation/findings';
 import { nearMatcher, type NearSide } from '../../domain/reconciliation/near-match';
 import { IS_ASKED } from '../filings/filings';
 import { evidenceUntil } from '../questions/waiting';
 import { ISO } from '../paging';
 import type { Queryable } from '../pool';
-
-type FindingRow = Omit<FindingView, 'advice'> & {
-  /** When gathering evidence ends, for a filing of unknown outcome that no person has been asked about yet. */
-  gatheredUntil: string | null;
-};
 
 const COLUMNS = `question_id::text AS id, kind, exporter_id AS "exporterId",
   (SELECT name FROM exporters e WHERE e.exporter_id = questions.exporter_id) AS "exporterName", ebrc_number AS "eBRCNumber",
@@ -39,7 +34,7 @@ export async function listFindings(
   },
 ): Promise<FindingView[]> {
   const { mode, partyId, exporters, kind, all = false, after = 0, limit } = filter;
-  const { rows } = await db.query<FindingRow>(
+  const { rows } = await db.query<Parameters<typeof viewOf>[0]>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND ($3::text IS NULL OR kind = $3)
         AND ($4 OR (closed_at IS NULL AND acknowledged_at IS NULL)) AND kind = ANY($6) AND question_id > $7
@@ -55,7 +50,7 @@ export async function healedFindings(
   db: Queryable,
   { mode, partyId, runId }: { mode: string; partyId?: number | null; runId: string },
 ): Promise<FindingView[]> {
-  const { rows } = await db.query<FindingRow>(
+  const { rows } = await db.query<Parameters<typeof viewOf>[0]>(
     `SELECT ${COLUMNS} FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND kind = ANY($3) AND healed IS NOT NULL
         AND closed_at >= (SELECT started_at FROM reconciliation_runs WHERE run_id = $4)
@@ -69,7 +64,7 @@ export async function healedFindings(
 export async function countFindings(
   db: Queryable,
   { mode, partyId }: { mode: string; partyId?: number | null },
-): Promise<FindingCounts> {
+): Promise<Record<FindingKind, number>> {
   const { rows } = await db.query<{ kind: FindingKind; n: number }>(
     `SELECT kind, count(*)::int AS n FROM questions
       WHERE mode = $1 AND ($2::int IS NULL OR party_id = $2) AND closed_at IS NULL AND kind = ANY($3)
@@ -86,7 +81,7 @@ export async function acknowledgeFinding(
 ): Promise<FindingView | null> {
   const { mode, id, by, note, exporters, at } = args;
   if (!/^\d{1,18}$/.test(id)) return null;
-  const { rows } = await db.query<FindingRow>(
+  const { rows } = await db.query<Parameters<typeof viewOf>[0]>(
     `UPDATE questions SET acknowledged_at = $3, acknowledged_by = $4, note = $5
       WHERE mode = $1 AND question_id = $2 AND (kind = ANY($6) OR until = 'fact') AND ${isOfExporters('$7')}
       RETURNING ${COLUMNS}`,
@@ -184,7 +179,11 @@ async function readUnmatched(
 const CONTRADICTION_ADVICE =
   'Something contradicts what the ledger has: look at the portal. Acknowledge it with a note once it is settled.';
 
-function viewOf({ gatheredUntil, ...row }: FindingRow): FindingView {
+/** @param gatheredUntil when gathering evidence ends, for an unknown outcome that no person was asked about yet */
+function viewOf({
+  gatheredUntil,
+  ...row
+}: Omit<FindingView, 'advice'> & { gatheredUntil: string | null }): FindingView {
   const gathering =
     gatheredUntil &&
     `Evidence of whether ${row.filingId} was filed is gathered until ${gatheredUntil}: nothing has to be done yet. If it is not conclusive, a person is asked.`;

@@ -1,6 +1,5 @@
 /** Reads the parties to reconcile, and records runs and the spans of days that were read. */
 import type { Queryable } from '../pool';
-import type { ReadWindow } from './compare';
 
 export interface PartyToReconcile {
   partyId: number;
@@ -96,7 +95,7 @@ export async function readingBegins(db: Queryable): Promise<Date> {
 /** Records that every certificate of a span of days was read by a reading begun at `readAt`. Dates are YYYY-MM-DD. */
 export async function saveWindow(
   db: Queryable,
-  { partyId, from, to, readAt }: ReadWindow & { partyId: number },
+  { partyId, from, to, readAt }: { partyId: number; from: string; to: string; readAt: Date },
 ): Promise<void> {
   await db.query(
     `INSERT INTO certificate_windows (party_id, from_date, to_date, read_at) VALUES ($1, $2, $3, $4)

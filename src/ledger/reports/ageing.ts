@@ -30,8 +30,6 @@ export const BUCKETS = [
   { id: 'due_over_180', label: 'Due in more than 180 days', from: 181, to: null },
 ] as const;
 
-export type BucketId = (typeof BUCKETS)[number]['id'];
-
 const BUCKET = `CASE ${BUCKETS.map(({ id, to }) => (to === null ? `ELSE '${id}'` : `WHEN days_to_due <= ${to} THEN '${id}'`)).join(' ')} END`;
 
 /** SQL: the day from which certificate `c` counts. */
@@ -131,7 +129,7 @@ const DOCUMENTS = `, rules AS MATERIALIZED (
 export interface Ageing {
   totals: { documents: number; overdue: number; overYear: number; restricted: number };
   byCurrency: { currency: string; documents: number; outstanding: string; overdue: string }[];
-  byBucket: { bucket: BucketId; currency: string; documents: number; outstanding: string }[];
+  byBucket: { bucket: (typeof BUCKETS)[number]['id']; currency: string; documents: number; outstanding: string }[];
   byExporter: (Ageing['byBucket'][number] & { exporter: string })[];
   /** How many documents were overdue at the end of each day, by the rules of the last day. */
   trend: DayCount[];

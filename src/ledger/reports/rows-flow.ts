@@ -16,16 +16,6 @@ const UPLOADED = `, uploaded AS (
       JOIN submission_progress s ON s.filing_id = r.filing_id AND s.submission = r.submission
       LEFT JOIN certificates c ON c.party_id = r.party_id AND c.ebrc_number = r.ebrc_number)`;
 
-interface WaitingFiling {
-  filingId: string;
-  reference: string;
-  exporter: string;
-  workflowId: string;
-  since: string;
-  hours: number;
-  attention: string;
-}
-
 /** SQL: filings with open questions at the end of the scope, except findings, which have their own list. */
 const WAITING = `SELECT f.filing_id AS "filingId", f.reference, e.name AS exporter, f.workflow_id AS "workflowId", min(q.first_seen_at) AS since,
             extract(epoch FROM max(scope.until) - min(q.first_seen_at))::float8 / 3600 AS hours,
@@ -48,12 +38,18 @@ export async function unknownOutcomes(db: Queryable, scope: ReportScope) {
     /** The amounts that were sent and have no outcome, by currency. */
     atRisk: { currency: string; value: string }[];
     trend: DayCount[];
-    filings: (Omit<WaitingFiling, 'attention'> & {
+    filings: {
+      filingId: string;
+      reference: string;
+      exporter: string;
+      workflowId: string;
+      since: string;
+      hours: number;
       rows: number;
       value: string;
       currency: string | null;
       attention: string | null;
-    })[];
+    }[];
   }>(db, scope, UNKNOWN, {
     one: {
       totals: `SELECT count(*)::int AS filings, count(*) FILTER (WHERE hours > 24)::int AS "olderThanDay",
@@ -88,7 +84,15 @@ export async function rowFunnel(db: Queryable, scope: ReportScope) {
       archived: number;
     };
     trend: { day: string; uploaded: number; processed: number }[];
-    waiting: WaitingFiling[];
+    waiting: {
+      filingId: string;
+      reference: string;
+      exporter: string;
+      workflowId: string;
+      since: string;
+      hours: number;
+      attention: string;
+    }[];
   }>(
     db,
     scope,
@@ -177,8 +181,6 @@ const REJECTED = `, settled AS (
   coded AS (SELECT DISTINCT j.filing_id, j.position, ${CODE} AS code
               FROM rejected j CROSS JOIN LATERAL jsonb_array_elements_text(j.errors) AS m (text))`;
 
-type Pareto = { name: string; rows: number }[];
-
 /** Rejections by the authority, by the day of the rejection. */
 export async function rejections(db: Queryable, scope: ReportScope) {
   const pareto = (what: string) => `${what} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT (SELECT row_limit FROM scope)`;
@@ -191,9 +193,9 @@ export async function rejections(db: Queryable, scope: ReportScope) {
       firstCertified: number;
       escaped: number;
     };
-    byCode: Pareto;
-    byExporter: Pareto;
-    byPort: Pareto;
+    byCode: { name: string; rows: number }[];
+    byExporter: { name: string; rows: number }[];
+    byPort: { name: string; rows: number }[];
     trend: { day: string; settled: number; rejected: number }[];
     rows: {
       reference: string;

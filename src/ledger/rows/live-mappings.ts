@@ -9,7 +9,6 @@ import { mappingIdentity } from '../../domain/identity';
 import { IS_IN_DOUBT } from '../gates/attempts';
 import { listed } from '../../domain/rules/value-messages';
 import type { Queryable } from '../pool';
-import type { Predecessor } from './row-takeover';
 
 /** SQL: whether row `o` is in doubt. A submitted row is once its answer can no longer come, or named no request. */
 const IN_DOUBT = `(o.state IN ('unknown', 'abandoned_after_send') OR (o.state = 'submitted' AND EXISTS
@@ -55,7 +54,8 @@ export async function judgeClaims(
     partyId: number;
     rows: readonly MappingRow[];
     permitted: readonly PermittedDuplicate[];
-    predecessors?: readonly (Predecessor | null)[];
+    /** What each row takes over, if anything. */
+    predecessors?: readonly ({ lineage: string; fingerprints: string[] } | null)[];
   },
 ): Promise<{ claims: MappingClaim[]; findings: [] } | { claims: null; findings: Finding[] }> {
   const { partyId, rows, permitted, predecessors = [] } = args;

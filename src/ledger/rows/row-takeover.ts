@@ -19,11 +19,6 @@ interface EarlierRow extends IrmNames, Pick<Mapping, 'sbCumInvoiceNumber'> {
   takenOverBy: string | null;
 }
 
-export interface Predecessor {
-  lineage: string;
-  fingerprints: string[];
-}
-
 /** Filings under a reference and their IRMs, to lock before {@link judgeTakeOver}. `n`: the next filing's number. */
 export async function filedBefore(
   client: Queryable,
@@ -51,7 +46,10 @@ interface Successor extends Reference {
 export async function judgeTakeOver(
   client: Queryable,
   successor: Successor,
-): Promise<{ predecessors: (Predecessor | null)[]; findings: [] } | { predecessors: null; findings: Finding[] }> {
+): Promise<
+  | { predecessors: ({ lineage: string; fingerprints: string[] } | null)[]; findings: [] }
+  | { predecessors: null; findings: Finding[] }
+> {
   const { corrects, rows, exporterId } = successor;
   const earlier = await readEarlier(client, successor);
   const bySerial = new Map(

@@ -10,26 +10,26 @@ import {
 import type { Queryable } from '../pool';
 import type { SubmissionKey } from '../../domain/filing/attempt';
 
-/** When polls saw the answer to a submission's request. */
-export interface AnswerOf extends SubmissionKey {
-  mode: string;
-  answer: SeenAnswer;
-  at: Date;
-}
-
 export const recordsAnswer = (answer: string): string =>
   `INSERT INTO acknowledgement_times (filing_id, submission, mode, after_ms, took_ms, at)
      SELECT a.* FROM jsonb_to_record(${answer}) AS a (filing_id text, submission int, mode text, after_ms bigint, took_ms bigint,
        at timestamptz) WHERE a.filing_id IS NOT NULL ON CONFLICT (filing_id, submission) DO NOTHING`;
 
-export function answerToRecord({ filingId, submission, mode, answer, at }: AnswerOf): string {
+/** When polls saw the answer to a submission's request. */
+export function answerToRecord({
+  filingId,
+  submission,
+  mode,
+  answer,
+  at,
+}: SubmissionKey & { mode: string; answer: SeenAnswer; at: Date }): string {
   const [after, took] = [answer.afterMs, answer.byMs].map((ms) => Math.max(0, Math.round(ms))) as [number, number];
   // If another request settles the submission, it was sent at another time, and the previous poll may precede the send.
   const times = { after_ms: Math.min(after, took), took_ms: took, at };
   return JSON.stringify({ filing_id: filingId, submission, mode, ...times });
 }
 
-export async function recordSeenAnswer(db: Queryable, of: AnswerOf): Promise<void> {
+export async function recordSeenAnswer(db: Queryable, of: Parameters<typeof answerToRecord>[0]): Promise<void> {
   await db.query(recordsAnswer('$1::jsonb'), [answerToRecord(of)]);
 }
 

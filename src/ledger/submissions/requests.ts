@@ -4,7 +4,7 @@ import type { KnownIec } from '../exporters/parties';
 import type { Queryable } from '../pool';
 import { IS_OPEN } from '../rows/filing-rows';
 import { credentialsHeld, type CredentialVersion } from '../vault/credentials';
-import { answerToRecord, type AnswerOf, POLL_LOAD, recordsAnswer } from './answer-times';
+import { answerToRecord, POLL_LOAD, recordsAnswer } from './answer-times';
 import type { SubmissionKey, StoredAnswer } from '../../domain/filing/attempt';
 import type { PollLoad } from '../../domain/filing/poll-cadence';
 
@@ -188,7 +188,7 @@ export async function endRequest(
     processingStatus: string | null;
     errored: readonly { position: number; errors: string[] }[];
     contradicted?: readonly number[];
-    answered?: AnswerOf;
+    answered?: Parameters<typeof answerToRecord>[0];
     at: Date;
   },
 ): Promise<void> {

@@ -14,13 +14,12 @@ export interface OpenWords {
   abandon?: AbandonArgs & { wordId: string };
 }
 
-export type WordKind = 'approve' | 'abandon' | 'filed' | 'not_filed' | 'permit';
 export type WordOutcome = 'stands' | 'carried_out' | 'refused' | 'withdrawn';
 
 export interface Word {
   wordId: string;
   filingId: string;
-  kind: WordKind;
+  kind: 'approve' | 'abandon' | 'filed' | 'not_filed' | 'permit';
   attemptId: string | null;
   markedAt: Date | null;
   requestId: string | null;
@@ -107,8 +106,8 @@ export async function judgeWord(
 export async function withdrawWord(
   client: Queryable,
   { filingId, by, isClaim, why, at }: { filingId: string; by: string; isClaim: boolean; why: string; at: Date },
-): Promise<WordKind | null> {
-  const { rows } = await client.query<{ wordId: string; kind: WordKind; withdrawn: string | null; said: object }>(
+): Promise<Word['kind'] | null> {
+  const { rows } = await client.query<{ wordId: string; kind: Word['kind']; withdrawn: string | null; said: object }>(
     `SELECT w.word_id AS "wordId", kind, j.why AS withdrawn,
             to_jsonb(w) - '{word_id,said_by,note,said_at,step,grant_id,void_grant}'::text[] AS said
        FROM words w LEFT JOIN word_judgements j ON j.word_id = w.word_id AND j.outcome = 'withdrawn'
@@ -207,7 +206,7 @@ export function openWords(words: readonly Omit<Word, 'markedAt' | 'at'>[]): Open
 /** Refuses open words about something that the filing is past, so that they do not answer its next question. */
 export async function closeOpenWords(
   db: Queryable,
-  { filingId, kinds, why, at }: { filingId: string; kinds: readonly WordKind[]; why: string; at: Date },
+  { filingId, kinds, why, at }: { filingId: string; kinds: readonly Word['kind'][]; why: string; at: Date },
 ): Promise<void> {
   await db.query(
     `INSERT INTO word_judgements (word_id, outcome, why, judged_at)

@@ -6,18 +6,14 @@ const FAILURES = 5;
 const SPAN_MS = 15 * 60_000;
 const REFUSAL_MS = 15 * 60_000;
 
-/** The service counts failures per exporter and mode. */
-export interface Check {
-  mode: Mode;
-  exporterId: string;
-  at: Date;
-}
-
 /**
- * Records a refused check. Call it when the answer arrives, so that it is never counted before the service counts it; a
- * 500 does not count. Repeated with the same time it counts once.
+ * Records a refused check; the service counts them per exporter and mode. Call it when the answer arrives, so that it is
+ * never counted before the service counts it; a 500 does not count. Repeated with the same time it counts once.
  */
-export async function recordFailedCheck(db: Queryable, { mode, exporterId, at }: Check): Promise<void> {
+export async function recordFailedCheck(
+  db: Queryable,
+  { mode, exporterId, at }: { mode: Mode; exporterId: string; at: Date },
+): Promise<void> {
   await db.query(
     'INSERT INTO credential_failures (mode, exporter_id, failed_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
     [mode, exporterId, at],
@@ -25,7 +21,10 @@ export async function recordFailedCheck(db: Queryable, { mode, exporterId, at }:
 }
 
 /** Until when the service would refuse a check; null: it would not. Any five failures in the span count. */
-export async function fuseBlownUntil(db: Queryable, { mode, exporterId, at }: Check): Promise<Date | null> {
+export async function fuseBlownUntil(
+  db: Queryable,
+  { mode, exporterId, at }: { mode: Mode; exporterId: string; at: Date },
+): Promise<Date | null> {
   const { rows } = await db.query<{ blownAt: Date | null }>(
     `SELECT max(failed_at) AS "blownAt" FROM (
        SELECT failed_at, lag(failed_at, ${FAILURES - 1}) OVER (ORDER BY failed_at) AS first FROM credential_failures

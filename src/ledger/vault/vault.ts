@@ -20,11 +20,6 @@ function contextOf(secretRef: string, use: SecretUse): string {
   return JSON.stringify(['ebrc-vault', FORMAT, secretRef, use.purpose, use.mode, ...owner]);
 }
 
-interface PortalCredentials {
-  username: string;
-  password: string;
-}
-
 export interface RotationResult {
   /** Secrets that were sealed to the first key, and opened to verify it. */
   rotated: number;
@@ -79,7 +74,7 @@ export async function publishedKey(db: Queryable, mode: Mode): Promise<PublicKey
  */
 export async function handIn(
   db: Queryable,
-  { mode, workflowId, username, password }: PortalCredentials & { mode: Mode; workflowId: string },
+  { mode, workflowId, username, password }: { mode: Mode; workflowId: string; username: string; password: string },
 ): Promise<string> {
   if (username.trim() === '') throw new VaultError('secret_empty', 'The portal user name is empty.');
   if (password === '') throw new VaultError('secret_empty', 'The portal password is empty.');
@@ -173,7 +168,7 @@ export function createVault({ keys }: { keys: readonly EncryptionKey[] }) {
     },
 
     /** Opens a secret for one use. @throws VaultError `secret_missing`; EncryptionError `key_missing`, `unreadable` */
-    async open(db: Queryable, secretRef: string, use: SecretUse): Promise<PortalCredentials> {
+    async open(db: Queryable, secretRef: string, use: SecretUse): Promise<ReturnType<typeof readCredentials>> {
       const row = await read(db, secretRef);
       if (contextOf(row.secretRef, useOf(row)) !== contextOf(row.secretRef, use)) {
         throw new VaultError(
@@ -236,10 +231,10 @@ function useOf({ purpose, mode, exporterId, version }: SecretRow): SecretUse {
   return { purpose, mode, exporterId: exporterId ?? '', version: version ?? 0 };
 }
 
-function readCredentials(bytes: Buffer): PortalCredentials {
+function readCredentials(bytes: Buffer): { username: string; password: string } {
   // A parse error quotes the secret, so it must not escape.
   try {
-    const { username, password } = JSON.parse(bytes.toString('utf8')) as PortalCredentials;
+    const { username, password } = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>;
     if (typeof username === 'string' && typeof password === 'string') return { username, password };
   } catch {
     // Reported below, without the text.

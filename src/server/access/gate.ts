@@ -32,7 +32,7 @@ export type Gate = ReturnType<typeof createGate>;
 
 /** @param temporalPresent rejects with a problem while Temporal cannot be reached */
 export function createGate(
-  { pool, mode, audit }: LedgerDependencies & { audit: AuditTrail },
+  { pool, mode, audit }: LedgerDependencies & { audit: ReturnType<typeof createAuditTrail> },
   temporalPresent: () => Promise<void>,
 ) {
   const lookUp = inTurn((token: string) => principalOfToken(pool, mode, token));
@@ -99,8 +99,6 @@ export function createTemporalWatch(client: Client): () => Promise<void> {
     if (!temporal?.ok) throw temporalAway(new Error(`Temporal: ${temporal?.message}`));
   };
 }
-
-type AuditTrail = ReturnType<typeof createAuditTrail>;
 
 const FLUSH_MS = 1_000;
 /** Most distinct events kept while PostgreSQL is away. Further ones are lost, and the log says how many. */

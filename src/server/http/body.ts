@@ -35,12 +35,10 @@ export interface Upload {
   bytes: Buffer;
 }
 
-interface Form {
-  fields: unknown;
-  upload: Upload | null;
-}
-
-export async function bodyOf(request: FastifyRequest, takesFile: boolean): Promise<Form> {
+export async function bodyOf(
+  request: FastifyRequest,
+  takesFile: boolean,
+): Promise<{ fields: unknown; upload: Upload | null }> {
   if (!request.isMultipart()) return { fields: request.body ?? {}, upload: null };
   if (takesFile) return readForm(request);
   throw new Problem(415, 'unsupported_media_type', 'This request takes application/json.');
@@ -52,7 +50,7 @@ const LIMITS = { fileSize: MAX_BODY_BYTES, files: 1, fields: 20, fieldSize: 100_
 const JSON_FIELDS = new Set(['allowDuplicate', 'n', 'approval', 'uploadType']);
 
 /** @throws Problem 400 if the form cannot be read, or a field is repeated or is not the JSON that it must be */
-async function readForm(request: FastifyRequest): Promise<Form> {
+async function readForm(request: FastifyRequest): ReturnType<typeof bodyOf> {
   try {
     return await readParts(request);
   } catch (error) {
@@ -63,7 +61,7 @@ async function readForm(request: FastifyRequest): Promise<Form> {
   }
 }
 
-async function readParts(request: FastifyRequest): Promise<Form> {
+async function readParts(request: FastifyRequest): ReturnType<typeof bodyOf> {
   const fields = new Map<string, unknown>();
   let upload: Upload | null = null;
   for await (const part of request.parts({ limits: LIMITS })) {

@@ -11,8 +11,6 @@ const MEMORY_BYTES = 64 * 1024 * 1024;
 /** Smaller ones are not counted, because they fit for as many connections as are allowed. */
 const SMALL_BYTES = 16 * 1024;
 
-export type MemoryRoom = ReturnType<typeof createMemoryRoom>;
-
 /** One token takes at most half of the total, so that others are served. */
 export function createMemoryRoom(total = MEMORY_BYTES) {
   const taken = new Map<string, number>();

@@ -12,8 +12,6 @@ interface AnswerDescription {
   type?: string;
 }
 
-type Answers = Readonly<Record<number, AnswerDescription>>;
-
 const JSON_TYPE = 'application/json';
 
 /** The description of a route. */
@@ -27,7 +25,7 @@ export interface Described<P extends z.ZodType, Q extends z.ZodType, B extends z
   body?: B;
   /** Also takes multipart/form-data, with the fields of the body and a part `file`. */
   takesFile?: boolean;
-  answers: Answers;
+  answers: Readonly<Record<number, AnswerDescription>>;
 }
 
 export function describeRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(

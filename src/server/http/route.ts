@@ -5,10 +5,10 @@ import type { Principal } from '../../domain/principal';
 import type { FeedMark } from '../../ledger/events';
 import type { EbrcClientDependencies } from '../../starter/dependencies';
 import type { Gate } from '../access/gate';
-import type { FilingReader } from '../views/filing';
+import type { createFilingReader } from '../views/filing';
 import type { Watch } from '../views/watch';
 import { bodyOf, type Upload } from './body';
-import type { MemoryRoom } from './memory-room';
+import type { createMemoryRoom } from './memory-room';
 import { describeRoute, type Described } from './openapi';
 import { callerGone, NOTHING_TWICE, Problem, unavailable } from './problem';
 import { within } from '../../telemetry/readiness';
@@ -47,7 +47,7 @@ const NOTHING = z.strictObject({});
 /** The dependencies of the routes. */
 export interface Door {
   deps: EbrcClientDependencies;
-  filings: FilingReader;
+  filings: ReturnType<typeof createFilingReader>;
   watch: Watch<string>;
   feed: Watch<FeedMark>;
   isStopping: () => boolean;
@@ -62,7 +62,7 @@ export function depsFor({ deps }: Pick<Door, 'deps'>, exporterId: string): EbrcC
 export interface Registrar {
   app: FastifyInstance;
   gate: Gate;
-  room: MemoryRoom;
+  room: ReturnType<typeof createMemoryRoom>;
 }
 
 /** Adds a route that authenticates the caller, checks roles and fields, and then calls the handler. */

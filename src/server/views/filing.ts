@@ -1,6 +1,6 @@
 /** Filings as the API shows them. */
 import { z } from 'zod';
-import { NO_ROWS, type FilingCounts } from '../../domain/contracts';
+import { NO_ROWS, type FilingResult } from '../../domain/contracts';
 import { actionsOfFiling, type QuestionView } from '../../domain/filing/questions';
 import { FILING_STATES, type FilingState } from '../../domain/filing/states';
 import { type PagedSubmission, partsOf } from '../../ledger/filings/filing-pages';
@@ -54,7 +54,7 @@ export type FilingBody = z.infer<typeof filingSchema>;
 function filingBody(
   filing: FilingRecord,
   args: {
-    counts: FilingCounts;
+    counts: FilingResult['counts'];
     submissions: readonly PagedSubmission[];
     questions: readonly QuestionView[];
     /** The attempt in question. */
@@ -93,7 +93,7 @@ function filingBody(
 /** Actions without a route: permits and withdrawals are made on the command line. */
 const COMMANDS_ALONE = ['permit', 'withdraw'];
 
-function stateText({ state, asked, correctable }: FilingRecord, counts: FilingCounts): string {
+function stateText({ state, asked, correctable }: FilingRecord, counts: FilingResult['counts']): string {
   const { rows, certified, archived, errored } = counts;
   const texts: Readonly<Record<FilingState, string>> = {
     checking: 'It is being checked against balances and earlier filings.',
@@ -120,8 +120,6 @@ const NO_PARTS = { counts: NO_ROWS, submissions: [] };
 const NO_QUESTIONS = new Map<string, never[]>();
 /** How long the mean acknowledgement time is cached. */
 const MEAN_CACHED_MS = 60_000;
-
-export type FilingReader = ReturnType<typeof createFilingReader>;
 
 /** Reads filings in the API's form. */
 export function createFilingReader({ pool, mode, cadence }: EbrcReaderDependencies) {

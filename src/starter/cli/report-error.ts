@@ -3,7 +3,7 @@ import { ApiError } from '../../api/errors/api-error';
 import { ConfigError } from '../../config/config';
 import { errorAt } from '../../domain/rules/finding';
 import type { ErrorKind } from '../../domain/service/error-kinds';
-import type { RefusalKind } from '../../domain/service/retry-table';
+import type { KindWith } from '../../domain/service/retry-table';
 import { LedgerUnavailableError } from '../../ledger/unavailable';
 import { EncryptionError } from '../../encryption/keys';
 import { EXIT, firstLine, RefusedError, UnreachableError, UsageError, type ExitCode, type Problem } from '../errors';
@@ -12,7 +12,7 @@ import { NoWorkerError, TemporalSilentError } from '../../temporal/workers-prese
 import { describeProblems, nothingFiled } from './texts';
 import type { Terminal } from './terminal';
 
-const FIXABLE_BY_CALLER: Readonly<Record<RefusalKind, boolean>> = {
+const FIXABLE_BY_CALLER: Readonly<Record<KindWith<{ action: 'refuse' }>, boolean>> = {
   validation_failed: true,
   workbook_rejected: true,
   customer_not_found: true,

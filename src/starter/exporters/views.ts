@@ -7,7 +7,7 @@ import { holdsOf } from '../../domain/rules/preflight';
 import { iecFindings, readinessOf, type Readiness, type Standing } from '../../domain/exporter/exporter';
 import type { Finding } from '../../domain/rules/finding';
 import { needExporter, type ExporterRow } from '../../ledger/exporters/exporters';
-import { heldIrmOf, type IrmKey, irmsWithNumbers, type IrmRow, listIrms } from '../../ledger/exporters/irms';
+import { heldIrmOf, irmsWithNumbers, type IrmRow, listIrms } from '../../ledger/exporters/irms';
 import type { Queryable } from '../../ledger/pool';
 import { badCredentials } from '../../ledger/vault/credentials';
 import { holdsOn, numbersHeld } from '../../ledger/rows/balance-reservation';
@@ -143,7 +143,7 @@ const identityOf = ({ irmNumber, adCode }: IrmRow): string => irmIdentity({ irmN
 export async function readIrmViews(
   db: Queryable,
   exporterId: string,
-  page: { after?: IrmKey; limit?: number } = {},
+  page: Parameters<typeof listIrms>[2] = {},
 ): Promise<IrmView[]> {
   const rows = await listIrms(db, exporterId, page);
   if (page.limit === undefined) return irmViews(db, exporterId, rows);

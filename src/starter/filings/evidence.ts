@@ -5,7 +5,7 @@ import { pushMessageOf } from '../../domain/filing/mapping';
 import { writeOutputFile, zipStream, type ZippedFile } from '../../documents/output-file';
 import { documentName } from '../../documents/stored-document';
 import type { FilingRecord } from '../../ledger/filings/filings';
-import { KEPT_DAYS, movesStand, readFilingEvidence, type SentAttempt } from '../../ledger/filings/filing-evidence';
+import { KEPT_DAYS, movesStand, readFilingEvidence } from '../../ledger/filings/filing-evidence';
 import { readRows } from '../../ledger/rows/filing-rows';
 import { movesAtSend } from '../../ledger/sends/send-record';
 import { readSend } from '../../ledger/sends/sends';
@@ -115,8 +115,9 @@ async function storedFile(
 /** What an attempt sent, and the stored records of its sends, whose moves are compared with the ledger. */
 async function sentFiles(
   context: EvidenceContext,
-  { attemptId, submission, payloadHash, sends }: SentAttempt,
+  attempt: { attemptId: string; submission: number; payloadHash: string | null; sends: number[] },
 ): Promise<ZippedFile[]> {
+  const { attemptId, submission, payloadHash, sends } = attempt;
   const { pool, documents, filing, ledgerId, about } = context;
   if (payloadHash === null) return [];
   const folder = `sends/${attemptId}`;

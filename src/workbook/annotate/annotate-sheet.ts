@@ -9,7 +9,7 @@ import { type PackageEditor, XML_START } from '../ooxml/package-editor';
 import { RowEdits } from './row-edits';
 import { notesDrawing, openFrame, withColumnWidths, withLastColumn, withNotesDrawing } from './sheet-frame';
 import { columnLetter, LAST_COLUMN, placeOf } from '../sheet/addresses';
-import type { FilledRows } from '../sheet/filled-rows';
+import type { findFilledRows } from '../sheet/filled-rows';
 
 /** Values of the Status column. `ebrc correct` files the rows with {@link ERROR_STATUS}. */
 const ERROR_STATUS = 'Error';
@@ -26,7 +26,7 @@ const SHAPES_TYPE = 'application/vnd.openxmlformats-officedocument.vmlDrawing';
 
 export interface SheetAnnotation {
   part: string;
-  filledRows: FilledRows;
+  filledRows: ReturnType<typeof findFilledRows>;
   findings: readonly Finding[];
   outcomes: ReadonlyMap<number, RowOutcome>;
   styles: CellStyles;
@@ -124,7 +124,7 @@ function writeCertificates(edits: RowEdits, column: number, certificates: readon
   }
 }
 
-function statusColumn({ headers, lastColumn }: FilledRows): number {
+function statusColumn({ headers, lastColumn }: SheetAnnotation['filledRows']): number {
   return headers.status?.index ?? lastColumn + 1;
 }
 

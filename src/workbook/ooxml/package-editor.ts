@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { type Relation, relationsName, relationsOf, targetOf, type WorkbookPackage } from './package';
+import { relationsName, relationsOf, targetOf, type WorkbookPackage } from './package';
 import { appendChild, withDefaultNamespace, attribute } from './xml-edit';
 import { type PackagePart, partKey, pack, writeZip } from './zip';
 
@@ -62,12 +62,18 @@ export class PackageEditor {
   }
 
   /** A part's relationships by id. */
-  relations(part: string): Promise<Map<string, Relation>> {
+  relations(part: string): ReturnType<typeof relationsOf> {
     return relationsOf({ bytes: (name) => this.bytes(name) }, part);
   }
 
   /** Adds a part under the first free name, such as `xl/comments1.xml`. @returns the relationship's id */
-  async add(from: string, type: string, name: (number: number) => string, content: NewPart): Promise<string> {
+  async add(
+    from: string,
+    type: string,
+    name: (number: number) => string,
+    /** `byExtension`: declared for all parts with its extension, as is usual for some kinds. */
+    content: { xml: string; contentType: string; byExtension?: boolean },
+  ): Promise<string> {
     let number = 1;
     while (this.has(name(number))) number += 1;
     const part = name(number);
@@ -121,7 +127,10 @@ export class PackageEditor {
     return this.source.entries.has(partKey(part)) || this.changed.has(partKey(part));
   }
 
-  private async declare(part: string, { contentType, byExtension = false }: NewPart): Promise<void> {
+  private async declare(
+    part: string,
+    { contentType, byExtension = false }: { contentType: string; byExtension?: boolean },
+  ): Promise<void> {
     const xml = await this.xml(CONTENT_TYPES);
     if (xml === undefined) return;
     const extension = posix.extname(part).slice(1);
@@ -150,11 +159,4 @@ function* flat(pieces: Iterable<Iterable<string>>): Generator<string> {
 /** A part that was read in another encoding is saved, and declared, as UTF-8. */
 function inUtf8(xml: string): string {
   return xml.replace(/^(<\?xml[^>]*\sencoding=")[^"]*"/, '$1UTF-8"');
-}
-
-export interface NewPart {
-  xml: string;
-  contentType: string;
-  /** Whether its type is declared for all parts with its extension, as is usual for some kinds. */
-  byExtension?: boolean;
 }

@@ -119,35 +119,21 @@ function textOf(bytes: Buffer): string {
   return tidyXml(text);
 }
 
-export interface SheetEntry {
-  name: string;
-  part: string;
-  hidden: boolean;
-}
-
 /** The worksheets in order, and the parts that they share. */
 export interface WorkbookDirectory {
   part: string;
-  sheets: SheetEntry[];
+  sheets: { name: string; part: string; hidden: boolean }[];
   /** Whether day 0 is 1 January 1904 instead of 30 December 1899. */
   date1904: boolean;
   parts: { sharedStrings: string | undefined; styles: string | undefined };
 }
 
-/** A part's relationship. `type` is the last segment of its URI, which is the same in both dialects. */
-export interface Relation {
-  type: string;
-  part: string;
-}
-
-type PartBytes = Pick<WorkbookPackage, 'bytes'>;
-
 /** @throws WorkbookRefused */
-export async function readDirectory(source: PartBytes): Promise<WorkbookDirectory> {
+export async function readDirectory(source: Pick<WorkbookPackage, 'bytes'>): Promise<WorkbookDirectory> {
   const main = [...(await relationsOf(source, '')).values()].find(({ type }) => type === 'officeDocument');
   const part = main?.part ?? 'xl/workbook.xml';
   const relations = await relationsOf(source, part);
-  const sheets: SheetEntry[] = [];
+  const sheets: WorkbookDirectory['sheets'] = [];
   let date1904 = false;
   readXml(await source.bytes(part), {
     open: (name, attributes) => {
@@ -169,9 +155,13 @@ export function relationsName(part: string): string {
   return posix.join(posix.dirname(part), '_rels', `${posix.basename(part)}.rels`);
 }
 
-/** A part's relationships by id; the empty name stands for the whole file. @throws WorkbookRefused */
-export async function relationsOf(source: PartBytes, part: string): Promise<Map<string, Relation>> {
-  const relations = new Map<string, Relation>();
+/**
+ * A part's relationships by id; the empty name stands for the whole file. `type` is the last segment of its URI, which
+ * is the same in both dialects.
+ * @throws WorkbookRefused
+ */
+export async function relationsOf(source: Pick<WorkbookPackage, 'bytes'>, part: string) {
+  const relations = new Map<string, { type: string; part: string }>();
   const folder = posix.dirname(part);
   readXml(await source.bytes(relationsName(part)), {
     open: (name, { Id = '', Target = '', Type = '' }) => {

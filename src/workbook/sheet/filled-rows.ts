@@ -1,17 +1,8 @@
 import { INVOICE_FIELDS } from '../../domain/rules/columns';
 import { type CellContext, cellContent } from './cell-content';
 import type { OpenSheet } from './open-workbook';
-import { type Headers, readHeaders } from './headers';
+import { readHeaders } from './headers';
 import type { RawRow } from './sheet-rows';
-
-/** Which rows have values, and the last column that does. Our own columns do not count. */
-export interface FilledRows {
-  headers: Headers;
-  dataRows: number[];
-  /** Rows with empty invoice columns, or with nothing but what an earlier run wrote. They are not filed. */
-  emptiedRows: number[];
-  lastColumn: number;
-}
 
 /** A row's texts by column number, for {@link readHeaders}. */
 export function textsOf({ cells }: RawRow, context: CellContext): string[] {
@@ -23,9 +14,13 @@ export function textsOf({ cells }: RawRow, context: CellContext): string[] {
   return texts;
 }
 
-/** @throws WorkbookRefused (`damaged`) */
-export function findFilledRows({ sheet, context }: OpenSheet): FilledRows {
-  const found: FilledRows = { headers: readHeaders([]), dataRows: [], emptiedRows: [], lastColumn: 1 };
+/**
+ * Which rows have values, and the last column that does. Our own columns do not count.
+ * @returns `emptiedRows`: with empty invoice columns, or with nothing but what an earlier run wrote; they are not filed
+ * @throws WorkbookRefused (`damaged`)
+ */
+export function findFilledRows({ sheet, context }: OpenSheet) {
+  const found = { headers: readHeaders([]), dataRows: [] as number[], emptiedRows: [] as number[], lastColumn: 1 };
   for (const row of sheet.rows()) {
     if (row.number === 1) found.headers = readHeaders(textsOf(row, context));
     const statusColumn = found.headers.status?.index ?? Number.NaN;

@@ -1,5 +1,5 @@
 import { readDirectory, relationsOf, openPackage } from '../ooxml/package';
-import type { WorkbookDirectory, SheetEntry, WorkbookPackage } from '../ooxml/package';
+import type { WorkbookDirectory, WorkbookPackage } from '../ooxml/package';
 import { oversized, tooLong, type WorkbookLimits, WorkbookRefused } from '../ooxml/limits';
 import { readXml } from '../ooxml/xml-reader';
 import { type CellContext, cellContext, GENERAL, readNumberFormats } from './cell-content';
@@ -77,7 +77,7 @@ export interface OpenSheet {
 export async function openSheet(
   source: WorkbookPackage,
   { parts, date1904 }: WorkbookDirectory,
-  entry: SheetEntry | undefined,
+  entry: WorkbookDirectory['sheets'][number] | undefined,
   limits: WorkbookLimits,
 ): Promise<OpenSheet> {
   const bytes = entry && (await source.bytes(entry.part));

@@ -2,7 +2,7 @@
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { OpenedFiling } from '../../activities/filings/open-filing';
 import type { ReadSettingsResult } from '../../activities/dependencies';
-import type { FilingCounts } from '../../domain/contracts';
+import type { FilingResult } from '../../domain/contracts';
 import type { FilingState } from '../../domain/filing/states';
 import type { Finding } from '../../domain/rules/finding';
 import { inUtc } from '../../domain/dates';
@@ -22,7 +22,7 @@ export const textOf = (value: unknown): string => (typeof value === 'string' ? v
 interface Shown {
   readonly state: FilingState | 'refused';
   readonly attention: string | null;
-  readonly counts: FilingCounts;
+  readonly counts: FilingResult['counts'];
   readonly requestId: string | null;
   /** Left out or null when the filing waits for nothing, or that is unknown. */
   readonly waiting?: Waiting | null;
