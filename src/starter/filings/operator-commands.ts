@@ -252,7 +252,7 @@ async function send<A extends CommandArgs>(
 /** A validator's refusal becomes the answer to the operator; any other error is passed on. */
 async function updateRefusal(deps: EbrcClientDependencies, error: unknown, name: string, filing: FilingRecord) {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
-    const notice = await silenceNotice(deps.temporal, deps.taskQueue);
+    const notice = await silenceNotice(deps.temporal, deps.taskQueue, filing.workflowId);
     return new Error(`It is not certain that the ${name} arrived. ${notice}`);
   }
   if (!(error instanceof WorkflowUpdateFailedError)) return error;
