@@ -63,7 +63,7 @@ export async function follow<P>(
       progress = answer.answer;
       options.onProgress?.(progress);
     } else if (!silence) {
-      silence = silenceNotice(client, taskQueue);
+      silence = silenceNotice(client, taskQueue, workflowId);
       void silence.then(options.onNotice);
     }
   };
@@ -88,7 +88,7 @@ export async function follow<P>(
   if (end) options.onProgress?.(end.result);
   const last = end ? end.result : progress;
   if (last !== null) return { progress: last, notice: null };
-  return { progress: null, notice: await (silence ?? silenceNotice(client, taskQueue)) };
+  return { progress: null, notice: await (silence ?? silenceNotice(client, taskQueue, workflowId)) };
 }
 
 /** Whether a newer run continues, because a reset terminates the run that was followed. */

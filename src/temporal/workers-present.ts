@@ -57,10 +57,13 @@ export class TemporalSilentError extends Error {
   }
 }
 
-/** The message for a user whose workflow does not answer. */
-export async function silenceNotice(client: Client, taskQueue: string): Promise<string> {
+/** The message for a user whose workflow, or any, does not answer. */
+export async function silenceNotice(client: Client, ours: string, workflowId?: string): Promise<string> {
+  const taskQueue = workflowId === undefined ? ours : await queueOf(client, workflowId, ours);
   const present = await workersPresent(client, taskQueue);
   if (present === 'silent') return TEMPORAL_SILENT;
+  if (taskQueue !== ours)
+    return `The workflow runs on task queue ${taskQueue}, where no worker answers, and not on ${ours}: a program with another EBRC_TASK_QUEUE started it. Terminate ${workflowId} in the Temporal UI and repeat the command; that files nothing twice.`;
   return present === false
     ? `No worker polls task queue ${taskQueue}: the workflow is started, and continues as soon as a worker runs (node dist/worker.js).`
     : `No worker has answered yet on task queue ${taskQueue}; the workflow is started and continues automatically.`;
@@ -86,7 +89,7 @@ export async function answeredByWorker<T>(
       const idle = (await workersPresent(client, taskQueue)) === false || (await isUntaken(client, workflowId));
       missing = idle ? missing + 1 : 0;
     }
-    throw new NoWorkerError(taskQueue);
+    throw new NoWorkerError(await queueOf(client, workflowId, taskQueue));
   };
   try {
     return await Promise.race([client.workflow.withAbortSignal(stop.signal, call), watch()]);
@@ -94,6 +97,15 @@ export async function answeredByWorker<T>(
     stop.abort();
   }
 }
+
+/** The workflow's queue, which differs if its starter had another EBRC_TASK_QUEUE; `ours` if it cannot be read. */
+const queueOf = (client: Client, workflowId: string, ours: string): Promise<string> =>
+  client
+    .withDeadline(Date.now() + ANSWERS_WITHIN_MS, () => client.workflow.getHandle(workflowId).describe())
+    .then(
+      ({ taskQueue }) => taskQueue,
+      () => ours,
+    );
 
 /** Whether the workflow has a task that no worker took, or whose last attempt did not finish. */
 async function isUntaken(client: Client, workflowId: string): Promise<boolean> {

@@ -145,6 +145,15 @@ it('a worker that has polled, and takes no tasks', async () => {
   expect(problem).toMatchObject({ code: 'no_worker', message: expect.stringContaining('stuck') as string });
 });
 
+it('a workflow that a program with another EBRC_TASK_QUEUE has started: where it is, not where its worker would be', async () => {
+  const client = await server.client();
+  const workflowId = 'file/test/ELSEWHERE';
+  await client.workflow.start('fileRemittances', { workflowId, taskQueue: 'wrong', args: [{}] });
+  const notice = await silenceNotice(client, 'right', workflowId);
+  expect(notice).toMatch(/on task queue wrong.*not on right.*EBRC_TASK_QUEUE.*Terminate file\/test\/ELSEWHERE/u);
+  await client.workflow.getHandle(workflowId).terminate();
+});
+
 it('a user who interrupts the wait: what was started goes on, and how to look at it', async () => {
   const child = spawn(process.execPath, [...programArguments('src/starter/cli.ts'), 'reconcile', '--wait'], {
     env: cleanEnvironment(env),

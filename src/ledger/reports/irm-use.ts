@@ -54,8 +54,8 @@ const BALANCES = `, seen AS (
       FROM scope, sums k),
   balances AS (
     SELECT s.*, coalesce(s.available, 0) AS balance,
-           -- What is held of an IRM number is taken from its oldest record first.
-           least(coalesce(s.available, 0), greatest(coalesce(h.amount, 0) - coalesce(sum(s.available) OVER (
+           -- What is held of an IRM number is taken from its oldest record first, and nothing from one that is overdrawn.
+           least(greatest(s.available, 0), greatest(coalesce(h.amount, 0) - coalesce(sum(greatest(s.available, 0)) OVER (
              PARTITION BY s.party_id, s.irm_key ORDER BY s.remitted_on, s.ifsc_code, s.issue_date
              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0), 0)) AS taken
       FROM seen s LEFT JOIN held h USING (party_id, irm_key)),

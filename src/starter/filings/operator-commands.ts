@@ -252,7 +252,7 @@ async function sendUpdate<A extends CommandArgs>(
 /** The operator's error for a failed update: a validator's refusal with its reason; other errors are unchanged. */
 async function updateRefusal(deps: EbrcClientDependencies, error: unknown, name: string, filing: FilingRecord) {
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
-    const notice = await silenceNotice(deps.temporal, deps.taskQueue);
+    const notice = await silenceNotice(deps.temporal, deps.taskQueue, filing.workflowId);
     return new Error(`It is not certain that the ${name} arrived. ${notice}`);
   }
   if (!(error instanceof WorkflowUpdateFailedError)) return error;
