@@ -33,6 +33,8 @@ const RECORDED_WITHIN_MS = 20_000;
 /** A run that was refused ends at once; whoever met it asks again. */
 const RUN_ENDS_WITHIN_MS = 500;
 const ASKS = 10;
+/** Temporal's word for an update whose run was ended, by an operator say, before it answered: nothing was refused. */
+const RUN_ENDED = 'AcceptedUpdateCompletedWorkflow';
 
 /** The options of a filing, as the caller gives them. */
 export interface FilingTerms {
@@ -154,7 +156,8 @@ async function askToFile(
       if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return null;
       const cause = error instanceof WorkflowUpdateFailedError ? error.cause : undefined;
       if (!(cause instanceof ApplicationFailure)) throw error;
-      if (cause.type !== 'run_ending' || tries === ASKS) throw refusedAs(cause);
+      const ended = cause.type === RUN_ENDED;
+      if (tries === ASKS || !(ended || cause.type === 'run_ending')) throw ended ? error : refusedAs(cause);
       await sleep(RUN_ENDS_WITHIN_MS);
     }
   }
