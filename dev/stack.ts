@@ -34,10 +34,6 @@ export interface Stack {
   stop(): Promise<void>;
 }
 
-interface Stoppable {
-  stop(): Promise<void>;
-}
-
 /**
  * Starts a real Temporal server with its UI and a real PostgreSQL, at the same time and on free ports. Both end with
  * this process, in every case; their data stays in the folder and is used by the next start. If one does not start, the
@@ -60,54 +56,33 @@ export async function startStack({
     startTemporalServer({ folder: join(folder, 'temporal'), codecEndpoint, lastPorts: lastPorts?.temporal, log }),
     databaseUrl === undefined
       ? startDatabase({ folder: join(folder, 'postgres'), lastPort: lastPorts?.postgres ?? undefined, log })
-      : Promise.resolve({ url: databaseUrl, port: null, failed: null, stop: () => Promise.resolve() }),
+      : { url: databaseUrl, port: null, failed: null, stop: () => Promise.resolve() },
   ]);
   if (temporal.status === 'rejected' || postgres.status === 'rejected') {
     for (const each of [temporal, postgres]) if (each.status === 'fulfilled') await each.value.stop();
-    throw failureOf(temporal, postgres);
+    throw temporal.status === 'rejected' ? temporal.reason : (postgres as PromiseRejectedResult).reason;
   }
-  log(`PostgreSQL is ready; Temporal is at ${temporal.value.address}, its UI at ${temporal.value.uiUrl}`);
+  const { address, namespace, uiUrl, ports, failed } = temporal.value;
+  const { url, port } = postgres.value;
+  log(`PostgreSQL is ready; Temporal is at ${address}, its UI at ${uiUrl}`);
 
   let stopped: Promise<void> | undefined;
   return {
-    databaseUrl: postgres.value.url,
+    databaseUrl: url,
     temporal: temporal.value,
-    ports: { postgres: postgres.value.port, temporal: temporal.value.ports },
-    env: {
-      DATABASE_URL: postgres.value.url,
-      TEMPORAL_ADDRESS: temporal.value.address,
-      TEMPORAL_NAMESPACE: temporal.value.namespace,
-    },
-    failed: postgres.value.failed
-      ? Promise.race([temporal.value.failed, postgres.value.failed])
-      : temporal.value.failed,
-    stop: () => (stopped ??= stopInOrder([temporal.value, postgres.value])),
+    ports: { postgres: port, temporal: ports },
+    env: { DATABASE_URL: url, TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace },
+    failed: postgres.value.failed ? Promise.race([failed, postgres.value.failed]) : failed,
+    stop: () => (stopped ??= temporal.value.stop().then(() => postgres.value.stop())),
   };
 }
 
 async function startDatabase(options: EmbeddedServerOptions) {
   const server = await startEmbeddedPostgres(options);
-  const url = await server.createDatabase('ebrc').catch(stopAndRethrow(server));
-  return { ...server, url };
-}
-
-function stopAndRethrow(server: Stoppable) {
-  return async (error: unknown): Promise<never> => {
+  try {
+    return { ...server, url: await server.createDatabase('ebrc') };
+  } catch (error) {
     await server.stop();
     throw error;
-  };
-}
-
-async function stopInOrder(servers: Stoppable[]): Promise<void> {
-  for (const server of servers) await server.stop();
-}
-
-function failureOf(...results: PromiseSettledResult<unknown>[]): Error {
-  const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
-  const [first] = reasons;
-  if (reasons.length === 1 && first instanceof Error) return first;
-  return new AggregateError(
-    reasons,
-    reasons.map((reason) => (reason instanceof Error ? reason.message : String(reason))).join('\n'),
-  );
+  }
 }

@@ -1,6 +1,7 @@
 // Makes a release: `npm run release -- 0.2.0 [--dry-run]`. Moves the entries under "Unreleased" in the CHANGELOG to a
-// section with the version and today's date, sets the version, records the histories of its workflows (they are kept:
-// later versions replay them), commits and tags. It does not push. A dry run prints the steps and changes nothing.
+// section with the version and today's date, sets the version (of the image too), records the histories of its workflows
+// (they are kept: later versions replay them), commits and tags. It does not push. A dry run prints the steps and changes
+// nothing.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,6 +10,12 @@ import { fileURLToPath } from 'node:url';
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const CHANGELOG = join(ROOT, 'CHANGELOG.md');
 const UNRELEASED = /^## Unreleased.*$/mu;
+/** Files that name the version of the image. */
+const DEPLOYMENTS = [
+  'docker-compose.yml',
+  'ops/kubernetes/overlays/production/kustomization.yaml',
+  'ops/kubernetes/overlays/sandbox/kustomization.yaml',
+];
 
 const [version, option] = process.argv.slice(2);
 const dryRun = option === '--dry-run';
@@ -26,12 +33,17 @@ step(`CHANGELOG.md: "Unreleased" becomes "${version} (${today})"`, () =>
 step(`package.json and package-lock.json: ${version}`, () =>
   run('npm', ['version', version, '--no-git-tag-version', '--allow-same-version']),
 );
+step(`${DEPLOYMENTS.join(', ')}: ${version}`, () => {
+  for (const path of DEPLOYMENTS.map((name) => join(ROOT, name))) {
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(/(ebrc-worker:|newTag: )[\d.]+/gu, `$1${version}`));
+  }
+});
 step('build, and record the histories of this version', () => {
   run('npm', ['run', '--silent', 'build']);
   run('npm', ['run', '--silent', 'histories:record', '--', '--all', '--replace']);
 });
 step('commit', () => {
-  run('git', ['add', 'CHANGELOG.md', 'package.json', 'package-lock.json', 'test/replay/histories']);
+  run('git', ['add', 'CHANGELOG.md', 'package.json', 'package-lock.json', ...DEPLOYMENTS, 'test/replay/histories']);
   run('git', ['commit', '--quiet', '--message', `Release ${version}`]);
 });
 step(`tag v${version}`, () => run('git', ['tag', '--annotate', `v${version}`, '--message', `Release ${version}`]));

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 
 const require = createRequire(import.meta.url);
 require('../typescript.cjs');
+const { version } = require('../../package.json');
 const { createAuthority, hasOpenssl } = require('../../test/support/certificates.ts');
 const { findS3Server } = require('../../test/support/s3-server.ts');
 
@@ -61,7 +62,7 @@ export async function makeStrict(folder, say) {
   if (bucket) {
     const folders = ['/tmp/data/ebrc', '/tmp/sidecar'];
     services[bucket] = {
-      image: 'ebrc-worker:0.1.0',
+      image: `ebrc-worker:${version}`,
       tmpfs: ['/tmp'],
       volumes: [`${s3.program}:/usr/local/bin/versitygw:ro`],
       environment: { ROOT_ACCESS_KEY: S3.AWS_ACCESS_KEY_ID, ROOT_SECRET_KEY: S3.AWS_SECRET_ACCESS_KEY },

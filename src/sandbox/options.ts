@@ -1,11 +1,5 @@
 import type { Seed } from './authority/seed';
 
-/** The few logger methods that the sandbox calls; a pino logger fits. */
-interface SandboxLogger {
-  info(fields: Record<string, unknown>, message: string): void;
-  warn(fields: Record<string, unknown>, message: string): void;
-}
-
 export interface SandboxOptions {
   /** 0, the default, takes a free one, as does a port that is in use. */
   port?: number;
@@ -28,8 +22,6 @@ export interface SandboxOptions {
   seed?: Seed | string;
   /** File in which the state is kept from one start to the next. Left out: every start begins with the initial data. */
   stateFile?: string;
-  /** Silent when left out. */
-  log?: SandboxLogger;
 }
 
 export type Settings = Required<Omit<SandboxOptions, 'seed' | 'stateFile'>>;
@@ -45,7 +37,6 @@ const DEFAULTS: Settings = {
   rateLimits: true,
   rateWindowMs: 60_000,
   clock: Date.now,
-  log: { info: () => undefined, warn: () => undefined },
 };
 
 export function settingsOf(asked: SandboxOptions): Settings {

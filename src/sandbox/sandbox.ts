@@ -9,7 +9,7 @@ import { doubleFilings, type DoubleFiling } from './endpoints/filings';
 import { settingsOf, type SandboxOptions, type Settings } from './options';
 import { processDue } from './authority/processing';
 import { createRateLimiter } from './http/admission';
-import { Problem } from './http/problem';
+import { Problem, reportDefect } from './http/problem';
 import { addRoute, CallLog, type CallRecord, type Context } from './http/route';
 import { loadSeed } from './authority/seed';
 import { createWorld, type World } from './authority/world';
@@ -42,7 +42,7 @@ async function buildServer(context: Context, refuse: (refuse: boolean) => Promis
     if (error instanceof Problem) return reply.code(error.status).send(error.body);
     const status = error.statusCode ?? 500;
     const message = status === 500 ? 'Internal server error' : error.message;
-    if (status === 500) context.settings.log.warn({ error: String(error) }, 'sandbox failed');
+    if (status === 500) reportDefect(error);
     return reply.code(status).send({ statusCode: status, message });
   });
   app.setNotFoundHandler((request, reply) =>
@@ -121,7 +121,6 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   // Listening on every address is for containers; whoever reads this reaches it on this machine.
   const host = { '0.0.0.0': '127.0.0.1', '::': '::1' }[settings.host] ?? settings.host;
   const origin = `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
-  settings.log.info({ url: `${origin}/api/v1` }, 'sandbox listening');
 
   return {
     url: `${origin}/api/v1`,
@@ -147,12 +146,11 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   };
 }
 
-async function listen(app: FastifyInstance, { host, port, log }: Settings) {
+async function listen(app: FastifyInstance, { host, port }: Settings) {
   try {
     await app.listen({ host, port });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    log.warn({ port }, 'sandbox port is taken, using a free one');
     await app.listen({ host, port: 0 });
   }
 }

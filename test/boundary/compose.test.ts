@@ -62,12 +62,14 @@ it('pins every image to a version', () => {
   expect(bases[0]).toMatch(/^node:\d+\.\d+\.\d+-/);
 });
 
-it('names the image after the version of the package', () => {
+it('names the image after the version of the package, wherever it is named, and a release does', () => {
   const { version } = JSON.parse(readProject('package.json')) as { version: string };
-  expect([service('worker').image, service('sandbox').image]).toEqual([
-    `ebrc-worker:${version}`,
-    `ebrc-worker:${version}`,
-  ]);
+  const overlays = ['production', 'sandbox'].map((name) => `ops/kubernetes/overlays/${name}/kustomization.yaml`);
+  const release = readProject('scripts/release.mjs');
+  for (const file of ['docker-compose.yml', ...overlays]) {
+    const named = [...readProject(file).matchAll(/(?:ebrc-worker:|newTag: )([\d.]+)/g)].map(([, tag]) => tag);
+    expect([file, new Set(named), release.includes(`'${file}'`)]).toEqual([file, new Set([version]), true]);
+  }
 });
 
 it('checks the health of everything that stays up, and waits for what it needs', () => {

@@ -29,6 +29,11 @@ export class Problem extends Error {
   }
 }
 
+/** Tells whoever runs the sandbox of a defect in it; the caller is told of a 500 alone. */
+export function reportDefect(error: unknown): void {
+  process.stderr.write(`The sandbox failed: ${error instanceof Error ? error.stack : String(error)}\n`);
+}
+
 /** A plain error body: `statusCode` and `message`. */
 export function problem(status: number, message: string): Problem {
   return new Problem(status, { statusCode: status, message });

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { authenticate, authenticateExtraction, authorize, type Caller, type RateLimiter } from './admission';
 import { deliver, drop, renderAnswer, renderJson, renderProblem } from './delivery';
-import { Problem, type Answer, type Rendered } from './problem';
+import { Problem, reportDefect, type Answer, type Rendered } from './problem';
 import type { Fault, FaultedOperation } from '../faults/fault-schema';
 import type { CallFacts, FaultRegistry } from '../faults/faults';
 import type { Settings } from '../options';
@@ -65,7 +65,7 @@ export interface Context {
   limiter: RateLimiter;
   /** Aborted when the sandbox closes. */
   stop: AbortSignal;
-  /** Writes the state into its file, if it has one: before an answer goes out, as what was accepted is not forgotten. */
+  /** Writes the state into its file, if it has one: before an answer goes out, so that what was accepted stays. */
   keep: () => void;
 }
 
@@ -170,7 +170,7 @@ async function answer(route: Route, call: Call, reply: FastifyReply): Promise<vo
       record.faults.push(...call.effects.map(({ kind }) => kind));
       return renderAnswer(await route.handle(call, prepared), now);
     } catch (error) {
-      return rendered(error, context, route.operation);
+      return rendered(error);
     } finally {
       context.keep();
     }
@@ -178,10 +178,6 @@ async function answer(route: Route, call: Call, reply: FastifyReply): Promise<vo
   const sent = await deliver(transport, run, { request, reply, path: call.path, now, stop: context.stop });
   record.status = sent?.status ?? null;
   record.errorCode = sent?.errorCode ?? null;
-  context.settings.log.info(
-    { operation: route.operation, status: record.status, faults: record.faults },
-    'sandbox answered',
-  );
 }
 
 function admit(context: Context, route: Route, request: FastifyRequest): Caller {
@@ -205,9 +201,9 @@ async function refuse(error: unknown, record: CallRecord, reply: FastifyReply): 
   await reply.code(status).headers(headers).send(body);
 }
 
-function rendered(error: unknown, context: Context, operation: FaultedOperation): Rendered {
+function rendered(error: unknown): Rendered {
   if (error instanceof Problem) return renderProblem(error);
-  context.settings.log.warn({ operation, error: String(error) }, 'sandbox failed');
+  reportDefect(error);
   return renderJson(500, { statusCode: 500, message: 'Internal server error' });
 }
 

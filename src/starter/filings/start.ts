@@ -33,6 +33,8 @@ const RECORDED_WITHIN_MS = 20_000;
 /** A refused run ends at once. A request that met it is repeated after this time. */
 const RUN_ENDS_WITHIN_MS = 500;
 const MAX_ASKS = 10;
+/** Temporal's failure type for an update whose run was ended, for instance by an operator, before it answered. */
+const RUN_ENDED = 'AcceptedUpdateCompletedWorkflow';
 
 /** A filing's options, as the caller gives them. */
 export interface FilingTerms {
@@ -154,7 +156,8 @@ async function requestFiling(
       if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return null;
       const cause = error instanceof WorkflowUpdateFailedError ? error.cause : undefined;
       if (!(cause instanceof ApplicationFailure)) throw error;
-      if (cause.type !== 'run_ending' || tries === MAX_ASKS) throw refusedAs(cause);
+      const ended = cause.type === RUN_ENDED;
+      if (tries === MAX_ASKS || !(ended || cause.type === 'run_ending')) throw ended ? error : refusedAs(cause);
       await sleep(RUN_ENDS_WITHIN_MS);
     }
   }

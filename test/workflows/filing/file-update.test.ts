@@ -8,7 +8,7 @@ import {
   type Client,
   type WorkflowHandle,
 } from '@temporalio/client';
-import type { ApplicationFailure } from '@temporalio/common';
+import { ApplicationFailure } from '@temporalio/common';
 import type { FileInput } from '../../../src/domain/contracts';
 import type { Mapping } from '../../../src/domain/filing/mapping';
 import { filingWorkflowId } from '../../../src/domain/names';
@@ -20,10 +20,6 @@ import { eventually } from '../../support/processes';
 import { pushMessage, type Filing, type TestExporter } from './filing-stage';
 import { resetToLast } from './resets';
 import { operationsOf, useRealServerStage } from './use-filing-stage';
-
-interface LostUpdate {
-  startWorkflowOperation: WithStartWorkflowOperation<typeof fileRemittances>;
-}
 
 const stage = useRealServerStage();
 jest.setTimeout(120_000);
@@ -268,17 +264,15 @@ describe('a reference whose filing ended without a certificate', () => {
   });
 });
 
-it('is not what a filing of the command line waits for: a server that is killed forgets one that it had accepted', async () => {
-  const exporter = await stage.exporter();
+/** The command line's way to file one row, with `ask` in place of the update. */
+async function fileAsking(
+  exporter: TestExporter,
+  ask: (client: Client['workflow'], ...args: Parameters<Client['workflow']['executeUpdateWithStart']>) => unknown,
+) {
   const { client } = stage.env;
-  // The run is started, durably; its update is lost, and nobody is left to repeat it.
-  let started = 0;
-  const lose = async (_update: unknown, { startWorkflowOperation }: LostUpdate) => {
-    started += 1;
-    await client.workflow.start<typeof fileRemittances>('fileRemittances', startWorkflowOperation.options);
-    throw new WorkflowUpdateRPCTimeoutOrCancelledError('the server was killed');
-  };
-  const workflow = replacing(client.workflow, 'executeUpdateWithStart', lose);
+  const workflow = replacing(client.workflow, 'executeUpdateWithStart', (...args: never[]) =>
+    ask(client.workflow, ...(args as unknown as Parameters<Client['workflow']['executeUpdateWithStart']>)),
+  );
   const { pool, documents, mode } = stage.worker.deps;
   const { taskQueue } = stage.worker;
   const temporal = Object.create(client, { workflow: { value: workflow } }) as Client;
@@ -291,10 +285,37 @@ it('is not what a filing of the command line waits for: a server that is killed 
     warnings: [],
     madeBy: 'asha',
   };
-  const outcome = await startFiling({ pool, documents, mode, cadence: TEST_CADENCE, temporal, taskQueue }, filing, {
-    wait: true,
+  const deps = { pool, documents, mode, cadence: TEST_CADENCE, temporal, taskQueue };
+  return startFiling(deps, filing, { wait: true });
+}
+
+const CERTIFIED = { state: 'certified', rows: [{ state: 'certified' }] };
+
+it('is not what a filing of the command line waits for: a server that is killed forgets one that it had accepted', async () => {
+  const exporter = await stage.exporter();
+  // The run is started, durably; its update is lost, and nobody is left to repeat it.
+  let started = 0;
+  const outcome = await fileAsking(exporter, async (workflow, _update, { startWorkflowOperation }) => {
+    started += 1;
+    await workflow.start('fileRemittances', startWorkflowOperation.options);
+    throw new WorkflowUpdateRPCTimeoutOrCancelledError('the server was killed');
   });
   expect(started).toBe(1);
-  expect(outcome.filing).toMatchObject({ state: 'certified', rows: [{ state: 'certified' }] });
+  expect(outcome.filing).toMatchObject(CERTIFIED);
+  expect(stage.pushes(exporter)).toBe(1);
+});
+
+it('is asked for again where somebody ended its run before it answered: nothing was refused', async () => {
+  const exporter = await stage.exporter();
+  let asked = 0;
+  const outcome = await fileAsking(exporter, (workflow, ...args) => {
+    asked += 1;
+    // What the server answers then.
+    const ended = ApplicationFailure.create({ type: 'AcceptedUpdateCompletedWorkflow', nonRetryable: true });
+    if (asked === 1) throw new WorkflowUpdateFailedError('Workflow Update failed', ended);
+    return workflow.executeUpdateWithStart(...args);
+  });
+  expect(asked).toBe(2);
+  expect(outcome.filing).toMatchObject(CERTIFIED);
   expect(stage.pushes(exporter)).toBe(1);
 });
