@@ -67,10 +67,10 @@ export async function certifyByRecord(
   });
 }
 
-/** By position: whether the named certificate has the row's details, or belongs to a row. Absent: not known yet. */
+/** By position: whether the named certificate has the row's details, or belongs to a row already; absent: not known. */
 export type Fits = ReadonlyMap<number, boolean>;
 
-/** A named request's record has no amounts and may mean another row of the IRM and document: compares the details. */
+/** Compares details, because a named request's record has no amounts and may mean another row of the same document. */
 export async function fitsOfNamed(
   db: Queryable,
   { filingId, records }: { filingId: string; records: readonly NamedCertificate[] },
