@@ -11,7 +11,7 @@ import { notYet } from '../application-failure';
 import { withHeartbeat } from '../call-context';
 import { now, type Deps } from '../dependencies';
 
-/** An exporter as a workflow holds it, without name and e-mail, which do not belong into a history. */
+/** An exporter as a workflow holds it, without name and e-mail, which do not belong in a history. */
 export interface ExporterState extends ReturnType<typeof readinessOf> {
   exporterId: string;
 }
@@ -20,7 +20,7 @@ export type CreateExporterResult =
   | { outcome: 'created' | 'adopted'; exporter: ExporterState }
   | { outcome: 'refused'; errors: { code: string; message: string }[] };
 
-/** Looks for a client whose e-mail is taken, because the list may lag behind. */
+/** How often a client whose e-mail is taken is looked for, because the list may lag behind. */
 const LOOKS = 4;
 const NEXT_LOOK_MS = 30_000;
 
@@ -69,7 +69,7 @@ async function changeExporter(
   await withHeartbeat(exporterId, (call) => saveAnswer(deps, () => update(call), change.name));
 }
 
-/** Saves the client that a call returns, as of before it. `typed`: its name, used if it reads as "no value" (NA). */
+/** Saves the client that a call returns, as of before it. `typed`: the name, used if the answer has none (as for NA). */
 async function saveAnswer(deps: Deps, ask: () => Promise<Customer>, typed: string | null = null): Promise<ExporterRow> {
   const { pool, mode } = deps;
   const readAt = now(deps);

@@ -28,7 +28,7 @@ export interface AdoptedAnswer {
   filing: FilingNow;
 }
 
-/** Stores an answer and moves the filing on. Requires a transaction. @returns null: the answer is not proven */
+/** Stores an answer and moves the filing on. Requires a transaction. @returns null if the answer is not proven */
 export async function takeOverAnswer(
   client: pg.PoolClient,
   { logger, mode, settings }: Pick<Deps, 'logger' | 'mode' | 'settings'>,

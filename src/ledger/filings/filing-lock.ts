@@ -54,7 +54,7 @@ export async function readFacts(db: Queryable, filingId: string): Promise<Filing
 /** Namespace of the advisory locks; any fixed number. */
 const IRM_LOCKS = 2;
 
-/** IRMs share this many locks, because a filing can have a thousand IRMs and PostgreSQL has room for few thousand. */
+/** IRMs share this many locks: a filing can have a thousand IRMs, and PostgreSQL has room for a few thousand locks. */
 const STRIPES = 256;
 
 /** Locks a filing's IRMs. Advisory, because an IRM may have no row yet; by mode, because its party may change. */

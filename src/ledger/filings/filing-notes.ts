@@ -2,7 +2,7 @@
 import type { Finding } from '../../domain/rules/finding';
 import type { Queryable } from '../pool';
 
-/** Stores those of a filing's approval, end, latest evidence, and annotated workbook that are given. */
+/** Stores the given fields of a filing: errors, latest evidence, note of its end, annotated workbook, approval. */
 export async function saveOfFiling(
   db: Queryable,
   filingId: string,

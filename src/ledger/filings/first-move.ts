@@ -43,7 +43,7 @@ export async function writeFirstMove(
 
 const NUMBER = `${irmNumberOf('irm_key')} AS number`;
 
-/** When the oldest balance of the unsent rows' IRMs was read, by any client of the party, and whether it may file. */
+/** When the oldest balance of the unsent rows' IRMs was read, by any client of the party, and the API access. */
 export async function readReadiness(
   db: Queryable,
   { filingId, exporterId }: { filingId: string; exporterId: string },

@@ -41,7 +41,7 @@ export async function lineageSend(db: Queryable, { filingId, submission, positio
   return rows[0] ?? { firstMarkAt: null, from: null, before: null };
 }
 
-/** SQL: whether certificate `c` has a row's document (date equal or unknown) or bill, and is no row's by record. */
+/** SQL: whether certificate `c` has a row's document (date equal or unknown) or bill, and no row has it by record. */
 export const agrees = (named: string): string =>
   `((c.document_key = ${named}.document_key
        AND (c.document_on IS NULL OR ${named}.document_on IS NULL OR c.document_on = ${named}.document_on))
@@ -88,7 +88,7 @@ export async function completeLook(
 export const longestWindow = (attempts: readonly AttemptRow[], settleMs: number): number =>
   Math.max(settleMs, ...attempts.map((attempt) => attempt.settleMs ?? 0));
 
-/** When the settle window ends: it counts from the last mark, and from the service's first such statement. */
+/** The end of the settle window. It counts from the last mark and the service's first denial; a restore delays it. */
 export async function windowEnd(
   client: Queryable,
   of: { attempts: readonly AttemptRow[]; settleMs: number; statementSince?: Date | null },

@@ -71,7 +71,7 @@ export type Fits = ReadonlyMap<number, string | null>;
 const OTHER_DETAILS = 'its details are of another document, date, amount or currency';
 const NAMED_NOT_OURS = 'two persons said that it is another filing’s';
 
-/** A named request's record has no amounts and may mean another row of the IRM and document: compares the details. */
+/** Compares details, because a named request's record has no amounts and may mean another row of the same document. */
 export async function fitsOfNamed(
   db: Queryable,
   { filingId, submission, records }: SubmissionKey & { records: readonly NamedCertificate[] },

@@ -17,7 +17,7 @@ export async function anyRow(client: Queryable, { filingId, submission }: Submis
   return rowCount === 1;
 }
 
-/** Plans a submission again, for another balance check and attempt, unless one is, or may be, at the service. */
+/** Plans a submission again, for another balance check and attempt, unless an attempt may be at the service. */
 export async function planAgain(client: Queryable, attemptId: string): Promise<void> {
   const { filingId, submission } = partsOfAttemptId(attemptId);
   const noOther = `NOT EXISTS (SELECT FROM attempts a WHERE a.filing_id = $1 AND a.submission = $2 AND a.verdict = ANY($3))`;

@@ -40,7 +40,7 @@ export async function releaseAbsent(
     unseen: boolean;
     /** Certificates that two persons named as not of these rows. */
     notOurs: readonly string[];
-    /** Two persons said so, so a use of the IRMs that no certificate accounts for is another filing's. */
+    /** Two persons said so: then a use of the IRMs that no certificate accounts for is another filing's. */
     byTwo?: boolean;
     /** When the first of the persons said so: a word from before the end of the window does not count. */
     saidAt?: Date;

@@ -141,7 +141,7 @@ async function takeFromNamed(
   return rows.length > 0;
 }
 
-/** Takes back the judgement and the releases of an attempt that a person names a request for. */
+/** Takes back the judgement and the releases of an attempt, because a person names a request for it. */
 export async function holdForRequest(
   client: Queryable,
   { attemptId, requestId, at }: { attemptId: string; requestId: string; at: Date },

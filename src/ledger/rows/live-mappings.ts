@@ -10,7 +10,7 @@ import { IS_IN_DOUBT } from '../gates/attempts';
 import { listed } from '../../domain/rules/value-messages';
 import type { Queryable } from '../pool';
 
-/** SQL: whether row `o` is in doubt. A submitted row is once its answer can no longer come, or named no request. */
+/** SQL: whether row `o` is in doubt, as a submitted row is once its answer can no longer come, or named no request. */
 const IN_DOUBT = `(o.state IN ('unknown', 'abandoned_after_send') OR (o.state = 'submitted' AND EXISTS
   (SELECT FROM attempts a WHERE a.filing_id = o.filing_id AND a.submission = o.submission
     AND ${IS_IN_DOUBT}
@@ -46,7 +46,7 @@ export interface MappingClaim {
 
 /**
  * Decides whether rows may claim their mappings and those that they take over. A second live row needs a permission
- * beside the holders that were named; beside a row in doubt or abandoned after the send, one by two persons.
+ * beside the holders that were named, and one by two persons beside a row in doubt or abandoned after the send.
  */
 export async function judgeClaims(
   db: Queryable,

@@ -151,7 +151,7 @@ export async function countSend(
     });
     if (kept?.sender !== sender || kept.void) return `send number ${number} has been taken or given up`;
     const compared = await assertWhole(connection, store, { storeId, known: claimed });
-    // A lower number has no record yet, so this send's record has to be noted separately.
+    // If a lower number has no record yet, this send's record has to be noted separately.
     if (number > (compared.whole?.number ?? compared.identity.seen))
       await connection.query('UPDATE sends SET counted = true WHERE number = $1 AND sender = $2', [number, sender]);
     return (await stillCounts(connection, compared, send))

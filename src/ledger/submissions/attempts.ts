@@ -14,7 +14,7 @@ import { holderBeside } from '../rows/live-mappings';
 import { doubtAttempt, doubtRows, lostTimeCertificates } from './lost-time';
 
 export type OpenedAttempt =
-  /** The attempt to send with or, if its verdict is not `open`, the one that has already been sent. */
+  /** The attempt to send or, if its verdict is not `open`, the one that has already been sent. */
   | { outcome: 'attempt'; attemptId: string; number: number; verdict: AttemptVerdict }
   /** The submission cannot be sent any more: a request of it is followed, or it is settled or released. */
   | { outcome: 'passed'; state: SubmissionState }

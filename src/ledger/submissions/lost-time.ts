@@ -8,7 +8,7 @@ import type { Balance } from '../certificates/snapshots';
 import type { Queryable } from '../pool';
 import { type FilingDate, isoFromFilingDate } from '../../domain/dates';
 
-/** Records an attempt that may have been sent as marked; persons or evidence settle it. @returns its id */
+/** Records an attempt as marked, because it may have been sent; persons or evidence settle it. @returns its id */
 export async function doubtAttempt(
   client: Queryable,
   { filingId, submission, number, reason, at }: SubmissionKey & { number: number; reason: string; at: Date },
