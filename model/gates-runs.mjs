@@ -120,9 +120,15 @@ export const GATE_RUNS = [
   holds('gates-hidden-statements', 'the same where the service does not know requests', {
     hidden: 1,
     statements: 1,
-    named: 1,
     slow: 0,
     attempts: [1, 1],
+  }),
+  holds('gates-hidden-named', 'the same where a person names one', {
+    hidden: 1,
+    statements: 1,
+    named: 1,
+    slow: 0,
+    attempts: [1, 0],
   }),
   holds('gates-hidden-document', 'the same, and a correction with another document or IRM', {
     hidden: 1,
