@@ -232,6 +232,8 @@ describe('odd answers', () => {
     [{ message: 'No data available' }, 200],
     [{ message: 'The portal is busy', errors: [] }, 200],
     [{ data: [], meta: { total: 3 } }, 200],
+    [[null], 200],
+    [{ data: [{}] }, 200],
     [{ message: 'No records found' }, 404],
     [{ message: 'Certificate not found for the given dates', errorCode: 'E_UPSTREAM' }, 404],
     [{ message: 'x', errorCode: 'EBRC_NOT_FOUND' }, 502],

@@ -80,12 +80,14 @@ const certificateList = z.unknown().transform((value, context) => {
   if (value !== undefined && isAbsent(value)) return NO_LIST;
   const page = readPage(value);
   if (page !== null) {
-    const list = CERTIFICATES.parse(page.items);
+    const { records } = CERTIFICATES.parse(page.items);
+    // An entry without anything may be of a certificate too.
+    const unread = page.items.length - records.length;
     // The specification shows no pages here, so further pages count as an unread entry.
     const isWhole = (page.totalPages ?? 1) <= 1 && (page.total ?? 0) <= page.items.length;
     // An empty list by another name may be one of errors.
     const isList = Array.isArray(value) || (isObject(value) && 'data' in value) || page.items.length > 0;
-    return isWhole && isList ? list : { ...list, unread: list.unread + 1 };
+    return { records, unread: isWhole && isList ? unread : unread + 1 };
   }
   const single = CERTIFICATES.parse(value);
   if (single.records.some(({ eBRCNumber }) => eBRCNumber !== null)) return single;
