@@ -36,7 +36,7 @@ import { checkedInput, refusal } from '../errors';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
 import { filingOf, needNamed, viewOf } from '../lookup';
 import { followFiling, type WaitOptions } from './start';
-import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
+import { answeredByWorker, endedUnanswered, silenceNotice } from '../../temporal/workers-present';
 
 /** An update is answered when carried out; before a filing is abandoned, its calls in progress end first. */
 const ANSWERED_WITHIN_MS = 120_000;
@@ -254,6 +254,11 @@ async function updateRefusal(deps: EbrcClientDependencies, error: unknown, name:
   if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
     const notice = await silenceNotice(deps.temporal, deps.taskQueue);
     return new Error(`It is not certain that the ${name} arrived. ${notice}`);
+  }
+  if (endedUnanswered(error)) {
+    return new Error(
+      `It is not certain that the ${name} was carried out: the workflow was ended before it answered. \`ebrc show ${filing.filingId}\` tells.`,
+    );
   }
   if (!(error instanceof WorkflowUpdateFailedError)) return error;
   const why = error.cause?.message ?? error.message;

@@ -26,15 +26,18 @@ import { checkedInput, refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
 import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } from './outcome';
 import { follow } from '../../temporal/follow';
-import { answeredByWorker, TEMPORAL_SILENT, TemporalSilentError } from '../../temporal/workers-present';
+import {
+  answeredByWorker,
+  endedUnanswered,
+  TEMPORAL_SILENT,
+  TemporalSilentError,
+} from '../../temporal/workers-present';
 
 /** At most until the filing is recorded and checked, or refused, if the caller does not wait. */
 const RECORDED_WITHIN_MS = 20_000;
 /** A run that was refused ends at once; whoever met it asks again. */
 const RUN_ENDS_WITHIN_MS = 500;
 const ASKS = 10;
-/** Temporal's word for an update whose run was ended, by an operator say, before it answered: nothing was refused. */
-const RUN_ENDED = 'AcceptedUpdateCompletedWorkflow';
 
 /** The options of a filing, as the caller gives them. */
 export interface FilingTerms {
@@ -156,7 +159,7 @@ async function askToFile(
       if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return null;
       const cause = error instanceof WorkflowUpdateFailedError ? error.cause : undefined;
       if (!(cause instanceof ApplicationFailure)) throw error;
-      const ended = cause.type === RUN_ENDED;
+      const ended = endedUnanswered(error);
       if (tries === ASKS || !(ended || cause.type === 'run_ending')) throw ended ? error : refusedAs(cause);
       await sleep(RUN_ENDS_WITHIN_MS);
     }
