@@ -1,6 +1,7 @@
 /** The runs of filings in Temporal: how the newest one stands, and starting one that goes on from the ledger. */
-import { WorkflowNotFoundError, type Client, type WorkflowStartOptions } from '@temporalio/client';
-import { WorkflowIdConflictPolicy } from '@temporalio/common';
+import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import type { Client, WorkflowStartOptions } from '@temporalio/client';
+import { ApplicationFailure, WorkflowIdConflictPolicy } from '@temporalio/common';
 import { type FilingRunStatus, judgeRun, resumeInput, type ResumedFiling } from '../domain/filing/run-judgement';
 import { needsAttention, type FilingState } from '../domain/filing/states';
 import type { Mode } from '../domain/names';
@@ -108,4 +109,10 @@ export async function checkRun(
   );
   await startFilingRun(temporal, filing, resumeOptions(filing, taskQueue));
   return { resumed: true, reported: false, why: verdict.why };
+}
+
+/** Whether the run of an update was ended, by an operator say, before it answered: nothing was refused. */
+export function endedUnanswered(error: unknown): boolean {
+  const cause = error instanceof WorkflowUpdateFailedError ? error.cause : undefined;
+  return cause instanceof ApplicationFailure && cause.type === 'AcceptedUpdateCompletedWorkflow';
 }

@@ -1,5 +1,4 @@
-import { WorkflowUpdateFailedError, type Client } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import type { Client } from '@temporalio/client';
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isGrpcStatus } from './grpc-status';
@@ -65,12 +64,6 @@ export async function silenceNotice(client: Client, taskQueue: string): Promise<
   return present === false
     ? `No worker polls task queue ${taskQueue}: the workflow is started, and continues as soon as a worker runs (node dist/worker.js).`
     : `No worker has answered yet on task queue ${taskQueue}; the workflow is started and continues automatically.`;
-}
-
-/** Whether the run of an update was ended, by an operator say, before it answered: nothing was refused. */
-export function endedUnanswered(error: unknown): boolean {
-  const cause = error instanceof WorkflowUpdateFailedError ? error.cause : undefined;
-  return cause instanceof ApplicationFailure && cause.type === 'AcceptedUpdateCompletedWorkflow';
 }
 
 const LOOK_EVERY_MS = 5_000;

@@ -28,7 +28,7 @@ import { writeGrant } from '../../ledger/principals/grants';
 import { shownOfFiling, shownOfSend } from '../../ledger/principals/shown';
 import { markedAt } from '../../ledger/submissions/attempts';
 import { requestHolder } from '../../ledger/submissions/requests';
-import { resumeOptions } from '../../temporal/filing-runs';
+import { endedUnanswered, resumeOptions } from '../../temporal/filing-runs';
 import type { followEndedFiling } from '../../workflows/follow-ended-filing';
 import { abandonUpdate, approveUpdate, resolveUpdate } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
@@ -36,7 +36,7 @@ import { checkedInput, refusal } from '../errors';
 import { viewOfResult, waitsForPerson, type FilingOutcome } from './outcome';
 import { filingOf, needNamed, viewOf } from '../lookup';
 import { followFiling, type WaitOptions } from './start';
-import { answeredByWorker, endedUnanswered, silenceNotice } from '../../temporal/workers-present';
+import { answeredByWorker, silenceNotice } from '../../temporal/workers-present';
 
 /** An update is answered when carried out; before a filing is abandoned, its calls in progress end first. */
 const ANSWERED_WITHIN_MS = 120_000;

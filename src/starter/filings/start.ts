@@ -19,19 +19,14 @@ import { shownToFile } from '../../ledger/principals/shown';
 import { balanceFindings } from '../../ledger/rows/balance-reservation';
 import { filingOfReference } from '../../ledger/filings/filings';
 import { referenceTaken } from '../../ledger/filings/reference';
-import { withFilingAttributes } from '../../temporal/filing-runs';
+import { endedUnanswered, withFilingAttributes } from '../../temporal/filing-runs';
 import { fileUpdate, filingQuery } from '../../workflows/messages';
 import type { EbrcClientDependencies } from '../dependencies';
 import { checkedInput, refusal, RefusedError } from '../errors';
 import type { FilingFile } from './read-file';
 import { viewOfResult, waitsForPerson, type FilingOutcome, type StartedFiling } from './outcome';
 import { follow } from '../../temporal/follow';
-import {
-  answeredByWorker,
-  endedUnanswered,
-  TEMPORAL_SILENT,
-  TemporalSilentError,
-} from '../../temporal/workers-present';
+import { answeredByWorker, TEMPORAL_SILENT, TemporalSilentError } from '../../temporal/workers-present';
 
 /** At most until the filing is recorded and checked, or refused, if the caller does not wait. */
 const RECORDED_WITHIN_MS = 20_000;
